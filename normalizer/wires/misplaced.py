@@ -37,12 +37,12 @@ def mark_misplaced(
     gone to another call.
     """
     without_arguments = {
-        index for index, block in enumerate(blocks) if type(block) is ToolCall and _lacks(context, block)
+        index for index, block in enumerate(blocks) if type(block) is ToolCall and _may_lack_arguments(context, block)
     }
     if not without_arguments and not strays:
         return
     misplaced = {index for index in doubted if index in without_arguments}
-    if any(_has_too_much(block, index in strays) for index, block in enumerate(blocks)):
+    if any(_has_surplus(block, index in strays) for index, block in enumerate(blocks)):
         misplaced |= without_arguments
     lacking = (
         {index for index in rivals if _is_unfinished(blocks[index], index in without_arguments)} if strays else set()
@@ -50,7 +50,7 @@ def mark_misplaced(
     if lacking:
         misplaced |= lacking | strays
     if without_arguments - misplaced:
-        misplaced |= _spoken(context, choice, blocks, without_arguments - misplaced)
+        misplaced |= _in_text(context, choice, blocks, without_arguments - misplaced)
     for index in sorted(misplaced):
         block = blocks[index]
         if type(block) is ToolCall and block.status == "complete":
@@ -59,7 +59,7 @@ def mark_misplaced(
             blocks[index] = replace(block, status="truncated", arguments=None)
 
 
-def _lacks(context: Context, call: ToolCall) -> bool:
+def _may_lack_arguments(context: Context, call: ToolCall) -> bool:
     """Report whether a complete call has no arguments although its tool may take some."""
     if call.arguments or call.status != "complete" or call.kind not in BY_NAME:
         return False
@@ -84,7 +84,7 @@ def schema_of(context: Context, name: str) -> dict[str, Any] | None:
     return schema if isinstance(schema, dict) else None
 
 
-def _has_too_much(block: Block, stray: bool) -> bool:
+def _has_surplus(block: Block, stray: bool) -> bool:
     """Report whether a call has arguments that another may lack: it has no name, or the arguments of two calls."""
     if type(block) is not ToolCall and type(block) is not ServerToolCall:
         return False
@@ -105,7 +105,7 @@ def _is_unfinished(block: Block, bare: bool) -> bool:
     return type(block) is ServerToolCall and not block.arguments_text.strip()
 
 
-def _spoken(context: Context, choice: int, blocks: list[Block], without_arguments: set[int]) -> set[int]:
+def _in_text(context: Context, choice: int, blocks: list[Block], without_arguments: set[int]) -> set[int]:
     """Return the calls whose arguments are in the text: a JSON object with all members that the tool requires.
 
     If the request does not show that, the text may be a message to the user. The call then only gets the finding

@@ -9,7 +9,7 @@ from .call_builder import CallBuilder
 from .registry import spec
 from .stop_words import is_listed
 
-#: Reasons that mean a natural end or nothing at all. `settle` then decides by the blocks of the response.
+#: Reasons that mean a natural end or nothing at all. `effective_stop` then decides by the blocks of the response.
 _YIELDS = frozenset(("end_turn", "unknown"))
 
 
@@ -20,11 +20,11 @@ CUTS = frozenset(("max_tokens", "context_window"))
 _REFUSALS = frozenset(("refusal", "content_filter"))
 
 
-#: Reasons that `failed` replaces with "error" when an error ended the response.
+#: Reasons that `stopped_by_error` replaces with "error" when an error ended the response.
 _ENDED_WELL = frozenset(("tool_calls", "end_turn", "unknown"))
 
 
-def settle(
+def effective_stop(
     builder: CallBuilder, reason: StopReason | None, raw: str | None, approvals: int = 0, refusals: int = 0
 ) -> Stop:
     """Return the effective stop reason, given the wire's reason and the blocks of the choice (law `stop`).
@@ -59,7 +59,7 @@ def settle(
     return Stop(reason, raw)
 
 
-def failed(choices: list[Choice]) -> list[Choice]:
+def stopped_by_error(choices: list[Choice]) -> list[Choice]:
     """Return the choices of a response that an error ended.
 
     The stop reason "error" replaces "tool_calls", "end_turn" and "unknown" (law `stop`). Other reasons stay.

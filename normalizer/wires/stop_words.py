@@ -279,15 +279,15 @@ def is_listed(raw: str) -> bool:
 
 
 def _folded(raw: str) -> StopReason:
-    return _gravest(_part(part) for part in reversed(raw.split(":")))
+    return _most_severe(_part(part) for part in reversed(raw.split(":")))
 
 
 def _part(raw: str) -> StopReason:
     word = fold(raw)
-    return _REASONS.get(word) or _gravest(PARTS[part] for part in word.split("_") if part in PARTS)
+    return _REASONS.get(word) or _most_severe(PARTS[part] for part in word.split("_") if part in PARTS)
 
 
-def _gravest(reasons: Iterable[StopReason]) -> StopReason:
+def _most_severe(reasons: Iterable[StopReason]) -> StopReason:
     """Return the first reason that forbids running calls, else the first known one, else "unknown"."""
     known = [reason for reason in reasons if reason != "unknown"]
     return next((reason for reason in known if reason in DEAD_STOPS), known[0] if known else "unknown")

@@ -12,7 +12,7 @@ from ..readers.base import RAW, Mark, StreamEvent
 from .decode_context import Context
 from .error_response import error_of
 from .schema import Note
-from .stop_reason import failed
+from .stop_reason import stopped_by_error
 
 
 class StreamBase:
@@ -86,7 +86,7 @@ class StreamBase:
         extra: dict[str, Any],
     ) -> Response:
         if self._error is not None:
-            choices = failed(choices)
+            choices = stopped_by_error(choices)
         return self._context.response(id, model, choices, usage, self._error, complete, extra)
 
     def fail(self, raw: Any, out: list[Event]) -> None:

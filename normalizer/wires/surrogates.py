@@ -45,7 +45,7 @@ def is_encodable(text: str) -> bool:
 
 def replace_in_messages(messages: list[Any], start: int, context: WriteContext) -> None:
     """Fix the messages from index ``start`` on that UTF-8 cannot encode, in place, and report a loss for each."""
-    if _is_encodable(messages[start:] if start else messages):
+    if _are_encodable(messages[start:] if start else messages):
         return
     for index in range(start, len(messages)):
         replacer = SurrogateReplacer()
@@ -57,7 +57,7 @@ def replace_in_messages(messages: list[Any], start: int, context: WriteContext) 
 def replace_in_members(body: dict[str, Any], messages: str, context: WriteContext) -> dict[str, Any]:
     """Return the body with all members but ``messages`` encodable as UTF-8, and report a loss if any changed."""
     others = {name: value for name, value in body.items() if name != messages}
-    if _is_encodable(others):
+    if _are_encodable(others):
         return body
     replacer = SurrogateReplacer()
     cleaned: dict[str, Any] = replacer.clean(others)
@@ -66,7 +66,7 @@ def replace_in_members(body: dict[str, Any], messages: str, context: WriteContex
     return {**cleaned, messages: body[messages]} if messages in body else cleaned
 
 
-def _is_encodable(value: Any) -> bool:
+def _are_encodable(value: Any) -> bool:
     """Report whether UTF-8 can encode all texts of a JSON value. This check is fast; False may be a false alarm."""
     try:
         _encode(value)

@@ -35,6 +35,11 @@ def member(holder: Any, name: str) -> Any:
     return holder.get(name) if isinstance(holder, dict) else None
 
 
+def members_except(members: dict[str, Any], *known: str) -> dict[str, Any]:
+    """Return the members that are not in ``known`` and not None."""
+    return {key: value for key, value in members.items() if key not in known and value is not None}
+
+
 def items(holder: Any, name: str) -> list[Any]:
     """Return the member ``name`` of an object, or an empty list if it is absent or not a list."""
     value = member(holder, name)

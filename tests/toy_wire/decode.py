@@ -10,7 +10,7 @@ from toolparity.normalizer.model import Block, Choice, Response, StopReason, Tex
 from toolparity.normalizer.wires.call_builder import CallBuilder
 from toolparity.normalizer.wires.decode_context import Context
 from toolparity.normalizer.wires.error_response import response_without_output
-from toolparity.normalizer.wires.stop_reason import settle
+from toolparity.normalizer.wires.stop_reason import effective_stop
 
 from .spec import SPEC
 
@@ -39,7 +39,7 @@ def response_of(body: dict[str, Any], context: Context, *, complete: bool = True
             continue
         cut = number == len(body["steps"]) - 1 and (word == "cut" or not complete)
         blocks.append(builder.build(number, step.get("ref"), step.get("fn"), step.get("args", ""), cut=cut))
-    stop = settle(builder, reason_of(word) if word else None, word)
+    stop = effective_stop(builder, reason_of(word) if word else None, word)
     response = Response(
         context.wire,
         context.provider,

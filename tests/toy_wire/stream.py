@@ -10,7 +10,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.events import BlockDelta, BlockStart, ChoiceStop, Event, UsageUpdate
 from toolparity.normalizer.model import Response, Stop
 from toolparity.normalizer.wires.decode_context import Context
-from toolparity.normalizer.wires.stop_reason import failed
+from toolparity.normalizer.wires.stop_reason import stopped_by_error
 from toolparity.normalizer.wires.stream_base import StreamBase
 
 from .decode import reason_of, response_of, usage_of
@@ -59,6 +59,6 @@ class Stream(StreamBase):
         response = response_of(self._reply, self._context, complete=complete)
         if self._error is None:
             return response
-        return replace(response, error=self._error, choices=failed(response.choices)).with_findings(
+        return replace(response, error=self._error, choices=stopped_by_error(response.choices)).with_findings(
             self._context.findings
         )

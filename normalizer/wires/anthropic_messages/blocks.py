@@ -42,7 +42,7 @@ def convert(builder: CallBuilder, wire: Wire, index: int, cut: bool, text: str |
     return _result(wire)
 
 
-def usual_call(seen: dict[str, tuple[str | None, str]], block: s.ToolUseBlock) -> ToolCall | None:
+def regular_call(seen: dict[str, tuple[str | None, str]], block: s.ToolUseBlock) -> ToolCall | None:
     """Convert a regular client call, as nearly all are. Returns None if the call needs `convert`.
 
     ``seen``: the calls of the builder. Only valid without declared names and for a body that was not respelled.

@@ -7,9 +7,9 @@ from ..call_builder import CallBuilder
 from ..decode_context import Context, read_whole
 from ..error_response import response_without_output
 from ..schema import Reader
-from ..stop_reason import CUTS, settle
+from ..stop_reason import CUTS, effective_stop
 from ..stop_words import reason_of
-from .blocks import convert, usage, usual_call
+from .blocks import convert, regular_call, usage
 from .schema import Message, ToolUseBlock, carry_message
 
 _reader = Reader(Message)
@@ -34,12 +34,12 @@ def decode(data: bytes, context: Context) -> Response:
     for wire in message.content:
         block: Block | None = None
         if usual and type(wire) is ToolUseBlock and wire is not last:
-            block = usual_call(seen, wire)
+            block = regular_call(seen, wire)
         if block is None:
             block = convert(builder, wire, len(blocks), wire is last)
         if block is not None:
             blocks.append(block)
-    choice = Choice(0, blocks, settle(builder, reason, raw))
+    choice = Choice(0, blocks, effective_stop(builder, reason, raw))
     return context.response(
         message.id, message.model, [choice], usage(message.usage), None, True, carry_message(message)
     )

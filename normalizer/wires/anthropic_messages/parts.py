@@ -8,6 +8,7 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
+from ..traverse import members_except
 from ..write_context import WriteContext, merged
 
 _KINDS = {"image": "image", "document": "file"}
@@ -38,7 +39,7 @@ def _read_part(block: Any) -> Part:
     """Convert a content block to a part. A block that no part type represents becomes an opaque part."""
     kind = kind_of(block)
     if kind == "text" and isinstance(block.get("text"), str):
-        return TextPart(block["text"], rest(block, "type", "text"))
+        return TextPart(block["text"], members_except(block, "type", "text"))
     if kind in _KINDS:
         media = _media(block)
         if media is not None:
@@ -50,11 +51,6 @@ def kind_of(block: Any) -> str | None:
     """Return the ``type`` of a content block, or None if it has none or it is not a text."""
     kind = block.get("type") if isinstance(block, dict) else None
     return kind if isinstance(kind, str) else None
-
-
-def rest(members: dict[str, Any], *known: str) -> dict[str, Any]:
-    """Return the members that are not in ``known`` and not None."""
-    return {key: value for key, value in members.items() if key not in known and value is not None}
 
 
 def _media(block: dict[str, Any]) -> MediaPart | None:
@@ -77,7 +73,7 @@ def _media(block: dict[str, Any]) -> MediaPart | None:
         return None
     title = block.get("title") if block["type"] == "document" and isinstance(block.get("title"), str) else None
     known = ("type", "source") if title is None else ("type", "source", "title")
-    return MediaPart(_KINDS[block["type"]], **members, name=title, extra=rest(block, *known))
+    return MediaPart(_KINDS[block["type"]], **members, name=title, extra=members_except(block, *known))
 
 
 def write_content(parts: list[Part], plain: bool, context: WriteContext) -> str | list[dict[str, Any]]:

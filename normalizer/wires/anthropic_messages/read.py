@@ -17,9 +17,9 @@ from ...conversation import Assistant, Message, RawItem, Request, System, ToolRe
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
 from ..decode_context import Context
-from ..traverse import request_object
+from ..traverse import members_except, request_object
 from .decode import decode
-from .parts import kind_of, read_parts, rest
+from .parts import kind_of, read_parts
 from .results import read_result
 from .schema import WIRE
 from .tools import read_choice, read_tool
@@ -47,7 +47,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     if request.get("system"):
         history.messages.append(_system(request["system"], {}))
     for message, content in zip(request["messages"], _exact(data, request["messages"]), strict=True):
-        history.message(message, content)
+        history.add_message(message, content)
     history.close()
     choice, parallel = read_choice(request.get("tool_choice"))
     tools, model = request.get("tools"), request.get("model")
@@ -63,7 +63,7 @@ def read(body: Any, provider: str | None = None) -> Request:
         parallel,
         None,
         provider,
-        rest(request, *represented),
+        members_except(request, *represented),
     )
 
 
@@ -94,7 +94,7 @@ class _History:
         self._pending: list[tuple[dict[str, Any], bytes]] = []
         self._calls: list[tuple[str, ToolCall]] = []  # calls of the last assistant message, with their ids on the wire
 
-    def message(self, message: Any, content: bytes) -> None:
+    def add_message(self, message: Any, content: bytes) -> None:
         """Add the next message. ``content``: the bytes of its content."""
         role = message.get("role") if isinstance(message, dict) else None
         blocks = message.get("content") if isinstance(message, dict) else None
@@ -104,13 +104,13 @@ class _History:
             self._pending.append((message, content))
             return
         self.close()
-        extra = rest(message, "role", "content") if isinstance(message, dict) else {}
+        extra = members_except(message, "role", "content") if isinstance(message, dict) else {}
         if role == "system":
             self.messages.append(_system(blocks, extra))
         elif role == "user" and isinstance(blocks, str):
             self.messages.append(User(read_parts(blocks), extra=extra))
         elif role == "user" and isinstance(blocks, list):
-            self._user(blocks, extra)
+            self._add_user(blocks, extra)
         else:
             self.messages.append(RawItem(WIRE, message))
 
@@ -119,7 +119,9 @@ class _History:
         pending, self._pending = self._pending, []
         if not pending:
             return
-        extra = {key: value for message, _ in pending for key, value in rest(message, "role", "content").items()}
+        extra = {
+            key: value for message, _ in pending for key, value in members_except(message, "role", "content").items()
+        }
         context = Context(WIRE, self._provider, findings=[], respelled=self._respelled)
         content = _concatenated(pending)
         try:
@@ -133,7 +135,7 @@ class _History:
         self._calls = [(id if isinstance(id, str) and id in wire_ids else "", call) for id, call in named]
         self.messages.append(Assistant(response, extra))
 
-    def _user(self, blocks: list[Any], extra: dict[str, Any]) -> None:
+    def _add_user(self, blocks: list[Any], extra: dict[str, Any]) -> None:
         results = [block for block in blocks if _is_result(block)]
         others = [block for block in blocks if not _is_result(block)]
         if results:

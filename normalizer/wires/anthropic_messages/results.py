@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from ...conversation import ToolResult
 from ...model import ToolCall
+from ..traverse import members_except
 from ..write_context import OF_RESULTS, WriteContext, merged
-from .parts import kind_of, read_parts, rest, write_content
+from .parts import kind_of, read_parts, write_content
 
 #: Content of an error result without content, which the provider would refuse.
 FAILED = "The tool failed and said nothing."
@@ -29,7 +30,7 @@ def read_result(block: dict[str, Any], waiting: dict[str, list[ToolCall]]) -> To
         read_parts(content),
         block.get("is_error") is True,
         plain=not isinstance(content, list),
-        extra=rest(block, "type", "tool_use_id", "content", "is_error"),
+        extra=members_except(block, "type", "tool_use_id", "content", "is_error"),
     )
     return replace(result, name=call.name, kind=call.kind) if call else result
 

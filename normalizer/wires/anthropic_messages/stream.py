@@ -15,7 +15,7 @@ from ...model import Block, Choice, Response, Stop, ToolCall
 from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..schema import Reader, Unknown, Wire, run_reader
-from ..stop_reason import CUTS, settle
+from ..stop_reason import CUTS, effective_stop
 from ..stop_words import reason_of
 from ..stream_base import StreamBase
 from . import schema as s
@@ -232,7 +232,7 @@ class Stream(StreamBase):
             if block is not None:
                 built.append((state, block))
         blocks = self._mark_doubtful(built)
-        choices = [Choice(0, blocks, settle(builder, reason, raw))]
+        choices = [Choice(0, blocks, effective_stop(builder, reason, raw))]
         if not (blocks or complete or self._stop):
             choices = []
         return self._response(self._message.id, self._message.model, choices, usage(self._usage), complete, self._extra)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request, Tool, ToolChoice
+from ..traverse import members_except
 from ..write_context import WriteContext, merged
-from .parts import kind_of, rest
+from .parts import kind_of
 from .schema import WIRE
 
 _MODES = {"auto": "auto", "any": "required", "tool": "named", "none": "none"}
@@ -35,7 +36,7 @@ def read_tool(definition: Any) -> Tool:
         definition.get("input_schema"),
         strict if isinstance(strict, bool) else None,
         wire=WIRE,
-        extra=rest(definition, *_REPRESENTED),
+        extra=members_except(definition, *_REPRESENTED),
     )
 
 

@@ -26,8 +26,9 @@ from ...model import (
 from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..misplaced import mark_misplaced
-from ..stop_reason import CUTS, settle
+from ..stop_reason import CUTS, effective_stop
 from ..stop_words import reason_of
+from ..traverse import members_except
 from ..usage import UsageMembers, read_usage
 from .routing import Doubts
 from .schema import Body, Call, ChatMessage, Function, merged_extra
@@ -61,7 +62,7 @@ def build_choice(
     if message.reasoning_content or message.reasoning or message.reasoning_details:
         blocks.append(_reasoning(message))
     if message.executed_tools:
-        blocks += _executed(message.executed_tools)
+        blocks += _executed_tools(message.executed_tools)
     content = message.content
     if content:
         if isinstance(content, str):
@@ -86,7 +87,7 @@ def build_choice(
             for numbers in (doubts.strays, doubts.rivals)
         )
         mark_misplaced(builder.context, builder.choice, blocks, strays, rivals, doubted)
-    return Choice(builder.choice, blocks, settle(builder, reason, raw_stop, 0, refusals), extra)
+    return Choice(builder.choice, blocks, effective_stop(builder, reason, raw_stop, 0, refusals), extra)
 
 
 def _calls(builder: CallBuilder, calls: list[Call], blocks: list[Block], cut: bool) -> dict[int, int]:
@@ -126,7 +127,7 @@ def _functions(builder: CallBuilder, functions: list[Function], blocks: list[Blo
     for function in functions:
         text, rest = arguments_text(function, builder.context)
         # One gateway sends {"name": "", "arguments": ""} in every message. That is not a call.
-        if not (function.name or text) or _mirrors(builder, function.name, text, blocks):
+        if not (function.name or text) or _duplicates_call(builder, function.name, text, blocks):
             continue
         doubted += [
             index
@@ -138,7 +139,7 @@ def _functions(builder: CallBuilder, functions: list[Function], blocks: list[Blo
     return doubted
 
 
-def _mirrors(builder: CallBuilder, name: str | None, text: str, blocks: list[Block]) -> bool:
+def _duplicates_call(builder: CallBuilder, name: str | None, text: str, blocks: list[Block]) -> bool:
     """Whether a `function_call` duplicates an entry of `tool_calls`. Reports `duplicate-call` if so."""
     from ...arguments import by_value  # imported lazily
 
@@ -245,7 +246,7 @@ def _string(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _executed(entries: list[Any]) -> list[Block]:
+def _executed_tools(entries: list[Any]) -> list[Block]:
     """Convert Groq's `executed_tools` to server calls and results; they are never client calls (SRV-05)."""
     blocks: list[Block] = []
     for number, entry in enumerate(entries):
@@ -278,7 +279,7 @@ def _content_parts(
         if isinstance(part, str):
             rest.append(Text(part))
         elif kind == "text" and isinstance(part.get("text"), str):
-            rest.append(Text(part["text"], extra=_rest(part, "type", "text")))
+            rest.append(Text(part["text"], extra=members_except(part, "type", "text")))
         elif kind == "thinking":
             thinking.append(_thinking(part))
         elif kind == "refusal" and isinstance(part.get("refusal"), str):
@@ -293,17 +294,13 @@ def _content_parts(
 
 def _thinking(part: dict[str, Any]) -> Reasoning:
     thoughts = part.get("thinking")
-    extra = {"member": "content", **_rest(part, "type", "thinking")}
+    extra = {"member": "content", **members_except(part, "type", "thinking")}
     if isinstance(thoughts, str):
         return Reasoning(thoughts, extra={**extra, "thinking": thoughts})
     texts = [t.get("text") for t in thoughts if isinstance(t, dict)] if isinstance(thoughts, list) else []
     if len(texts) != 1 or thoughts != [{"type": "text", "text": texts[0]}]:
         extra["thinking"] = thoughts  # has to go back unchanged
     return Reasoning("".join(t for t in texts if isinstance(t, str)), extra=extra)
-
-
-def _rest(part: dict[str, Any], *known: str) -> dict[str, Any]:
-    return {key: value for key, value in part.items() if key not in known and value is not None}
 
 
 def usage_beside(body: Body) -> dict[str, Any] | None:

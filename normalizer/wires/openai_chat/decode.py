@@ -10,7 +10,7 @@ from ..decode_context import Context, read_whole
 from ..error_response import error_of, response_without_output
 from ..schema import Reader
 from .blocks import build_choice, usage, usage_beside
-from .decode_fast import decode_usual
+from .decode_fast import decode_regular
 from .schema import Body, ChatMessage, Choice, carry_body, carry_choice, carry_message
 from .stream import Stream
 
@@ -23,7 +23,7 @@ def decode(data: bytes, context: Context) -> Response:
 
     Raises MalformedBody if the bytes are not a JSON object.
     """
-    usual = decode_usual(data, context)
+    usual = decode_regular(data, context)
     if usual is not None:
         return usual
     body = read_whole(_reader, data, context)

@@ -58,7 +58,7 @@ _read = msgspec.json.Decoder(_Body).decode
 _UNUSUAL = (*UNFIT, ValueError)
 
 
-def decode_usual(data: bytes, context: Context) -> Response | None:
+def decode_regular(data: bytes, context: Context) -> Response | None:
     """Return the response; None, without any finding, if the body does not fit the fast path."""
     if context.declared.names is not None:
         return None  # names have to be checked against the request

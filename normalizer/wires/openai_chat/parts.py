@@ -42,28 +42,30 @@ def _read_part(part: Any) -> Part:
     if kind in _KINDS and isinstance(inner, str):
         named = kind == "document_url" and isinstance(part.get("document_name"), str)
         rest = _without(part, "type", kind, *(("document_name",) if named else ()))
-        return _linked(_KINDS[kind], inner, {AS_WRITTEN: _BARE, **rest}, part["document_name"] if named else None)
+        return _media_from_url(
+            _KINDS[kind], inner, {AS_WRITTEN: _BARE, **rest}, part["document_name"] if named else None
+        )
     if not isinstance(inner, dict):
         return OpaquePart(kind, part)
     if kind in _KINDS and isinstance(inner.get("url"), str):
-        return _linked(_KINDS[kind], inner["url"], _extra(part, kind, "url"))
+        return _media_from_url(_KINDS[kind], inner["url"], _extra(part, kind, "url"))
     if kind == "input_audio" and isinstance(inner.get("data"), str) and isinstance(inner.get("format"), str):
         format = inner["format"]
         mime = _SOUNDS.get(format, f"audio/{format}")
-        known = ("format",) if _format(mime) == format else ()
+        known = ("format",) if _audio_format(mime) == format else ()
         return MediaPart("audio", mime, inner["data"], extra=_extra(part, kind, "data", *known))
     if kind == "file":
         name = inner.get("filename") if isinstance(inner.get("filename"), str) else None
         if isinstance(inner.get("file_data"), str) and "file_id" not in inner:
             extra = _extra(part, kind, "file_data", *(("filename",) if name is not None else ()))
-            return _linked("file", inner["file_data"], extra, name)
+            return _media_from_url("file", inner["file_data"], extra, name)
         if isinstance(inner.get("file_id"), str) and "file_data" not in inner:
             extra = _extra(part, kind, "file_id", *(("filename",) if name is not None else ()))
             return MediaPart("file", file_id=inner["file_id"], name=name, extra=extra)
     return OpaquePart(kind, part)
 
 
-def _linked(kind: str, url: str, extra: dict[str, Any], name: str | None = None) -> MediaPart:
+def _media_from_url(kind: str, url: str, extra: dict[str, Any], name: str | None = None) -> MediaPart:
     match = _DATA_URL.fullmatch(url)
     if match:
         return MediaPart(kind, match[1], match[2], name=name, extra=extra)
@@ -113,7 +115,7 @@ def _write_media(part: MediaPart, dialect: Dialect, context: WriteContext) -> di
     if part.kind == "image":
         written = {"type": "image_url", "image_url": {"url": url}} if url is not None and dialect.images else None
     elif part.kind == "audio" and part.data is not None:
-        format = _format(part.media_type or "")
+        format = _audio_format(part.media_type or "")
         if format in dialect.sound or (own and format and dialect.sound):
             written = {"type": "input_audio", "input_audio": {"data": part.data, "format": format}}
     elif part.kind == "file":
@@ -123,7 +125,7 @@ def _write_media(part: MediaPart, dialect: Dialect, context: WriteContext) -> di
     if written is None:
         context.lose("media")
         return {"type": "text", "text": describe(part)}
-    return _completed(written, context.kept_extra(part.extra))
+    return _with_extra(written, context.kept_extra(part.extra))
 
 
 def _write_file(part: MediaPart, url: str | None, own: bool, dialect: Dialect) -> dict[str, Any] | None:
@@ -138,12 +140,12 @@ def _write_file(part: MediaPart, url: str | None, own: bool, dialect: Dialect) -
     return {"type": "file", "file": {**name, "file_data": url}}
 
 
-def _format(mime: str) -> str:
+def _audio_format(mime: str) -> str:
     """Return the ``format`` value for an audio MIME type; empty for any other MIME type."""
     return _FORMATS.get(mime) or (mime[len("audio/") :] if mime.startswith("audio/") else "")
 
 
-def _completed(written: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+def _with_extra(written: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
     """Return the part with its extra members and in its original spelling."""
     kind = written["type"]
     inner, outer = written[kind], {key: value for key, value in extra.items() if key not in (kind, AS_WRITTEN)}

@@ -85,7 +85,7 @@ class _History:
     def read(self, messages: list[Any]) -> list[Message]:
         for message in messages:
             self._messages.append(self._convert(message))
-        return _joined(self._messages)
+        return _merge_results(self._messages)
 
     def _convert(self, message: Any) -> Message:
         role = message.get("role") if isinstance(message, dict) else None
@@ -122,7 +122,7 @@ class _History:
         legacy = source.get("function_call")
         if isinstance(legacy, dict) and not any(call.kind == "legacy_function" for call in choice.calls):
             extra["function_call"] = legacy  # empty, or a duplicate of an entry in tool_calls
-        again = {name: extra.pop(name) for name in [*extra] if _says_nothing(name, source)}
+        again = {name: extra.pop(name) for name in [*extra] if _is_redundant(name, source)}
         if again:
             extra[REPEATED] = again
         written = self._spellings(source, [block for block in choice.blocks if type(block) is ToolCall])
@@ -177,7 +177,7 @@ class _History:
         return None
 
 
-def _says_nothing(member: str, source: dict[str, Any]) -> bool:
+def _is_redundant(member: str, source: dict[str, Any]) -> bool:
     """Whether a remaining member of an assistant message adds nothing to the canonical fields."""
     if member == "reasoning":
         return bool(source["reasoning"] == source.get("reasoning_content"))
@@ -186,7 +186,7 @@ def _says_nothing(member: str, source: dict[str, Any]) -> bool:
     return member == "prefix" and source["prefix"] is False
 
 
-def _joined(messages: list[Message]) -> list[Message]:
+def _merge_results(messages: list[Message]) -> list[Message]:
     """Merge adjacent results into one message."""
     joined: list[Message] = []
     for message in messages:

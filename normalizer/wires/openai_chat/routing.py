@@ -154,16 +154,16 @@ class CallRouter:
                 return owner
             if name or owner.is_closed:
                 call_state = self._open(index)
-                self._find("index-reused", call_state, f"index {index} held {owner.id or owner.name} and now {id}")
+                self._report("index-reused", call_state, f"index {index} held {owner.id or owner.name} and now {id}")
                 return call_state
-            self._find("id-changed", owner, f"{owner.id} continues as {id}")
+            self._report("id-changed", owner, f"{owner.id} continues as {id}")
             return owner
         if index is None:
             last = self._last
             if last is not None and name is None and text and not last.is_closed:
                 if last.id is not None:
-                    self._find("id-changed", last, f"{last.id} continues as {id}")
-                return self._stray(last)
+                    self._report("id-changed", last, f"{last.id} continues as {id}")
+                return self._mark_stray(last)
         return self._open(index)
 
     def _by_known_id(
@@ -175,7 +175,7 @@ class CallRouter:
             if (
                 seen.is_closed
                 or self._is_declared_beside(seen, name)
-                or (elsewhere and not self._completes(seen, name))
+                or (elsewhere and not self._completes_name(seen, name))
             ):
                 return self._open(index)
         elif name and text.strip():
@@ -184,7 +184,7 @@ class CallRouter:
         elif name and (seen.is_closed or (elsewhere and owner is None and not seen.length)):
             return self._open(index, seen)
         if index is not None and index != seen.index:
-            self._find("index-changed", seen, f"{seen.id} has the indexes {seen.index} and {index}")
+            self._report("index-changed", seen, f"{seen.id} has the indexes {seen.index} and {index}")
         return seen
 
     def _without_id(self, index: Index | None, name: str | None, text: str) -> CallState:
@@ -192,28 +192,28 @@ class CallRouter:
         if owner is None:
             last = self._last
             if name is None and text and last is not None and not last.is_closed and last.index is not None:
-                self._find("index-changed", last, f"{last.id or last.name} continues under index {index}")
+                self._report("index-changed", last, f"{last.id or last.name} continues under index {index}")
                 self._unowned = self._unowned or index != last.order
-                return self._stray(last)
+                return self._mark_stray(last)
             return self._open(index)
         if name is None:
-            return self._stray(owner) if text and index is None else owner
+            return self._mark_stray(owner) if text and index is None else owner
         if owner.is_closed:
             if name == owner.name and not text.strip():
                 return self._open(index, owner)
             if text != owner.text or index is None:
                 call_state = self._open(index)
                 if index is not None:
-                    self._find("index-reused", call_state, f"a new call {name} has index {index}")
+                    self._report("index-reused", call_state, f"a new call {name} has index {index}")
                 return call_state
         elif name != owner.name and owner.name and self._begins_another(owner, index, name):
             return self._open(index)
         return owner
 
     def _begins_another(self, owner: CallState, index: Index | None, name: str) -> bool:
-        return self._is_declared_beside(owner, name) or (index is None and not self._completes(owner, name))
+        return self._is_declared_beside(owner, name) or (index is None and not self._completes_name(owner, name))
 
-    def _completes(self, owner: CallState, name: str) -> bool:
+    def _completes_name(self, owner: CallState, name: str) -> bool:
         """Whether a name is the rest of a split name: the request declares the concatenation as a tool."""
         names = self._context.declared.names
         return not owner.length and names is not None and (owner.name or "") + name in names
@@ -240,7 +240,7 @@ class CallRouter:
         call_state.id = id
         return call_state
 
-    def _stray(self, taker: CallState) -> CallState:
+    def _mark_stray(self, taker: CallState) -> CallState:
         """Mark a call as stray, and every other unfinished call as its rival. Returns ``taker``."""
         taker.stray = True
         for call_state in self._unfinished:
@@ -248,7 +248,7 @@ class CallRouter:
         self._unfinished = [taker]
         return taker
 
-    def _find(self, code: str, call_state: CallState, message: str) -> None:
+    def _report(self, code: str, call_state: CallState, message: str) -> None:
         """Report a finding about a call, once for each finding code and call."""
         if (code, call_state.order) not in self._reported:
             self._reported.add((code, call_state.order))
@@ -261,13 +261,13 @@ class CallRouter:
         whole = "".join((*call_state.replaced, *call_state.parts))
         if parse(call_state.text).arguments is None and parse(whole).arguments is not None:
             call_state.parts = [whole]
-            self._find(
+            self._report(
                 "arguments-disagree",
                 call_state,
                 f"{call_state.name}: an apparent repetition of the beginning was not one",
             )
         else:
-            self._find(
+            self._report(
                 "arguments-snapshot",
                 call_state,
                 f"{call_state.name}: {len(call_state.replaced[0])} characters repeated",
@@ -289,7 +289,9 @@ class CallRouter:
             elif call_state.rival:
                 doubts.rivals.add(len(calls))
             if not call_state.has_arguments and (call_state.repeated is not None or call_state.order in continued):
-                self._find("duplicate-call", call_state, f"the head of {call_state.name} ({call_state.id}) is repeated")
+                self._report(
+                    "duplicate-call", call_state, f"the head of {call_state.name} ({call_state.id}) is repeated"
+                )
             elif call_state.kind == "custom" and (call_state.name or call_state.length):
                 custom = Custom(extra_=call_state.extra, name=call_state.name, input=call_state.text)
                 calls.append(Call(id=call_state.id, type="custom", custom=custom))

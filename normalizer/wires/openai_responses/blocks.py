@@ -78,7 +78,7 @@ def convert(conversion: Conversion, items: list[Any], cut_last: bool) -> list[Bl
     blocks: list[Block] = []
     last = len(items) - 1 if cut_last else -1
     if not _ANSWERS.keys().isdisjoint(map(type, items)):
-        conversion.answered = _answered(items)
+        conversion.answered = _answered_calls(items)
     for number, item in enumerate(items):
         kind = type(item)
         if kind is s.FunctionCall:
@@ -104,26 +104,26 @@ def _call_status(item: Any, last: bool) -> CallStatus:
         return "complete"
     if status in _FAILED:
         return "invalid"
-    if last or status == "incomplete" or (status in _BEGUN and not _written(item)):
+    if last or status == "incomplete" or (status in _BEGUN and not _has_arguments(item)):
         return "truncated"
     return "complete"
 
 
-def _written(item: Any) -> bool:
+def _has_arguments(item: Any) -> bool:
     members = (getattr(item, name, None) for name in ("arguments", "input", "action", "actions", "operation"))
     has_value = any(_given(member) if isinstance(member, Raw) else member for member in members)
     return has_value or bool(item.extra_ and "arguments" in item.extra_)
 
 
-def _answered(items: list[Any]) -> dict[tuple[type[Wire], str], str]:
+def _answered_calls(items: list[Any]) -> dict[tuple[type[Wire], str], str]:
     answered = {}
     for item in items:
-        if (call := _ANSWERS.get(type(item))) is not None and (id := _answers(item)):
+        if (call := _ANSWERS.get(type(item))) is not None and (id := _answered_id(item)):
             answered[call, id] = s.RESULTS[type(item)]
     return answered
 
 
-def _answers(item: Any) -> str | None:
+def _answered_id(item: Any) -> str | None:
     """Return the id of the call that an output answers."""
     # In the SDK's type of a local shell's output, `id` is the call id.
     own = item.id if type(item) is s.LocalShellCallOutput else None
@@ -134,7 +134,7 @@ def _answers(item: Any) -> str | None:
 def _function(conversion: Conversion, item: s.FunctionCall, blocks: list[Block], status: CallStatus) -> None:
     builder = conversion.builder
     if item.arguments is None and item.extra_ and "arguments" in item.extra_:
-        _spell(item, builder.context)
+        _respell_arguments(item, builder.context)
     id, name, text = item.call_id, item.name, item.arguments or ""
     if (
         id
@@ -206,7 +206,7 @@ def _call(
     return built
 
 
-def _spell(item: s.FunctionCall, context: Context) -> None:
+def _respell_arguments(item: s.FunctionCall, context: Context) -> None:
     """Replace arguments that are JSON but not text by compact JSON text (failure ARG-02)."""
     context.find("arguments-respelled", "the arguments are JSON, not text")
     rest = dict(item.extra_ or ())
@@ -380,7 +380,7 @@ def _unknown(conversion: Conversion, item: Unknown, blocks: list[Block], last: b
 
 
 def _result(conversion: Conversion, item: Any, blocks: list[Block], last: bool) -> None:
-    id = _answers(item) or getattr(item, "approval_request_id", None)
+    id = _answered_id(item) or getattr(item, "approval_request_id", None)
     failed = getattr(item, "error", None) is not None or getattr(item, "status", None) == "failed"
     blocks.append(ServerToolResult(id or "", s.RESULTS[type(item)], failed, raw_object(item)))
 

@@ -9,7 +9,7 @@ from ..call_builder import CallBuilder
 from ..decode_context import Context, read_whole
 from ..error_response import error_of, response_without_output
 from ..schema import Reader
-from ..stop_reason import CUTS, settle
+from ..stop_reason import CUTS, effective_stop
 from ..stop_words import reason_of
 from ..usage import UsageMembers, read_usage
 from .blocks import Conversion, CustomTools, convert
@@ -32,10 +32,10 @@ def decode(data: bytes, context: Context) -> Response:
     complete = body.status not in UNFINISHED
     if not complete:
         context.find("response-unfinished", f"the response's status is {body.status!r}")
-    return respond(context, body, body.output or [], complete)
+    return build_response(context, body, body.output or [], complete)
 
 
-def respond(context: Context, body: Body, items: list[Any], complete: bool) -> Response:
+def build_response(context: Context, body: Body, items: list[Any], complete: bool) -> Response:
     """Return the canonical response for a body and its output items.
 
     ``items``: replaces the body's output, because a stream may have more of it. ``complete``: whether the response has
@@ -55,7 +55,7 @@ def respond(context: Context, body: Body, items: list[Any], complete: bool) -> R
         kinds = list(map(type, blocks))
         # The status of an unfinished response is not a stop reason.
         word = None if raw in UNFINISHED else raw
-        stop = settle(builder, reason, word, kinds.count(ApprovalRequest), kinds.count(Refusal))
+        stop = effective_stop(builder, reason, word, kinds.count(ApprovalRequest), kinds.count(Refusal))
         if word != raw:
             stop = Stop(stop.reason, raw)
         if incomplete and stop.reason == "tool_calls":
@@ -81,7 +81,7 @@ def _stop(body: Body, failed: bool) -> tuple[StopReason | None, str | None]:
     return reason, status
 
 
-def later(first: Body, second: Body) -> Body:
+def merge_bodies(first: Body, second: Body) -> Body:
     """Merge the bodies of two terminal events.
 
     The second takes precedence, but its empty members do not overwrite, and it does not replace a status such as

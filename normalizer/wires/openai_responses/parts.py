@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
+from ..traverse import members_except
 from ..write_context import WriteContext, image_detail, merged
 
 #: Types of text parts; this wire accepts `input_text` from a user.
@@ -16,7 +17,7 @@ _SUFFIXES = {"application/pdf": ".pdf", "text/plain": ".txt", "text/csv": ".csv"
 _FORMATS = {"mp3": "audio/mpeg", "wav": "audio/wav"}
 
 
-def read_content(content: str | list[Any]) -> list[Part]:
+def read_parts(content: str | list[Any]) -> list[Part]:
     """Return the parts of a message's content, which is a string or a list."""
     if isinstance(content, str):
         return [TextPart(content)]
@@ -31,7 +32,8 @@ def read_part(raw: Any) -> Part:
     if not isinstance(kind, str):
         return OpaquePart("", raw)
     if kind in _TEXTS and isinstance(raw.get("text"), str):
-        return TextPart(raw["text"], _rest(raw, "text") if kind != "input_text" else _rest(raw, "type", "text"))
+        known = ("type", "text") if kind == "input_text" else ("text",)
+        return TextPart(raw["text"], members_except(raw, *known))
     if kind in ("input_image", "computer_screenshot"):
         part = _image(raw)
     elif kind == "input_file":
@@ -45,7 +47,7 @@ def read_part(raw: Any) -> Part:
 
 def _image(raw: dict[str, Any]) -> Part | None:
     url, id = raw.get("image_url"), raw.get("file_id")
-    rest = _rest(raw, "type", "image_url", "file_id")
+    rest = members_except(raw, "type", "image_url", "file_id")
     if isinstance(url, str) and id is None:
         match = _DATA_URL.fullmatch(url)
         if match:
@@ -60,7 +62,7 @@ def _file(raw: dict[str, Any]) -> Part | None:
     if len(present) != 1 or not isinstance(raw[present[0]], str) or not (name is None or isinstance(name, str)):
         return None
     value = raw[present[0]]
-    rest = _rest(raw, "type", "filename", "file_data", "file_url", "file_id")
+    rest = members_except(raw, "type", "filename", "file_data", "file_url", "file_id")
     if present[0] == "file_url":
         return MediaPart("file", url=value, name=name, extra=rest)
     if present[0] == "file_id":
@@ -76,11 +78,7 @@ def _audio(raw: dict[str, Any]) -> Part | None:
     if not isinstance(sound, dict) or sound.keys() != {"data", "format"} or not isinstance(sound["data"], str):
         return None
     kind = _FORMATS.get(sound["format"]) if isinstance(sound["format"], str) else None
-    return MediaPart("audio", kind, sound["data"], extra=_rest(raw, "type", "input_audio")) if kind else None
-
-
-def _rest(raw: dict[str, Any], *known: str) -> dict[str, Any]:
-    return {k: v for k, v in raw.items() if k not in known and v is not None}
+    return MediaPart("audio", kind, sound["data"], extra=members_except(raw, "type", "input_audio")) if kind else None
 
 
 def write_content(parts: list[Part], plain: bool, context: WriteContext) -> str | list[dict[str, Any]]:

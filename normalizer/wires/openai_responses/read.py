@@ -21,7 +21,7 @@ from ..write_context import AS_WRITTEN
 from . import schema as s
 from .blocks import Conversion, CustomTools, convert
 from .decode import custom_tools
-from .parts import read_content
+from .parts import read_parts
 from .results import OUTPUTS, TYPES, read_result
 from .schema import WIRE
 from .tools import read_choice, read_tool
@@ -65,7 +65,7 @@ def read(body: Any, provider: str | None = None) -> Request:
         messages.append(User([TextPart(history_input)]))
     elif isinstance(history_input, list):
         for item in history_input:
-            history.take(item)
+            history.add_item(item)
         history.close()
     elif history_input is not None:
         params["input"] = history_input
@@ -97,18 +97,18 @@ class _History:
         #: approvals and other items between outputs; they move behind the outputs, which stay one message
         self._between: list[Message] = []
 
-    def take(self, item: Any) -> None:
+    def add_item(self, item: Any) -> None:
         """Process the next item of the input."""
         if hasattr(item, "model_dump"):
             item = item.model_dump(mode="json", exclude_unset=True)
         if not isinstance(item, dict):
-            self._other(item)
+            self._add_raw(item)
             return
         kind = item.get("type")
         if kind is None or kind == "message":
-            self._message(item)
+            self._add_message(item)
         elif not isinstance(kind, str):
-            self._other(item)
+            self._add_raw(item)
         elif kind in OUTPUTS and not self._is_hosted(item):
             self._flush_assistant()
             self._results.append(read_result(item))
@@ -116,11 +116,11 @@ class _History:
             self._flush_assistant()
             self._between.append(RawItem(WIRE, item))
         elif kind in _CALLERS or (kind == "additional_tools" and not self._waiting):
-            self._other(item)
+            self._add_raw(item)
         elif kind in _NAMED or kind.endswith("_call") or self._assistant_items:
-            self._extend(item)
+            self._add_to_assistant(item)
         else:
-            self._other(item)
+            self._add_raw(item)
 
     def _is_hosted(self, item: dict[str, Any]) -> bool:
         """Whether an output answers a server call, so that it belongs to the assistant message."""
@@ -133,14 +133,14 @@ class _History:
         hosted = [i for i in calls if isinstance(i.get("environment"), dict)]
         return any(i["environment"].get("type") not in (None, "local") for i in hosted)
 
-    def _extend(self, item: dict[str, Any]) -> None:
+    def _add_to_assistant(self, item: dict[str, Any]) -> None:
         self._flush_results()
         self._assistant_items.append(item)
         id = item.get("call_id")
         if isinstance(id, str):
             self._waiting.add(id)
 
-    def _other(self, item: Any) -> None:
+    def _add_raw(self, item: Any) -> None:
         raw_item = RawItem(WIRE, item)
         refers = (
             isinstance(item, dict) and item.get("type") == "item_reference"
@@ -151,13 +151,13 @@ class _History:
             self.close()
             self._messages.append(raw_item)
 
-    def _message(self, item: dict[str, Any]) -> None:
+    def _add_message(self, item: dict[str, Any]) -> None:
         role, content = item.get("role"), item.get("content")
         if not isinstance(content, (str, list)) or role not in ("user", "system", "developer", "assistant"):
-            self._other(item)
+            self._add_raw(item)
             return
         if role == "assistant":
-            self._extend(item)
+            self._add_to_assistant(item)
             return
         self.close()
         extra = {k: v for k, v in item.items() if k not in ("role", "content", "type")}
@@ -165,9 +165,9 @@ class _History:
             extra[AS_WRITTEN] = "typed"
         plain = isinstance(content, str)
         if role == "user":
-            self._messages.append(User(read_content(content), plain, extra))
+            self._messages.append(User(read_parts(content), plain, extra))
         else:
-            self._messages.append(System(read_content(content), role, plain, extra))
+            self._messages.append(System(read_parts(content), role, plain, extra))
 
     def close(self) -> None:
         """Finish the current message."""
@@ -230,7 +230,7 @@ def _blocks(
     conversion: Conversion, items: list[dict[str, Any]], context: Context, call_ids: dict[str, list[str]]
 ) -> list[Block]:
     """Return the blocks of one assistant message, and add its calls to ``call_ids`` (wire id -> canonical ids)."""
-    forms = [_form(item) if item.get("type") in (None, "message") else None for item in items]
+    forms = [_spelling(item) if item.get("type") in (None, "message") else None for item in items]
     normalized = [_as_item(item) if form else item for item, form in zip(items, forms, strict=True)]
     data = json_codec.bytes_of({"output": normalized})
     try:
@@ -255,7 +255,7 @@ def _blocks(
     return blocks
 
 
-def _form(item: dict[str, Any]) -> str | None:
+def _spelling(item: dict[str, Any]) -> str | None:
     """Return the spelling of an assistant message; None for the form that responses have."""
     typed = "typed " if "type" in item else ""
     if isinstance(item.get("content"), str):

@@ -22,7 +22,7 @@ from ..schema import Reader, Wire
 from ..stream_base import StreamBase
 from . import schema as s
 from .blocks import Conversion, CustomTools, convert, is_hosted
-from .decode import UNFINISHED, custom_tools, later, respond, usage
+from .decode import UNFINISHED, build_response, custom_tools, merge_bodies, usage
 from .stream_events import (
     ARGUMENT_PARTS,
     BEGINNING,
@@ -373,7 +373,7 @@ class Stream(StreamBase):
             begun = self._read_first_body()
             body.id, body.model = body.id or begun.id, body.model or begun.model
             body.tools = begun.tools if body.tools is None else body.tools
-        self._terminal = body if self._terminal is None else later(self._terminal, body)
+        self._terminal = body if self._terminal is None else merge_bodies(self._terminal, body)
         figures = usage(body.usage)
         if figures is not None:
             out.append(UsageUpdate(figures))
@@ -401,7 +401,7 @@ class Stream(StreamBase):
         items = mark_incomplete(items, self._has_misplaced, self._has_unplaced, context.find)
         if self._unknown_events:
             body.extra_ = {**(body.extra_ or {}), "events": self._unknown_events}
-        return respond(context, body, items, complete)
+        return build_response(context, body, items, complete)
 
     def _read_first_body(self) -> s.Body:
         if self._first_body:

@@ -128,22 +128,26 @@ def mark_incomplete(items: list[Any], astray: bool, unplaced: bool, find: _Find)
     and item id, so that invalid arguments count as concatenated.
     """
     calls = [item for item in items if type(item) in _STREAMED and type(item) is not s.McpCall]
-    bare = {id(item) for item in calls if item.status != "incomplete" and argument_text(item).strip() in _NOTHING}
-    surplus = astray or (bool(bare) and any(_has_too_much(call, unplaced) for call in calls))
-    whole = []
+    without_arguments = {
+        id(item) for item in calls if item.status != "incomplete" and argument_text(item).strip() in _NOTHING
+    }
+    surplus = astray or (bool(without_arguments) and any(_has_surplus(call, unplaced) for call in calls))
+    checked = []
     for item in items:
-        if surplus and (id(item) in bare or (astray and type(item) in _CALLS and item.status == "incomplete")):
+        if surplus and (
+            id(item) in without_arguments or (astray and type(item) in _CALLS and item.status == "incomplete")
+        ):
             find(
                 "arguments-misplaced",
                 f"{getattr(item, 'name', None) or item_type(item)}: they were sent for another item",
             )
-            whole.append(msgspec.structs.replace(item, status="incomplete"))
+            checked.append(msgspec.structs.replace(item, status="incomplete"))
         else:
-            whole.append(item)
-    return whole
+            checked.append(item)
+    return checked
 
 
-def _has_too_much(call: Any, unplaced: bool) -> bool:
+def _has_surplus(call: Any, unplaced: bool) -> bool:
     text = argument_text(call)
     mixed = ("arguments-glued", "arguments-invalid") if unplaced else ("arguments-glued",)
     return bool(text) and (not call.name or (type(call) is s.FunctionCall and parse(text).code in mixed))
@@ -161,18 +165,18 @@ def compare(state: ItemState, item: Any, find: _Find) -> None:
         if streamed and state.filled:
             setattr(item, part, streamed)
         elif streamed:
-            state.filled = _agree(item, part, streamed, find)
-        elif type(state.item) is type(item) and not _given(item, part):
-            _agree(item, part, getattr(state.item, part), find)
+            state.filled = _fill_in(item, part, streamed, find)
+        elif type(state.item) is type(item) and not _has_member(item, part):
+            _fill_in(item, part, getattr(state.item, part), find)
 
 
-def _agree(item: Any, part: str, streamed: Any, find: _Find) -> bool:
+def _fill_in(item: Any, part: str, streamed: Any, find: _Find) -> bool:
     """Report arguments that differ from the streamed ones. If they are missing, fill them in and return True."""
     final = getattr(item, part)
-    if final == streamed or not _present(streamed):
+    if final == streamed or not _has_value(streamed):
         return False
     name = getattr(item, "name", None) or item.__struct_config__.tag
-    if not _given(item, part):
+    if not _has_member(item, part):
         setattr(item, part, streamed)
         find("arguments-disagree", f"{name}: missing in the final item; the streamed ones count")
         return True
@@ -181,11 +185,11 @@ def _agree(item: Any, part: str, streamed: Any, find: _Find) -> bool:
     return False
 
 
-def _given(item: Any, *parts: str) -> bool:
-    return any(_present(getattr(item, part)) or bool(item.extra_ and part in item.extra_) for part in parts)
+def _has_member(item: Any, *parts: str) -> bool:
+    return any(_has_value(getattr(item, part)) or bool(item.extra_ and part in item.extra_) for part in parts)
 
 
-def _present(value: Any) -> bool:
+def _has_value(value: Any) -> bool:
     return value is not None and len(value if isinstance(value, str) else memoryview(value)) > 0
 
 
@@ -205,7 +209,7 @@ def _from_fragments(state: ItemState, ended: str | None, last: bool, find: _Find
     if state.done:
         if state.late:
             compare(state, item, find)
-        if not _wordless(item):
+        if not _has_no_text(item):
             return item
     said = {part_key: "".join(pieces) for part_key, pieces in state.fragments.items()}
     said.update((part_key, text) for part_key, text in state.final_texts.items() if text)
@@ -237,14 +241,14 @@ def _from_fragments(state: ItemState, ended: str | None, last: bool, find: _Find
         if kind in _CALLS and item.status != "completed" and not is_hosted(item, None):
             silent = not said and not state.final_texts
             never_whole = silent and (
-                kind not in _STREAMED or ended is None or not _given(item, *_ARGUMENT_MEMBERS[kind])
+                kind not in _STREAMED or ended is None or not _has_member(item, *_ARGUMENT_MEMBERS[kind])
             )
             if never_whole or (last and ended == "incomplete"):
                 item.status = "incomplete"
     return item
 
 
-def _wordless(item: Any) -> bool:
+def _has_no_text(item: Any) -> bool:
     """Whether a message or reasoning item ended without any text."""
     if type(item) is s.MessageItem:
         return not any(part.text or part.refusal for part in item.content or ())
@@ -257,7 +261,7 @@ def merge_output(final: list[Any], streamed: list[Any], find: _Find) -> list[Any
     for item, match in zip(streamed, matches, strict=True):
         if match is not None and type(item) is type(final[match]):
             for part in _ARGUMENT_MEMBERS.get(type(item), ()):
-                if _agree(final[match], part, getattr(item, part), find) and item.status == "incomplete":
+                if _fill_in(final[match], part, getattr(item, part), find) and item.status == "incomplete":
                     final[match].status = "incomplete"
             if has_other_call_id(item, final[match]):
                 find("id-changed", f"{item.call_id} is {final[match].call_id} in the final output, which counts")
@@ -275,10 +279,10 @@ def merge_output(final: list[Any], streamed: list[Any], find: _Find) -> list[Any
     if not lost:
         return final
     find("output-disagrees", f"streamed but not in the final output: {', '.join(names)}")
-    whole = lost.get(-1, [])
+    merged = lost.get(-1, [])
     for number, item in enumerate(final):
-        whole += [item, *lost.get(number, ())]
-    return whole
+        merged += [item, *lost.get(number, ())]
+    return merged
 
 
 def _match(final: list[Any], streamed: list[Any]) -> list[int | None]:
@@ -286,7 +290,7 @@ def _match(final: list[Any], streamed: list[Any]) -> list[int | None]:
 
     Ids may differ between the two (RSP-02), so content, arguments and order serve as fallbacks.
     """
-    if len(final) == len(streamed) and all(map(_alike, final, streamed)):
+    if len(final) == len(streamed) and all(map(_have_same_ids, final, streamed)):
         return list(range(len(final)))
     matches: list[int | None] = [None] * len(streamed)
     free = dict.fromkeys(range(len(final)))
@@ -317,7 +321,7 @@ def _member(item: Any, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _alike(first: Any, second: Any) -> bool:
+def _have_same_ids(first: Any, second: Any) -> bool:
     """Whether two items at the same position have the same known type and the same ids."""
     kind = type(first)
     if kind is not type(second) or kind is Unknown or first.id != second.id:
@@ -372,7 +376,7 @@ def _unnamed(item: Any) -> Hashable:
 
 def _spelled(item: Any, part: str) -> str:
     value = getattr(item, part)
-    if not _present(value):
+    if not _has_value(value):
         value = (item.extra_ or {}).get(part, "")
     return value if isinstance(value, str) else exact_text(value)
 
@@ -389,4 +393,4 @@ def _is_empty(item: Any) -> bool:
         return not any(part.text or part.refusal or part.extra_ for part in item.content or ())
     if kind is s.ReasoningItem:
         return not (item.summary or item.content or item.encrypted_content)
-    return kind in _STREAMED and not item.name and not _given(item, *_ARGUMENT_MEMBERS[kind])
+    return kind in _STREAMED and not item.name and not _has_member(item, *_ARGUMENT_MEMBERS[kind])

@@ -15,7 +15,7 @@ from ...model import Block, Choice, Reasoning, ServerToolCall, ServerToolResult,
 from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..misplaced import mark_misplaced
-from ..stop_reason import CUTS, settle
+from ..stop_reason import CUTS, effective_stop
 from ..xai_tools import TOOLS_OF_XAI
 from . import schema as s
 from .stream_state import Call
@@ -35,14 +35,14 @@ class Output(Struct, gc=False):
     extra: dict[str, Any]
 
 
-def choices(context: Context, outputs: list[Output], response_id: str, complete: bool) -> list[Choice]:
+def build_choices(context: Context, outputs: list[Output], response_id: str, complete: bool) -> list[Choice]:
     """Return one choice of all outputs in sequence, or one choice per output if the request has n > 1."""
     if context.declared.n > 1:
         return [_choice(context, [output], output.index, response_id, complete) for output in outputs]
     return [_choice(context, outputs, 0, response_id, complete)] if outputs else []
 
 
-def finished(context: Context, outputs: list[Output]) -> bool:
+def is_complete(context: Context, outputs: list[Output]) -> bool:
     """Report whether the response is complete, by its finish reasons (XAI-11).
 
     The last output must have one or, if the request has n > 1, every output.
@@ -76,7 +76,7 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
             extra.setdefault("outputs", {})[str(output.index)] = output.extra
     mark_misplaced(context, index, conversion.blocks, conversion.strays, conversion.rivals)
     raw = s.finish_name(finish) if finish else None
-    return Choice(index, conversion.blocks, settle(conversion.builder, reason, raw), extra)
+    return Choice(index, conversion.blocks, effective_stop(conversion.builder, reason, raw), extra)
 
 
 def _executed(context: Context, outputs: list[Output]) -> set[int]:

@@ -7,8 +7,8 @@ from typing import Any
 from ...model import Response
 from ..decode_context import Context
 from ..error_response import response_without_output
-from .blocks import Output, choices, finished, usage
-from .schema import as_dict, response_from, rest, unknown_fields
+from .blocks import Output, build_choices, is_complete, usage
+from .schema import as_dict, fields_except, response_from, unknown_fields
 from .stream_state import Call, CallState
 
 
@@ -25,13 +25,13 @@ def decode(data: bytes, context: Context) -> Response:
     by_id: dict[str, CallState] = {}
     for output in sorted(message.outputs, key=lambda o: o.index):
         outputs.append(read_output(output, context, by_id if context.declared.n == 1 else {}))
-    complete = finished(context, outputs)
+    complete = is_complete(context, outputs)
     if not complete:
         context.find("stream-incomplete", "the last output has no finish reason")
-    extra = rest(message, "id", "model", "outputs", "usage")
+    extra = fields_except(message, "id", "model", "outputs", "usage")
     keep_unknown(context, message, extra)
     context.provider = context.provider or "xai"
-    built = choices(context, outputs, message.id, complete)
+    built = build_choices(context, outputs, message.id, complete)
     return context.response(
         message.id or None, message.model or None, built, usage(message.usage), None, complete, extra
     )
@@ -43,7 +43,7 @@ def read_output(output: Any, context: Context, by_id: dict[str, CallState]) -> O
     The function adds the new calls to ``by_id``.
     """
     message = output.message
-    extra = rest(output, "finish_reason", "index", "message")
+    extra = fields_except(output, "finish_reason", "index", "message")
     keep_unknown(context, output, extra)
     keep_unknown(context, message, extra)
     return Output(
@@ -62,7 +62,7 @@ def read_output(output: Any, context: Context, by_id: dict[str, CallState]) -> O
 def _calls(message: Any, context: Context, by_id: dict[str, CallState]) -> list[Call]:
     calls: list[Call] = []
     for wire_call in message.tool_calls:
-        call = called(context, wire_call)
+        call = read_call(context, wire_call)
         known = by_id.get(call.id) if call.id else None
         if known is not None and not known.differs(call):
             known.take(call, wire_call)
@@ -76,7 +76,7 @@ def _calls(message: Any, context: Context, by_id: dict[str, CallState]) -> list[
     return calls
 
 
-def called(context: Context, call: Any) -> Call:
+def read_call(context: Context, call: Any) -> Call:
     """Convert a protobuf ToolCall."""
     extra: dict[str, Any] = {}
     keep_unknown(context, call, extra)

@@ -9,7 +9,7 @@ from typing import Any
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
 from ..write_context import WriteContext, image_detail
-from .schema import Content, FileContent, ImageUrlContent, as_dict, detail_name, parse_dict, rest
+from .schema import Content, FileContent, ImageUrlContent, as_dict, detail_name, fields_except, parse_dict
 
 _DETAILS: dict[str | None, str] = {"low": "DETAIL_LOW", "high": "DETAIL_HIGH", "auto": "DETAIL_AUTO"}
 
@@ -24,7 +24,7 @@ def _read_part(part: Any) -> Part:
     if kind == "text":
         return TextPart(part.text)
     if kind == "image_url":
-        url, extra = part.image_url.image_url, rest(part.image_url, "image_url", "detail")
+        url, extra = part.image_url.image_url, fields_except(part.image_url, "image_url", "detail")
         detail = detail_name(part.image_url.detail)
         if detail:
             extra["detail"] = detail

@@ -14,8 +14,8 @@ from ...model import Choice, Opaque, Response
 from ..decode_context import Context
 from ..write_context import REPEATED
 from . import schema as s
-from .blocks import Output, choices
-from .decode import called
+from .blocks import Output, build_choices
+from .decode import read_call
 from .parts import read_parts
 from .results import read_result
 from .tools import read_choice, read_tool
@@ -39,7 +39,7 @@ def read(body: Any, provider: str | None) -> Request:
         message.parallel_tool_calls if message.HasField("parallel_tool_calls") else None,
         message.previous_response_id or None,
         provider,
-        s.rest(
+        s.fields_except(
             message,
             *("messages", "model", "tools", "tool_choice", "parallel_tool_calls"),
             *(("previous_response_id",) if message.previous_response_id else ()),
@@ -101,7 +101,7 @@ class _History:
         context = Context(s.WIRE, self._provider)
         outputs = [_output(context, index, message, self._pending) for index, message in enumerate(self._pending)]
         # The salt keeps synthetic ids of different messages apart.
-        (choice,) = choices(context, outputs, f"turn {len(self._messages)}", True)
+        (choice,) = build_choices(context, outputs, f"turn {len(self._messages)}", True)
         response = Response(s.WIRE, self._provider, None, None, [_with_parts(choice, self._pending)])
         self._messages.append(Assistant(response.with_findings(context.findings)))
         self._open = [(call.extra.get("id", call.id), call.id) for call in choice.calls]
@@ -137,11 +137,15 @@ class _History:
 
 def _output(context: Context, index: int, message: Any, pending: list[Any]) -> Output:
     """Convert a message of the history back to the output that it value from."""
-    calls = [called(context, call) for call in message.tool_calls]
+    calls = [read_call(context, call) for call in message.tool_calls]
     if not calls and message.role == s.ROLE_TOOL:
-        calls = [called(context, call) for m in pending for call in m.tool_calls if call.id == message.tool_call_id][:1]
+        calls = [read_call(context, call) for m in pending for call in m.tool_calls if call.id == message.tool_call_id][
+            :1
+        ]
     texts = [part.text for part in message.content if part.WhichOneof("content") == "text"]
-    extra = s.rest(message, "role", "content", "tool_calls", "reasoning_content", "encrypted_content", "tool_call_id")
+    extra = s.fields_except(
+        message, "role", "content", "tool_calls", "reasoning_content", "encrypted_content", "tool_call_id"
+    )
     if len(texts) > 1:
         extra["content"] = texts
     return Output(
@@ -160,4 +164,4 @@ def _with_parts(choice: Choice, pending: list[Any]) -> Choice:
 
 
 def _extra(message: Any, *represented: str) -> dict[str, Any]:
-    return s.rest(message, "role", "content", *represented)
+    return s.fields_except(message, "role", "content", *represented)

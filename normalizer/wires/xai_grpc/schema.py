@@ -160,18 +160,18 @@ def as_dict(message: Any) -> dict[str, Any]:
 
 
 def _by_field(message: Any) -> dict[str, Any]:
-    rest, inner = type(message)(), {}
-    rest.CopyFrom(message)
+    fields_except, inner = type(message)(), {}
+    fields_except.CopyFrom(message)
     for field, value in message.ListFields():
         if field.message_type is not None and not field.message_type.GetOptions().map_entry:
             inner[field.name] = list(map(as_dict, value)) if field.is_repeated else as_dict(value)
-            rest.ClearField(field.name)
+            fields_except.ClearField(field.name)
     if inner:
-        return {**as_dict(rest), **inner}
+        return {**as_dict(fields_except), **inner}
     return {field.name: value for field, value in message.ListFields()}
 
 
-def rest(message: Any, *represented: str) -> dict[str, Any]:
+def fields_except(message: Any, *represented: str) -> dict[str, Any]:
     """Return the set fields of a message as JSON, except those in ``represented``."""
     whole = None
     extra: dict[str, Any] = {}

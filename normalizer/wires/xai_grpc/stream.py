@@ -15,8 +15,8 @@ from ...model import Response, Stop
 from ..decode_context import Context
 from ..stream_base import StreamBase
 from . import schema as s
-from .blocks import Output, choices, finished, usage
-from .decode import called, keep_unknown
+from .blocks import Output, build_choices, is_complete, usage
+from .decode import keep_unknown, read_call
 from .stream_state import Call, CallState
 
 
@@ -71,7 +71,7 @@ class Stream(StreamBase):
         if figures is not None:
             self._usage = figures
             out.append(UsageUpdate(figures))
-        extra = s.rest(chunk, "id", "model", "outputs", "usage")
+        extra = s.fields_except(chunk, "id", "model", "outputs", "usage")
         citations = extra.pop("citations", None)
         if citations:
             self._extra.setdefault("citations", []).extend(citations)
@@ -93,13 +93,13 @@ class Stream(StreamBase):
                 self._emit_text(state, "text", delta.content, out)
         state.citations.extend(s.as_dict(citation) for citation in delta.citations)
         for call in delta.tool_calls:
-            self._call(state, called(self._context, call), out)
+            self._call(state, read_call(self._context, call), out)
         if output.finish_reason:
             if output.finish_reason != state.finish:
                 reason = s.STOPS.get(output.finish_reason, "unknown")
                 out.append(ChoiceStop(self._choice(state), Stop(reason, s.finish_name(output.finish_reason))))
             state.finish = output.finish_reason
-        state.extra.update(s.rest(output, "finish_reason", "index", "delta"))
+        state.extra.update(s.fields_except(output, "finish_reason", "index", "delta"))
         keep_unknown(self._context, output, state.extra)
         keep_unknown(self._context, delta, state.extra)
 
@@ -168,7 +168,7 @@ class Stream(StreamBase):
         return taker
 
     def finish(self) -> Response:
-        """Return the response. It is incomplete after an error, or if finish reasons are missing (see `finished`)."""
+        """Return the response. It is incomplete after an error, or without finish reasons (see `is_complete`)."""
         context = self._context
         outputs = [
             Output(
@@ -184,10 +184,10 @@ class Stream(StreamBase):
             )
             for state in sorted(self._outputs.values(), key=lambda o: o.index)
         ]
-        complete = finished(context, outputs) and self._error is None
+        complete = is_complete(context, outputs) and self._error is None
         self._report_incomplete(complete)
         context.provider = context.provider or "xai"
-        built = choices(context, outputs, self._id, complete)
+        built = build_choices(context, outputs, self._id, complete)
         return self._response(self._id or None, self._model or None, built, self._usage, complete, self._extra)
 
 

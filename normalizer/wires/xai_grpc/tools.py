@@ -9,7 +9,7 @@ from ... import json_codec
 from ...conversation import Request, Tool, ToolChoice
 from ..write_context import WriteContext
 from . import schema
-from .schema import MODES, WIRE, Function, as_dict, parse_dict, rest
+from .schema import MODES, WIRE, Function, as_dict, fields_except, parse_dict
 
 #: Schema for a tool that takes one free text, and for a tool without parameters.
 _FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
@@ -23,7 +23,7 @@ def read_tool(tool: Any) -> Tool:
     if kind != "function":
         return Tool(kind or "", kind="hosted", wire=WIRE, raw=as_dict(tool))
     function = tool.function
-    extra = rest(function, "name", "description", "strict", "parameters")
+    extra = fields_except(function, "name", "description", "strict", "parameters")
     parameters = None
     if function.parameters:
         with suppress(ValueError):
