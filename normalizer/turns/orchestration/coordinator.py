@@ -184,11 +184,10 @@ class Coordinator:
         ended = [phase for phase in phases(after, effects) if not isinstance(phase, ReasoningPhase)]
         wants_more = all([await self._notify(phase, after) for phase in ended])
         if ask is not None and not ask.last:
-            if not wants_more or self._meter.is_spent(after.usage):
-                inputs = [Finalize("budget_exceeded"), *inputs]
-            elif self._all_failed(after):
-                inputs = [Finalize("all_tools_failed"), *inputs]
-            after, effects = _ahead(state, inputs)
+            is_spent = not wants_more or self._meter.is_spent(after.usage)
+            if is_spent or self._all_failed(after):
+                inputs = [Finalize("budget_exceeded" if is_spent else "all_tools_failed"), *inputs]
+                after, effects = _ahead(state, inputs)
         after_phases = phases(after, effects)
         for phase in after_phases:
             if isinstance(phase, ReasoningPhase):
