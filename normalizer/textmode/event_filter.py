@@ -50,7 +50,7 @@ class EventFilter:
         if isinstance(event, BlockReset):
             if self._kind:
                 self._reset("", out)
-            self._count = scanner.before
+            self._count = scanner.count_before
             scanner = self._begin_text(event.key)
         if isinstance(event, (BlockDelta, BlockReset)):
             return self._process(scanner, scanner.feed(event.text), out)

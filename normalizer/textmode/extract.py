@@ -161,13 +161,13 @@ class _Extraction:
             self._dialect, self._dialects = scanner.dialect.name, (scanner.dialect,)
         first = len(self._blocks)
         blocks = built.build(self._builder, self._context, first, self._cut and built.over is None)
-        if not scanner.marked and built.over is None:
+        if not scanner.has_markup and built.over is None:
             self._blocks.append(block)
             return
         self._blocks += blocks
-        if scanner.broke_off:  # the kept part of the text is not valid in the dialect
+        if scanner.limit_inside_parser:  # the kept part of the text is not valid in the dialect
             return
-        source = block if built.over is None else replace(block, text=block.text[: scanner.taken].rstrip())
+        source = block if built.over is None else replace(block, text=block.text[: scanner.consumed].rstrip())
         self._sources.append({"at": first, "count": len(blocks), "text": msgspec.to_builtins(source)})
 
     def _scan_reasoning(self, choice: Choice) -> None:

@@ -54,13 +54,13 @@ class Scanner:
         self.tools = tools
         self.limit = limit
         self.count = count
-        self.before = count
+        self.count_before = count
         self.over = False
-        self.marked = False
-        self.broke_off = False
+        self.has_markup = False
+        self.limit_inside_parser = False
         self.dialect: TextDialect | None = dialects[0] if len(dialects) == 1 else None
         self.longest_held = 0
-        self.taken = 0  # number of processed characters, up to the call over the limit
+        self.consumed = 0  # number of processed characters, up to the call over the limit
         self._dialects = tuple(dialects)
         self._events: list[ScanEvent] = []
         self._buf = ""
@@ -76,14 +76,13 @@ class Scanner:
         self._pending_size = 0
         self._source: list[str] = []
         self._markdown = Markdown()
-        self._calls_before_span: int | None = None  # number of calls before the first call in the open span of code
-        self._calls_before_backquote: int | None = (
-            None  # number of calls before the call that directly follows a backquote
-        )
+        # number of calls before the first call in the open span of code, and before the call that follows a backquote
+        self._calls_before_span: int | None = None
+        self._calls_before_backquote: int | None = None
         self._reported: set[str] = set()
         self._prepare_search()
         if thinking:
-            self._reasoning_end, self.marked = _CLOSE[0], True
+            self._reasoning_end, self.has_markup = _CLOSE[0], True
 
     def _prepare_search(self) -> None:
         dialects = self._dialects
@@ -121,7 +120,7 @@ class Scanner:
         if self._parser is not None:
             self._parser.finish()
             self._leave_parser()
-        if self._pending and not self.marked:
+        if self._pending and not self.has_markup:
             self._flush()
         if self._reasoning_end:
             self._events.append(ReasoningEnded())
@@ -149,35 +148,35 @@ class Scanner:
             if consumed is None:
                 break
             at = consumed
-        self.taken += at
+        self.consumed += at
         self._buf = "" if self.over else buf[at:]
         self.longest_held = max(self.longest_held, len(self._buf) + self._pending_size)
 
     # text
 
     def _scan_text(self, buf: str, at: int, final: bool) -> int | None:
-        position, found = self._text_finder.find(buf, at, final)
+        position, token = self._text_finder.find(buf, at, final)
         if position > at:
             self._add_text(buf[at:position])
             return position
-        if not found:
+        if not token:
             return None
-        if found in ("`", "~~~"):
+        if token in ("`", "~~~"):
             return self._scan_code(buf, at, final)
-        if found in self._heads:
+        if token in self._heads:
             match, dialect = self._match_opening(buf, at, final)
             if match is HOLD:
                 return None
             if isinstance(match, TagMatch) and dialect is not None:
                 return self._begin_parser(buf, at, match, dialect, final)
         if not self._markdown.quoting:
-            if found in _OPEN and (self._markdown.at_start or self._after_markup):
-                self._add_markup(buf[at : at + len(found)])
-                self._reasoning_end = _CLOSE[_OPEN.index(found)]
+            if token in _OPEN and (self._markdown.at_start or self._after_markup):
+                self._add_markup(buf[at : at + len(token)])
+                self._reasoning_end = _CLOSE[_OPEN.index(token)]
                 self._source.clear()
-                return at + len(found)
-            if found in _CLOSE:
-                return self._end_unopened_reasoning(buf, at, found, final)
+                return at + len(token)
+            if token in _CLOSE:
+                return self._end_unopened_reasoning(buf, at, token, final)
             closed = self._match_closing(buf, at, final)
             if closed is not None:
                 return None if isinstance(closed, Hold) else closed
@@ -229,7 +228,7 @@ class Scanner:
         return None if end == len(buf) and not final else buf.startswith("`", end)
 
     def _leave_parser(self) -> None:
-        self.broke_off = self.over  # the limit was reached between two calls that share their tags
+        self.limit_inside_parser = self.over  # the limit was reached between two calls that share their tags
         self._parser = None
         self._markdown.interrupt()
 
@@ -293,7 +292,7 @@ class Scanner:
         """Process markup. White space next to it is layout."""
         self._source.append(text)
         self._pending.clear()
-        self._after_markup, self._pending_size, self.marked = True, 0, True
+        self._after_markup, self._pending_size, self.has_markup = True, 0, True
 
     def _scan_code(self, buf: str, at: int, final: bool) -> int | None:
         before_span, before_backquote = self._calls_before_span, self._calls_before_backquote
@@ -312,26 +311,25 @@ class Scanner:
     # reasoning
 
     def _scan_reasoning(self, buf: str, at: int, final: bool) -> int | None:
-        position, found = self._reasoning_finders[self._reasoning_end].find(buf, at, final)
+        position, token = self._reasoning_finders[self._reasoning_end].find(buf, at, final)
         if position > at:
             self._events.append(ReasoningFragment(buf[at:position]))
             return position
-        if not found:
+        if not token:
             return None
-        if found == self._reasoning_end:
+        if token == self._reasoning_end:
             self._events.append(ReasoningEnded())
             self._reasoning_end = ""
             self._start_over()
-            return at + len(found)
+            return at + len(token)
         match, dialect = self._match_opening(buf, at, final)
         if match is HOLD:
             return None
         end = at + 1
         if isinstance(match, TagMatch) and dialect is not None:
             end = match.end
-            self._report_once(
-                "call-in-reasoning", f"a call{_named(match.name)} in the dialect {dialect.name} is in reasoning"
-            )
+            call = f"a call of {match.name}" if match.name else "a call"
+            self._report_once("call-in-reasoning", f"{call} in the dialect {dialect.name} is in reasoning")
         self._events.append(ReasoningFragment(buf[at:end]))
         return end
 
@@ -403,7 +401,3 @@ class Scanner:
         if code not in self._reported:
             self._reported.add(code)
             self.report(code, message)
-
-
-def _named(name: str) -> str:
-    return f" of {name}" if name else ""

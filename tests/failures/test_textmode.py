@@ -142,7 +142,7 @@ def test_TXT_01_a_call_that_is_not_closed_is_told_with_what_stood_there_and_neve
 @pytest.mark.parametrize("dialect", ONE)
 def test_TXT_01_wherever_the_text_ends_inside_a_call_nothing_of_it_is_executed(dialect: str) -> None:
     whole = ONE[dialect]
-    opened = next(at for at in range(len(whole)) if said(dialect, [whole[:at]])[1].marked)
+    opened = next(at for at in range(len(whole)) if said(dialect, [whole[:at]])[1].has_markup)
     for at in range(opened, len(whole)):
         response = read(whole[:at], dialect, "length")
         kept = select(response).kept

@@ -49,7 +49,7 @@ def test_a_text_in_any_pieces_says_what_the_whole_says(name: str | None) -> None
         for cut in ([*text], pieces(text, Random(seed))):
             steps, other = said(name, cut, **how)
             assert steps == whole
-            assert (other.taken, other.count, other.over) == (one.taken, one.count, one.over)
+            assert (other.consumed, other.count, other.over) == (one.consumed, one.count, one.over)
 
     check()
 

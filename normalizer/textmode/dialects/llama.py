@@ -36,9 +36,9 @@ class CodeCall:
         sink.begin_call(CODE, None)
 
     def feed(self, buf: str, at: int, final: bool) -> int:
-        position, tag = self._find.find(buf, at, final)
+        position, token = self._find.find(buf, at, final)
         self._text.append(buf[at:position])
-        if tag:
+        if token:
             self._end()
         return position
 
@@ -51,7 +51,7 @@ class CodeCall:
         self._sink.end_call(CallParsed(CODE, None, text, respelled=True, endless=endless))
         self.done = True
 
-    def awaits(self, tag: str, held: str) -> bool:
+    def awaits(self, token: str, held: str) -> bool:
         return False
 
 

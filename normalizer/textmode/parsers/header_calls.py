@@ -52,10 +52,10 @@ class HeaderCall:
         return at
 
     def _in_header(self, buf: str, at: int, final: bool) -> int | None:
-        position, found = self._find.find(buf, at, final)
-        if not found and position - at <= LONGEST_TAG and not final:
+        position, token = self._find.find(buf, at, final)
+        if not token and position - at <= LONGEST_TAG and not final:
             return None
-        if found != self._separator or position - at > LONGEST_TAG:  # no tool name: keep the text unchanged
+        if token != self._separator or position - at > LONGEST_TAG:  # no tool name: keep the text unchanged
             self._sink.begin_call(None, None)
             self._phase, self._broken = "junk", True
             return at
@@ -65,7 +65,7 @@ class HeaderCall:
             self._phase = "line"
         else:
             self._sink.begin_call(self._name, self._id)
-        return position + len(found)
+        return position + len(token)
 
     def _in_line(self, buf: str, at: int, final: bool) -> int | None:
         """Parse the text after DeepSeek's separator: the arguments, or the tool name before a fence."""
@@ -89,10 +89,10 @@ class HeaderCall:
         if ahead > at:
             return ahead
         for mark in ("```json", "```"):
-            found = literal(mark, buf, at, final)
-            if found is HOLD:
+            token = literal(mark, buf, at, final)
+            if token is HOLD:
                 return None
-            if found:
+            if token:
                 at += len(mark)
                 break
         self._phase = "arguments"
@@ -143,11 +143,11 @@ class HeaderCall:
 
     def _in_junk(self, buf: str, at: int, final: bool) -> int | None:
         """Keep text in place of the arguments, up to the closing tag, as the argument text."""
-        position, found = finder(self._closer).find(buf, at, final) if self._closer else (len(buf), "")
+        position, token = finder(self._closer).find(buf, at, final) if self._closer else (len(buf), "")
         self._text.append(buf[at:position])
-        if found:
+        if token:
             self._end()
-            return position + len(found)
+            return position + len(token)
         return position if position > at else None
 
     def _end(self, unclosed: bool = False) -> None:
