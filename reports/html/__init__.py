@@ -7,7 +7,48 @@ results -> columns: each text and each verdict once
 
 from __future__ import annotations
 
+from ..escape import cut
 from ..results import Report
-from .page import render
+from ..statistics import count_verdicts, standings
+from . import changes, history, kills, overview, sources
+from .columns import Columns
+from .embed import embedded
+from .shell import page
 
-__all__ = ["Report", "render"]
+STYLES = ("base.css", "run.css", "panel.css", "print.css")
+#: In dependency order.
+SCRIPTS = (
+    "text.js",
+    "data.js",
+    "state.js",
+    "filter.js",
+    "grid.js",
+    "lists.js",
+    "evidence.js",
+    "downloads.js",
+    "main.js",
+)
+
+
+def render(report: Report) -> bytes:
+    """Render the page in UTF-8."""
+    run = report.run
+    columns = Columns(run)
+    tallies = overview.tallies(columns)
+    subjects = standings(run, count_verdicts(run))
+    data = embedded(run, columns)
+    context = {
+        "run": run,
+        "title": f"{', '.join(cut(subject.name, 60) for subject in run.subjects[:3])}: conformance",
+        "headline": overview.headline(run, tallies, subjects),
+        "counts": overview.counts(run, tallies),
+        "subjects": overview.subjects(run, tallies, subjects),
+        "laws": overview.laws(run, tallies),
+        "changes": changes.changes(report),
+        "sources": sources.sources(run),
+        "kills": kills.matrix(run),
+        "history": history.history(report),
+        "data": data.data,
+        "shortened": data.shortened,
+    }
+    return page("run.html.j2", context, styles=STYLES, scripts=SCRIPTS)
