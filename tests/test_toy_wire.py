@@ -162,6 +162,30 @@ def test_requests_are_read_written_and_checked(toy: Any, other: Any) -> None:
     assert [violation.rule for violation in check_request(encoded.body, toy)] == ["results-follow"]
 
 
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("toy_wire.nowhere:SPEC", r"the wire toy\.broken cannot be loaded: ModuleNotFoundError"),
+        (
+            "toy_wire.spec:SPEC",
+            r"the entry point of the wire toy.broken is not its WireSpec: WireSpec\(name='toy.chat'",
+        ),
+    ],
+)
+def test_a_broken_registration_is_named(
+    toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str, reason: str
+) -> None:
+    metadata = tmp_path / "toy_broken-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-broken\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[toolparity.wires]\ntoy.broken = {entry}\nopenai.chat = nobody\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    _forget()
+    assert registry.spec("openai.chat").owner == "openai"
+    with pytest.raises(UnknownWire, match=reason):
+        registry.spec("toy.broken")
+
+
 def test_a_turn_runs_over_its_client(site: Path) -> None:
     run(
         site,

@@ -232,14 +232,20 @@ def wire_name(name: str) -> Wire:
 
 
 def _load(name: Wire) -> WireSpec:
-    if name in WIRES:
-        found = import_module(f".{WIRES[name]}.spec", __package__).SPEC
-    else:
-        found = _registered()[name].load()
-    if not isinstance(found, WireSpec) or found.name != name:
-        raise UnknownWire(f"the entry point of the wire {name!r} does not have its WireSpec: it has {found!r}")
-    _specs[name] = found
-    return found
+    loaded = import_module(f".{WIRES[name]}.spec", __package__).SPEC if name in WIRES else _third_party(name)
+    _specs[name] = loaded
+    return loaded
+
+
+def _third_party(name: str) -> WireSpec:
+    hint = "fix or uninstall the distribution that registers it"
+    try:
+        loaded = _registered()[name].load()
+    except Exception as error:
+        raise UnknownWire(f"the wire {name} cannot be loaded: {type(error).__name__}: {error}", hint=hint) from error
+    if not isinstance(loaded, WireSpec) or loaded.name != name:
+        raise UnknownWire(f"the entry point of {name} is not its WireSpec: {loaded!r}", hint=hint)
+    return loaded
 
 
 @cache
