@@ -244,7 +244,7 @@ def _third_party(name: str) -> WireSpec:
     except Exception as error:
         raise UnknownWire(f"the wire {name} cannot be loaded: {type(error).__name__}: {error}", hint=hint) from error
     if not isinstance(loaded, WireSpec) or loaded.name != name:
-        raise UnknownWire(f"the entry point of {name} is not its WireSpec: {loaded!r}", hint=hint)
+        raise UnknownWire(f"the entry point of the wire {name} is not its WireSpec: {loaded!r}", hint=hint)
     return loaded
 
 
