@@ -19,8 +19,8 @@ import pytest
 
 _MARKS = {
     "parity": "a case of the toolparity conformance suite",
-    "parity_plain": "its answers are plain",
-    "parity_stream": "its answers are streamed",
+    "parity_plain": "the responses are plain",
+    "parity_stream": "the responses are streamed",
     "parity_first": "under the policy first",
     "parity_all": "under the policy all",
     "parity_batch": "under the policy batch",
@@ -43,11 +43,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="SUBJECT",
-        help="put this subject to the suite: my.module:Subject, an entry point, a shipped name, or exec:COMMAND",
+        help="run this subject against the suite: my.module:Subject, an entry point, a shipped name, or exec:COMMAND",
     )
     group.addoption("--parity-baseline", metavar="FILE", help="the file of expected failures")
     group.addoption(
-        "--parity-unreleased", action="store_true", help="fail also for what is not required before the next release"
+        "--parity-unreleased", action="store_true", help="also fail for checks that are not required until the next release"
     )
     group.addoption(
         "--parity-report", metavar="FILE", help="write the results as JSON, as `toolparity check --json` does"
@@ -84,7 +84,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     subjects = _settings(config)["subjects"]
     if not subjects:
         return None
-    why = " (left out, since single files are asked for)" if _elsewhere(config) else ""
+    why = " (skipped, because single files were selected)" if _selects_files(config) else ""
     return f"toolparity: {', '.join(subjects)}{why}"
 
 
@@ -95,7 +95,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     Raises `pytest.UsageError` if a dependency of the suite is not installed.
     """
     settings = _settings(config)
-    if not settings["subjects"] or _elsewhere(config):
+    if not settings["subjects"] or _selects_files(config):
         return
     try:
         from .conformance.plugin.cases import SubjectCollector
@@ -107,22 +107,22 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     if (root := str(config.rootpath)) not in sys.path:
         sys.path.insert(0, root)  # the subject may be in the folder of pyproject.toml
     for name in settings["subjects"]:
-        suite: SubjectCollector = SubjectCollector.from_parent(
+        collector: SubjectCollector = SubjectCollector.from_parent(
             session, name="toolparity", nodeid="toolparity", settings=settings, subject=name
         )
-        config.add_cleanup(suite.close)
-        found: list[pytest.Item | pytest.Collector] = [*suite.collect()]
-        report = pytest.CollectReport(suite.nodeid, "passed", None, found)
-        suite.ihook.pytest_collectreport(report=report)  # so that pytest counts them like other tests
-        items.extend(one for one in found if isinstance(one, pytest.Item))
+        config.add_cleanup(collector.close)
+        collected: list[pytest.Item | pytest.Collector] = [*collector.collect()]
+        report = pytest.CollectReport(collector.nodeid, "passed", None, collected)
+        collector.ihook.pytest_collectreport(report=report)  # so that pytest counts them like other tests
+        items.extend(item for item in collected if isinstance(item, pytest.Item))
 
 
-def _elsewhere(config: pytest.Config) -> bool:
+def _selects_files(config: pytest.Config) -> bool:
     """Return whether the user runs only named files or tests: the subject of pyproject.toml does not apply then."""
     if config.getoption("--parity-subject"):
         return False
     folder = config.invocation_params.dir
-    return bool(config.args) and all("::" in one or (folder / one).is_file() for one in config.args)
+    return bool(config.args) and all("::" in argument or (folder / argument).is_file() for argument in config.args)
 
 
 def _settings(config: pytest.Config) -> dict[str, Any]:
@@ -138,12 +138,12 @@ def _settings(config: pytest.Config) -> dict[str, Any]:
     if (file := config.getoption("--parity-baseline")) is not None:
         baseline = config.invocation_params.dir / file
         if not baseline.is_file():
-            raise pytest.UsageError(f"--parity-baseline: there is no file {file}")
+            raise pytest.UsageError(f"--parity-baseline: the file does not exist: {file}")
     elif "baseline" in table:
         baseline = config.rootpath / table["baseline"]
-    told: dict[str, Any] = {name: config.getoption(f"parity_{name}") or table.get(name) or [] for name in _LISTS}
-    told["unreleased"] = config.getoption("--parity-unreleased") or table.get("unreleased", False)
-    return {**told, "subjects": subjects, "baseline": baseline}
+    settings: dict[str, Any] = {name: config.getoption(f"parity_{name}") or table.get(name) or [] for name in _LISTS}
+    settings["unreleased"] = config.getoption("--parity-unreleased") or table.get("unreleased", False)
+    return {**settings, "subjects": subjects, "baseline": baseline}
 
 
 def _table(config: pytest.Config) -> dict[str, Any]:
@@ -157,13 +157,13 @@ def _table(config: pytest.Config) -> dict[str, Any]:
         raise pytest.UsageError(f"{path}: {error}") from None
     where = f"{path}: [tool.toolparity]"
     if unknown := table.keys() - _MEMBERS.keys():
-        raise pytest.UsageError(f"{where}: {', '.join(sorted(unknown))} is unknown; there are {', '.join(_MEMBERS)}")
+        raise pytest.UsageError(f"{where}: unknown: {', '.join(sorted(unknown))}; known: {', '.join(_MEMBERS)}")
     for member, value in table.items():
         kind = _MEMBERS[member]
-        texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        texts = isinstance(value, list) and all(isinstance(text, str) for text in value)
         if type(value) is not kind or (kind is list and not texts):
-            raise pytest.UsageError(f"{where}: {member} is {value!r}, and no {_KINDS[kind]}")
+            raise pytest.UsageError(f"{where}: {member} must be {_KINDS[kind]}: {value!r}")
     return table
 
 
-_KINDS: dict[type, str] = {str: "text", bool: "true or false", list: "list of texts"}
+_KINDS: dict[type, str] = {str: "a string", bool: "true or false", list: "a list of strings"}

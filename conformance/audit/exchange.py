@@ -26,15 +26,15 @@ from toolparity.normalizer.wires.registry import is_wire
 #: The reasons why an exchange has no response. If its wire is known, the command ends with exit code 4.
 CODES: dict[str, Code] = {
     "unknown-wire": Code(
-        "info", "The exchange is of a wire that the normalizer does not know yet.", "Nothing; it is counted."
+        "info", "The normalizer does not support the wire of the exchange.", "Nothing; the exchange is only counted."
     ),
     "malformed-body": Code(
-        "error", "The body is none of its wire: nothing could be decoded.", "Look at what was recorded."
+        "error", "The body is not valid on its wire and could not be decoded.", "Check the recording."
     ),
     "missing-extra": Code(
         "error", "An optional dependency is needed for this wire.", "Install the extra that the message names."
     ),
-    "decoder-fault": Code("error", "The normalizer failed on this exchange.", "Report it with the exchange."),
+    "decoder-fault": Code("error", "The normalizer failed on this exchange.", "Report the error with the exchange."),
 }
 
 #: The codes of exchanges that have no response although their wire is known: bad input or an internal error.
@@ -92,8 +92,8 @@ def decode(exchange: Exchange) -> DecodedExchange:
     """Decode an exchange. Never raises."""
     wire = exchange.wire
     if not is_wire(wire):
-        what = f"the wire {wire} is not known yet" if wire else "the format cannot be told"
-        return _nothing(wire, "unknown-wire", what)
+        reason = f"the wire {wire} is not supported" if wire else "the wire cannot be detected"
+        return _nothing(wire, "unknown-wire", reason)
     try:
         response = report(response_of(exchange, wire))
     except MissingExtra as error:

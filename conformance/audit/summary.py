@@ -33,7 +33,7 @@ _EXAMPLES_KEPT = 3
 #: together.
 _NAMES_KEPT = _MODELS_KEPT = 100
 _OTHERS = "others"
-_NOT_TOLD = "not told"
+_NOT_STATED = "not stated"
 #: The maximum length of a model name and of an example's message, in characters.
 _NAME, _MESSAGE = 100, 300
 #: What a finding of each severity adds to the score of a place.
@@ -313,13 +313,13 @@ def _name_of(exchange: Exchange, decoded: DecodedExchange) -> str:
     if decoded.wire:
         return decoded.wire
     host = (exchange.url or "").split("/", 1)[0]
-    return f"not told ({host})" if host else "not told"
+    return f"{_NOT_STATED} ({host})" if host else _NOT_STATED
 
 
 def _weigh(figures: WireFigures, response: Response, policy: Policy, limit: int | None) -> tuple[Finding, ...]:
     """Count one response. Return the findings of the selection under ``policy``."""
     calls = sum(_blocks(figures, choice) for choice in response.choices)
-    model = figures.model(brief(response.model or _NOT_TOLD, _NAME))
+    model = figures.model(brief(response.model or _NOT_STATED, _NAME))
     model.exchanges += 1
     figures.errors += response.error is not None
     figures.incomplete += not response.complete

@@ -124,7 +124,7 @@ async def _events(request: Request, desk: Sessions) -> Response:
 async def _wire(request: Request, desk: Sessions) -> Response:
     spoken = desk.wire(request.path_params["id"])
     if spoken is None:
-        raise UnknownTurn("what stood on the wire of this turn is not remembered")
+        raise UnknownTurn("the wire log of this turn is no longer stored")
     return _json({"exchanges": spoken})
 
 
@@ -175,7 +175,7 @@ async def _body(request: Request, kind: type[Any]) -> Any:
     Other content types are refused, because an HTML form of another site can send them.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise msgspec.ValidationError("the body has to be application/json")
+        raise msgspec.ValidationError("the content type must be application/json")
     data = b""
     async for piece in request.stream():
         data += piece
@@ -211,5 +211,5 @@ class _Guarded:
         # Refuse a foreign host name that resolves to this machine (DNS rebinding).
         host = Headers(scope=scope).get("host", "")
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        app = self._app if name in self._hosts else Response("not here", 421)
+        app = self._app if name in self._hosts else Response("unknown host", 421)
         await app(scope, receive, guarded)

@@ -41,7 +41,7 @@ def server_side(evidence: Evidence) -> Iterator[Failure]:
 
 @law(
     "arguments",
-    "Arguments are exact; empty ones are {}, and broken ones are flagged, never fatal, never repaired unasked.",
+    "Arguments are exact; empty ones are {}, and broken ones are flagged, never fatal, and repaired only on request.",
     applies=lambda evidence: any(
         round.expected.calls and not declined_cut_response(evidence, round) for round in evidence.rounds
     ),

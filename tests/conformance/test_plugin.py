@@ -89,12 +89,12 @@ def test_a_known_failure_is_expected_and_a_mended_one_fails_the_run(repository: 
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ('subjcet = "mine:Subject"', "subjcet is unknown; there are subject, subjects, baseline,"),
+        ('subjcet = "mine:Subject"', "unknown: subjcet; known: subject, subjects, baseline,"),
         ('subject = "nowhere:Subject"', "nowhere:Subject cannot be imported"),
-        ('subject = ["mine:Subject"]', "subject is ['mine:Subject'], and no text"),
-        ('subjects = "mine:Subject"', "subjects is 'mine:Subject', and no list of texts"),
-        ('subject = "mine:Subject"\nscenarios = [1]', "scenarios is [1], and no list of texts"),
-        ('subject = "mine:Subject"\nunreleased = 1', "unreleased is 1, and no true or false"),
+        ('subject = ["mine:Subject"]', "subject must be a string: ['mine:Subject']"),
+        ('subjects = "mine:Subject"', "subjects must be a list of strings: 'mine:Subject'"),
+        ('subject = "mine:Subject"\nscenarios = [1]', "scenarios must be a list of strings: [1]"),
+        ('subject = "mine:Subject"\nunreleased = 1', "unreleased must be true or false: 1"),
         ('subject = "exec:/nowhere/node subject.mjs"', "/nowhere/node cannot be started"),
         ('subject = "litellm"', "toolparity subjects install litellm"),
         ("subject = ", "Invalid value"),
@@ -172,7 +172,7 @@ def test_whoever_runs_single_files_does_not_run_the_suite_beside_them(repository
     (repository / "tests" / "test_own.py").write_text("def test_own():\n    pass\n")
     file = run(repository, "tests/test_own.py")
     assert "1 passed" in file.stdout
-    assert "toolparity: mine:Subject (left out, since single files are asked for)" in file.stdout
+    assert "toolparity: mine:Subject (skipped, because single files were selected)" in file.stdout
     for collected, *asked in (
         (1, "tests/test_own.py::test_own"),
         (73, "tests"),

@@ -140,7 +140,7 @@ def test_what_is_dropped_is_warned_of(demo: Demo, opens: Opens) -> None:
     ask(page, BOTH, limit="1")
     expect_over(page)
     warning = page.get_by_role("alert")
-    expect(warning).to_contain_text("2 calls were asked for; processing list_appointments (call_")
+    expect(warning).to_contain_text("2 calls were requested; processing list_appointments (call_")
     expect(warning).to_contain_text("dropped open_invoices (call_")
     expect(card(page, "open_invoices").locator(".state")).to_have_text("dropped")
     expect(card(page, "open_invoices").locator(".result")).to_contain_text("not executed")

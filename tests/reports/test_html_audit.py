@@ -71,7 +71,7 @@ def test_a_place_that_cannot_be_written_is_a_fault(traffic: Path, tmp_path: Path
 def test_calls_are_counted_by_wire_and_by_model(traffic: Path) -> None:
     models = audited(traffic)["wires"]["openai.chat"]["models"]
     dropped = {name: (one["calls"], one["policies"]["first"]["dropped"]) for name, one in models.items()}
-    assert dropped == {MARKUP: (1, 0), "model-1": (3, 2), "model-2": (1, 0), "not told": (1, 0)}
+    assert dropped == {MARKUP: (1, 0), "model-1": (3, 2), "model-2": (1, 0), "not stated": (1, 0)}
     assert sum(calls for calls, _ in dropped.values()) == audited(traffic)["wires"]["openai.chat"]["calls"]
 
 

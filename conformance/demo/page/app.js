@@ -22,7 +22,7 @@ async function asked(path, body) {
     { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
   const answer = await fetch(path, options);
   const said = answer.headers.get("content-type") === "application/json" ? await answer.json() : {};
-  if (!answer.ok) throw new Error(said.error || `the server says ${answer.status}`);
+  if (!answer.ok) throw new Error(said.error || `the server returned status ${answer.status}`);
   return said;
 }
 
@@ -46,7 +46,7 @@ class Shown {
   follow() {
     this.source = new EventSource(`turns/${this.id}/events`);
     this.source.onopen = () => { if (now === this) connection("connected"); };
-    this.source.onerror = () => { if (now === this && !this.over) connection("connection lost, coming back"); };
+    this.source.onerror = () => { if (now === this && !this.over) connection("connection lost, reconnecting"); };
     for (const type of TYPES) {
       this.source.addEventListener(type, (event) => this.take(type, JSON.parse(event.data)));
     }
@@ -55,7 +55,7 @@ class Shown {
   take(type, event) {
     const expected = this.seq + 1;
     this.count += 1;
-    if (event.seq !== expected) this.broken = `event ${event.seq} came where ${expected} was due`;
+    if (event.seq !== expected) this.broken = `event ${event.seq} arrived instead of ${expected}`;
     this.seq = event.seq;
     const line = made("li", "", `${event.seq} ${type}`);
     line.dataset.seq = event.seq;
@@ -75,11 +75,11 @@ class Shown {
   }
 
   turn_started(event) {
-    if (event.resumed) this.say("quiet", "The turn goes on.");
+    if (event.resumed) this.say("quiet", "The turn resumes.");
   }
 
   round_started(event) {
-    if (event.last) this.say("quiet", "The model is asked for its answer; it may not call any more.");
+    if (event.last) this.say("quiet", "The model is asked for its final answer; it may not call tools.");
     if (event.attempt === 1) return;
     for (const [sequence, block] of [...this.blocks]) { // asked again: what came before is void
       if (sequence < event.first_block) continue;
@@ -165,7 +165,7 @@ class Shown {
 
   dropped(event) {
     const names = (refs) => refs.map((ref) => `${ref.name} (${ref.id})`).join(", ") || "none";
-    const text = `${event.total} calls were asked for; processing ${names(event.processing)}; ` +
+    const text = `${event.total} calls were requested; processing ${names(event.processing)}; ` +
       `dropped ${names(event.dropped)}`;
     this.say("warning", text).setAttribute("role", "alert");
   }
@@ -176,19 +176,19 @@ class Shown {
 
   noted(event) {
     if (event.note === "recovery") this.say("quiet", `Recovered (${event.data.level}): ${event.data.why}`);
-    if (event.note === "retry") this.say("quiet", `Asked again in ${event.data.seconds.toFixed(1)} s: ${event.data.why}`);
+    if (event.note === "retry") this.say("quiet", `Retry in ${event.data.seconds.toFixed(1)} s: ${event.data.why}`);
   }
 
   acknowledged(event) {
     const said = event.spoken ? [...this.root.querySelectorAll(".said")].pop() : null;
-    if (said) said.classList.add("ack"); // the model said it itself, and it stands there
+    if (said) said.classList.add("ack"); // the model wrote the acknowledgement itself, and it is shown already
     else this.say("ack", event.text);
   }
 
   approval_needed(event) {
     const card = this.calls.get(event.call_id) || this.card(event.call_id, event.name);
-    this.state(event.call_id, "waiting", "waits for a yes or a no");
-    card.querySelector(".choice")?.remove(); // a turn that is gone on with asks again
+    this.state(event.call_id, "waiting", "waits for approval");
+    card.querySelector(".choice")?.remove(); // a resumed turn asks again
     const choice = made("p", "choice");
     for (const [label, approved] of [["Allow", true], ["Deny", false]]) {
       const button = made("button", "", label);
@@ -245,7 +245,7 @@ class Shown {
     this.source.close();
     const usage = event.usage ? `, ${event.usage.input_tokens} tokens in, ${event.usage.output_tokens} out` : "";
     this.say(`quiet ${className}`, `${event.termination_reason}${usage}`);
-    connection("the turn is over");
+    connection("the turn has ended");
     $("cancel").disabled = true;
     $("send").disabled = false;
     wire(this);
@@ -269,7 +269,7 @@ async function wire(shown) {
     return [
       made("h3", "", `${number + 1}. ${one.provider}, ${one.wire}`),
       request,
-      made("pre", "answer", one.pieces.join("") + (one.cut ? "\n… (more is not kept)" : "")),
+      made("pre", "answer", one.pieces.join("") + (one.cut ? "\n… (the rest is not stored)" : "")),
     ];
   }));
 }
@@ -329,7 +329,7 @@ async function begin() {
   const before = location.hash.slice(1);
   const left = await lookForLeft();
   if (before && !left.includes(before)) show(before);
-  setTimeout(() => lookForLeft().catch(failed), 7000); // whoever died holds its turns for some seconds more
+  setTimeout(() => lookForLeft().catch(failed), 7000); // a killed process holds its turns for some seconds
 }
 
 async function lookForLeft() {
@@ -338,7 +338,7 @@ async function lookForLeft() {
     if (document.querySelector(`[data-left="${id}"]`)) continue;
     const line = made("p", "quiet", "A turn was left in its midst. ");
     line.dataset.left = id;
-    const button = made("button", "", "Go on with it");
+    const button = made("button", "", "Resume it");
     button.type = "button";
     button.addEventListener("click", async () => {
       line.remove();

@@ -226,13 +226,13 @@ def _answered(
 
 def _told(arguments: list[str]) -> dict[str, Any]:
     """Return the input for a response in a file, from command-line arguments."""
-    parser = argparse.ArgumentParser(description="What the library says of an answer.")
-    parser.add_argument("body", help="the file with the answer, as it stood on the wire")
+    parser = argparse.ArgumentParser(description="Print the library's result for a response.")
+    parser.add_argument("body", help="the file with the response body")
     parser.add_argument("--wire", required=True)
     parser.add_argument("--provider", default="openai")
     parser.add_argument("--stream", action="store_true")
     parser.add_argument("--status", type=int, default=200)
-    parser.add_argument("--tools", help="a file with the declared tools, as they stand in a request")
+    parser.add_argument("--tools", help="a JSON file with the declared tools of the request")
     told = vars(parser.parse_args(arguments))
     told["pieces"] = [base64.b64encode(_file(told["body"])).decode()]
     told["tools"] = json.loads(_file(told["tools"])) if told["tools"] else []
