@@ -47,7 +47,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--parity-baseline", metavar="FILE", help="the file of expected failures")
     group.addoption(
-        "--parity-unreleased", action="store_true", help="also fail for checks that are not required until the next release"
+        "--parity-unreleased",
+        action="store_true",
+        help="also fail for checks that the last release does not require",
     )
     group.addoption(
         "--parity-report", metavar="FILE", help="write the results as JSON, as `toolparity check --json` does"

@@ -45,7 +45,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--baseline", "file", type=_FILE, metavar="FILE", help="The baseline: a file of expected failures.")
 @click.option("--no-baseline", is_flag=True, help="Expect no failures; ignore the shipped baselines.")
 @click.option("--update-baseline", is_flag=True, help="Write the failures of this run to the baseline.")
-@click.option("--unreleased", is_flag=True, help="Also fail for checks that are not required until the next release.")
+@click.option("--unreleased", is_flag=True, help="Also fail for checks that the last release does not require.")
 @rendering.options
 @click.option("--once", is_flag=True, help="Read each response once. Unstable subjects are not detected.")
 @options.jobs
