@@ -59,7 +59,7 @@ from .breakers import Breakers
 from .context import Built, ContextBuilder, Level
 from .dispatcher import Dispatcher
 from .engine import GuardedProvider
-from .limits import OUT_OF_TIME, Limits, Meter
+from .limits import OUT_OF_TIME, LimitMeter, Limits
 from .notes import (
     FinalPhase,
     OrchestrationNote,
@@ -120,7 +120,7 @@ class Coordinator:
         self.breakers = breakers if breakers is not None else Breakers(clock=clock)
         self.context = context if context is not None else ContextBuilder()
         self._listeners = tuple(listeners)
-        self._meter = Meter(self.limits, clock, self._cancel_calls)
+        self._meter = LimitMeter(self.limits, clock, self._cancel_calls)
         self._pending: list[OrchestrationNote] = []
         self._built: tuple[Request, Built] | None = None
         backoff: Backoff | None = options.pop("backoff", DEFAULT)
@@ -199,7 +199,7 @@ class Coordinator:
         self._pending.clear()
         for effect in effects:
             if isinstance(effect, Emit) and isinstance(effect.event, ResultNeeded):
-                self._meter.calls += 1  # it runs elsewhere, so `Meter.forbid` does not count it
+                self._meter.calls += 1  # it runs elsewhere, so `LimitMeter.forbid` does not count it
             elif isinstance(effect, Wait):
                 self._meter.pause()
             elif isinstance(effect, Ask):

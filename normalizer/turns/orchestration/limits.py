@@ -40,7 +40,7 @@ class Limits(Struct, frozen=True):
                 raise PolicyError(f"{name} must be >= 0, got {value}")
 
 
-class Meter:
+class LimitMeter:
     """Counts the calls, the tokens and the time of one turn.
 
     ``clock``: returns seconds. ``on_expiry``: called when the time is over. Time passes from `start` to `stop`, except

@@ -36,7 +36,7 @@ from .notes import Phase, phases
 VERSION = 2
 
 
-class Difference(Struct, frozen=True):
+class ReplayDifference(Struct, frozen=True):
     """The first difference between a recording and its replay.
 
     ``step``: from 1, the number of the line after the first one. ``path``: of the value in that line. ``recorded`` and
@@ -55,7 +55,7 @@ class Replayed(Struct, frozen=True):
     state: TurnState
     events: list[TurnEvent]
     phases: list[Phase]
-    difference: Difference | None = None
+    difference: ReplayDifference | None = None
 
 
 class RecordingObserver(Observer):
@@ -130,14 +130,14 @@ def replay(recording: bytes) -> Replayed:
             resumed = replace(before, seq=state.seq, wire=state.wire, request=state.request)
             difference = _difference(_plain(state), _plain(resumed), "begins")
             if difference is not None:
-                return replace(replayed, state=state, difference=Difference(number, *difference))
+                return replace(replayed, state=state, difference=ReplayDifference(number, *difference))
             continue
         input = _input(recorded, number)
         try:
             state, effects = step(state, input)
         except ToolparityError as error:
             difference = "input", _plain(input), str(error)
-            return replace(replayed, state=state, difference=Difference(number, *difference))
+            return replace(replayed, state=state, difference=ReplayDifference(number, *difference))
         events = [effect.event for effect in effects if isinstance(effect, Emit)]
         kept = next((effect.state for effect in effects if isinstance(effect, Save)), None)
         saved = kept or saved
@@ -145,7 +145,7 @@ def replay(recording: bytes) -> Replayed:
         difference = _difference(recorded.get("events"), _plain(events), "events")
         difference = difference or _difference(recorded.get("state"), digest, "state")
         if difference is not None:
-            return replace(replayed, state=state, difference=Difference(number, *difference))
+            return replace(replayed, state=state, difference=ReplayDifference(number, *difference))
         replayed.events.extend(events)
         replayed.phases.extend(phases(state, effects))
     return replace(replayed, state=state)
