@@ -1,51 +1,30 @@
 """Decode a stream of Responses events into canonical events and, at its end, one response.
 
-An event belongs to the item of its output_index or, failing that, of its item id, because ids may change (RSP-02) or be
-absent (RSP-03). A `done` event takes precedence over its deltas. The output of the terminal event takes precedence over
-the streamed items, unless it is empty (RSP-01).
+`routing` assigns each event to its item. A `done` event takes precedence over its deltas. The output of the terminal
+event takes precedence over the streamed items, unless it is empty (RSP-01).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 from typing import Any
 
 from ... import json_codec
-from ...errors import MalformedBody, TooManyCalls
+from ...errors import MalformedBody
 from ...events import BlockDelta, BlockStart, BlockStop, UsageUpdate
 from ...events import Event as CanonicalEvent
 from ...model import Reasoning, Refusal, Response, Text
-from ..call_builder import MAX_CALLS, CallBuilder
+from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..schema import Reader, Wire
 from ..stream_base import StreamBase
 from . import schema as s
 from .blocks import Conversion, CustomTools, convert, is_hosted
 from .decode import UNFINISHED, build_response, custom_tools, merge_bodies, usage
-from .stream_events import (
-    ARGUMENT_PARTS,
-    BEGINNING,
-    BLOCK_TYPES,
-    DELTAS,
-    DONES,
-    PIECES,
-    PROGRESS,
-    TERMINAL,
-    read_run,
-    takes,
-)
-from .stream_state import (
-    ItemState,
-    assemble,
-    compare,
-    has_other_call_id,
-    is_another,
-    is_same,
-    item_type,
-    mark_incomplete,
-    merge_output,
-)
+from .output_merge import merge_output
+from .routing import ItemRouter, ids_of
+from .stream_events import BEGINNING, BLOCK_TYPES, DELTAS, DONES, PIECES, PROGRESS, TERMINAL, read_run, takes
+from .stream_state import ItemState, assemble, compare, has_other_call_id, is_same, item_type, mark_incomplete
 
 _body_reader = Reader(s.Body)
 
@@ -62,14 +41,7 @@ class Stream(StreamBase):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._reader = Reader(s.Event)
-        self._items: dict[int, ItemState] = {}
-        self._by_id: dict[str | None, ItemState] = {}
-        self._shared: dict[int, ItemState] = {}  # output index that several items use -> the last of them
-        self._free = 0  # the next unused output index
-        self._unended = 0
-        self._has_misplaced = False  # whether arguments came for an item that takes none
-        self._has_unplaced = False  # whether arguments came without index and known item id
-        self._doubted = 0  # number of items when arguments last came for an item that takes none
+        self._items = ItemRouter(context)
         self._first_body: bytes | None = None
         self._custom_tools: CustomTools | None = None
         self._knows_custom_tools = False
@@ -88,7 +60,7 @@ class Stream(StreamBase):
             super().run(payloads, out)
             return
         kind, index, content, summary, alone, id, key, add = self._delta_target
-        known = self._by_id
+        known = self._items.by_id
         for piece, data in zip(pieces, payloads, strict=False):
             if (
                 type(piece) is kind
@@ -136,124 +108,24 @@ class Stream(StreamBase):
             self._context.find("unknown-event", f"event {kind!r}")
             self._unknown_events.append(json_codec.decode(data))
 
-    # Assigning an event to an item
-
-    def _item_of(self, event: s.Event, part: str, implied: type[Wire]) -> ItemState:
-        """Return the item of a delta or `done` event; open one of type ``implied`` if there is none.
-
-        The index decides first (RSP-02), unless the event's id belongs to an item that fits better. The item also has
-        to accept ``part``, because translating proxies send deltas under the index of another item.
-        """
-        index = event.output_index
-        id = event.call_id if event.call_id in self._by_id else event.item_id
-        state = self._item_at(index)
-        named = self._by_id.get(id) if id else None
-        if named is not None and named is not state and (state is None or _outweighs(named, state, id, implied)):
-            if index is not None and index not in self._shared and not named.strayed:
-                named.strayed = True
-                self._context.find(
-                    "index-changed", f"{id}: {event.type} under index {index}, which belongs to another item"
-                )
-            state = named
-        if state is None and index is None:
-            # Without index and known id: the last open item of the implied type (RSP-03).
-            self._has_unplaced = self._has_unplaced or part in ARGUMENT_PARTS
-            candidates = (o for o in reversed(self._items.values()) if type(o.item) is implied and not o.done)
-            state = next((candidate for candidate in candidates if not has_other_call_id(candidate.item, event)), None)
-        if state is None:
-            self._context.find("index-changed", f"{event.type} for index {index}, where no item was started")
-            item: Any = implied()
-            item.id = event.item_id or None
-            if event.call_id and hasattr(item, "call_id"):
-                item.call_id = event.call_id
-            state = self._new(item, index)
-            state.implied = state.doubtful = True
-        return state if takes(state.item, part) else self._item_for_misplaced(event, state, part, implied)
-
-    def _item_for_misplaced(self, event: s.Event, placed: ItemState, part: str, implied: type[Wire]) -> ItemState:
-        """Return the item for a delta that the item ``placed`` does not accept: an open one, else a new one.
-
-        If the delta holds arguments, all open items become doubtful.
-        """
-        first = self._items.get(event.output_index)  # type: ignore[arg-type]
-        if first is not None and takes(first.item, part):
-            return first  # several items have this index
-        message = f"{event.type} for index {event.output_index}, which is a {item_type(placed.item)} item"
-        self._context.find_once("delta-misplaced", message)
-        fitting = (candidate for candidate in reversed(self._items.values()) if takes(candidate.item, part))
-        state = next((candidate for candidate in fitting if not candidate.done), None)
-        if part in ARGUMENT_PARTS:
-            self._has_misplaced = True
-            for candidate in islice(self._items.values(), self._doubted, None):
-                candidate.doubtful = candidate.doubtful or not candidate.done
-            self._doubted = len(self._items)
-            if state is None:
-                fitting = (candidate for candidate in reversed(self._items.values()) if takes(candidate.item, part))
-                state = next((candidate for candidate in fitting if candidate.has_no_arguments()), None)
-        if state is None:
-            state = self._new(implied(), None)
-        state.doubtful = state.doubtful or part in ARGUMENT_PARTS
-        return state
-
-    def _item_at(self, index: int | None) -> ItemState | None:
-        """Return the item under an index, the last one if several use it; None if there is none."""
-        return self._shared.get(index) or self._items.get(index) if index is not None else None
-
-    def _items_with_id(self, item: Any) -> list[ItemState | None]:
-        return [self._by_id.get(id) if isinstance(id, str) and id else None for id in _ids(item)]
-
-    def _item_ended_by(self, index: int | None, item: Any) -> ItemState | None:
-        """Return the known item that ``item`` is the end of; None if there is none."""
-        placed = self._item_at(index)
-        if placed is not None and is_same(placed.item, item):
-            return placed
-        for state in self._items_with_id(item):
-            if state is not None and (index is None or not state.done) and is_same(state.item, item):
-                return state
-        if index is not None:
-            return placed if placed is not None and not placed.done and not is_another(placed, item) else None
-        kind = type(item)
-        candidates = (o for o in reversed(self._items.values()) if type(o.item) is kind and not o.done)
-        return next((state for state in candidates if not is_another(state, item)), None)
-
-    def _new(self, item: Wire, index: int | None) -> ItemState:
-        if len(self._items) >= MAX_CALLS:
-            raise TooManyCalls(f"more than {MAX_CALLS} output items", hint="the stream is not a valid response")
-        self._delta_target = _NOTHING
-        state = ItemState(item)
-        if index is None or index in self._items:
-            index = self._free
-        if index >= self._free:
-            self._free = index + 1
-        self._unended += 1
-        self._items[index] = state
-        self._register(state, item)
-        return state
-
-    def _register(self, state: ItemState, item: Wire) -> None:
-        for id in _ids(item):
-            if isinstance(id, str) and id:
-                self._by_id.setdefault(id, state)
-
-    # Changing an item
-
     def _open(self, event: s.Event, item: Wire, out: list[CanonicalEvent]) -> ItemState:
         index = event.output_index
-        placed = self._item_at(index)
-        for known in self._items_with_id(item) if index is None else (placed,):
+        placed = self._items.at(index)
+        for known in self._items.with_id(item) if index is None else (placed,):
             if known is None or known.done:
                 continue
             if known.implied and type(known.item) is type(item):
                 known.item = item  # its deltas came first
                 known.implied = False
-                self._register(known, item)
+                self._items.register(known, item)
                 return known
             if is_same(known.item, item):
                 return known  # a repeated announcement
-        state = self._new(item, index)
+        self._delta_target = _NOTHING
+        state = self._items.add(item, index)
         if placed is not None and index is not None:
             self._context.find("index-reused", f"a second output item under index {index}")
-            self._shared[index] = state
+            self._items.shared[index] = state
         if type(item) is not s.MessageItem:
             self._key(state, ("", 0), out)
         return state
@@ -295,15 +167,16 @@ class Stream(StreamBase):
 
     def _add_delta(self, event: s.Event, part: str, implied: type[Wire], delta: str, out: list[CanonicalEvent]) -> None:
         index, id = event.output_index, event.item_id
-        state = self._items.get(index)  # type: ignore[arg-type]
+        state = self._items.all.get(index)  # type: ignore[arg-type]
         if (
             state is None
-            or self._shared
-            or self._by_id.get(id, state) is not state
+            or self._items.shared
+            or self._items.by_id.get(id, state) is not state
             or event.call_id
             or not takes(state.item, part)
         ):
-            state = self._item_of(event, part, implied)
+            self._delta_target = _NOTHING
+            state = self._items.item_of(event, part, implied)
         part_key = (part, event.content_index or event.summary_index or 0)
         pieces = state.fragments.get(part_key)
         if pieces is None:
@@ -316,9 +189,9 @@ class Stream(StreamBase):
         if key is None:
             key = self._key(state, part_key, out)
         out.append(BlockDelta(0, key, delta))
-        if index is not None and not self._shared and self._items.get(index) is state:
+        if index is not None and not self._items.shared and self._items.all.get(index) is state:
             kind = PIECES[event.type or ""]
-            alone = self._unended == 1 and type(state.item) is implied
+            alone = self._items.unended == 1 and type(state.item) is implied
             indexes = (index, event.content_index, event.summary_index)
             self._delta_target = (kind, *indexes, alone, id, key, pieces.append)
 
@@ -326,28 +199,29 @@ class Stream(StreamBase):
         text = getattr(event, member)
         if text is None:
             return
-        state = self._item_of(event, part, implied)
+        self._delta_target = _NOTHING
+        state = self._items.item_of(event, part, implied)
         state.final_texts[(part, event.content_index or event.summary_index or 0)] = text
         state.late = state.done
         if event.name and getattr(state.item, "name", "") is None:
             state.item.name = event.name
 
     def _close(self, event: s.Event, item: Wire, out: list[CanonicalEvent]) -> None:
-        state = self._item_ended_by(event.output_index, item) or self._open(event, item, out)
+        state = self._items.ended_by(event.output_index, item) or self._open(event, item, out)
         self._delta_target = _NOTHING
         state.filled = False
         compare(state, item, self._context.find)
-        if _ids(item) != _ids(state.item):
-            self._register(state, item)
+        if ids_of(item) != ids_of(state.item):
+            self._items.register(state, item)
             if has_other_call_id(state.item, item):
-                ids = f"{_ids(state.item)[0]} at its start, {_ids(item)[0]} at its end"
+                ids = f"{ids_of(state.item)[0]} at its start, {ids_of(item)[0]} at its end"
                 self._context.find("id-changed", f"{item_type(item)}: {ids}")
         state.implied = False
         state.item = item
         if state.done:
             return  # a repeated end
         state.done = True
-        self._unended -= 1
+        self._items.unended -= 1
         if not state.fragments:
             self._emit_whole(state, out)
         for key in state.keys.values():
@@ -383,7 +257,7 @@ class Stream(StreamBase):
         context = self._context
         body = self._terminal
         ended = None if body is None else body.status
-        states = [self._items[index] for index in sorted(self._items)]
+        states = [self._items.all[index] for index in sorted(self._items.all)]
         streamed = [assemble(each, ended, each is states[-1], context.find) for each in states]
         complete = body is not None and self._error is None
         self._report_incomplete(complete)
@@ -398,7 +272,7 @@ class Stream(StreamBase):
             items = streamed
             if self._terminal is not None:
                 context.find("output-empty", f"{len(streamed)} items were streamed")
-        items = mark_incomplete(items, self._has_misplaced, self._has_unplaced, context.find)
+        items = mark_incomplete(items, self._items.has_misplaced, self._items.has_unplaced, context.find)
         if self._unknown_events:
             body.extra_ = {**(body.extra_ or {}), "events": self._unknown_events}
         return build_response(context, body, items, complete)
@@ -413,14 +287,3 @@ class Stream(StreamBase):
             body.output = None
             return body
         return s.Body()
-
-
-def _ids(item: Any) -> tuple[Any, Any]:
-    return getattr(item, "call_id", None), getattr(item, "id", None)
-
-
-def _outweighs(named: ItemState, placed: ItemState, id: str | None, implied: type[Wire]) -> bool:
-    """Whether the item of an event's id takes precedence over the one of its index: by type, then by being open."""
-    if id in _ids(placed.item):
-        return False
-    return (type(named.item) is implied, not named.done) >= (type(placed.item) is implied, not placed.done)

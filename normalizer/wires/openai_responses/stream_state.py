@@ -1,28 +1,26 @@
-"""Assemble the items of a finished stream and merge them with the output of its terminal event.
+"""State of an output item while it streams, and how its fragments and its end complete it.
 
 A later value takes precedence over an earlier one, but an absent value does not. If the end of an item has no
-arguments, the streamed ones count. If the terminal output lacks an item, the streamed one is kept (RSP-01).
+arguments, the streamed ones count.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from ... import json_codec
 from ...arguments import by_value, parse
-from ..schema import Unknown, Wire, exact_text, raw_object
+from ..schema import Unknown, Wire, exact_text
 from . import schema as s
 from .blocks import is_hosted
 
-_Find = Callable[[str, str], None]
+Find = Callable[[str, str], None]
 
 #: Call items, and the members that hold their arguments.
-_ARGUMENT_MEMBERS: dict[type[Wire], tuple[str, ...]] = {
+ARGUMENT_MEMBERS: dict[type[Wire], tuple[str, ...]] = {
     s.FunctionCall: ("arguments",),
     s.CustomToolCall: ("input",),
     s.ComputerCall: ("action", "actions"),
@@ -34,11 +32,10 @@ _ARGUMENT_MEMBERS: dict[type[Wire], tuple[str, ...]] = {
     s.McpCall: ("arguments",),
 }
 #: Calls whose arguments arrive in deltas. All others get them at the end of the item.
-_STREAMED = frozenset((s.FunctionCall, s.CustomToolCall, s.McpCall))
+STREAMED = frozenset((s.FunctionCall, s.CustomToolCall, s.McpCall))
 #: Calls that the client may have to run.
-_CALLS = _ARGUMENT_MEMBERS.keys() - {s.McpApprovalRequest, s.McpCall}
+_CALLS = ARGUMENT_MEMBERS.keys() - {s.McpApprovalRequest, s.McpCall}
 _NOTHING = frozenset(("", "{}", "null"))
-_LABELS = frozenset(("id", "call_id", "status", "item_id", "output_index"))
 
 
 class ItemState(Struct, eq=False):
@@ -66,7 +63,7 @@ class ItemState(Struct, eq=False):
 
     def argument_text(self) -> str:
         """Return the argument text so far."""
-        for part in _ARGUMENT_MEMBERS.get(type(self.item), ()):
+        for part in ARGUMENT_MEMBERS.get(type(self.item), ()):
             text = self.final_texts.get((part, 0)) or "".join(self.fragments.get((part, 0), ()))
             if text:
                 return text
@@ -79,7 +76,7 @@ class ItemState(Struct, eq=False):
 
 def argument_text(item: Any) -> str:
     """Return the argument text of a call; empty for any other item."""
-    return "".join(_spelled(item, part) for part in _ARGUMENT_MEMBERS.get(type(item), ()))
+    return "".join(spelled(item, part) for part in ARGUMENT_MEMBERS.get(type(item), ()))
 
 
 def is_same(first: Any, second: Any) -> bool:
@@ -113,21 +110,21 @@ def is_another(state: ItemState, item: Any) -> bool:
     if not has_other_call_id(begun, item):
         return False
     return getattr(begun, "name", None) != getattr(item, "name", None) or (
-        type(item) in _STREAMED
+        type(item) in STREAMED
         and bool(argument_text(item))
         and not state.has_no_arguments()
         and by_value(state.argument_text()) != by_value(argument_text(item))
     )
 
 
-def mark_incomplete(items: list[Any], astray: bool, unplaced: bool, find: _Find) -> list[Any]:
+def mark_incomplete(items: list[Any], astray: bool, unplaced: bool, find: Find) -> list[Any]:
     """Return the items, with client calls marked incomplete if their arguments may be in another item.
 
     This applies to calls without arguments if another call has no name, or has concatenated arguments.
     ``astray``: whether arguments came for an item that takes none. ``unplaced``: whether arguments came without index
     and item id, so that invalid arguments count as concatenated.
     """
-    calls = [item for item in items if type(item) in _STREAMED and type(item) is not s.McpCall]
+    calls = [item for item in items if type(item) in STREAMED and type(item) is not s.McpCall]
     without_arguments = {
         id(item) for item in calls if item.status != "incomplete" and argument_text(item).strip() in _NOTHING
     }
@@ -153,9 +150,9 @@ def _has_surplus(call: Any, unplaced: bool) -> bool:
     return bool(text) and (not call.name or (type(call) is s.FunctionCall and parse(text).code in mixed))
 
 
-def compare(state: ItemState, item: Any, find: _Find) -> None:
+def compare(state: ItemState, item: Any, find: Find) -> None:
     """Compare an item at its end with its streamed arguments, and fill in missing ones."""
-    for part in _ARGUMENT_MEMBERS.get(type(item), ()):
+    for part in ARGUMENT_MEMBERS.get(type(item), ()):
         part_key = (part, 0)
         grown = "".join(state.fragments.get(part_key, ()))
         streamed = state.final_texts.get(part_key) or grown
@@ -165,18 +162,18 @@ def compare(state: ItemState, item: Any, find: _Find) -> None:
         if streamed and state.filled:
             setattr(item, part, streamed)
         elif streamed:
-            state.filled = _fill_in(item, part, streamed, find)
-        elif type(state.item) is type(item) and not _has_member(item, part):
-            _fill_in(item, part, getattr(state.item, part), find)
+            state.filled = fill_in(item, part, streamed, find)
+        elif type(state.item) is type(item) and not has_member(item, part):
+            fill_in(item, part, getattr(state.item, part), find)
 
 
-def _fill_in(item: Any, part: str, streamed: Any, find: _Find) -> bool:
+def fill_in(item: Any, part: str, streamed: Any, find: Find) -> bool:
     """Report arguments that differ from the streamed ones. If they are missing, fill them in and return True."""
     final = getattr(item, part)
     if final == streamed or not _has_value(streamed):
         return False
     name = getattr(item, "name", None) or item.__struct_config__.tag
-    if not _has_member(item, part):
+    if not has_member(item, part):
         setattr(item, part, streamed)
         find("arguments-disagree", f"{name}: missing in the final item; the streamed ones count")
         return True
@@ -185,7 +182,7 @@ def _fill_in(item: Any, part: str, streamed: Any, find: _Find) -> bool:
     return False
 
 
-def _has_member(item: Any, *parts: str) -> bool:
+def has_member(item: Any, *parts: str) -> bool:
     return any(_has_value(getattr(item, part)) or bool(item.extra_ and part in item.extra_) for part in parts)
 
 
@@ -193,7 +190,7 @@ def _has_value(value: Any) -> bool:
     return value is not None and len(value if isinstance(value, str) else memoryview(value)) > 0
 
 
-def assemble(state: ItemState, ended: str | None, last: bool, find: _Find) -> Any:
+def assemble(state: ItemState, ended: str | None, last: bool, find: Find) -> Any:
     """Return an item of a finished stream, built from its fragments if its end did not arrive.
 
     ``ended``: the status of the response, None if it did not end. ``last``: whether this is the last item.
@@ -204,7 +201,7 @@ def assemble(state: ItemState, ended: str | None, last: bool, find: _Find) -> An
     return item
 
 
-def _from_fragments(state: ItemState, ended: str | None, last: bool, find: _Find) -> Any:
+def _from_fragments(state: ItemState, ended: str | None, last: bool, find: Find) -> Any:
     item = state.item
     if state.done:
         if state.late:
@@ -241,7 +238,7 @@ def _from_fragments(state: ItemState, ended: str | None, last: bool, find: _Find
         if kind in _CALLS and item.status != "completed" and not is_hosted(item, None):
             silent = not said and not state.final_texts
             never_whole = silent and (
-                kind not in _STREAMED or ended is None or not _has_member(item, *_ARGUMENT_MEMBERS[kind])
+                kind not in STREAMED or ended is None or not has_member(item, *ARGUMENT_MEMBERS[kind])
             )
             if never_whole or (last and ended == "incomplete"):
                 item.status = "incomplete"
@@ -255,142 +252,14 @@ def _has_no_text(item: Any) -> bool:
     return type(item) is s.ReasoningItem and not item.content and not item.summary and not item.encrypted_content
 
 
-def merge_output(final: list[Any], streamed: list[Any], find: _Find) -> list[Any]:
-    """Return the items of the terminal output, with each streamed item that it lacks inserted at its position."""
-    matches = _match(final, streamed)
-    for item, match in zip(streamed, matches, strict=True):
-        if match is not None and type(item) is type(final[match]):
-            for part in _ARGUMENT_MEMBERS.get(type(item), ()):
-                if _fill_in(final[match], part, getattr(item, part), find) and item.status == "incomplete":
-                    final[match].status = "incomplete"
-            if has_other_call_id(item, final[match]):
-                find("id-changed", f"{item.call_id} is {final[match].call_id} in the final output, which counts")
-    if None not in matches:
-        return final
-    lost: dict[int, list[Any]] = {}
-    at = -1
-    names = []
-    for item, match in zip(streamed, matches, strict=True):
-        if match is not None:
-            at = match
-        elif not _is_empty(item):
-            lost.setdefault(at, []).append(item)
-            names.append(str(getattr(item, "name", None) or item_type(item)))
-    if not lost:
-        return final
-    find("output-disagrees", f"streamed but not in the final output: {', '.join(names)}")
-    merged = lost.get(-1, [])
-    for number, item in enumerate(final):
-        merged += [item, *lost.get(number, ())]
-    return merged
-
-
-def _match(final: list[Any], streamed: list[Any]) -> list[int | None]:
-    """Return for each streamed item its position in the terminal output, None if it is missing there.
-
-    Ids may differ between the two (RSP-02), so content, arguments and order serve as fallbacks.
-    """
-    if len(final) == len(streamed) and all(map(_have_same_ids, final, streamed)):
-        return list(range(len(final)))
-    matches: list[int | None] = [None] * len(streamed)
-    free = dict.fromkeys(range(len(final)))
-    own_id = _own_ids(final, streamed)
-    same = ((key, key) for key in (_identity, own_id, _content, _request))
-    for key, of_streamed in (*same, (_arguments, _unnamed), (_kind, _kind)):
-        waiting: dict[Hashable, list[int]] = {}
-        for position in reversed(free):
-            waiting.setdefault(key(final[position]), []).append(position)
-        for number, item in enumerate(streamed):
-            if matches[number] is None and (label := of_streamed(item)) is not None and waiting.get(label):
-                position = matches[number] = waiting[label].pop()
-                del free[position]
-        if not free:
-            break
-    return matches
-
-
 def item_type(item: Any) -> str:
     """Return the type of an item on the wire."""
     tag = item.wire_type if type(item) is Unknown else item.__struct_config__.tag
     return str(tag)
 
 
-def _member(item: Any, name: str) -> str | None:
-    holder = item.raw if type(item) is Unknown else None
-    value = holder.get(name) if isinstance(holder, dict) else getattr(item, name, None)
-    return value if isinstance(value, str) and value else None
-
-
-def _have_same_ids(first: Any, second: Any) -> bool:
-    """Whether two items at the same position have the same known type and the same ids."""
-    kind = type(first)
-    if kind is not type(second) or kind is Unknown or first.id != second.id:
-        return False
-    return kind not in _ARGUMENT_MEMBERS or getattr(first, "call_id", None) == getattr(second, "call_id", None)
-
-
-def _identity(item: Any) -> Hashable:
-    id = _member(item, "call_id") or _member(item, "id")
-    return id and (item_type(item), id)
-
-
-def _own_ids(*outputs: list[Any]) -> Callable[[Any], Hashable]:
-    """Return a function that maps an item to its item id, whatever its type.
-
-    For a function call the id counts only if it is unique in each of ``outputs``.
-    """
-    counts = [Counter(_member(item, "id") for item in items) for items in outputs]
-
-    def own_id(item: Any) -> Hashable:
-        id = _member(item, "id")
-        if id is None or type(item) is not s.FunctionCall or not item.call_id:
-            return id
-        return (id, item.name) if all(count[id] == 1 for count in counts) else None
-
-    return own_id
-
-
-def _content(item: Any) -> Hashable:
-    members = item.raw if type(item) is Unknown else raw_object(item)
-    if not isinstance(members, dict):
-        return None
-    return json_codec.text({name: value for name, value in members.items() if name not in _LABELS})
-
-
-def _request(item: Any) -> Hashable:
-    """Return name and arguments of a call by value; servers may reformat arguments and change ids (ID-12)."""
-    parts = _ARGUMENT_MEMBERS.get(type(item))
-    if parts is None:
-        return None
-    return item_type(item), _member(item, "name"), tuple(by_value(_spelled(item, part)) for part in parts)
-
-
-def _arguments(item: Any) -> Hashable:
-    return (item_type(item), by_value(argument_text(item))) if type(item) in _ARGUMENT_MEMBERS else None
-
-
-def _unnamed(item: Any) -> Hashable:
-    """Return the arguments of a call that has no name because its start and end are missing; None for others."""
-    return _arguments(item) if type(item) in _STREAMED and not item.name else None
-
-
-def _spelled(item: Any, part: str) -> str:
+def spelled(item: Any, part: str) -> str:
     value = getattr(item, part)
     if not _has_value(value):
         value = (item.extra_ or {}).get(part, "")
     return value if isinstance(value, str) else exact_text(value)
-
-
-def _kind(item: Any) -> Hashable:
-    """Return the type of an item that the client does not run; such items may be matched by order alone."""
-    return None if type(item) in _ARGUMENT_MEMBERS and type(item) is not s.McpCall else item_type(item)
-
-
-def _is_empty(item: Any) -> bool:
-    """Whether an item began but never got any content, so that leaving it out loses nothing."""
-    kind = type(item)
-    if kind is s.MessageItem:
-        return not any(part.text or part.refusal or part.extra_ for part in item.content or ())
-    if kind is s.ReasoningItem:
-        return not (item.summary or item.content or item.encrypted_content)
-    return kind in _STREAMED and not item.name and not _has_member(item, *_ARGUMENT_MEMBERS[kind])
