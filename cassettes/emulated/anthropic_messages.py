@@ -14,10 +14,10 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 
-from ..scripts import Call, Refuse, Say, ServerCall, Think
+from ..scripts import Refuse, ServerCall
 from .anthropic_blocks import BASE58, blocks, identity, thinks
 from .encoding import named_event
-from .script_player import Play, Refused, Reset, Usage
+from .script_player import Play, Refused, Usage
 
 #: Alias of a model -> its dated snapshot. Newer models have one name only.
 SNAPSHOTS = {
@@ -63,14 +63,12 @@ def answer(play: Play) -> dict[str, Any]:
 def events(play: Play) -> Iterator[bytes]:
     """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
     pads = cycle(int(figure, 16) for figure in play.hex("pads", 48))
-    fault = play.fault()
-    shown = play.parts if fault is None else play.parts[: fault.after]
     start = _usage(play)
     start.pop("output_tokens_details", None)
     start["output_tokens"] = min(start["output_tokens"], 2)
     message = _message(play, [], None, None) | {"usage": start}
     yield _event(next(pads), "message_start", message=message)
-    for index, block in enumerate(blocks(play, shown)):
+    for index, block in enumerate(blocks(play, play.streamed_parts)):
         yield _event(next(pads), "content_block_start", index=index, content_block=block.start)
         if not index:
             yield b'event: ping\ndata: {"type": "ping"}\n\n'
@@ -78,15 +76,13 @@ def events(play: Play) -> Iterator[bytes]:
             yield _event(next(pads), "content_block_delta", index=index, delta=delta)
         if not block.cut:
             yield _event(next(pads), "content_block_stop", index=index)
-    if fault is None:
+    if play.fault is None:
         delta = {"stop_reason": _stop(play), "stop_sequence": None, "stop_details": _stop_details(play)}
         usage = {name: figure for name, figure in _usage(play).items() if name in (*_COUNTED, "output_tokens_details")}
         yield _event(next(pads), "message_delta", delta=delta | _container(play), usage=usage | _served(play))
         yield _event(next(pads), "message_stop")
-    elif fault.kind == "reset":
-        raise Reset
-    elif fault.kind != "cut":
-        yield named_event(error(Refused(fault.kind, play.script.id))[2])
+    elif (refused := play.failure()) is not None:
+        yield named_event(error(refused)[2])
 
 
 def _event(pad: int, type: str, **members: Any) -> bytes:
@@ -184,10 +180,8 @@ def _refuses(play: Play) -> bool:
 
 
 def _used(play: Play) -> Usage:
-    shown = [part.text for part in play.parts if isinstance(part, (Say, Refuse, Call))]
     asked = [json_codec.text(part.arguments) for part in play.parts if isinstance(part, ServerCall)]
-    thought = [part.text for part in play.parts if isinstance(part, Think)] if thinks(play) else []
-    return play.usage([*shown, *asked], "".join(thought))
+    return play.usage(asked, reasons=thinks(play))
 
 
 def _usage(play: Play) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def _asked(surface: Surface, held: Held, library: Mapping[str, Script] | None) -
         if stream:
             return _Pieces(emulation.events(found), {**headers, "content-type": _encoding(surface).stream_type})
         data = _json(surface, emulation.answer(found))
-        if found.fault() is not None:
+        if found.fault is not None:
             return _Pieces(_half(data), {**headers, "content-type": "application/json"})
         return Response(data, headers=headers, media_type="application/json")
 
@@ -154,7 +154,7 @@ def _misshapen(body: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:
 
 def _no_plain_answer(found: Play) -> None:
     """Raise Refused if the script fails in the middle of the answer. A plain body then becomes an error response."""
-    fault = found.fault()
+    fault = found.fault
     if fault is not None and fault.kind not in ("cut", "reset"):
         raise Refused(fault.kind, f"the script {found.script.id} fails here", retry_after=fault.retry_after)
 

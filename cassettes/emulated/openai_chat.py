@@ -11,10 +11,10 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 
-from ..scripts import Call, Part, Refuse, Say, Think
+from ..scripts import Call, Refuse, Say, Think
 from .encoding import DONE, Encoding, event
 from .openai_rest import body, error, headers, offered, snapshot
-from .script_player import Play, Refused, Reset
+from .script_player import Play
 
 __all__ = ("ENCODING", "answer", "error", "events", "headers")
 
@@ -28,7 +28,7 @@ def answer(play: Play) -> dict[str, Any]:
     choice: dict[str, Any] = {"index": 0, "message": _message(play)}
     if _scored(play):
         choice["logprobs"] = None
-    choice["finish_reason"] = _finish(play)
+    choice["finish_reason"] = finish(play)
     return {
         "id": _id(play),
         "object": "chat.completion",
@@ -44,18 +44,13 @@ def answer(play: Play) -> dict[str, Any]:
 def events(play: Play) -> Iterator[bytes]:
     """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
     stream = _Stream(play)
-    fault = play.fault()
-    parts = play.parts
-    shown = parts if fault is None else parts[: fault.after]
-    for delta in _deltas(play, shown):
+    for delta in _deltas(play):
         yield stream.chunk(delta)
-    if fault is not None:
-        if fault.kind == "reset":
-            raise Reset
-        if fault.kind != "cut":
-            yield event({"error": body(Refused(fault.kind, "", retry_after=fault.retry_after))})
+    if play.fault is not None:
+        if (refused := play.failure()) is not None:
+            yield event({"error": body(refused)})
         return
-    yield stream.chunk({}, _finish(play))
+    yield stream.chunk({}, finish(play))
     if stream.counts:
         yield stream.usage()
     yield DONE
@@ -99,11 +94,11 @@ class _Stream:
         return event(chunk)
 
 
-def _deltas(play: Play, shown: list[Part]) -> Iterator[dict[str, Any]]:
+def _deltas(play: Play) -> Iterator[dict[str, Any]]:
     """Yield the delta of each chunk. The first one contains the role."""
     made = play.calls
     heads = [_head(play, call) for call in made]
-    spoken = [part for part in shown if not isinstance(part, Think)]
+    spoken = [part for part in play.streamed_parts if not isinstance(part, Think)]
     first = spoken[0] if spoken else None
     alone = isinstance(first, Call) and len(made) == 1
     if alone:
@@ -131,8 +126,7 @@ def _deltas(play: Play, shown: list[Part]) -> Iterator[dict[str, Any]]:
 
 
 def _message(play: Play) -> dict[str, Any]:
-    said = "".join(part.text for part in play.parts if isinstance(part, Say))
-    refused = "".join(part.text for part in play.parts if isinstance(part, Refuse))
+    said, refused = play.text(Say), play.text(Refuse)
     calls = [_call(play, call, number) for number, call in enumerate(play.calls)]
     message: dict[str, Any] = {"role": "assistant", "content": said or (None if calls or refused else "")}
     if calls:
@@ -171,15 +165,15 @@ def _id(play: Play) -> str:
     return "chatcmpl-" + play.id("answer", 29)
 
 
-def _finish(play: Play) -> str:
+def finish(play: Play) -> str:
+    """Return the finish reason."""
     if play.round.ending in _ENDINGS:
         return _ENDINGS[play.round.ending]
     return "tool_calls" if play.calls else "stop"
 
 
 def _usage(play: Play) -> dict[str, Any]:
-    shown = [part.text for part in play.parts if isinstance(part, (Say, Refuse, Call))]
-    used = play.usage(shown, "".join(part.text for part in play.parts if isinstance(part, Think)))
+    used = play.usage()
     return {
         "prompt_tokens": used.input,
         "completion_tokens": used.output,

@@ -11,7 +11,7 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 
-from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
+from ..scripts import Call, Part, Say, ServerCall, Think
 from .encoding import Encoding, named_event
 from .openai_rest import body, headers, offered, snapshot
 from .openai_rest import error as rest_error
@@ -29,13 +29,14 @@ from .responses_items import (
     streamed,
     web_search,
 )
-from .script_player import Play, Refused, Reset
+from .script_player import Play, Refused
 
 __all__ = ("ENCODING", "answer", "error", "events", "headers")
 
 ENCODING = Encoding(indented=True, stores=True)
 
-_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
+#: Ending of the script -> reason of an incomplete response.
+REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 #: Models that mark each message as the final answer or as commentary before calls.
 _PHASED = ("gpt-5.4", "gpt-5.5", "gpt-5.6")
 #: Models with several reasoning modes.
@@ -60,27 +61,24 @@ _NO_TOKENS = {
 
 def answer(play: Play) -> Json:
     """Return the body of an answer that is not streamed."""
-    response = _response(play, _status(play), [item.done for item in _items(play, play.parts)])
+    response = _response(play, final_status(play), [item.done for item in _items(play, play.parts)])
     response["billing"] = {"payer": "developer"}
     return response
 
 
 def events(play: Play) -> Iterator[bytes]:
     """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
-    fault = play.fault()
-    items = _items(play, play.parts if fault is None else play.parts[: fault.after])
+    items = _items(play, play.streamed_parts)
 
     def opening(_name: str) -> Json:
         return _response(play, "in_progress", [])
 
     def closing() -> Iterator[Json]:
         output = [item.done for item in items]
-        if fault is None:
-            yield {"type": f"response.{_status(play)}", "response": _response(play, _status(play), output)}
-        elif fault.kind == "reset":
-            raise Reset
-        elif fault.kind != "cut":
-            told = body(Refused(fault.kind, "", retry_after=fault.retry_after))
+        if play.fault is None:
+            yield {"type": f"response.{final_status(play)}", "response": _response(play, final_status(play), output)}
+        elif (refused := play.failure()) is not None:
+            told = body(refused)
             yield {"type": "error", "error": told}
             failed = _response(play, "failed", output)
             failed["error"] = {"code": told["code"] or "server_error", "message": told["message"]}
@@ -123,12 +121,12 @@ def _items(play: Play, shown: list[Part]) -> list[Item]:
             made.append(_server_call(play, first, run.place))
         else:
             made.append(_message(play, run))
-    if play.round.ending in _REASONS and made and len(shown) == len(play.parts):
-        made[-1] = _cut_short(made[-1])
+    if play.round.ending in REASONS and made and len(shown) == len(play.parts):
+        made[-1] = cut_short(made[-1])
     return made
 
 
-def _cut_short(item: Item) -> Item:
+def cut_short(item: Item) -> Item:
     """Return the item as incomplete, if its type has a status. The answer ended inside it."""
     return item._replace(done={**item.done, "status": "incomplete"}) if "status" in item.done else item
 
@@ -191,15 +189,16 @@ def code_of(call: ServerCall) -> str:
     return code if isinstance(code, str) else json_codec.text(call.arguments)
 
 
-def _status(play: Play) -> str:
-    return "incomplete" if play.round.ending in _REASONS else "completed"
+def final_status(play: Play) -> str:
+    """Return the final status of the response."""
+    return "incomplete" if play.round.ending in REASONS else "completed"
 
 
 def _response(play: Play, status: str, output: list[Json]) -> Json:
     """Return the response object. ``status``: "in_progress" at the start of a stream."""
     asked = play.body
     begins = status == "in_progress"
-    reason = _REASONS.get(play.round.ending or "") if status == "incomplete" else None
+    reason = REASONS.get(play.round.ending or "") if status == "incomplete" else None
     return {
         "id": _id(play),
         "object": "response",
@@ -225,13 +224,13 @@ def _response(play: Play, status: str, output: list[Json]) -> Json:
         "safety_identifier": asked.get("safety_identifier"),
         "service_tier": "auto" if begins else "default",
         "store": asked.get("store") is not False,
-        "temperature": _number(asked.get("temperature"), 1.0),
+        "temperature": number(asked.get("temperature"), 1.0),
         "text": _text(asked.get("text")),
         "tool_choice": asked.get("tool_choice") or "auto",
         "tool_usage": {"image_gen": _NO_TOKENS, "web_search": {"num_requests": 0 if begins else _searches(play)}},
         "tools": [_tool(tool) for tool in asked.get("tools") or ()],
         "top_logprobs": asked.get("top_logprobs") or 0,
-        "top_p": _number(asked.get("top_p"), 1.0),
+        "top_p": number(asked.get("top_p"), 1.0),
         "truncation": asked.get("truncation") or "disabled",
         "usage": None if begins or status == "failed" else _usage(play),
         "user": asked.get("user"),
@@ -292,8 +291,7 @@ def _effort(play: Play) -> Json:
 
 
 def _usage(play: Play) -> Json:
-    shown = [part.text for part in play.parts if isinstance(part, (Say, Refuse, Call))]
-    used = play.usage(shown, "".join(part.text for part in play.parts if isinstance(part, Think)))
+    used = play.usage()
     return {
         "input_tokens": used.input,
         "input_tokens_details": {"cache_write_tokens": 0, "cached_tokens": 0},
@@ -312,7 +310,8 @@ def _sealed(play: Play, place: int, size: int) -> str:
     return "gAAAAAB" + play.opaque(f"encrypted {place}", size).translate(_URL_SAFE)
 
 
-def _number(given: Any, default: float) -> float:
+def number(given: Any, default: float) -> float:
+    """Return a parameter of the request as a float, or its default."""
     return float(given) if isinstance(given, (int, float)) else default
 
 

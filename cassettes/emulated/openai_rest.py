@@ -138,7 +138,7 @@ def headers(play: Play) -> dict[str, str]:
         "x-ratelimit-limit-requests": "500",
         "x-ratelimit-limit-tokens": "500000",
         "x-ratelimit-remaining-requests": "499",
-        "x-ratelimit-remaining-tokens": str(500_000 - play.usage(()).input),
+        "x-ratelimit-remaining-tokens": str(500_000 - play.usage().input),
         "x-ratelimit-reset-requests": "120ms",
         "x-ratelimit-reset-tokens": "30ms",
         "x-request-id": "req_" + play.hex("request", 32),

@@ -124,11 +124,10 @@ def _check_key(context: _Context) -> None:
 
 async def _whole(found: Play, context: _Context) -> None:
     """Abort the call if the script fails in the middle of the answer."""
-    fault = found.fault()
-    if fault is not None and fault.kind in ("cut", "reset"):
+    if found.fault is not None and found.fault.kind in ("cut", "reset"):
         await _break(context)
-    elif fault is not None:
-        await _refuse(Refused(fault.kind, found.script.id, retry_after=fault.retry_after), context)
+    if (refused := found.failure()) is not None:
+        await _refuse(refused, context)
 
 
 async def _refuse(refused: Refused, context: _Context) -> NoReturn:

@@ -23,7 +23,7 @@ from toolparity.normalizer.requests import check_request, read_request
 from toolparity.normalizer.wires.registry import spec, specs
 from toolparity.normalizer.wires.rule import Violation
 
-from ..scripts import Call, Fault, Part, Round, Script, scripts
+from ..scripts import Call, Fault, Part, Refuse, Round, Say, Script, Think, scripts
 from ..surfaces import Surface
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -141,11 +141,19 @@ class Play(NamedTuple):
         """Return `noise` in Base64 without padding, as OpenAI and xAI send it."""
         return base64.b64encode(self.noise(what, size)).decode().rstrip("=")
 
-    def usage(self, shown: Iterable[str], thought: str = "") -> Usage:
-        """Return the usage of the answer. ``shown``: the texts that the model wrote. ``thought``: its reasoning."""
-        reasoning = tokens(thought)
-        asked = sum(tokens(text) for text in _texts(self.request))
-        return Usage(asked + 20 * len(self.request.tools) + 8, sum(map(tokens, shown)) + reasoning + 4, reasoning)
+    def text(self, *kinds: type[Say | Refuse | Think]) -> str:
+        """Return the concatenated text of the parts of these kinds."""
+        return "".join(part.text for part in self.parts if isinstance(part, kinds))
+
+    def usage(self, server_calls: Iterable[str] = (), *, reasons: bool = True) -> Usage:
+        """Return the usage of the answer.
+
+        ``server_calls``: arguments that the model wrote for server calls. ``reasons``: whether the model reasons.
+        """
+        written = [part.text for part in self.parts if isinstance(part, (Say, Refuse, Call))]
+        reasoning = tokens(self.text(Think)) if reasons else 0
+        asked = sum(tokens(text) for text in _texts(self.request)) + 20 * len(self.request.tools) + 8
+        return Usage(asked, sum(map(tokens, (*written, *server_calls))) + reasoning + 4, reasoning)
 
     def pieces(self, text: str) -> list[str]:
         """Return the fragments in which the stream sends a text."""
@@ -155,10 +163,28 @@ class Play(NamedTuple):
             return list(text)
         return pieces(text, self.script.id)
 
+    @property
     def fault(self) -> Fault | None:
-        """Return the script's failure in the middle of this answer, None if there is none."""
+        """The script's failure in the middle of this answer, None if there is none."""
         fault = self.round.fault
         return fault if fault is not None and fault.after is not None else None
+
+    @property
+    def streamed_parts(self) -> list[Part]:
+        """The parts that a stream sends: all, or those before the failure."""
+        return self.parts if self.fault is None else self.parts[: self.fault.after]
+
+    def failure(self) -> Refused | None:
+        """Return the error with which a stream fails. None: the stream is complete, or just ends at the failure.
+
+        Raises Reset if the connection breaks.
+        """
+        fault = self.fault
+        if fault is None or fault.kind == "cut":
+            return None
+        if fault.kind == "reset":
+            raise Reset
+        return Refused(fault.kind, self.script.id, retry_after=fault.retry_after)
 
     def _digest(self, what: str) -> str:
         text = "/".join((self.surface.name, self.script.id, str(self.number), what))

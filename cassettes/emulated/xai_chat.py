@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..scripts import Call, Part, Refuse, Say, Think
+from ..scripts import Call, Refuse, Say, Think
 from .encoding import DONE, Encoding, event
-from .script_player import Play, Refused, Reset
+from .openai_chat import finish
+from .script_player import Play
 from .xai_rest import answering, body, error, headers
 
 __all__ = ("ENCODING", "answer", "error", "events", "headers")
 
 ENCODING = Encoding("text/event-stream")
-
-_ENDINGS = {"length": "length", "content_filter": "content_filter"}
 
 
 def answer(play: Play) -> dict[str, Any]:
@@ -29,7 +28,7 @@ def answer(play: Play) -> dict[str, Any]:
         "object": "chat.completion",
         "created": play.created,
         "model": answering(play.model),
-        "choices": [{"index": 0, "message": _message(play), "finish_reason": _finish(play)}],
+        "choices": [{"index": 0, "message": _message(play), "finish_reason": finish(play)}],
         "usage": _usage(play),
         "system_fingerprint": _fingerprint(play),
     }
@@ -37,29 +36,26 @@ def answer(play: Play) -> dict[str, Any]:
 
 def events(play: Play) -> Iterator[bytes]:
     """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
-    fault = play.fault()
-    deltas = list(_deltas(play, play.parts if fault is None else play.parts[: fault.after])) or [{"content": ""}]
+    deltas = list(_deltas(play)) or [{"content": ""}]
     deltas[0]["role"] = "assistant"
-    if fault is None and "tool_calls" not in deltas[-1]:
+    if play.fault is None and "tool_calls" not in deltas[-1]:
         deltas.append({})
     for delta in deltas:
-        last = fault is None and delta is deltas[-1]
-        finish = {"finish_reason": _finish(play)} if last else {}
-        yield _chunk(play, [{"index": 0, "delta": delta, **finish}])
-    if fault is not None:
-        if fault.kind == "reset":
-            raise Reset
-        if fault.kind != "cut":
-            yield event(body(Refused(fault.kind, "", retry_after=fault.retry_after)))
+        last = play.fault is None and delta is deltas[-1]
+        ending = {"finish_reason": finish(play)} if last else {}
+        yield _chunk(play, [{"index": 0, "delta": delta, **ending}])
+    if play.fault is not None:
+        if (refused := play.failure()) is not None:
+            yield event(body(refused))
         return
     if (play.body.get("stream_options") or {}).get("include_usage") is True:
         yield _chunk(play, [], _usage(play))
     yield DONE
 
 
-def _deltas(play: Play, shown: list[Part]) -> Iterator[dict[str, Any]]:
+def _deltas(play: Play) -> Iterator[dict[str, Any]]:
     number = 0
-    for part in shown:
+    for part in play.streamed_parts:
         if isinstance(part, Think):
             if not part.withheld:
                 yield from ({"reasoning_content": piece} for piece in play.pieces(part.text))
@@ -89,12 +85,12 @@ def _chunk(play: Play, choices: list[Any], usage: dict[str, Any] | None = None) 
 
 
 def _message(play: Play) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": _joined(play, Say)}
+    message: dict[str, Any] = {"role": "assistant", "content": play.text(Say)}
     if shown := "".join(part.text for part in play.parts if isinstance(part, Think) and not part.withheld):
         message["reasoning_content"] = shown
     if play.calls:
         message["tool_calls"] = [_call(play, call, number) for number, call in enumerate(play.calls)]
-    message["refusal"] = _joined(play, Refuse) or None
+    message["refusal"] = play.text(Refuse) or None
     return message
 
 
@@ -103,22 +99,12 @@ def _call(play: Play, call: Call, number: int) -> dict[str, Any]:
     return {"id": id, "function": {"name": call.tool, "arguments": call.text}, "type": "function"}
 
 
-def _joined(play: Play, kind: type[Say | Refuse | Think]) -> str:
-    return "".join(part.text for part in play.parts if isinstance(part, kind))
-
-
 def _id(play: Play) -> str:
     return play.uuid("answer") + "_us-east-1"
 
 
-def _finish(play: Play) -> str:
-    if play.round.ending in _ENDINGS:
-        return _ENDINGS[play.round.ending]
-    return "tool_calls" if play.calls else "stop"
-
-
 def _usage(play: Play) -> dict[str, Any]:
-    used = play.usage([part.text for part in play.parts if isinstance(part, (Say, Refuse, Call))], _joined(play, Think))
+    used = play.usage()
     return {
         "prompt_tokens": used.input,
         "completion_tokens": used.output - used.reasoning,

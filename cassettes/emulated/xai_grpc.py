@@ -15,7 +15,7 @@ from xai_sdk.proto import chat_pb2, sample_pb2
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
 from . import xai_rest
-from .script_player import Play, Refused, Reset
+from .script_player import Play, Refused
 from .xai_steps import Meter, Step, included, newest, outcome, reasons, result, shows, steps, tool_call
 
 #: HTTP status -> gRPC status.
@@ -69,14 +69,12 @@ def events(play: Play) -> Iterator[Any]:
 
     Raises Reset at the point where the script breaks the connection, and Refused where it makes the service fail.
     """
-    fault = play.fault()
-    shown = play.parts if fault is None else play.parts[: fault.after]
     stream = _Stream(play)
-    found = steps(shown)
+    found = steps(play.streamed_parts)
     for step in found:
         yield from stream.step(step)
         last = step is found[-1]
-        if fault is None or not last:
+        if play.fault is None or not last:
             finish = _finish(play, step, found)
             if finish is not None:
                 yield stream.end(step, finish, last)
@@ -84,11 +82,8 @@ def events(play: Play) -> Iterator[Any]:
             stream.meter.run(part)
             if included(play, part):
                 yield stream.result(step.index + 1 + number, place, part)
-    if fault is not None:
-        if fault.kind == "reset":
-            raise Reset
-        if fault.kind != "cut":
-            raise Refused(fault.kind, play.script.id, retry_after=fault.retry_after)
+    if (refused := play.failure()) is not None:
+        raise refused
 
 
 def error(refused: Refused) -> tuple[grpc.StatusCode, str, tuple[tuple[str, str], ...]]:

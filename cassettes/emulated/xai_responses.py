@@ -13,9 +13,9 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 
-from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
+from ..scripts import Call, Part, Say, ServerCall, Think
 from .encoding import Encoding, named_event
-from .openai_responses import code_of
+from .openai_responses import REASONS, code_of, cut_short, final_status, number
 from .responses_items import (
     Item,
     Json,
@@ -30,39 +30,35 @@ from .responses_items import (
     streamed,
     web_search,
 )
-from .script_player import Play, Refused, Reset
+from .script_player import Play
 from .xai_rest import answering, body, error, headers
 
 __all__ = ("ENCODING", "answer", "error", "events", "headers")
 
 ENCODING = Encoding("text/event-stream", stores=True)
 
-_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
 #: Server tool -> the member of usage that counts its calls.
 _COUNTED = {"web_search": "web_search_calls", "x_search": "x_search_calls", "code_execution": "code_interpreter_calls"}
 
 
 def answer(play: Play) -> Json:
     """Return the body of an answer that is not streamed."""
-    return _response(play, _status(play), [item.done for item in _items(play, play.parts)])
+    return _response(play, final_status(play), [item.done for item in _items(play, play.parts)])
 
 
 def events(play: Play) -> Iterator[bytes]:
     """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
-    fault = play.fault()
-    items = _items(play, play.parts if fault is None else play.parts[: fault.after])
+    items = _items(play, play.streamed_parts)
 
     def opening(_name: str) -> Json:
         return _response(play, "in_progress", [])
 
     def closing() -> Iterator[Json]:
-        if fault is None:
+        if play.fault is None:
             output = [item.done for item in items]
-            yield {"type": f"response.{_status(play)}", "response": _response(play, _status(play), output)}
-        elif fault.kind == "reset":
-            raise Reset
-        elif fault.kind != "cut":
-            yield {"type": "error", **body(Refused(fault.kind, "", retry_after=fault.retry_after))}
+            yield {"type": f"response.{final_status(play)}", "response": _response(play, final_status(play), output)}
+        elif (refused := play.failure()) is not None:
+            yield {"type": "error", **body(refused)}
 
     for event in streamed(items, opening, closing):
         yield named_event(event)
@@ -85,9 +81,8 @@ def _items(play: Play, shown: list[Part]) -> list[Item]:
                 made += _returned(play, number)
         else:
             made.append(_message(play, run, number))
-    if play.round.ending in _REASONS and made and len(shown) == len(play.parts):
-        last = made[-1]
-        made[-1] = last._replace(done={**last.done, "status": "incomplete"})
+    if play.round.ending in REASONS and made and len(shown) == len(play.parts):
+        made[-1] = cut_short(made[-1])
     return made
 
 
@@ -150,15 +145,11 @@ def _server_call(play: Play, call: ServerCall, number: int) -> Item:
     return made._replace(added={**made.done, "status": "in_progress"})
 
 
-def _status(play: Play) -> str:
-    return "incomplete" if play.round.ending in _REASONS else "completed"
-
-
 def _response(play: Play, status: str, output: list[Json]) -> Json:
     """Return the response object. ``status``: "in_progress" at the start of a stream."""
     asked = play.body
     begins = status == "in_progress"
-    reason = _REASONS.get(play.round.ending or "") if status == "incomplete" else None
+    reason = REASONS.get(play.round.ending or "") if status == "incomplete" else None
     return {
         "created_at": play.created,
         "completed_at": play.created + 2 if status == "completed" else None,
@@ -170,11 +161,11 @@ def _response(play: Play, status: str, output: list[Json]) -> Json:
         "parallel_tool_calls": play.request.parallel is not False,
         "previous_response_id": play.request.previous_response_id,
         "reasoning": _effort(asked.get("reasoning"), streamed=asked.get("stream") is True),
-        "temperature": _number(asked.get("temperature"), 0.7),
+        "temperature": number(asked.get("temperature"), 0.7),
         "text": {"format": {"type": "text"}, **(asked.get("text") or {})},
         "tool_choice": asked.get("tool_choice") or "auto",
         "tools": [_tool(tool) for tool in asked.get("tools") or ()],
-        "top_p": _number(asked.get("top_p"), 0.95),
+        "top_p": number(asked.get("top_p"), 0.95),
         "usage": None if begins else _usage(play),
         "user": asked.get("user"),
         "incomplete_details": {"reason": reason} if reason else None,
@@ -213,8 +204,7 @@ def _tool(tool: Json) -> Json:
 
 
 def _usage(play: Play) -> Json:
-    shown = [part.text for part in play.parts if isinstance(part, (Say, Refuse, Call))]
-    used = play.usage(shown, "".join(part.text for part in play.parts if isinstance(part, Think)))
+    used = play.usage()
     ran = [part.tool for part in play.parts if isinstance(part, ServerCall)]
     usage: Json = {
         "input_tokens": used.input,
@@ -239,10 +229,6 @@ def _usage(play: Play) -> Json:
         }
     usage["context_details"] = {"input_tokens": used.input, "output_tokens": used.output}
     return usage
-
-
-def _number(given: Any, default: float) -> float:
-    return float(given) if isinstance(given, (int, float)) else default
 
 
 def _encrypts(play: Play) -> bool:

@@ -64,7 +64,7 @@ def headers(play: Play) -> dict[str, str]:
         "x-ratelimit-limit-requests": "480",
         "x-ratelimit-limit-tokens": "4000000",
         "x-ratelimit-remaining-requests": "479",
-        "x-ratelimit-remaining-tokens": str(4_000_000 - play.usage(()).input),
+        "x-ratelimit-remaining-tokens": str(4_000_000 - play.usage().input),
         "x-request-id": play.uuid("request"),
     }
 

@@ -140,7 +140,7 @@ class Meter:
     """Counts the tokens of an answer while it is built."""
 
     def __init__(self, play: Play) -> None:
-        self._input = play.usage(()).input
+        self._input = play.usage().input
         self._thought = 0
         self._written = 0
         self._tools: list[int] = []

@@ -5,7 +5,7 @@ Each module has these members:
     HOSTED                     provider -> canonical name of a hosted tool -> its definition in a request of the wire
     settings(asking) -> dict   the request's parameters beside the conversation
     client(link)               the SDK's client, for use with ``with``; ``async_client`` for ``async with``
-    sent(client, body, stream) the SDK's objects in order: the plain response, or the events of a stream
+    sent(client, body, stream) yields the SDK's objects in order: the plain response, or the events of a stream
     async_sent                 the asynchronous variant
     REFUSALS, refused(error)   the SDK's exceptions for a provider's error, and the conversion into that error
 

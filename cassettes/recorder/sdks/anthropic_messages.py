@@ -6,9 +6,8 @@ from typing import Any
 
 import anthropic
 
-from toolparity.normalizer.turns.clients.http import sdk_arguments
-
 from . import CUT_AT, Asking, AsyncSent, Link, Refusal, Sent
+from .http import async_send, send
 
 REFUSALS = (anthropic.APIError,)
 
@@ -47,24 +46,13 @@ def async_client(link: Link) -> anthropic.AsyncAnthropic:
 
 
 def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
-    """Yield the Message, or the raw events."""
-    answer = client.messages.create(**_arguments(client, body))
-    if not stream:
-        yield answer
-        return
-    with answer:
-        yield from answer
+    """Send a body; yields the Message, or the raw events."""
+    return send(client.messages.create, body, stream, **_headers(body))
 
 
-async def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
+def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
     """Asynchronous variant of `sent`."""
-    answer = await client.messages.create(**_arguments(client, body))
-    if not stream:
-        yield answer
-        return
-    async with answer:
-        async for event in answer:
-            yield event
+    return async_send(client.messages.create, body, stream, **_headers(body))
 
 
 def refused(error: BaseException) -> Refusal | None:
@@ -76,7 +64,6 @@ def refused(error: BaseException) -> Refusal | None:
     return Refusal(error.response.content, error.status_code)
 
 
-def _arguments(client: Any, body: dict[str, Any]) -> dict[str, Any]:
+def _headers(body: dict[str, Any]) -> dict[str, Any]:
     betas = [BETAS[tool["type"]] for tool in body.get("tools", ()) if tool.get("type") in BETAS]
-    headers = {"extra_headers": {"anthropic-beta": ",".join(betas)}} if betas else {}
-    return {**sdk_arguments(client.messages.create, body), **headers}
+    return {"extra_headers": {"anthropic-beta": ",".join(betas)}} if betas else {}

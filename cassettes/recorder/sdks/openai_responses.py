@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolparity.normalizer.turns.clients.http import sdk_arguments
-
 from . import CUT_AT, Asking, AsyncSent, Sent
-from .openai_common import REFUSALS, async_client, client, refused
+from .http import REFUSALS, async_client, async_send, client, refused, send
 
 __all__ = ["HOSTED", "REFUSALS", "async_client", "async_sent", "client", "refused", "sent", "settings"]
 
@@ -39,21 +37,10 @@ def settings(asking: Asking) -> dict[str, Any]:
 
 
 def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
-    """Yield the Response, or its events."""
-    answer = client.responses.create(**sdk_arguments(client.responses.create, body))
-    if not stream:
-        yield answer
-        return
-    with answer:
-        yield from answer
+    """Send a body; yields the Response, or its events."""
+    return send(client.responses.create, body, stream)
 
 
-async def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
+def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
     """Asynchronous variant of `sent`."""
-    answer = await client.responses.create(**sdk_arguments(client.responses.create, body))
-    if not stream:
-        yield answer
-        return
-    async with answer:
-        async for event in answer:
-            yield event
+    return async_send(client.responses.create, body, stream)
