@@ -2,7 +2,7 @@
 
 JSON bodies are compared by value: key order and number spelling do not count, everything else does. A request that lost
 a field therefore matches nothing. Other bodies are compared byte for byte. The headers in `CHOOSING` are compared only
-if the recorded request has any of them, because imported cassettes keep none. `Unrecorded` reports a mismatch and lists
+if the recorded request has any of them, because imported cassettes keep none. `UnrecordedRequest` reports a mismatch and lists
 the differences from the nearest recorded request.
 
     match_on = register(vcr)        # registers the matchers on a vcr.VCR and returns their names
@@ -91,7 +91,7 @@ def register(vcr: VCR) -> tuple[str, ...]:
     return tuple(MATCHERS)
 
 
-class Difference(NamedTuple):
+class BodyDifference(NamedTuple):
     """One difference between two bodies.
 
     ``path`` looks like ``messages[1].content``. A side without the member holds a ``missing`` sentinel.
@@ -109,7 +109,7 @@ class Difference(NamedTuple):
         return f"{self.path}: {_short(self.recorded)} -> {_short(self.sent)}"
 
 
-def differences(recorded: Any, sent: Any, *, rpc: bool = False) -> Iterator[Difference]:
+def differences(recorded: Any, sent: Any, *, rpc: bool = False) -> Iterator[BodyDifference]:
     """Yield the differences between a recorded body and the sent one (bytes, text or None). No difference: they match.
 
     ``rpc``: each body holds a gRPC message as `vcr_grpc` writes it.
@@ -121,12 +121,12 @@ def differences(recorded: Any, sent: Any, *, rpc: bool = False) -> Iterator[Diff
         old, new = _told_once(old), _told_once(new)
     if old is _MISSING or new is _MISSING:
         if _bytes(recorded) != _bytes(sent):
-            yield Difference("the body", _bytes(recorded), _bytes(sent))
+            yield BodyDifference("the body", _bytes(recorded), _bytes(sent))
         return
     yield from _compared("", old, new)
 
 
-def _inside(recorded: Request, sent: Request) -> Iterator[Difference]:
+def _inside(recorded: Request, sent: Request) -> Iterator[BodyDifference]:
     return differences(read_body(recorded), read_body(sent), rpc=recorded.uri.startswith(_RPC))
 
 
@@ -154,7 +154,7 @@ def _told_once(value: Any) -> Any:
     return value
 
 
-def _compared(path: str, old: Any, new: Any) -> Iterator[Difference]:
+def _compared(path: str, old: Any, new: Any) -> Iterator[BodyDifference]:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
             inner = f"{path}.{key}" if path else str(key)
@@ -164,7 +164,7 @@ def _compared(path: str, old: Any, new: Any) -> Iterator[Difference]:
             pair = (items[index] if index < len(items) else _MISSING for items in (old, new))
             yield from _compared(f"{path}[{index}]", *pair)
     elif not _same(old, new):
-        yield Difference(path or "the body", old, new)
+        yield BodyDifference(path or "the body", old, new)
 
 
 def _same(old: Any, new: Any) -> bool:
@@ -228,7 +228,7 @@ def _plain(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal) else value
 
 
-class Unrecorded(RequestNotRecorded, CannotOverwriteExistingCassetteException):  # type: ignore[misc]
+class UnrecordedRequest(RequestNotRecorded, CannotOverwriteExistingCassetteException):  # type: ignore[misc]
     """The cassette has no response for a request. A subclass of vcrpy's own error, so handlers of that catch it too.
 
     ``failed_request``: the request that was sent. ``nearest``: the most similar recorded request, or None.
@@ -278,7 +278,7 @@ def _nearest(cassette: Cassette, request: Request) -> tuple[Request | None, list
     return cassette.requests[index], found
 
 
-def _weight(one: Difference) -> int:
+def _weight(one: BodyDifference) -> int:
     """Weigh one difference. A list of another length most likely means another round, so it weighs more."""
     other_length = one.path.endswith("]") and (one.recorded is _MISSING or one.sent is _MISSING)
     return _WEIGHT_OF_A_MESSAGE if other_length else 1

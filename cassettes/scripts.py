@@ -131,7 +131,7 @@ class Round(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         return [part for part in self.parts if isinstance(part, Call)]
 
 
-class Offer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class OfferedTool(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A tool of the caller. ``kind`` "custom": free text in. ``waiting_hint``: what to tell the user meanwhile."""
 
     name: str
@@ -148,7 +148,7 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     id: str
     title: str
     rounds: list[Round]
-    tools: list[Offer] = []
+    tools: list[OfferedTool] = []
     hosted: list[str] = []
     system: str | None = None
     parallel: bool | None = None
@@ -186,7 +186,7 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return self.rounds[round - 1].calls if round else []
 
 
-class Body(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class WrittenBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A response body: ``text``, or the content of ``file`` in `cassettes/scenarios/`.
 
     For `xai.grpc`: one message per line, in protobuf's JSON or in base64. ``request``: the request body, if it is not
@@ -220,14 +220,14 @@ class ScenarioFile(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     guards: list[str] = []
     level: Literal["must", "should"] = "must"
     limit: int | None = None
-    tools: list[Offer] = []
+    tools: list[OfferedTool] = []
     rounds: list[Round] = []
     hosted: list[str] = []
     system: str | None = None
     parallel: bool | None = None
     ask: str = ""
     continues: bool = False
-    bodies: list[Body] = []
+    bodies: list[WrittenBody] = []
     exceptions: dict[str, dict[str, Any]] = {}
     #: Checked in `toolparity.conformance.cases.scenarios`.
     expected: Any = None

@@ -143,7 +143,7 @@ def test_one_wrong_cassette_fails_and_is_named_with_what_to_do(mixed: Path) -> N
 
 
 def test_a_fault_of_ours_is_another_exit(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def falls_over(subject: verify.Subject) -> Any:
+    def falls_over(subject: verify.CassetteCheck) -> Any:
         raise RuntimeError("a slip")
 
     steps = (*verify.STEPS[:2], verify.Step("digest", "", falls_over))

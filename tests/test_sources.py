@@ -17,7 +17,7 @@ import yaml
 
 from tests.traffic import CHAT_URL, chat_body, chat_stream, interaction, row, write_rows
 from toolparity.cassettes.sources import Exchange, Problem, files, read
-from toolparity.cassettes.sources.endpoints import told_by
+from toolparity.cassettes.sources.endpoints import classify
 from toolparity.normalizer.wires.registry import WIRES
 
 
@@ -523,12 +523,12 @@ def test_an_empty_directory_is_a_problem(tmp_path: Path) -> None:
     ],
 )
 def test_the_address_tells_who_answered_and_how(url: str, provider: str, wire: str | None) -> None:
-    told = told_by(url)
+    told = classify(url)
     assert (told.provider, told.wire) == (provider, wire)
 
 
 def test_an_address_is_kept_without_its_query_and_password() -> None:
-    assert told_by("https://me:secret@api.openai.com/v1/responses?key=secret").url == "api.openai.com/v1/responses"
+    assert classify("https://me:secret@api.openai.com/v1/responses?key=secret").url == "api.openai.com/v1/responses"
 
 
 def test_an_unknown_address_leaves_it_to_the_body(tmp_path: Path) -> None:

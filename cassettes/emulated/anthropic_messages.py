@@ -17,7 +17,7 @@ from toolparity.normalizer import json_codec
 from ..scripts import Refuse, ServerCall
 from .anthropic_blocks import BASE58, blocks, identity, thinks
 from .encoding import named_event
-from .script_player import Play, Refused, Usage
+from .script_player import Play, ProviderRefusal, TokenCounts
 
 #: Alias of a model -> its dated snapshot. Newer models have one name only.
 SNAPSHOTS = {
@@ -91,7 +91,7 @@ def _event(pad: int, type: str, **members: Any) -> bytes:
     return b"event: " + type.encode() + b"\ndata: " + data[:-1] + b" " * pad + b"}\n\n"
 
 
-def error(refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
+def error(refused: ProviderRefusal) -> tuple[int, dict[str, str], dict[str, Any]]:
     """Return the status, additional headers and body of an error response."""
     status, type = _ERRORS.get(refused.kind, _ERRORS["server_error"])
     status = refused.status or status
@@ -121,7 +121,7 @@ def model_list(entries: list[dict[str, Any]]) -> dict[str, Any]:
     return {"data": entries, "has_more": False, **ends}
 
 
-def _words(refused: Refused) -> str:
+def _words(refused: ProviderRefusal) -> str:
     if refused.kind in _WORDS:
         return _WORDS[refused.kind]
     if refused.kind == "authentication":
@@ -179,7 +179,7 @@ def _refuses(play: Play) -> bool:
     return any(isinstance(part, Refuse) for part in play.parts)
 
 
-def _used(play: Play) -> Usage:
+def _used(play: Play) -> TokenCounts:
     asked = [json_codec.text(part.arguments) for part in play.parts if isinstance(part, ServerCall)]
     return play.usage(asked, reasons=thinks(play))
 

@@ -21,7 +21,7 @@ from .. import emulation_marker
 from ..scripts import Script
 from ..surfaces import SURFACES, Surface
 from .encoding import Encoding
-from .script_player import Held, Play, Refused, Reset, play
+from .script_player import ConnectionReset, Play, ProviderRefusal, StoredAnswers, play
 
 #: The emulated providers reject an API key with this prefix, and accept every other one.
 BAD_KEY = "invalid"
@@ -39,7 +39,7 @@ _SHAPES: dict[str, type] = {
 
 def application(library: Mapping[str, Script] | None = None) -> Starlette:
     """Return the ASGI application of all endpoints. ``library``: scripts by id, by default those of this package."""
-    held = Held()
+    held = StoredAnswers()
     routes = []
     for surface in _surfaces():
         path = surface.base_path + surface.spec.path
@@ -59,7 +59,7 @@ def _encoding(surface: Surface) -> Encoding:
     return getattr(surface.emulation, "ENCODING", Encoding())
 
 
-def _asked(surface: Surface, held: Held, library: Mapping[str, Script] | None) -> Callable[[Request], Any]:
+def _asked(surface: Surface, held: StoredAnswers, library: Mapping[str, Script] | None) -> Callable[[Request], Any]:
     async def respond(request: Request) -> Response:
         emulation = surface.emulation
         try:
@@ -69,7 +69,7 @@ def _asked(surface: Surface, held: Held, library: Mapping[str, Script] | None) -
             stream = body.get("stream") is True
             if not stream:
                 _no_plain_answer(found)
-        except Refused as refused:
+        except ProviderRefusal as refused:
             return _refusal(surface, refused)
         if _encoding(surface).stores and body.get("store") is not False:
             held.keep(emulation.answer(found)["id"], found)
@@ -84,7 +84,7 @@ def _asked(surface: Surface, held: Held, library: Mapping[str, Script] | None) -
     return respond
 
 
-def _asked_again(surface: Surface, held: Held) -> Callable[[Request], Any]:
+def _asked_again(surface: Surface, held: StoredAnswers) -> Callable[[Request], Any]:
     async def respond(request: Request) -> Response:
         emulation = surface.emulation
         id = request.path_params["id"]
@@ -92,8 +92,8 @@ def _asked_again(surface: Surface, held: Held) -> Callable[[Request], Any]:
             _check_key(request)
             found = held.answer(id)
             if found is None or found.surface.name != surface.name:
-                raise Refused("not_found", f"Response with id '{id}' not found.")
-        except Refused as refused:
+                raise ProviderRefusal("not_found", f"Response with id '{id}' not found.")
+        except ProviderRefusal as refused:
             return _refusal(surface, refused)
         data = _json(surface, emulation.answer(found))
         return Response(data, headers=emulation.headers(found), media_type="application/json")
@@ -114,30 +114,34 @@ async def nowhere(request: Request, error: Exception) -> Response:
     path = asked.removeprefix(f"/{surface.provider}")
     status = error.status_code if isinstance(error, HTTPException) else 404
     words = f"Invalid URL ({request.method} {path})"
-    return _refusal(surface, Refused("not_found", words, status=status))
+    return _refusal(surface, ProviderRefusal("not_found", words, status=status))
 
 
 def _check_key(request: Request) -> None:
     given = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
     if not given.strip() or given.startswith(BAD_KEY):
-        raise Refused("authentication", "the key is missing or unknown", value=given.strip() or None)
+        raise ProviderRefusal("authentication", "the key is missing or unknown", value=given.strip() or None)
 
 
 def _parsed(content_type: str, data: bytes) -> dict[str, Any]:
     if content_type.partition(";")[0].strip().lower() != "application/json":
         words = f"Unsupported content type: '{content_type}'. This API method only accepts 'application/json' requests."
-        raise Refused("invalid_request", words, rule="content-type")
+        raise ProviderRefusal("invalid_request", words, rule="content-type")
     try:
         body = json_codec.decode(data)
     except ValueError:
-        raise Refused("invalid_request", "We could not parse the JSON body of your request.", rule="json") from None
+        raise ProviderRefusal(
+            "invalid_request", "We could not parse the JSON body of your request.", rule="json"
+        ) from None
     if not isinstance(body, dict):
-        raise Refused("invalid_request", "The JSON body of your request is no object.", rule="json")
+        raise ProviderRefusal("invalid_request", "The JSON body of your request is no object.", rule="json")
     if not isinstance(body.get("model"), str):
-        raise Refused("invalid_request", "Field required", path="model", rule="model-missing", value=body.get("model"))
+        raise ProviderRefusal(
+            "invalid_request", "Field required", path="model", rule="model-missing", value=body.get("model")
+        )
     for path, value, expected in _misshapen(body):
         words = f"expected {expected}, but got {type(value).__name__} instead"
-        raise Refused("invalid_request", words, path=path, rule="member-type", value=value)
+        raise ProviderRefusal("invalid_request", words, path=path, rule="member-type", value=value)
     return body
 
 
@@ -156,10 +160,10 @@ def _no_plain_answer(found: Play) -> None:
     """Raise Refused if the script fails in the middle of the answer. A plain body then becomes an error response."""
     fault = found.fault
     if fault is not None and fault.kind not in ("cut", "reset"):
-        raise Refused(fault.kind, f"the script {found.script.id} fails here", retry_after=fault.retry_after)
+        raise ProviderRefusal(fault.kind, f"the script {found.script.id} fails here", retry_after=fault.retry_after)
 
 
-def _refusal(surface: Surface, refused: Refused) -> Response:
+def _refusal(surface: Surface, refused: ProviderRefusal) -> Response:
     status, headers, body = surface.emulation.error(refused)
     return Response(_json(surface, body), status, headers, "application/json")
 
@@ -175,7 +179,7 @@ def _json(surface: Surface, body: dict[str, Any]) -> bytes:
 
 def _half(data: bytes) -> Iterator[bytes]:
     yield data[: len(data) // 2]
-    raise Reset
+    raise ConnectionReset
 
 
 class _MarksEmulation:
@@ -206,7 +210,7 @@ class _Pieces(Response):
         try:
             async for piece in _one_by_one(self._pieces):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
-        except Reset:
+        except ConnectionReset:
             return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 

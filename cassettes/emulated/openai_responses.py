@@ -16,9 +16,9 @@ from .encoding import Encoding, named_event
 from .openai_rest import body, headers, offered, snapshot
 from .openai_rest import error as rest_error
 from .responses_items import (
-    Item,
+    ItemParts,
     Json,
-    Run,
+    OutputItem,
     code_interpreter,
     custom_call,
     function_call,
@@ -29,7 +29,7 @@ from .responses_items import (
     streamed,
     web_search,
 )
-from .script_player import Play, Refused
+from .script_player import Play, ProviderRefusal
 
 __all__ = ("ENCODING", "answer", "error", "events", "headers")
 
@@ -89,7 +89,7 @@ def events(play: Play) -> Iterator[bytes]:
         yield named_event(_padded(play, event) if padded else event)
 
 
-def error(refused: Refused) -> tuple[int, dict[str, str], Json]:
+def error(refused: ProviderRefusal) -> tuple[int, dict[str, str], Json]:
     """Return the status, additional headers and body of an error response.
 
     An unknown model gets another message and status than on Chat Completions.
@@ -109,8 +109,8 @@ def _padded(play: Play, event: Json) -> Json:
     return {**event, "obfuscation": play.id(f"pad {event['sequence_number']}", room)}
 
 
-def _items(play: Play, shown: list[Part]) -> list[Item]:
-    made: list[Item] = []
+def _items(play: Play, shown: list[Part]) -> list[OutputItem]:
+    made: list[OutputItem] = []
     for run in runs(shown):
         first = run.parts[0]
         if isinstance(first, Think):
@@ -126,12 +126,12 @@ def _items(play: Play, shown: list[Part]) -> list[Item]:
     return made
 
 
-def cut_short(item: Item) -> Item:
+def cut_short(item: OutputItem) -> OutputItem:
     """Return the item as incomplete, if its type has a status. The answer ended inside it."""
     return item._replace(done={**item.done, "status": "incomplete"}) if "status" in item.done else item
 
 
-def _message(play: Play, run: Run) -> Item:
+def _message(play: Play, run: ItemParts) -> OutputItem:
     item: Json = {"id": _item_id(play, "msg", run.place), "type": "message", "status": "completed", "content": []}
     if play.model.startswith(_PHASED):
         item["phase"] = "commentary" if play.calls else "final_answer"
@@ -145,7 +145,7 @@ def _message(play: Play, run: Run) -> Item:
     return message(play, item, run, cites)
 
 
-def _reasoning(play: Play, thought: Think, place: int) -> Item:
+def _reasoning(play: Play, thought: Think, place: int) -> OutputItem:
     item: Json = {"id": _item_id(play, "rs", place), "type": "reasoning"}
     if "reasoning.encrypted_content" in _include(play):
         item["content"] = []
@@ -154,7 +154,7 @@ def _reasoning(play: Play, thought: Think, place: int) -> Item:
     return reasoning(play, item, thought.text if asked and not thought.withheld else "")
 
 
-def _call(play: Play, call: Call, place: int) -> Item:
+def _call(play: Play, call: Call, place: int) -> OutputItem:
     custom = offered(play, call).kind == "custom"
     item: Json = {"id": _item_id(play, "ctc" if custom else "fc", place)}
     item["type"] = "custom_tool_call" if custom else "function_call"
@@ -165,7 +165,7 @@ def _call(play: Play, call: Call, place: int) -> Item:
     return (custom_call if custom else function_call)(item, play.pieces(call.text))
 
 
-def _server_call(play: Play, call: ServerCall, place: int) -> Item:
+def _server_call(play: Play, call: ServerCall, place: int) -> OutputItem:
     status = "failed" if call.failed is not None else "completed"
     if call.tool == "code_execution":
         code = code_of(call)

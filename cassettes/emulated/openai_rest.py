@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..scripts import Call, Offer
-from .script_player import Play, Refused
+from ..scripts import Call, OfferedTool
+from .script_player import Play, ProviderRefusal
 
 #: Alias of a model -> its dated snapshot.
 SNAPSHOTS = {
@@ -94,17 +94,17 @@ def snapshot(model: str) -> str:
     return SNAPSHOTS.get(model, model)
 
 
-def offered(play: Play, call: Call) -> Offer:
+def offered(play: Play, call: Call) -> OfferedTool:
     """Return the tool definition of a call. For a tool that the script does not offer, return a plain function."""
-    return next((tool for tool in play.script.tools if tool.name == call.tool), Offer(call.tool, ""))
+    return next((tool for tool in play.script.tools if tool.name == call.tool), OfferedTool(call.tool, ""))
 
 
-def error(refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
+def error(refused: ProviderRefusal) -> tuple[int, dict[str, str], dict[str, Any]]:
     """Return the status, additional headers and body of an error response."""
     return _status(refused), _retry(refused), {"error": body(refused)}
 
 
-def body(refused: Refused) -> dict[str, Any]:
+def body(refused: ProviderRefusal) -> dict[str, Any]:
     """Return the error object, which also appears in streams."""
     if refused.kind in _FAULTS:
         _, error_type, code, message = _FAULTS[refused.kind]
@@ -158,7 +158,7 @@ def _unknown_caller(key: str | None) -> dict[str, Any]:
     return _error(words, "invalid_request_error", None, "invalid_api_key")
 
 
-def _status(refused: Refused) -> int:
+def _status(refused: ProviderRefusal) -> int:
     if refused.status is not None:
         return refused.status
     if refused.kind in _FAULTS:
@@ -166,7 +166,7 @@ def _status(refused: Refused) -> int:
     return {"rate_limit": 429, "authentication": 401, "not_found": 400 if refused.path else 404}.get(refused.kind, 400)
 
 
-def _retry(refused: Refused) -> dict[str, str]:
+def _retry(refused: ProviderRefusal) -> dict[str, str]:
     """Return the headers from which OpenAI's SDK reads its retry delay."""
     if refused.retry_after is None:
         return {}

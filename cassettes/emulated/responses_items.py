@@ -1,6 +1,6 @@
 """Output items of Responses and the events that stream them, as far as OpenAI and xAI share them.
 
-One `Item` yields both the complete item of a plain body and the events of a stream. The callers (`openai_responses`,
+One `OutputItem` yields both the complete item of a plain body and the events of a stream. The callers (`openai_responses`,
 `xai_responses`) set the ids and the members, which differ between the providers.
 """
 
@@ -15,7 +15,7 @@ from .script_player import Play
 Json = dict[str, Any]
 
 
-class Item(NamedTuple):
+class OutputItem(NamedTuple):
     """An output item. ``added``: the item as the stream announces it. ``done``: the complete item.
 
     ``steps``: the events in between, without ``item_id``, ``output_index`` and ``sequence_number``.
@@ -26,7 +26,7 @@ class Item(NamedTuple):
     done: Json
 
 
-class Run(NamedTuple):
+class ItemParts(NamedTuple):
     """Parts of a script that form one item: consecutive texts and refusals are one message.
 
     ``place``: the index of the first part in the answer.
@@ -36,19 +36,19 @@ class Run(NamedTuple):
     parts: list[Part]
 
 
-def runs(parts: list[Part]) -> list[Run]:
+def runs(parts: list[Part]) -> list[ItemParts]:
     """Group the parts by item."""
-    found: list[Run] = []
+    found: list[ItemParts] = []
     for place, part in enumerate(parts):
         spoken = isinstance(part, (Say, Refuse))
         if spoken and found and isinstance(found[-1].parts[-1], (Say, Refuse)):
             found[-1].parts.append(part)
         else:
-            found.append(Run(place, [part]))
+            found.append(ItemParts(place, [part]))
     return found
 
 
-def message(play: Play, item: Json, run: Run, cites: list[Json]) -> Item:
+def message(play: Play, item: Json, run: ItemParts, cites: list[Json]) -> OutputItem:
     """Return a message of texts and refusals. ``cites``: the annotations of its first text."""
     steps: list[Json] = []
     content: list[Json] = []
@@ -60,13 +60,13 @@ def message(play: Play, item: Json, run: Run, cites: list[Json]) -> Item:
         elif isinstance(part, Refuse):
             content.append({"type": "refusal", "refusal": part.text})
             steps += ({**step, "content_index": index} for step in _refused(play, part.text))
-    return Item({**item, "status": "in_progress", "content": []}, steps, {**item, "content": content})
+    return OutputItem({**item, "status": "in_progress", "content": []}, steps, {**item, "content": content})
 
 
-def reasoning(play: Play, item: Json, summary: str) -> Item:
+def reasoning(play: Play, item: Json, summary: str) -> OutputItem:
     """Return a reasoning item. ``summary``: its visible text, may be empty."""
     if not summary:
-        return Item({**item, "summary": []}, [], {**item, "summary": []})
+        return OutputItem({**item, "summary": []}, [], {**item, "summary": []})
     part = {"type": "summary_text", "text": summary}
     steps: list[Json] = [
         {"type": "response.reasoning_summary_part.added", "summary_index": 0, "part": {**part, "text": ""}}
@@ -75,34 +75,34 @@ def reasoning(play: Play, item: Json, summary: str) -> Item:
         steps.append({"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": piece})
     steps.append({"type": "response.reasoning_summary_text.done", "summary_index": 0, "text": summary})
     steps.append({"type": "response.reasoning_summary_part.done", "summary_index": 0, "part": part})
-    return Item({**item, "summary": []}, steps, {**item, "summary": [part]})
+    return OutputItem({**item, "summary": []}, steps, {**item, "summary": [part]})
 
 
-def function_call(item: Json, pieces: list[str]) -> Item:
+def function_call(item: Json, pieces: list[str]) -> OutputItem:
     """Return a function call. ``item``: the complete item. ``pieces``: the fragments of its arguments."""
     return _written(item, "arguments", "response.function_call_arguments", pieces)
 
 
-def custom_call(item: Json, pieces: list[str]) -> Item:
+def custom_call(item: Json, pieces: list[str]) -> OutputItem:
     """Return a call of a tool with free text input. ``item``: the complete item. ``pieces``: fragments of the input."""
     return _written(item, "input", "response.custom_tool_call_input", pieces)
 
 
-def web_search(item: Json) -> Item:
+def web_search(item: Json) -> OutputItem:
     """Return a web search that the provider runs. ``item``: the complete item."""
     added = {name: item[name] for name in ("id", "type")}
     steps = [{"type": f"response.web_search_call.{step}"} for step in ("in_progress", "searching", "completed")]
-    return Item({**added, "status": "in_progress"}, steps, item)
+    return OutputItem({**added, "status": "in_progress"}, steps, item)
 
 
-def code_interpreter(item: Json, pieces: list[str]) -> Item:
+def code_interpreter(item: Json, pieces: list[str]) -> OutputItem:
     """Return code that the provider runs. ``item``: the complete item. ``pieces``: the fragments of the code."""
     name = "response.code_interpreter_call"
     steps: list[Json] = [{"type": f"{name}.in_progress"}]
     steps += ({"type": f"{name}_code.delta", "delta": piece} for piece in pieces)
     steps.append({"type": f"{name}_code.done", "code": item["code"]})
     steps += ({"type": f"{name}.{step}"} for step in ("interpreting", "completed"))
-    return Item({**item, "status": "in_progress", "code": "", "outputs": item["outputs"] and []}, steps, item)
+    return OutputItem({**item, "status": "in_progress", "code": "", "outputs": item["outputs"] and []}, steps, item)
 
 
 def hits_before(play: Play, place: int) -> list[Hit]:
@@ -117,7 +117,7 @@ def hits_before(play: Play, place: int) -> list[Hit]:
 
 
 def streamed(
-    items: list[Item], opening: Callable[[str], Json], closing: Callable[[], Iterator[Json]]
+    items: list[OutputItem], opening: Callable[[str], Json], closing: Callable[[], Iterator[Json]]
 ) -> Iterator[Json]:
     """Yield the numbered events of a response.
 
@@ -129,7 +129,7 @@ def streamed(
 
 
 def _unnumbered(
-    items: list[Item], opening: Callable[[str], Json], closing: Callable[[], Iterator[Json]]
+    items: list[OutputItem], opening: Callable[[str], Json], closing: Callable[[], Iterator[Json]]
 ) -> Iterator[Json]:
     for name in ("created", "in_progress"):
         yield {"type": f"response.{name}", "response": opening(name)}
@@ -141,10 +141,10 @@ def _unnumbered(
     yield from closing()
 
 
-def _written(item: Json, member: str, name: str, pieces: list[str]) -> Item:
+def _written(item: Json, member: str, name: str, pieces: list[str]) -> OutputItem:
     steps: list[Json] = [{"type": f"{name}.delta", "delta": piece} for piece in pieces]
     steps.append({"type": f"{name}.done", member: item[member]})
-    return Item({**item, "status": "in_progress", member: ""}, steps, item)
+    return OutputItem({**item, "status": "in_progress", member: ""}, steps, item)
 
 
 def _text(text: str, notes: list[Json]) -> Json:

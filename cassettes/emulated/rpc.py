@@ -1,4 +1,4 @@
-"""Emulated `Chat` service of xAI over gRPC: complete, streamed, deferred and stored answers from scripts."""
+"""Emulated `EmulatedChat` service of xAI over gRPC: complete, streamed, deferred and stored answers from scripts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..scripts import Script
 from ..surfaces import SURFACES
 from . import xai_grpc
 from .http import BAD_KEY
-from .script_player import Held, Play, Refused, Reset, play
+from .script_player import ConnectionReset, Play, ProviderRefusal, StoredAnswers, play
 
 _Context = aio.ServicerContext[Any, Any]
 
@@ -25,12 +25,12 @@ _PENDING = 1
 _EMULATED = ((emulation_marker.HEADER, emulation_marker.EMULATED),)
 
 
-class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
+class EmulatedChat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
     """The servicer. ``library``: scripts by id, by default those of this package."""
 
     def __init__(self, library: Mapping[str, Script] | None = None) -> None:
         self._library = library
-        self._held = Held()
+        self._held = StoredAnswers()
         self._deferred: dict[str, tuple[Play, int]] = {}
 
     async def GetCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
@@ -48,9 +48,9 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
             for chunk in xai_grpc.events(found):
                 yield chunk
                 await asyncio.sleep(0)
-        except Refused as refused:
+        except ProviderRefusal as refused:
             await _refuse(refused, context)
-        except Reset:
+        except ConnectionReset:
             await _break(context)
 
     async def StartDeferredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
@@ -65,7 +65,7 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
         """Return the answer to a deferred request, or PENDING for the first polls."""
         found, pending = self._deferred.get(request.request_id, (None, 0))
         if found is None:
-            await _refuse(Refused("not_found", f"Deferred request {request.request_id} not found."), context)
+            await _refuse(ProviderRefusal("not_found", f"Deferred request {request.request_id} not found."), context)
         if pending:
             await context.send_initial_metadata(_EMULATED)
             self._deferred[request.request_id] = (found, pending - 1)
@@ -96,9 +96,9 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
         try:
             _check_key(context)
             if request.n > 1:
-                raise Refused("invalid_request", "the emulated model gives one answer", path="n")
+                raise ProviderRefusal("invalid_request", "the emulated model gives one answer", path="n")
             found = play(SURFACES["xai.grpc"], request, self._held, self._library)
-        except Refused as refused:
+        except ProviderRefusal as refused:
             await _refuse(refused, context)
         if request.store_messages:
             self._held.keep(xai_grpc.answer(found).id, found)
@@ -109,8 +109,8 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
             _check_key(context)
             found = self._held.answer(id)
             if found is None:
-                raise Refused("not_found", f"Response with id={id} not found.")
-        except Refused as refused:
+                raise ProviderRefusal("not_found", f"Response with id={id} not found.")
+        except ProviderRefusal as refused:
             await _refuse(refused, context)
         return found
 
@@ -119,7 +119,7 @@ def _check_key(context: _Context) -> None:
     sent = dict(context.invocation_metadata() or ())
     key = str(sent.get("authorization", "")).removeprefix("Bearer ").strip()
     if not key or key.startswith(BAD_KEY):
-        raise Refused("authentication", "the key is missing or unknown", value=key or None)
+        raise ProviderRefusal("authentication", "the key is missing or unknown", value=key or None)
 
 
 async def _whole(found: Play, context: _Context) -> None:
@@ -130,7 +130,7 @@ async def _whole(found: Play, context: _Context) -> None:
         await _refuse(refused, context)
 
 
-async def _refuse(refused: Refused, context: _Context) -> NoReturn:
+async def _refuse(refused: ProviderRefusal, context: _Context) -> NoReturn:
     code, details, metadata = xai_grpc.error(refused)
     await context.abort(code, details, (*metadata, *_EMULATED))
     raise AssertionError("abort raises")

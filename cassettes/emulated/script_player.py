@@ -32,7 +32,7 @@ EPOCH = 1_767_225_600
 _TOKEN = re.compile(r"\s?[^\W_]{1,6}|\s+|.", re.DOTALL)
 
 
-class Refused(Exception):
+class ProviderRefusal(Exception):
     """The provider returns an error.
 
     ``kind``: "invalid_request", "not_found", "authentication" or a fault of the script. ``status``: the HTTP status,
@@ -64,11 +64,11 @@ class Refused(Exception):
         self.value = value
 
 
-class Reset(Exception):
+class ConnectionReset(Exception):
     """The script breaks the connection here: the server sends nothing more, not even the end of the stream."""
 
 
-class Usage(NamedTuple):
+class TokenCounts(NamedTuple):
     """Approximate tokens of an answer. ``output`` includes ``reasoning``."""
 
     input: int
@@ -145,7 +145,7 @@ class Play(NamedTuple):
         """Return the concatenated text of the parts of these kinds."""
         return "".join(part.text for part in self.parts if isinstance(part, kinds))
 
-    def usage(self, server_calls: Iterable[str] = (), *, reasons: bool = True) -> Usage:
+    def usage(self, server_calls: Iterable[str] = (), *, reasons: bool = True) -> TokenCounts:
         """Return the usage of the answer.
 
         ``server_calls``: arguments that the model wrote for server calls. ``reasons``: whether the model reasons.
@@ -153,7 +153,7 @@ class Play(NamedTuple):
         written = [part.text for part in self.parts if isinstance(part, (Say, Refuse, Call))]
         reasoning = tokens(self.text(Think)) if reasons else 0
         asked = sum(tokens(text) for text in _texts(self.request)) + 20 * len(self.request.tools) + 8
-        return Usage(asked, sum(map(tokens, (*written, *server_calls))) + reasoning + 4, reasoning)
+        return TokenCounts(asked, sum(map(tokens, (*written, *server_calls))) + reasoning + 4, reasoning)
 
     def pieces(self, text: str) -> list[str]:
         """Return the fragments in which the stream sends a text."""
@@ -174,7 +174,7 @@ class Play(NamedTuple):
         """The parts that a stream sends: all, or those before the failure."""
         return self.parts if self.fault is None else self.parts[: self.fault.after]
 
-    def failure(self) -> Refused | None:
+    def failure(self) -> ProviderRefusal | None:
         """Return the error with which a stream fails. None: the stream is complete, or just ends at the failure.
 
         Raises Reset if the connection breaks.
@@ -183,15 +183,15 @@ class Play(NamedTuple):
         if fault is None or fault.kind == "cut":
             return None
         if fault.kind == "reset":
-            raise Reset
-        return Refused(fault.kind, self.script.id, retry_after=fault.retry_after)
+            raise ConnectionReset
+        return ProviderRefusal(fault.kind, self.script.id, retry_after=fault.retry_after)
 
     def _digest(self, what: str) -> str:
         text = "/".join((self.surface.name, self.script.id, str(self.number), what))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-class Held:
+class StoredAnswers:
     """The answers that a provider stores between requests, by id (for ``previous_response_id``)."""
 
     def __init__(self) -> None:
@@ -214,7 +214,7 @@ class Held:
         self._answers.pop(id, None)
 
 
-def play(surface: Surface, body: Any, held: Held, library: Mapping[str, Script] | None = None) -> Play:
+def play(surface: Surface, body: Any, held: StoredAnswers, library: Mapping[str, Script] | None = None) -> Play:
     """Return the answer to a request.
 
     ``library``: scripts by id, by default those of this package. Raises Refused if the provider would return an error,
@@ -225,19 +225,19 @@ def play(surface: Surface, body: Any, held: Held, library: Mapping[str, Script] 
     try:
         request = read_request(body, surface.wire, provider=surface.provider)
     except ToolparityError as error:
-        raise Refused("invalid_request", error.what) from None
+        raise ProviderRefusal("invalid_request", error.what) from None
     if request.model is not None and not _has_model(surface.provider, request.model):
         words = f"The model `{request.model}` does not exist or you do not have access to it."
-        raise Refused("not_found", words, status=404, path="model", rule="model-known", value=request.model)
+        raise ProviderRefusal("not_found", words, status=404, path="model", rule="model-known", value=request.model)
     script, number = _place(request, held, scripts() if library is None else library)
     if number >= len(script.rounds):
-        raise Refused(
+        raise ProviderRefusal(
             "invalid_request", f"the script {script.id} has {len(script.rounds)} rounds, and this is one more"
         )
     round = script.rounds[number]
     if round.fault is not None and round.fault.after is None:
         kind = round.fault.kind
-        raise Refused(kind, f"the script {script.id} refuses here: {kind}", retry_after=round.fault.retry_after)
+        raise ProviderRefusal(kind, f"the script {script.id} refuses here: {kind}", retry_after=round.fault.retry_after)
     return Play(surface, script, number, round, request, body)
 
 
@@ -247,10 +247,10 @@ def _has_model(provider: str, model: str) -> bool:
     return not patterns or any(re.match(pattern, model) for pattern in patterns)
 
 
-def _refused(surface: Surface, body: Any, violation: Violation) -> Refused:
+def _refused(surface: Surface, body: Any, violation: Violation) -> ProviderRefusal:
     rules = spec(surface.wire).part("rules").RULES
     found = next(one for one in rules if one.id == violation.rule)
-    return Refused(
+    return ProviderRefusal(
         "invalid_request",
         violation.message,
         status=found.status,
@@ -273,21 +273,21 @@ def _at(body: Any, path: str) -> Any:
     return body
 
 
-def _place(request: Request, held: Held, library: Mapping[str, Script]) -> tuple[Script, int]:
+def _place(request: Request, held: StoredAnswers, library: Mapping[str, Script]) -> tuple[Script, int]:
     """Return the script and the index of the round, which is the number of answers in the conversation."""
     spoken = sum(_speaks(request))
     if request.previous_response_id is not None:
         before = held.find(request.previous_response_id)
         if before is None:
             words = f"Previous response with id '{request.previous_response_id}' not found."
-            raise Refused("not_found", words, path="previous_response_id")
+            raise ProviderRefusal("not_found", words, path="previous_response_id")
         return library[before[0]], before[1] + 1 + spoken
     asked = next((turn for turn in request.messages if isinstance(turn, User)), None)
     words = "".join(part.text for part in asked.parts if isinstance(part, TextPart)) if asked is not None else ""
     for script in library.values():
         if script.ask == words:
             return script, spoken
-    raise Refused("invalid_request", f"no script begins with these words: {words[:80]!r}", path="messages")
+    raise ProviderRefusal("invalid_request", f"no script begins with these words: {words[:80]!r}", path="messages")
 
 
 def _speaks(request: Request) -> Iterator[bool]:

@@ -53,9 +53,9 @@ def running(library: Mapping[str, Script] | None = None, host: str = LOOPBACK) -
     ServerNotStarted.
     """
     from .http import application
-    from .rpc import Chat
+    from .rpc import EmulatedChat
 
-    with serving(application(library), Chat(library), host) as servers:
+    with serving(application(library), EmulatedChat(library), host) as servers:
         yield servers
 
 

@@ -15,8 +15,8 @@ from xai_sdk.proto import chat_pb2, sample_pb2
 
 from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
 from . import xai_rest
-from .script_player import Play, Refused
-from .xai_steps import Meter, Step, included, newest, outcome, reasons, result, shows, steps, tool_call
+from .script_player import Play, ProviderRefusal
+from .xai_steps import OutputStep, TokenMeter, included, newest, outcome, reasons, result, shows, steps, tool_call
 
 #: HTTP status -> gRPC status.
 _CODES = {
@@ -40,7 +40,7 @@ _TOOL_CALLS: int = sample_pb2.REASON_TOOL_CALLS
 
 def answer(play: Play) -> Any:
     """Return the GetChatCompletionResponse."""
-    meter = Meter(play)
+    meter = TokenMeter(play)
     outputs = []
     found = steps(play.parts)
     for step in found:
@@ -86,7 +86,7 @@ def events(play: Play) -> Iterator[Any]:
         raise refused
 
 
-def error(refused: Refused) -> tuple[grpc.StatusCode, str, tuple[tuple[str, str], ...]]:
+def error(refused: ProviderRefusal) -> tuple[grpc.StatusCode, str, tuple[tuple[str, str], ...]]:
     """Return the status, details and trailing metadata of an error."""
     status, headers, body = xai_rest.error(refused)
     return _CODES.get(status, grpc.StatusCode.INVALID_ARGUMENT), body["error"], tuple(headers.items())
@@ -103,9 +103,9 @@ class _Stream:
     def __init__(self, play: Play) -> None:
         self._play = play
         self._sent = 0
-        self.meter = Meter(play)
+        self.meter = TokenMeter(play)
 
-    def step(self, step: Step) -> Iterator[Any]:
+    def step(self, step: OutputStep) -> Iterator[Any]:
         """Yield the chunks of a step: texts in fragments, each call in one chunk."""
         beside = _encrypted(self._play, step)
         for place, part in step.parts:
@@ -138,7 +138,7 @@ class _Stream:
             self.meter.write(call.function.arguments)
             yield {"tool_calls": [call]}
 
-    def end(self, step: Step, finish: int, last: bool) -> Any:
+    def end(self, step: OutputStep, finish: int, last: bool) -> Any:
         """Return the chunk that ends a step. ``last``: it ends the answer, too."""
         return self._chunk(step.index, {}, finish, last)
 
@@ -162,7 +162,7 @@ class _Stream:
         )
 
 
-def _message(play: Play, step: Step, meter: Meter) -> Any:
+def _message(play: Play, step: OutputStep, meter: TokenMeter) -> Any:
     calls = []
     for place, part in step.parts:
         if isinstance(part, (Call, ServerCall)):
@@ -182,7 +182,7 @@ def _message(play: Play, step: Step, meter: Meter) -> Any:
     )
 
 
-def _encrypted(play: Play, step: Step) -> dict[str, Any]:
+def _encrypted(play: Play, step: OutputStep) -> dict[str, Any]:
     """Return the step's encrypted reasoning as a message member, an empty dict unless the request asks for it."""
     if not (step.parts and reasons(play) and play.body.use_encrypted_content):
         return {}
@@ -196,7 +196,7 @@ def _status(play: Play, part: Call | ServerCall) -> int:
     return _INCOMPLETE if cut else _COMPLETED
 
 
-def _finish(play: Play, step: Step, found: list[Step]) -> int | None:
+def _finish(play: Play, step: OutputStep, found: list[OutputStep]) -> int | None:
     if step is not found[-1]:
         return None if newest(play) else _TOOL_CALLS
     if play.round.ending == "length":

@@ -17,9 +17,9 @@ from ..scripts import Call, Part, Say, ServerCall, Think
 from .encoding import Encoding, named_event
 from .openai_responses import REASONS, code_of, cut_short, final_status, number
 from .responses_items import (
-    Item,
+    ItemParts,
     Json,
-    Run,
+    OutputItem,
     code_interpreter,
     custom_call,
     function_call,
@@ -64,8 +64,8 @@ def events(play: Play) -> Iterator[bytes]:
         yield named_event(event)
 
 
-def _items(play: Play, shown: list[Part]) -> list[Item]:
-    made: list[Item] = []
+def _items(play: Play, shown: list[Part]) -> list[OutputItem]:
+    made: list[OutputItem] = []
     counts: dict[str, int] = {}
     found = runs(shown)
     for run, following in zip_longest(found, found[1:]):
@@ -86,7 +86,7 @@ def _items(play: Play, shown: list[Part]) -> list[Item]:
     return made
 
 
-def _message(play: Play, run: Run, number: int) -> Item:
+def _message(play: Play, run: ItemParts, number: int) -> OutputItem:
     item: Json = {"content": [], "id": _item_id(play, "msg", number), "role": "assistant", "type": "message"}
     first = run.parts[0]
     length = len(first.text) if isinstance(first, Say) else 0
@@ -97,7 +97,7 @@ def _message(play: Play, run: Run, number: int) -> Item:
     return message(play, {**item, "status": "completed"}, run, cites)
 
 
-def _reasoning(play: Play, thought: Think, number: int) -> Item:
+def _reasoning(play: Play, thought: Think, number: int) -> OutputItem:
     item: Json = {"id": _item_id(play, "rs", number), "summary": [], "type": "reasoning"}
     shown = "" if thought.withheld else thought.text
     made = reasoning(play, {**item, "status": "completed"}, shown)
@@ -106,17 +106,19 @@ def _reasoning(play: Play, thought: Think, number: int) -> Item:
     return made._replace(added={**item, "status": "in_progress"})
 
 
-def _returned(play: Play, number: int) -> list[Item]:
+def _returned(play: Play, number: int) -> list[OutputItem]:
     """Return a reasoning item with the encrypted results of the server calls, if the request asks for it."""
     if not _encrypts(play):
         return []
     id = f"tco_{_id(play)}_{_server_id(play, number)}"
     item: Json = {"id": id, "summary": [], "type": "reasoning"}
     secret = f"{id}_{play.opaque(f'returned {number}', 300)}"
-    return [Item({**item, "status": "in_progress"}, [], {**item, "status": "completed", "encrypted_content": secret})]
+    return [
+        OutputItem({**item, "status": "in_progress"}, [], {**item, "status": "completed", "encrypted_content": secret})
+    ]
 
 
-def _call(play: Play, call: Call, number: int) -> Item:
+def _call(play: Play, call: Call, number: int) -> OutputItem:
     call_id = call.id if call.id is not None else f"call-{play.uuid('calls')}-{number}"
     item: Json = {"arguments": call.text, "call_id": call_id, "name": call.tool, "type": "function_call"}
     item["id"] = f"fc_{_id(play)}_{number}"
@@ -124,7 +126,7 @@ def _call(play: Play, call: Call, number: int) -> Item:
     return function_call(item, [call.text] if call.text else [])
 
 
-def _server_call(play: Play, call: ServerCall, number: int) -> Item:
+def _server_call(play: Play, call: ServerCall, number: int) -> OutputItem:
     status = "failed" if call.failed is not None else "completed"
     if call.tool == "x_search":
         id = "xs_call_" + play.id(f"search {number}", 8, alphabet="0123456789")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .script_player import Play, Refused
+from .script_player import Play, ProviderRefusal
 
 #: Alias of a model -> the name in its answers.
 MODELS = {
@@ -45,14 +45,14 @@ def answering(model: str) -> str:
     return MODELS.get(model, model)
 
 
-def error(refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
+def error(refused: ProviderRefusal) -> tuple[int, dict[str, str], dict[str, Any]]:
     """Return the status, additional headers and body of an error response."""
     retry = {"retry-after": str(refused.retry_after)} if refused.retry_after is not None else {}
     status, code, words = _told(refused)
     return status, retry, {"code": code, "error": words}
 
 
-def body(refused: Refused) -> dict[str, Any]:
+def body(refused: ProviderRefusal) -> dict[str, Any]:
     """Return the error object, which also appears in streams."""
     return error(refused)[2]
 
@@ -69,7 +69,7 @@ def headers(play: Play) -> dict[str, str]:
     }
 
 
-def _told(refused: Refused) -> tuple[int, str, str]:
+def _told(refused: ProviderRefusal) -> tuple[int, str, str]:
     if refused.kind in _FAULTS:
         return _FAULTS[refused.kind]
     if refused.kind == "authentication":

@@ -31,7 +31,7 @@ _COMPLETED: int = chat_pb2.TOOL_CALL_STATUS_COMPLETED
 _FAILED: int = chat_pb2.TOOL_CALL_STATUS_FAILED
 
 
-class Step(Struct):
+class OutputStep(Struct):
     """One output. ``index``: its output index. ``parts``: the parts, each with its index in the answer."""
 
     index: int
@@ -58,16 +58,16 @@ class Step(Struct):
         return "".join(part.text for _, part in self.parts if isinstance(part, Think) and not part.withheld)
 
 
-def steps(parts: Iterable[Part]) -> list[Step]:
+def steps(parts: Iterable[Part]) -> list[OutputStep]:
     """Return the steps of an answer. If its last step has server calls and no client calls, an empty step follows."""
-    found = [Step(0, [])]
+    found = [OutputStep(0, [])]
     for place, part in enumerate(parts):
         served = len(found[-1].served)
         if served and not isinstance(part, ServerCall):
-            found.append(Step(found[-1].index + served + 1, []))
+            found.append(OutputStep(found[-1].index + served + 1, []))
         found[-1].parts.append((place, part))
     if found[-1].served and not found[-1].calls:
-        found.append(Step(found[-1].index + len(found[-1].served) + 1, []))
+        found.append(OutputStep(found[-1].index + len(found[-1].served) + 1, []))
     return found
 
 
@@ -136,7 +136,7 @@ def result(play: Play, place: int, part: ServerCall) -> dict[str, Any]:
     return made
 
 
-class Meter:
+class TokenMeter:
     """Counts the tokens of an answer while it is built."""
 
     def __init__(self, play: Play) -> None:

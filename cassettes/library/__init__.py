@@ -9,19 +9,19 @@ Usage:
 
 from __future__ import annotations
 
-from .files import RECORDED, Loaded, Place, exchanges, file_for, find, forget, load, path_for, provenance_of
+from .files import RECORDED, Cassette, CassettePath, exchanges, file_for, find, forget, load, path_for, provenance_of
 from .provenance import KEY, ORIGINS, Origin, Provenance, digest, now
-from .writing import Gate, Persister, interaction, save
+from .writing import Check, Persister, interaction, save
 
 __all__ = [
     "KEY",
     "ORIGINS",
     "RECORDED",
-    "Gate",
-    "Loaded",
+    "Check",
+    "Cassette",
     "Origin",
     "Persister",
-    "Place",
+    "CassettePath",
     "Provenance",
     "digest",
     "exchanges",

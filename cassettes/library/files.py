@@ -42,7 +42,7 @@ _REQUEST = frozenset(("method", "uri", "body", "headers"))
 _TEXT = (str, bytes)
 
 
-class Place(Struct, frozen=True):
+class CassettePath(Struct, frozen=True):
     """A file of a library. ``name`` is the scenario according to the file name.
 
     ``provider``, ``wire`` and ``name`` are None if the path is not a valid cassette path.
@@ -61,7 +61,7 @@ class Place(Struct, frozen=True):
         return self.path.relative_to(self.root).as_posix()
 
 
-class Loaded:
+class Cassette:
     """A parsed cassette. All callers of `load` share it, so its content must not be changed.
 
     ``interactions`` and ``metadata`` hold plain data as in the file. ``requests``, ``responses``, ``exchanges`` and the
@@ -143,7 +143,7 @@ def file_for(provider: str, wire: str, name: str, stream: bool, root: str | os.P
     return _root(root) / provider / wire / (name + (STREAM_SUFFIX if stream else SUFFIX))
 
 
-def find(root: str | os.PathLike[str] | None = None) -> list[Place]:
+def find(root: str | os.PathLike[str] | None = None) -> list[CassettePath]:
     """Return every cassette below the root, sorted by path, without opening a file.
 
     Hidden files, such as unfinished recordings, are skipped; links to folders are not followed.
@@ -151,14 +151,14 @@ def find(root: str | os.PathLike[str] | None = None) -> list[Place]:
     return sorted(_walk(_root(root)), key=lambda place: place.path)
 
 
-def place_of(path: Path, root: Path) -> Place:
+def place_of(path: Path, root: Path) -> CassettePath:
     """Split the path of a file into a Place. Provider, wire and name are None if it is not a valid cassette path."""
     parts = path.relative_to(root).parts
     stream = parts[-1].endswith(STREAM_SUFFIX)
     name = parts[-1].removesuffix(STREAM_SUFFIX if stream else SUFFIX)
     if len(parts) != 3 or name == parts[-1]:
-        return Place(root, path, None, None, None, stream)
-    return Place(root, path, parts[0], parts[1], name, stream)
+        return CassettePath(root, path, None, None, None, stream)
+    return CassettePath(root, path, parts[0], parts[1], name, stream)
 
 
 def provenance_of(path: str | os.PathLike[str]) -> Provenance:
@@ -182,7 +182,7 @@ def provenance_of(path: str | os.PathLike[str]) -> Provenance:
     return provenance.read((metadata or {}).get(provenance.KEY), where)
 
 
-def load(path: str | os.PathLike[str]) -> Loaded:
+def load(path: str | os.PathLike[str]) -> Cassette:
     """Return the cassette, from the cache while the file is unchanged. Raises UnreadableCassette."""
     path = Path(path)
     name = os.path.abspath(path)
@@ -197,7 +197,7 @@ def load(path: str | os.PathLike[str]) -> Loaded:
             data = file.read(key[1])  # bytes appended since the stat belong to another version
     except OSError as error:
         raise _unreadable(error, where) from None
-    loaded = Loaded(path, safe_yaml.load(data, where))
+    loaded = Cassette(path, safe_yaml.load(data, where))
     _kept.pop(name, None)
     _kept[name] = (key, loaded)
     _make_room()
@@ -215,7 +215,7 @@ def forget() -> None:
 
 
 _Key = tuple[int, int, int]
-_kept: OrderedDict[str, tuple[_Key, Loaded]] = OrderedDict()
+_kept: OrderedDict[str, tuple[_Key, Cassette]] = OrderedDict()
 
 
 def _make_room() -> None:
@@ -229,7 +229,7 @@ def _root(root: str | os.PathLike[str] | None) -> Path:
     return RECORDED if root is None else Path(root)
 
 
-def _walk(root: Path) -> Iterator[Place]:
+def _walk(root: Path) -> Iterator[CassettePath]:
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:

@@ -27,7 +27,7 @@ from toolparity.normalizer.wires.registry import is_wire
 
 from .. import emulation_marker
 from ..errors import CassetteNotWritten
-from ..sources import SUFFIXES, Exchange, Piece, pieces, read_piece
+from ..sources import SUFFIXES, Exchange, FilePart, read_part, split_files
 from ..sources import Problem as Unread
 from ..sources.files import opened
 from . import files, safe_yaml
@@ -45,7 +45,7 @@ _BATCH_BYTES = 16 * 1024 * 1024
 _REAL = frozenset(("live", "imported"))
 
 
-class Taken(Struct, frozen=True):
+class Imported(Struct, frozen=True):
     """A cassette that was written, and its source."""
 
     path: str
@@ -54,7 +54,7 @@ class Taken(Struct, frozen=True):
     interactions: int
 
 
-class Left(Struct, frozen=True):
+class Skipped(Struct, frozen=True):
     """Input that was not imported. ``fault``: the caller should act; otherwise its wire is only unsupported.
 
     ``source``: the first location in the file. ``count``: number of locations with the same reason.
@@ -83,9 +83,9 @@ class _Made(NamedTuple):
     interaction: dict[str, Any]
 
 
-def take_in(
+def import_files(
     paths: list[str], root: str | os.PathLike[str], *, note: str | None = None, force: bool = False
-) -> Iterator[Taken | Left]:
+) -> Iterator[Imported | Skipped]:
     """Yield each cassette as soon as it is written, and everything skipped, once per reason and file.
 
     ``note`` is stored in the provenance as given (licence, author). ``force`` replaces existing cassettes, but never
@@ -94,33 +94,33 @@ def take_in(
     root = Path(root)
     written: set[Path] = set()
     for given in paths:
-        for path, parts in groupby(pieces([given], _BATCH_BYTES), key=_path):
+        for path, parts in groupby(split_files([given], _BATCH_BYTES), key=_path):
             source = os.path.relpath(path, os.path.dirname(os.path.abspath(given)))
             yield from _take_file(path, parts, Path(source).as_posix(), root, note, force, written)
 
 
-def _path(part: Piece | Unread) -> str:
-    if isinstance(part, Piece):
+def _path(part: FilePart | Unread) -> str:
+    if isinstance(part, FilePart):
         return part.path
     return part.source if part.line is None else part.source.rpartition("#")[0]
 
 
-def _found(parts: Iterable[Piece | Unread]) -> Iterator[Exchange | Unread]:
+def _found(parts: Iterable[FilePart | Unread]) -> Iterator[Exchange | Unread]:
     for part in parts:
-        yield from [part] if isinstance(part, Unread) else read_piece(part)
+        yield from [part] if isinstance(part, Unread) else read_part(part)
 
 
 def _take_file(
     path: str,
-    parts: Iterable[Piece | Unread],
+    parts: Iterable[FilePart | Unread],
     source: str,
     root: Path,
     note: str | None,
     force: bool,
     written: set[Path],
-) -> Iterator[Taken | Left]:
+) -> Iterator[Imported | Skipped]:
     kinds: dict[_Kind, list[_Made]] = {}
-    left: dict[tuple[str, str, bool], Left] = {}
+    left: dict[tuple[str, str, bool], Skipped] = {}
     emulated = _says_emulated(path)
     for found in _found(parts):
         one = _made(found, emulated)
@@ -135,29 +135,29 @@ def _take_file(
         try:
             yield _write(kind, made, source, root, note, force, written)
         except ToolparityError as error:
-            yield Left(error.where or source, error.what, error.hint)
+            yield Skipped(error.where or source, error.what, error.hint)
         except OSError as error:
-            yield Left(source, f"cannot be written: {error.strerror or error}")
+            yield Skipped(source, f"cannot be written: {error.strerror or error}")
 
 
-def _made(found: Exchange | Unread, emulated: bool) -> _Made | Left:
+def _made(found: Exchange | Unread, emulated: bool) -> _Made | Skipped:
     if isinstance(found, Unread):
-        return Left(found.place, found.what, found.hint, found.fault)
+        return Skipped(found.place, found.what, found.hint, found.fault)
     if not found.provider:
-        return Left(found.place, "no address: it could not be replayed", "take in cassettes or HAR files")
+        return Skipped(found.place, "no address: it could not be replayed", "take in cassettes or HAR files")
     if not is_wire(found.wire):
         what = f"the wire {found.wire} is not known yet" if found.wire else "neither address nor body tells a wire"
-        return Left(found.place, what, fault=False)
+        return Skipped(found.place, what, fault=False)
     if emulated or (found.origin is not None and found.origin not in _REAL):
         what = "an emulated provider answered, and an imported cassette shows the answers of a real one"
-        return Left(found.place, what, "copy the cassette itself: it keeps its provenance")
+        return Skipped(found.place, what, "copy the cassette itself: it keeps its provenance")
     try:
         kind = _Kind(found.provider, found.wire, bool(found.stream))
         return _Made(kind, found, interaction(found))
     except ToolparityError as error:
-        return Left(found.place, error.what, error.hint)
+        return Skipped(found.place, error.what, error.hint)
     except Exception as error:  # one exchange never stops the others
-        return Left(found.place, f"it cannot be decoded: {type(error).__name__}: {error}"[:500])
+        return Skipped(found.place, f"it cannot be decoded: {type(error).__name__}: {error}"[:500])
 
 
 def _says_emulated(path: str) -> bool:
@@ -182,7 +182,7 @@ def _write(
     note: str | None,
     force: bool,
     written: set[Path],
-) -> Taken:
+) -> Imported:
     from ..secrets import Scrubber
 
     name = slug(source)
@@ -208,7 +208,7 @@ def _write(
     )
     told = save(path, [trimmed(one) for one in clean], told, gates=_GATES)
     written.add(path)
-    return Taken(os.fspath(path), source, told, len(clean))
+    return Imported(os.fspath(path), source, told, len(clean))
 
 
 def slug(source: str) -> str:

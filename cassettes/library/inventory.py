@@ -14,14 +14,14 @@ from toolparity.normalizer.errors import ToolparityError
 from ..scripts import Script, scripts
 from ..surfaces import SURFACES, Surface
 from . import files
-from .files import Place
+from .files import CassettePath
 from .provenance import Origin, Provenance
 
 
-class Known(Struct, frozen=True):
+class ListedCassette(Struct, frozen=True):
     """A cassette with its provenance, or with the error from reading it."""
 
-    place: Place
+    place: CassettePath
     told: Provenance | None = None
     error: ToolparityError | None = None
 
@@ -31,7 +31,7 @@ class Known(Struct, frozen=True):
         return None if self.told is None else self.told.origin
 
 
-class Lacking(Struct, frozen=True):
+class MissingCassette(Struct, frozen=True):
     """A scenario that a surface can play but that has no cassette."""
 
     scenario: str
@@ -40,28 +40,28 @@ class Lacking(Struct, frozen=True):
     path: str
 
 
-class Stray(Struct, frozen=True):
+class StrayCassette(Struct, frozen=True):
     """A cassette that belongs to no current scenario."""
 
-    place: Place
+    place: CassettePath
     origin: str
     why: str
 
 
-def known(places: Iterable[Place]) -> Iterator[Known]:
+def list_cassettes(places: Iterable[CassettePath]) -> Iterator[ListedCassette]:
     """Read the provenance of each cassette from the beginning of its file."""
     for place in places:
         try:
-            yield Known(place, files.provenance_of(place.path))
+            yield ListedCassette(place, files.provenance_of(place.path))
         except ToolparityError as error:
-            yield Known(place, error=error)
+            yield ListedCassette(place, error=error)
 
 
-def lacking(
+def missing_cassettes(
     root: str | os.PathLike[str] | None = None,
     library: dict[str, Script] | None = None,
     surfaces: Iterable[Surface] = SURFACES.values(),
-) -> Iterator[Lacking]:
+) -> Iterator[MissingCassette]:
     """Yield scenarios without a cassette, plain and streamed, for every surface that can play them.
 
     No file is opened.
@@ -74,7 +74,7 @@ def lacking(
                 path = files.path_for(surface, script.id, stream, root)
                 if not path.is_file():
                     base = files.RECORDED if root is None else Path(root)
-                    yield Lacking(script.id, surface.name, stream, path.relative_to(base).as_posix())
+                    yield MissingCassette(script.id, surface.name, stream, path.relative_to(base).as_posix())
 
 
 def modes(script: Script) -> tuple[bool, ...]:
@@ -86,7 +86,9 @@ def modes(script: Script) -> tuple[bool, ...]:
     return (True,) if streamed_only else (False, True)
 
 
-def strays(cassettes: Iterable[Known], library: dict[str, Script] | None = None) -> Iterator[Stray]:
+def stray_cassettes(
+    cassettes: Iterable[ListedCassette], library: dict[str, Script] | None = None
+) -> Iterator[StrayCassette]:
     """Yield cassettes whose scenario no longer exists or cannot be played on their surface.
 
     Imported cassettes without a scenario are not stray.
@@ -97,12 +99,12 @@ def strays(cassettes: Iterable[Known], library: dict[str, Script] | None = None)
             continue
         script = library.get(one.told.scenario or "")
         if script is None:
-            yield Stray(one.place, one.told.origin, f"no scenario is called {one.told.scenario!r}")
+            yield StrayCassette(one.place, one.told.origin, f"no scenario is called {one.told.scenario!r}")
         elif one.told.surface is not None and not SURFACES[one.told.surface].plays(script):
-            yield Stray(one.place, one.told.origin, f"{one.told.surface} cannot play {script.id}")
+            yield StrayCassette(one.place, one.told.origin, f"{one.told.surface} cannot play {script.id}")
 
 
-def oldest_first(cassettes: Iterable[Known], today: date) -> list[tuple[Known, int]]:
+def oldest_first(cassettes: Iterable[ListedCassette], today: date) -> list[tuple[ListedCassette, int]]:
     """Return the cassettes that have a provenance, with their age in days, oldest first."""
     aged = [(one, one.told.age(today)) for one in cassettes if one.told is not None]
     return sorted(aged, key=lambda pair: (-pair[1], pair[0].place.path))

@@ -33,7 +33,7 @@ except ImportError:  # not available on this system: drafts of killed recordings
     fcntl = None  # type: ignore[assignment]
 
 #: A check of the new cassette before it replaces the old one: takes its path, raises ToolparityError to refuse it.
-Gate = Callable[[Path], None]
+Check = Callable[[Path], None]
 
 #: The format version that vcrpy writes.
 _FORMAT_VERSION = 1
@@ -90,8 +90,8 @@ def save(
     told: Provenance,
     *,
     metadata: Mapping[str, Any] | None = None,
-    gates: Iterable[Gate] = (),
-    standing: Gate | None = None,
+    gates: Iterable[Check] = (),
+    standing: Check | None = None,
 ) -> Provenance:
     """Write a cassette atomically; return its provenance with digest and seal.
 
@@ -115,7 +115,7 @@ def save(
     return told
 
 
-def replace(path: Path, content: bytes, gates: Iterable[Gate] = (), standing: Gate | None = None) -> None:
+def replace(path: Path, content: bytes, gates: Iterable[Check] = (), standing: Check | None = None) -> None:
     """Replace a file atomically, or keep the old one. Raises CassetteNotWritten, and whatever a gate raises.
 
     ``standing`` runs last, on ``path`` itself, and decides whether the file that is there then may be replaced. A lock
@@ -139,7 +139,7 @@ def replace(path: Path, content: bytes, gates: Iterable[Gate] = (), standing: Ga
         raise CassetteNotWritten(f"cannot be written: {error.strerror or error}", where=os.fspath(path)) from error
 
 
-def makes_room(path: Path) -> None:
+def not_live(path: Path) -> None:
     """Refuse to replace a live cassette, or one whose origin is unknown, by an emulated recording.
 
     A damaged recording can be fixed, a lost one cannot. A path without a file passes. Raises CassetteNotWritten.
@@ -185,7 +185,7 @@ class Persister:
     filled in here. Only YAML is written: vcrpy's serializer is ignored.
     """
 
-    def __init__(self, *gates: Gate, told: Provenance | None = None) -> None:
+    def __init__(self, *gates: Check, told: Provenance | None = None) -> None:
         self._gates = gates
         self._told = told
 
@@ -334,7 +334,7 @@ def _write(descriptor: int, content: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _ask(gates: Iterable[Gate], draft: Path, path: Path) -> None:
+def _ask(gates: Iterable[Check], draft: Path, path: Path) -> None:
     for gate in gates:
         try:
             gate(draft)

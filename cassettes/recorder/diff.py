@@ -28,7 +28,7 @@ from ..errors import UnreadableSource
 from ..sources import vcrpy
 from ..sources.bodies import unpacked
 from ..sources.decoding import response_of
-from ..sources.endpoints import told_by
+from ..sources.endpoints import classify
 from ..sources.http import headers_of, is_stream
 from ..surfaces import Surface, surface_of
 from .leaves import FREE, leaves
@@ -65,7 +65,7 @@ class Outline(Struct, frozen=True):
     words: list[dict[str, str]]
 
 
-class Change(Struct, frozen=True):
+class RecordingChange(Struct, frozen=True):
     """One difference. ``where``: kind of message and path, or the exchange. ``old`` or ``new`` is None if absent."""
 
     what: What
@@ -94,7 +94,7 @@ def outline(data: Iterable[tuple[Any, dict[str, Any]]], at: Surface | None = Non
     fields: dict[str, dict[str, set[str]]] = {}
     made = Outline({}, [], [], [], [], [])
     for request, response in data:
-        address = told_by(request.uri)
+        address = classify(request.uri)
         surface = at or surface_of(address.provider, address.wire)
         if surface is None:
             raise UnreadableSource(f"{request.uri} belongs to no surface")
@@ -114,16 +114,16 @@ def outline(data: Iterable[tuple[Any, dict[str, Any]]], at: Surface | None = Non
     return made
 
 
-def diff(old: Outline, new: Outline, down_to: Level = "shape") -> list[Change]:
+def diff(old: Outline, new: Outline, down_to: Level = "shape") -> list[RecordingChange]:
     """Return every change down to a level, fields first. An empty list means equal at these levels."""
     changes = list(_of_fields(old.fields, new.fields))
     if len(old.stops) != len(new.stops):
-        changes.append(Change("exchange", "count", str(len(old.stops)), str(len(new.stops))))
+        changes.append(RecordingChange("exchange", "count", str(len(old.stops)), str(len(new.stops))))
     for number, (before, after) in enumerate(zip(old.calls, new.calls, strict=False), 1):
         changes += _of_lists("call", f"exchange {number}", before, after)
     for number, (was, now) in enumerate(zip(old.stops, new.stops, strict=False), 1):
         if was != now:
-            changes.append(Change("stop", f"exchange {number}", was, now))
+            changes.append(RecordingChange("stop", f"exchange {number}", was, now))
     for number, (before, after) in enumerate(zip(old.usage, new.usage, strict=False), 1):
         changes += _of_lists("usage", f"exchange {number}", before, after)
     if down_to != "shape":
@@ -133,7 +133,7 @@ def diff(old: Outline, new: Outline, down_to: Level = "shape") -> list[Change]:
     return changes
 
 
-def render(changes: list[Change], most: int = 20) -> str:
+def render(changes: list[RecordingChange], most: int = 20) -> str:
     """Render the first ``most`` changes, one per line."""
     lines = [str(change) for change in changes[:most]]
     if len(changes) > most:
@@ -228,18 +228,18 @@ def _fields(value: Any, path: str, into: dict[str, set[str]]) -> None:
             _fields(inner, f"{path}[]", into)
 
 
-def _of_fields(old: dict[str, dict[str, list[str]]], new: dict[str, dict[str, list[str]]]) -> Iterator[Change]:
+def _of_fields(old: dict[str, dict[str, list[str]]], new: dict[str, dict[str, list[str]]]) -> Iterator[RecordingChange]:
     for kind in sorted({*old, *new}):
         before, after = old.get(kind), new.get(kind)
         if before is None or after is None:
             known = after if before is None else before
             told = f"{len(known or {})} fields"
-            yield Change("field", kind, None if before is None else told, None if after is None else told)
+            yield RecordingChange("field", kind, None if before is None else told, None if after is None else told)
             continue
         for path in sorted({*before, *after}):
             was, now = before.get(path), after.get(path)
             if was != now:
-                yield Change("field", f"{kind}: {path}", _types(was), _types(now))
+                yield RecordingChange("field", f"{kind}: {path}", _types(was), _types(now))
 
 
 def _types(types: list[str] | None) -> str | None:
@@ -273,28 +273,28 @@ def _figures(said: Response) -> list[str]:
     return [name for name in names if getattr(said.usage, name) is not None]
 
 
-def _of_lists(what: What, where: str, old: list[str], new: list[str]) -> Iterator[Change]:
+def _of_lists(what: What, where: str, old: list[str], new: list[str]) -> Iterator[RecordingChange]:
     if old == new:
         return
     if sorted(old) == sorted(new):
-        yield Change(what, f"{where}, order", ", ".join(old), ", ".join(new))
+        yield RecordingChange(what, f"{where}, order", ", ".join(old), ", ".join(new))
         return
     rest = list(new)
     for one in old:
         if one in rest:
             rest.remove(one)
         else:
-            yield Change(what, where, one, None)
+            yield RecordingChange(what, where, one, None)
     for one in rest:
-        yield Change(what, where, None, one)
+        yield RecordingChange(what, where, None, one)
 
 
-def _of_leaves(what: What, old: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[Change]:
+def _of_leaves(what: What, old: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[RecordingChange]:
     for number, (before, after) in enumerate(zip(old, new, strict=False), 1):
         for path in [*before, *(path for path in after if path not in before)]:
             was, now = before.get(path), after.get(path)
             if was != now:
-                yield Change(what, f"exchange {number}, {path}", *_where_they_differ(was, now))
+                yield RecordingChange(what, f"exchange {number}, {path}", *_where_they_differ(was, now))
 
 
 def _where_they_differ(old: str | None, new: str | None) -> tuple[str | None, str | None]:

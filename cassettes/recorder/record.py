@@ -26,7 +26,7 @@ from ..library import files, writing
 from ..library.provenance import Origin, Provenance, digest, now
 from ..scripts import Round, Script
 from ..surfaces import Surface
-from .diff import Change, diff, outline
+from .diff import RecordingChange, diff, outline
 from .replay import replay, words
 from .script_driver import conversation
 from .sdks import Caller, Link
@@ -40,7 +40,7 @@ EMULATED_KEY = "emulated-key"
 _RUNNERS = {"GITHUB_ACTIONS": "GitHub Actions", "GITLAB_CI": "GitLab CI", "CI": "CI"}
 
 
-class Outcome(Struct, frozen=True):
+class RecordOutcome(Struct, frozen=True):
     """The result of a recording. With the status "kept" or "same", the file is unchanged.
 
     ``status``: "kept" (a good cassette existed, and ``again`` was not set), "same" (recorded again with the same
@@ -50,10 +50,10 @@ class Outcome(Struct, frozen=True):
     path: Path
     status: Status
     interactions: int
-    changes: list[Change] = []
+    changes: list[RecordingChange] = []
 
 
-class Way(Struct, frozen=True):
+class Connection(Struct, frozen=True):
     """How to reach a provider. ``places``: see `vcr.recording`."""
 
     origin: Origin
@@ -68,7 +68,7 @@ class Recorded(Struct, frozen=True):
     heard: list[Response]
 
 
-def live(at: Surface, environ: Mapping[str, str] | None = None, timeout: float = 120.0) -> Way:
+def live(at: Surface, environ: Mapping[str, str] | None = None, timeout: float = 120.0) -> Connection:
     """Return the way to the real provider. Raises MissingKey."""
     key = (os.environ if environ is None else environ).get(at.key, "").strip()
     if not key:
@@ -76,10 +76,10 @@ def live(at: Surface, environ: Mapping[str, str] | None = None, timeout: float =
             f"{at.name} needs a key in the environment variable {at.key}",
             hint=f"set {at.key}, or record against the emulated provider with --emulated",
         )
-    return Way("live", Link(at.base, key, timeout=timeout))
+    return Connection("live", Link(at.base, key, timeout=timeout))
 
 
-def emulated(at: Surface, base: str, timeout: float = 30.0) -> Way:
+def emulated(at: Surface, base: str, timeout: float = 30.0) -> Connection:
     """Return the way to an emulated provider at ``base`` (`emulated.servers.Servers.base`).
 
     The recording contains the real provider's address.
@@ -87,19 +87,19 @@ def emulated(at: Surface, base: str, timeout: float = 30.0) -> Way:
     places = {base: at.base}
     if at.by_messages:
         places = {f"grpc://{base}": "grpc://" + at.base.removeprefix("https://")}
-    return Way("emulated", Link(base, EMULATED_KEY, secure=False, timeout=timeout), places)
+    return Connection("emulated", Link(base, EMULATED_KEY, secure=False, timeout=timeout), places)
 
 
 def record(
     script: Script,
     at: Surface,
-    way: Way,
+    way: Connection,
     *,
     stream: bool,
     root: str | os.PathLike[str],
     model: str | None = None,
     again: bool = False,
-) -> Outcome:
+) -> RecordOutcome:
     """Record a scenario into the library at ``root``. ``again``: also if a good cassette of the same script exists.
 
     An emulated recording never replaces a live one, or a file of unknown origin. Raises RecordingFailed, SecretsLeft,
@@ -108,23 +108,23 @@ def record(
     path = files.path_for(at, script.id, stream, root)
     old = _standing(path)
     if old is not None and not again and _fits(old, script, at, way, model):
-        return Outcome(path, "kept", len(old.interactions))
-    standing = None if way.origin == "live" else writing.makes_room
+        return RecordOutcome(path, "kept", len(old.interactions))
+    standing = None if way.origin == "live" else writing.not_live
     if standing is not None:
         standing(path)  # checked again when the file is replaced, because recording takes time
     made = capture(script, at, way, stream=stream, model=model)
     pairs = [writing.interaction(request, response) for request, response in made.data]
     if old is not None and digest(pairs) == old.digest and _fits(old, script, at, way, model):
-        return Outcome(path, "same", len(pairs))
+        return RecordOutcome(path, "same", len(pairs))
     told = _provenance(script, at, way, stream, model)
     changes = _changes(old, made)
     stood = path.exists()
     passing = (writing.scrubbed, writing.scanned, lambda draft: replay(draft, script))
     writing.save(path, pairs, told, gates=passing, standing=standing)
-    return Outcome(path, "replaced" if stood else "recorded", len(pairs), changes)
+    return RecordOutcome(path, "replaced" if stood else "recorded", len(pairs), changes)
 
 
-def capture(script: Script, at: Surface, way: Way, *, stream: bool, model: str | None = None) -> Recorded:
+def capture(script: Script, at: Surface, way: Connection, *, stream: bool, model: str | None = None) -> Recorded:
     """Record into memory. Raises RecordingFailed if the recording is incomplete."""
     where = f"{script.id} on {at.name}, {'streamed' if stream else 'plain'}"
     heard: list[Response] = []
@@ -151,7 +151,7 @@ def capture(script: Script, at: Surface, way: Way, *, stream: bool, model: str |
     return Recorded(data, heard)
 
 
-def drift(path: str | os.PathLike[str], script: Script, at: Surface, way: Way) -> list[Change]:
+def drift(path: str | os.PathLike[str], script: Script, at: Surface, way: Connection) -> list[RecordingChange]:
     """Send a cassette's scenario to the provider again and return the differences. The file is not changed.
 
     Raises RecordingFailed, UnreadableCassette.
@@ -162,7 +162,7 @@ def drift(path: str | os.PathLike[str], script: Script, at: Surface, way: Way) -
     return diff(outline(_pairs(loaded)), outline(made.data))
 
 
-def _changes(old: files.Loaded | None, made: Recorded) -> list[Change]:
+def _changes(old: files.Cassette | None, made: Recorded) -> list[RecordingChange]:
     """Return the differences from the old cassette; none if it cannot be read."""
     if old is None:
         return []
@@ -185,7 +185,7 @@ def _accept(said: Response, round: Round, where: str) -> None:
         raise RecordingFailed("the answer ended before it was complete", where=where)
 
 
-def _standing(path: Path) -> files.Loaded | None:
+def _standing(path: Path) -> files.Cassette | None:
     """Return the existing cassette, or None if there is none or it cannot be read."""
     try:
         return files.load(path) if path.exists() else None
@@ -193,7 +193,7 @@ def _standing(path: Path) -> files.Loaded | None:
         return None
 
 
-def _fits(old: files.Loaded, script: Script, at: Surface, way: Way, model: str | None) -> bool:
+def _fits(old: files.Cassette, script: Script, at: Surface, way: Connection, model: str | None) -> bool:
     """Return whether the existing cassette is as good as a new one."""
     try:
         told = old.provenance
@@ -203,11 +203,11 @@ def _fits(old: files.Loaded, script: Script, at: Surface, way: Way, model: str |
     return alike and (told.digest, told.seal) == (old.digest, told.sealing) and told.origin in (way.origin, "live")
 
 
-def _pairs(loaded: files.Loaded) -> list[tuple[Request, dict[str, Any]]]:
+def _pairs(loaded: files.Cassette) -> list[tuple[Request, dict[str, Any]]]:
     return list(zip(loaded.requests, loaded.responses, strict=True))
 
 
-def _provenance(script: Script, at: Surface, way: Way, stream: bool, model: str | None) -> Provenance:
+def _provenance(script: Script, at: Surface, way: Connection, stream: bool, model: str | None) -> Provenance:
     return Provenance(
         origin=way.origin,
         date=now(),

@@ -24,7 +24,7 @@ from ..sources.decoding import response_of
 from ..surfaces import Surface, surface
 from .diff import first_difference
 from .script_driver import conversation
-from .sdks import Caller, Heard, Link
+from .sdks import Caller, Link, Received
 from .vcr import playing
 
 #: Sent instead of an API key; cassettes contain none.
@@ -70,9 +70,9 @@ def _surface(told: Provenance, where: str) -> Surface:
     return found
 
 
-def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Provenance) -> list[Heard]:
+def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Provenance) -> list[Received]:
     """Return what the SDK returns for the whole cassette."""
-    heard: list[Heard] = []
+    heard: list[Received] = []
     where = os.fspath(path)
     talk = conversation(script, at, stream=told.stream, model=told.model)
     with playing(path) as cassette, cut_network():
@@ -97,7 +97,7 @@ def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Prov
     return heard
 
 
-def _compare(recorded: list[Response], heard: list[Heard], where: str) -> None:
+def _compare(recorded: list[Response], heard: list[Received], where: str) -> None:
     for number, (told, said) in enumerate(zip(recorded, heard, strict=True), 1):
         place = first_difference(told, said.response, broken=said.raised)
         if place is not None:

@@ -23,10 +23,10 @@ from toolparity.normalizer.requests import write_request
 from ..errors import RecordingFailed
 from ..scripts import Call, Round, Script
 from ..surfaces import Surface
-from .sdks import Asking, player
+from .sdks import RequestSettings, sdk_module
 
 #: The tool result for a call that the script does not contain.
-UNFORESEEN = {"ok": True}
+UNSCRIPTED_RESULT = {"ok": True}
 
 Talk = Generator[Any, Response, None]
 
@@ -54,7 +54,7 @@ def conversation(script: Script, surface: Surface, *, stream: bool, model: str |
 
 def opening(script: Script, surface: Surface, *, stream: bool, model: str | None = None) -> Request:
     """Return the first request. ``model``: replaces the surface's default."""
-    sends = player(surface)
+    sends = sdk_module(surface)
     turns: list[Message] = [System([TextPart(script.system)])] if script.system else []
     turns.append(User([TextPart(script.ask)]))
     tools = [
@@ -77,7 +77,7 @@ def opening(script: Script, surface: Surface, *, stream: bool, model: str | None
         tools,
         parallel=script.parallel,
         provider=surface.provider,
-        params=sends.settings(Asking(script, surface, stream)),
+        params=sends.settings(RequestSettings(script, surface, stream)),
     )
 
 
@@ -102,7 +102,7 @@ def _outcomes(response: Response, kept: set[str], round: Round, names: dict[str,
         if match is not None:
             foreseen.remove(match)
         if call.id in kept:
-            outcomes[call.id] = UNFORESEEN if match is None else _returned(match)
+            outcomes[call.id] = UNSCRIPTED_RESULT if match is None else _returned(match)
     return outcomes
 
 

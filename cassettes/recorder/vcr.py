@@ -20,24 +20,24 @@ from vcr.persisters.filesystem import CassetteNotFoundError
 from vcr.request import Request
 
 from ..library.writing import Persister
-from ..matching import Unrecorded, register
+from ..matching import UnrecordedRequest, register
 from ..secrets import Scrubber
 from ..vcr_grpc import custom_patches
 from .streams import live_streams
 
 
-class Strict(Cassette):  # type: ignore[misc]
+class StrictCassette(Cassette):  # type: ignore[misc]
     """A cassette that raises Unrecorded, with the differences, for an unknown request. ``missed``: all these errors."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.missed: list[Unrecorded] = []
+        self.missed: list[UnrecordedRequest] = []
 
     def can_play_response_for(self, request: Request) -> bool:
         """Called first by every stub. Raises Unrecorded if the request can be neither played nor recorded."""
         playable = bool(super().can_play_response_for(request))
         if not playable and self.write_protected and self.filter_request(request):
-            self.missed.append(Unrecorded(cassette=self, failed_request=request))
+            self.missed.append(UnrecordedRequest(cassette=self, failed_request=request))
             raise self.missed[-1]
         return playable
 
@@ -73,8 +73,8 @@ class Recorder(VCR):  # type: ignore[misc]
 
     def _use_cassette(self, with_current_defaults: bool = False, **settings: Any) -> Any:
         if with_current_defaults:
-            return Strict.use(**self.get_merged_config(**settings))
-        return Strict.use_arg_getter(functools.partial(self.get_merged_config, **settings))
+            return StrictCassette.use(**self.get_merged_config(**settings))
+        return StrictCassette.use_arg_getter(functools.partial(self.get_merged_config, **settings))
 
 
 class _Nowhere:
@@ -90,7 +90,7 @@ class _Nowhere:
 
 
 @contextlib.contextmanager
-def recording(places: Mapping[str, str]) -> Iterator[Strict]:
+def recording(places: Mapping[str, str]) -> Iterator[StrictCassette]:
     """Send every request of the block, and keep it scrubbed in the cassette's ``data``.
 
     After the block, ``data`` is scrubbed again with all credentials that were sent, because an earlier response may
@@ -119,7 +119,7 @@ def recording(places: Mapping[str, str]) -> Iterator[Strict]:
 
 
 @contextlib.contextmanager
-def playing(path: str | os.PathLike[str]) -> Iterator[Strict]:
+def playing(path: str | os.PathLike[str]) -> Iterator[StrictCassette]:
     """Answer from the cassette only, each interaction once; any other request raises Unrecorded.
 
     This covers what vcrpy patches (httpx, requests, urllib3, aiohttp, … and gRPC). A plain socket still connects;

@@ -1,6 +1,6 @@
 """Verification of a library, as CI runs it: each file must pass the checks in `STEPS`, in order.
 
-No part of a file is trusted before the step that checks it, so a hostile file yields a `Problem` rather than raising. A
+No part of a file is trusted before the step that checks it, so a hostile file yields a `CassetteProblem` rather than raising. A
 step that cannot be judged is listed as open, with the reason: an earlier step failed, or an imported cassette lacks the
 data.
 """
@@ -18,7 +18,7 @@ from toolparity.normalizer.model import Response
 from .. import emulation_marker
 from ..errors import SecretsLeft, UnreadableCassette, UnreadableSource
 from ..library import files
-from ..library.files import Loaded, Place
+from ..library.files import Cassette, CassettePath
 from ..library.provenance import Origin, Provenance
 from ..library.writing import scanned, scrubbed
 from ..scripts import Script, scripts
@@ -29,7 +29,7 @@ from .replay import replay
 RECORD_AGAIN = "record it again: toolparity record --rerecord --into LIBRARY"
 
 
-class Problem(Struct, frozen=True):
+class CassetteProblem(Struct, frozen=True):
     """A defect of a cassette. ``step``: the step that found it. ``fault``: the step itself failed, judging nothing."""
 
     step: str
@@ -42,29 +42,29 @@ class Problem(Struct, frozen=True):
         return f"{self.place}: {self.step}: {self.what}" + (f" ({self.hint})" if self.hint else "")
 
 
-class Verified(Struct):
+class VerifiedCassette(Struct):
     """The verdict on one cassette. ``origin`` is None if unknown. ``open``: step -> why it was not judged."""
 
-    place: Place
+    place: CassettePath
     origin: Origin | None = None
     passed: list[str] = field(default_factory=list)
     open: dict[str, str] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[CassetteProblem] = field(default_factory=list)
 
 
-class NotJudged(Exception):
+class NotApplicable(Exception):
     """Raised by a step that does not apply to this cassette."""
 
 
-class Subject:
+class CassetteCheck:
     """A cassette under verification. Each part is first read by the step that checks it, then used by later steps."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: CassettePath) -> None:
         self.place = place
         self.where = place.shown
 
     @property
-    def loaded(self) -> Loaded:
+    def loaded(self) -> Cassette:
         return files.load(self.place.path)
 
     @property
@@ -75,14 +75,14 @@ class Subject:
     def script(self) -> Script:
         """The shipped script of the cassette's scenario. Raises NotJudged if there is none."""
         if self.told.scenario is None:
-            raise NotJudged("imported, of no scenario")
+            raise NotApplicable("imported, of no scenario")
         found = scripts().get(self.told.scenario)
         if found is None:
-            raise NotJudged("its scenario is not known")
+            raise NotApplicable("its scenario is not known")
         return found
 
 
-Judge = Callable[[Subject], Iterable[str | ToolparityError]]
+Check = Callable[[CassetteCheck], Iterable[str | ToolparityError]]
 
 
 class Step(Struct, frozen=True):
@@ -90,11 +90,11 @@ class Step(Struct, frozen=True):
 
     name: str
     shows: str
-    judge: Judge
+    judge: Check
     needs: tuple[str, ...] = ("readable", "provenance")
 
 
-def _readable(subject: Subject) -> Iterator[str]:
+def _readable(subject: CassetteCheck) -> Iterator[str]:
     path, root = subject.place.path, subject.place.root
     home = os.path.realpath(root)
     if os.path.commonpath([home, os.path.realpath(path)]) != home:
@@ -105,12 +105,12 @@ def _readable(subject: Subject) -> Iterator[str]:
     _ = loaded.requests, loaded.responses
 
 
-def _provenance(subject: Subject) -> Iterator[str]:
+def _provenance(subject: CassetteCheck) -> Iterator[str]:
     _ = subject.told
     return iter(())
 
 
-def _place(subject: Subject) -> Iterator[str]:
+def _place(subject: CassetteCheck) -> Iterator[str]:
     told, place = subject.told, subject.place
     name = told.scenario or place.name or ""
     try:
@@ -122,7 +122,7 @@ def _place(subject: Subject) -> Iterator[str]:
         yield f"by its provenance it belongs at {path.relative_to(place.root).as_posix()}"
 
 
-def _digest(subject: Subject) -> Iterator[str]:
+def _digest(subject: CassetteCheck) -> Iterator[str]:
     told = subject.told
     if subject.loaded.digest != told.digest:
         yield f"its interactions were changed: {subject.loaded.digest} is not what its provenance says"
@@ -132,11 +132,11 @@ def _digest(subject: Subject) -> Iterator[str]:
         yield f"its provenance was changed: {told.sealing} is not its seal"
 
 
-def _origin(subject: Subject) -> Iterator[str]:
+def _origin(subject: CassetteCheck) -> Iterator[str]:
     yield from emulation_marker.contradictions(subject.told.origin, subject.loaded.responses)
 
 
-def _scrubbed(subject: Subject) -> Iterator[ToolparityError]:
+def _scrubbed(subject: CassetteCheck) -> Iterator[ToolparityError]:
     for gate in (scrubbed, scanned):
         try:
             gate(subject.place.path)
@@ -144,10 +144,10 @@ def _scrubbed(subject: Subject) -> Iterator[ToolparityError]:
             yield error
 
 
-def _scenario(subject: Subject) -> Iterator[str]:
+def _scenario(subject: CassetteCheck) -> Iterator[str]:
     told = subject.told
     if told.scenario is None:
-        raise NotJudged("imported, of no scenario")
+        raise NotApplicable("imported, of no scenario")
     script = scripts().get(told.scenario)
     if script is None:
         yield f"no scenario is called {told.scenario!r}"
@@ -158,7 +158,7 @@ def _scenario(subject: Subject) -> Iterator[str]:
         yield f"{told.surface} cannot say what the scenario says"
 
 
-def _decodes(subject: Subject) -> Iterator[str]:
+def _decodes(subject: CassetteCheck) -> Iterator[str]:
     called_for = expected(subject.script) if subject.told.scenario in scripts() else frozenset(("*",))
     for number, response in enumerate(decoded(subject.loaded), 1):
         for finding in response.findings:
@@ -166,9 +166,9 @@ def _decodes(subject: Subject) -> Iterator[str]:
                 yield f"interaction {number}: {finding.code}: {finding.message}"
 
 
-def _replays(subject: Subject) -> Iterator[str]:
+def _replays(subject: CassetteCheck) -> Iterator[str]:
     if subject.told.scenario is None:
-        raise NotJudged("imported, of no scenario: there is no request to send again")
+        raise NotApplicable("imported, of no scenario: there is no request to send again")
     replay(subject.place.path)
     return iter(())
 
@@ -198,10 +198,10 @@ _HINTS = {
 }
 
 
-def verify_one(place: Place, steps: tuple[Step, ...] = STEPS) -> Verified:
+def verify_one(place: CassettePath, steps: tuple[Step, ...] = STEPS) -> VerifiedCassette:
     """Return the verdict on one cassette. Never raises because of a file's content."""
-    verdict = Verified(place)
-    subject = Subject(place)
+    verdict = VerifiedCassette(place)
+    subject = CassetteCheck(place)
     for step in steps:
         missing = [name for name in step.needs if name not in verdict.passed]
         if missing:
@@ -210,14 +210,14 @@ def verify_one(place: Place, steps: tuple[Step, ...] = STEPS) -> Verified:
         problems = []
         try:
             problems = [_problem(step, subject, found) for found in step.judge(subject)]
-        except NotJudged as reason:
+        except NotApplicable as reason:
             verdict.open[step.name] = str(reason)
             continue
         except ToolparityError as error:
             problems = [_problem(step, subject, error)]
         except Exception as error:  # a failing step is a bug of ours and does not stop the others
             what = f"the step failed: {type(error).__name__}: {error}"
-            problems = [Problem(step.name, subject.where, what, fault=True)]
+            problems = [CassetteProblem(step.name, subject.where, what, fault=True)]
         verdict.problems.extend(problems)
         if not problems:
             verdict.passed.append(step.name)
@@ -226,9 +226,9 @@ def verify_one(place: Place, steps: tuple[Step, ...] = STEPS) -> Verified:
     return verdict
 
 
-def decoded(loaded: Loaded) -> list[Response]:
+def decoded(loaded: Cassette) -> list[Response]:
     """Decode every interaction. Raises UnreadableSource if one has another shape."""
-    surface = speaking(loaded.provenance)
+    surface = surface_for(loaded.provenance)
     try:
         return [response_of(exchange, surface.wire, surface.provider) for exchange in loaded.exchanges]
     except (LookupError, TypeError, AttributeError) as error:
@@ -236,7 +236,7 @@ def decoded(loaded: Loaded) -> list[Response]:
         raise UnreadableSource(what, where=os.fspath(loaded.path)) from None
 
 
-def speaking(told: Provenance) -> Surface:
+def surface_for(told: Provenance) -> Surface:
     """Return the surface of a cassette; for an imported one of an unknown provider, a surface with the same wire."""
     found = SURFACES.get(told.surface or "") or surface_of(told.provider, told.wire)
     if found is not None:
@@ -264,11 +264,11 @@ def _is_expected(code: str, called_for: frozenset[str]) -> bool:
     return code in called_for or "*" in called_for or f"{code.partition('-')[0]}-*" in called_for
 
 
-def _problem(step: Step, subject: Subject, found: str | ToolparityError) -> Problem:
+def _problem(step: Step, subject: CassetteCheck, found: str | ToolparityError) -> CassetteProblem:
     hint = _HINTS.get(step.name, "")
     if not isinstance(found, ToolparityError):
-        return Problem(step.name, subject.where, found, hint)
+        return CassetteProblem(step.name, subject.where, found, hint)
     path, where = os.fspath(subject.place.path), found.where
     place = where.replace(path, subject.where) if path in where else subject.where
     what = found.what if path in where or not where or where == subject.where else f"{where}: {found.what}"
-    return Problem(step.name, place, what, found.hint or hint)
+    return CassetteProblem(step.name, place, what, found.hint or hint)

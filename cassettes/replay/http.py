@@ -30,7 +30,7 @@ from ..chunking import CHUNKINGS
 from ..emulated.http import nowhere
 from ..errors import RequestNotRecorded
 from ..surfaces import Surface
-from .response_index import PLACE_HEADER, Deck, Track
+from .response_index import PLACE_HEADER, RecordedResponse, ResponseIndex
 
 SCENARIO_HEADER = "x-toolparity-scenario"
 
@@ -40,7 +40,9 @@ _LOCAL_PAGE = r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?"
 _TRAVEL = frozenset(("transfer-encoding", "content-length", "content-encoding", "connection", "date", "server"))
 
 
-def application(deck: Deck, *, chunking: str = "events", delay: float = 0.0, origins: Sequence[str] = ()) -> Starlette:
+def application(
+    deck: ResponseIndex, *, chunking: str = "events", delay: float = 0.0, origins: Sequence[str] = ()
+) -> Starlette:
     """Return the ASGI application.
 
     ``chunking``: a name from `toolparity.cassettes.chunking`. ``delay``: seconds before each chunk. ``origins``: web
@@ -66,7 +68,7 @@ def application(deck: Deck, *, chunking: str = "events", delay: float = 0.0, ori
     return Starlette(routes=routes, exception_handlers={HTTPException: nowhere}, middleware=[shared])
 
 
-def _list(deck: Deck, surface: Surface) -> Callable[[Request], Awaitable[Response]]:
+def _list(deck: ResponseIndex, surface: Surface) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint that lists the recorded models, or the model in the path, in the provider's format."""
 
     async def respond(request: Request) -> Response:
@@ -107,7 +109,9 @@ def _format(surface: Surface, name: str) -> Callable[..., dict[str, Any]]:
     return function
 
 
-def _respond(deck: Deck, surface: Surface, chunking: str, delay: float) -> Callable[[Request], Awaitable[Response]]:
+def _respond(
+    deck: ResponseIndex, surface: Surface, chunking: str, delay: float
+) -> Callable[[Request], Awaitable[Response]]:
     async def respond(request: Request) -> Response:
         body = await request.body()
         scenario = request.path_params.get("scenario") or request.headers.get(SCENARIO_HEADER)
@@ -128,7 +132,7 @@ def _streams(body: bytes) -> bool:
     return isinstance(value, dict) and value.get("stream") is True
 
 
-def _answer(track: Track, chunking: str, delay: float) -> Response:
+def _answer(track: RecordedResponse, chunking: str, delay: float) -> Response:
     headers = {**_headers(track.response.get("headers") or {}), **track.told}
     status = track.response["status"]["code"]
     streamed = "event-stream" in headers.get("content-type", "")

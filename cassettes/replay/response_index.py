@@ -23,7 +23,7 @@ from toolparity.normalizer.requests import read_request
 
 from .. import emulation_marker
 from ..errors import InvalidProvenance, RequestNotRecorded
-from ..library import Place, find, load
+from ..library import CassettePath, find, load
 from ..library.provenance import is_slug
 from ..matching import differences
 from ..surfaces import SURFACES, Surface
@@ -37,7 +37,7 @@ UNKNOWN = "unknown"
 _WITHOUT_BASE = frozenset(("bedrock",))
 
 
-class Track(Struct, frozen=True, dict=True):
+class RecordedResponse(Struct, frozen=True, dict=True):
     """One recorded response. ``number``: its round, from 0. ``request``, ``response``: plain data as in the cassette.
 
     ``origin``: from the cassette's provenance, or "unknown".
@@ -85,7 +85,7 @@ class Track(Struct, frozen=True, dict=True):
         return {emulation_marker.HEADER: self.origin, PLACE_HEADER: quote(self.place, safe="/#")}
 
 
-class Deck:
+class ResponseIndex:
     """Index of recorded responses.
 
     ``root``: the library; None means the shipped one. ``scenarios``: load only these; if empty, load all. Raises
@@ -93,7 +93,7 @@ class Deck:
     """
 
     def __init__(self, root: str | os.PathLike[str] | None = None, scenarios: Sequence[str] = ()) -> None:
-        self._tracks: dict[tuple[str, str], list[Track]] = {}
+        self._tracks: dict[tuple[str, str], list[RecordedResponse]] = {}
         for place in find(root):
             if place.name is not None and (not scenarios or place.name in scenarios):
                 self._tracks.setdefault((str(place.provider), str(place.wire)), []).extend(_tracks(place))
@@ -141,7 +141,7 @@ class Deck:
         """All scenario names that a client can request."""
         return sorted({track.scenario for tracks in self._tracks.values() for track in tracks})
 
-    def find(self, surface: Surface, body: bytes, *, stream: bool, scenario: str | None = None) -> Track:
+    def find(self, surface: Surface, body: bytes, *, stream: bool, scenario: str | None = None) -> RecordedResponse:
         """Return the response to a request. Raises RequestNotRecorded with the nearest request and the differences."""
         tracks = [track for track in self._of(surface) if track.stream is stream]
         if scenario is not None:
@@ -158,7 +158,7 @@ class Deck:
             return _round(tracks, surface, body)
         raise _unrecorded(surface, stream, min(ranked, key=lambda one: one[:2], default=None))
 
-    def _of(self, surface: Surface) -> list[Track]:
+    def _of(self, surface: Surface) -> list[RecordedResponse]:
         return self._tracks.get((surface.provider, surface.wire), [])
 
     def _no_scenario(self, scenario: str, surface: Surface, stream: bool) -> RequestNotRecorded:
@@ -170,17 +170,19 @@ class Deck:
         return RequestNotRecorded(what, where=surface.name)
 
 
-def _tracks(place: Place) -> Iterable[Track]:
+def _tracks(place: CassettePath) -> Iterable[RecordedResponse]:
     loaded = load(place.path)
     try:
         told: str = loaded.provenance.origin
     except InvalidProvenance:
         told = UNKNOWN
     for number, one in enumerate(loaded.interactions):
-        yield Track(str(place.name), told, place.shown, number, place.stream, one["request"], one["response"])
+        yield RecordedResponse(
+            str(place.name), told, place.shown, number, place.stream, one["request"], one["response"]
+        )
 
 
-def _round(tracks: list[Track], surface: Surface, body: bytes) -> Track:
+def _round(tracks: list[RecordedResponse], surface: Surface, body: bytes) -> RecordedResponse:
     """Return the response of the request's round, which is the number of model messages so far."""
     try:
         value = json_codec.decode(body)
@@ -219,4 +221,4 @@ def _unrecorded(surface: Surface, stream: bool, nearest: Any) -> RequestNotRecor
     return RequestNotRecorded(f"not recorded. The nearest request, {place}, differs in {told}", where=surface.name)
 
 
-__all__ = ["Deck", "Track"]
+__all__ = ["ResponseIndex", "RecordedResponse"]

@@ -1,4 +1,4 @@
-"""gRPC replay of xAI's `Chat` service, byte for byte.
+"""gRPC replay of xAI's `ReplayedChat` service, byte for byte.
 
 The metadata ``x-toolparity-scenario`` selects a scenario. The initial metadata of a response states its origin and
 cassette, like the headers of `http`. A request with fields that the SDK does not define is compared by its bytes.
@@ -21,15 +21,15 @@ from ..errors import RequestNotRecorded
 from ..surfaces import SURFACES
 from ..vcr_grpc import messages
 from .http import SCENARIO_HEADER
-from .response_index import Deck, Track
+from .response_index import RecordedResponse, ResponseIndex
 
 _Context = aio.ServicerContext[Any, Any]
 
 
-class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
+class ReplayedChat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
     """The service. ``delay``: seconds before each message."""
 
-    def __init__(self, deck: Deck, *, delay: float = 0.0) -> None:
+    def __init__(self, deck: ResponseIndex, *, delay: float = 0.0) -> None:
         self._deck = deck
         self._delay = delay
 
@@ -50,7 +50,7 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
         if (track.response.get("grpc") or {}).get("code") != "OK":
             await _end(track, context)
 
-    async def _track(self, request: Any, context: _Context, *, stream: bool) -> Track:
+    async def _track(self, request: Any, context: _Context, *, stream: bool) -> RecordedResponse:
         sent = request.SerializeToString(deterministic=True)
         told = {**messages.written(sent, type(request)), "type": messages.name_of(type(request))}
         metadata = dict(context.invocation_metadata() or ())
@@ -64,12 +64,12 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs 
         return track
 
 
-def _messages(track: Track) -> list[bytes]:
+def _messages(track: RecordedResponse) -> list[bytes]:
     told = json_codec.decode(track.answer)
     return [base64.b64decode(message["serialized"]) for message in told["messages"]]
 
 
-async def _end(track: Track, context: _Context) -> NoReturn:
+async def _end(track: RecordedResponse, context: _Context) -> NoReturn:
     """Abort with the recorded call's status."""
     ended = track.response.get("grpc") or {}
     code = getattr(grpc.StatusCode, str(ended.get("code")), grpc.StatusCode.UNKNOWN)

@@ -9,7 +9,7 @@ Usage:
 
 from __future__ import annotations
 
-from .scanner import Leak, refuse, scan
-from .scrubber import Scrubbed, Scrubber
+from .scanner import SecretLeak, refuse, scan
+from .scrubber import Scrubber, ScrubReport
 
-__all__ = ["Leak", "Scrubbed", "Scrubber", "refuse", "scan"]
+__all__ = ["SecretLeak", "ScrubReport", "Scrubber", "refuse", "scan"]

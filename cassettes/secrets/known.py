@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
 
 from ..surfaces import SURFACES
-from .patterns import Found
+from .patterns import Match
 from .placeholder import is_placeholder, placeholder
 
 #: Shorter values occur in ordinary text by chance.
@@ -81,7 +81,7 @@ def is_telling(value: str) -> bool:
     return len(set(value)) > 3 and (len(value) >= 24 or not _WORD.fullmatch(value))
 
 
-class Known:
+class KnownSecrets:
     """A set of values to search for, also as base64 at any offset and as hex, which `layers` does not decode."""
 
     def __init__(self, values: list[str]) -> None:
@@ -99,7 +99,7 @@ class Known:
         if new:
             self._needles = sorted(dict.fromkeys(self._needles), key=lambda needle: -len(needle[0]))
 
-    def find(self, text: str) -> Iterator[Found]:
+    def find(self, text: str) -> Iterator[Match]:
         """Yield every occurrence of every value, longest first and without overlaps."""
         taken: list[tuple[int, int]] = []
         for needle, stand_in, kind in self._needles:
@@ -108,7 +108,7 @@ class Known:
                 end = at + len(needle)
                 if not any(at < high and low < end for low, high in taken):
                     taken.append((at, end))
-                    yield Found(kind, at, needle, stand_in)
+                    yield Match(kind, at, needle, stand_in)
                 at = text.find(needle, end)
 
 

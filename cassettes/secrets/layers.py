@@ -1,6 +1,6 @@
 """Decoded views of a text that can be searched and written through to the original encoding.
 
-A secret may be written as ``s\\u006b-…`` or ``sk%2D…``, and a stream may split it. A `View` holds the decoded text and
+A secret may be written as ``s\\u006b-…`` or ``sk%2D…``, and a stream may split it. A `DecodedText` holds the decoded text and
 the origin of each character. It can be searched as one text, and replacements are written back to the encoded original
 and its pieces, character by character, without any change of length.
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 
-class Text(Protocol):
+class SearchableText(Protocol):
     """A text that can be searched, and overwritten in place."""
 
     text: str
@@ -22,7 +22,7 @@ class Text(Protocol):
         """Overwrite the characters from ``start`` on with ``new``."""
 
 
-class Source:
+class PlainText:
     """The undecoded text at the bottom of the layers."""
 
     def __init__(self, text: str) -> None:
@@ -32,7 +32,7 @@ class Source:
         self.text = self.text[:start] + new + self.text[start + len(new) :]
 
 
-class Run(NamedTuple):
+class Segment(NamedTuple):
     """Neighbouring characters of a view and their position below: plain (one to one), or one encoded character."""
 
     at: int
@@ -42,10 +42,10 @@ class Run(NamedTuple):
     spelled: bool
 
 
-class View:
+class DecodedText:
     """A text that consists of runs of ``below``, in order. Characters between the runs are not part of it."""
 
-    def __init__(self, below: Text, text: str, runs: list[Run]) -> None:
+    def __init__(self, below: SearchableText, text: str, runs: list[Segment]) -> None:
         self.below = below
         self.text = text
         self._runs = runs
@@ -100,30 +100,32 @@ def _one_char(data: bytes) -> str | None:
     return text if len(text) == 1 else None
 
 
-def unescaped(below: Text) -> View | None:
+def unescaped(below: SearchableText) -> DecodedText | None:
     """Decode one level of JSON escapes; None if there are none."""
     return _decoded(below, "\\", _JSON_ESCAPE, _json_char)
 
 
-def unquoted(below: Text) -> View | None:
+def unquoted(below: SearchableText) -> DecodedText | None:
     """Decode URL encoding; None if there is none."""
     return _decoded(below, "%", _PERCENT, _percent_char)
 
 
-def from_utf8(below: Text) -> View | None:
+def from_utf8(below: SearchableText) -> DecodedText | None:
     """Decode bytes, held as latin-1, from UTF-8; None if all are ASCII."""
     return None if below.text.isascii() else _decoded(below, "", _UTF8, _utf8_char)
 
 
-def _decoded(below: Text, mark: str, pattern: re.Pattern[str], char: Callable[[str], str | None]) -> View | None:
+def _decoded(
+    below: SearchableText, mark: str, pattern: re.Pattern[str], char: Callable[[str], str | None]
+) -> DecodedText | None:
     if mark not in below.text:
         return None
     builder = _Builder()
     _read(builder, below.text, 0, len(below.text), pattern, char)
-    return View(below, builder.joined(), builder.runs) if builder.spelled else None
+    return DecodedText(below, builder.joined(), builder.runs) if builder.spelled else None
 
 
-def joined(below: Text, spans: Iterable[tuple[int, int]]) -> View:
+def joined(below: SearchableText, spans: Iterable[tuple[int, int]]) -> DecodedText:
     """Decode JSON strings, given as spans between their quotes, and concatenate them."""
     builder = _Builder()
     for start, end in spans:
@@ -131,32 +133,32 @@ def joined(below: Text, spans: Iterable[tuple[int, int]]) -> View:
             _read(builder, below.text, start, end, _JSON_ESCAPE, _json_char)
         else:
             builder.literal(below.text, start, end)
-    return View(below, builder.joined(), builder.runs)
+    return DecodedText(below, builder.joined(), builder.runs)
 
 
-def spliced(below: Text, spans: Iterable[tuple[int, int]]) -> View:
+def spliced(below: SearchableText, spans: Iterable[tuple[int, int]]) -> DecodedText:
     """Concatenate spans without decoding."""
     builder = _Builder()
     for start, end in spans:
         builder.literal(below.text, start, end)
-    return View(below, builder.joined(), builder.runs)
+    return DecodedText(below, builder.joined(), builder.runs)
 
 
 class _Builder:
     def __init__(self) -> None:
-        self.runs: list[Run] = []
+        self.runs: list[Segment] = []
         self.spelled = False
         self._parts: list[str] = []
         self._length = 0
 
     def literal(self, text: str, start: int, end: int) -> None:
         if end > start:
-            self.runs.append(Run(self._length, end - start, start, end - start, False))
+            self.runs.append(Segment(self._length, end - start, start, end - start, False))
             self._parts.append(text[start:end])
             self._length += end - start
 
     def char(self, char: str, start: int, end: int) -> None:
-        self.runs.append(Run(self._length, 1, start, end - start, True))
+        self.runs.append(Segment(self._length, 1, start, end - start, True))
         self._parts.append(char)
         self._length += 1
         self.spelled = True
@@ -196,7 +198,9 @@ def _respelled(spelling: str, char: str) -> str:
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
-def layers(below: Text, decoders: tuple[Callable[[Text], View | None], ...], depth: int = 3) -> Iterator[Text]:
+def layers(
+    below: SearchableText, decoders: tuple[Callable[[SearchableText], DecodedText | None], ...], depth: int = 3
+) -> Iterator[SearchableText]:
     """Yield ``below`` and all views from any sequence of decoders, at most ``depth`` levels deep.
 
     The deepest view comes first, because only there a secret's limits are exact: undecoded, ``\\nsk-…`` seems to begin

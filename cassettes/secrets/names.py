@@ -60,7 +60,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
 _REFERENCE = re.compile(r"[/~$%<{\[*]|\.{1,2}/|(?:process\.|os\.)?env", re.IGNORECASE)
 
 
-class Says(Enum):
+class Certainty(Enum):
     """How strongly a name marks its value as a secret."""
 
     NOTHING = 0
@@ -68,29 +68,29 @@ class Says(Enum):
     SURE = 2
 
 
-def says(name: str) -> Says:
+def certainty_of(name: str) -> Certainty:
     """Return how strongly ``name`` marks its value as a secret."""
     words = _words(name)
     while len(words) > 1 and words[-1] in _SUFFIXES:
         words.pop()
     if not words:
-        return Says.NOTHING
+        return Certainty.NOTHING
     last, before = words[-1], words[-2] if len(words) > 1 else ""
     if last in _SURE or last.endswith(_SURE_ENDINGS):
-        return Says.SURE
+        return Certainty.SURE
     if before in {"key": _KEYS, "token": _TOKENS, "secret": _SECRETS}.get(last, ()):
-        return Says.SURE
+        return Certainty.SURE
     if (last in ("key", "token") and before in _HARMLESS) or (last == "key" and not before):
-        return Says.NOTHING
-    return Says.LIKELY if last in _LIKELY or last.endswith(_LIKELY_ENDINGS) else Says.NOTHING
+        return Certainty.NOTHING
+    return Certainty.LIKELY if last in _LIKELY or last.endswith(_LIKELY_ENDINGS) else Certainty.NOTHING
 
 
 def is_secret(name: str, value: str) -> bool:
     """Return whether ``value`` under ``name`` is a secret: by the name, and for most names by being random as well."""
-    said = says(name)
-    if said is Says.NOTHING or "://" in value or (_REFERENCE.match(value) and not is_random(value)):
+    said = certainty_of(name)
+    if said is Certainty.NOTHING or "://" in value or (_REFERENCE.match(value) and not is_random(value)):
         return False
-    if said is Says.SURE:
+    if said is Certainty.SURE:
         return True
     if _UUID.fullmatch(value):
         return _words(name)[-1:] != ["key"]
@@ -112,7 +112,7 @@ def is_random(value: str) -> bool:
 
 def is_credential_header(name: str) -> bool:
     """Return whether a header or metadata key carries a credential or identifies the account."""
-    return not _OF_HEADERS.isdisjoint(_words(name)) or says(name) is not Says.NOTHING
+    return not _OF_HEADERS.isdisjoint(_words(name)) or certainty_of(name) is not Certainty.NOTHING
 
 
 def entropy(text: str) -> float:

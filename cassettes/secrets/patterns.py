@@ -19,7 +19,7 @@ from .placeholder import is_placeholder, placeholder
 from .vendors import VENDORS
 
 
-class Form(NamedTuple):
+class SecretPattern(NamedTuple):
     """One form of secret. ``plausible`` may reject a match.
 
     ``named``: the pattern's group ``name`` holds the name of the value, which `names` must accept.
@@ -33,7 +33,7 @@ class Form(NamedTuple):
     named: bool = False
 
 
-class Found(NamedTuple):
+class Match(NamedTuple):
     """A match: replace ``secret`` at ``start`` by ``stand_in``."""
 
     kind: str
@@ -42,7 +42,7 @@ class Found(NamedTuple):
     stand_in: str
 
 
-def forms_in(text: str, *, strong_only: bool = False) -> list[Form]:
+def patterns_in(text: str, *, strong_only: bool = False) -> list[SecretPattern]:
     """Return the forms with a hint in ``text``. Most texts contain none, so this costs a few substring searches."""
     found = []
     lowered = ""
@@ -57,7 +57,7 @@ def forms_in(text: str, *, strong_only: bool = False) -> list[Form]:
     return found
 
 
-def matches(form: Form, text: str) -> Iterator[Found]:
+def matches(form: SecretPattern, text: str) -> Iterator[Match]:
     """Yield every match of one form, without overlaps."""
     for match in form.pattern.finditer(text):
         secret = match["it"]
@@ -66,7 +66,7 @@ def matches(form: Form, text: str) -> Iterator[Found]:
             continue
         if not secret or is_placeholder(secret) or text[start - 1 : start] == "\\" or not form.plausible(secret):
             continue  # a backslash before it starts an escape, and the decoded layer was searched before
-        yield Found(form.kind, start, secret, placeholder(secret))
+        yield Match(form.kind, start, secret, placeholder(secret))
 
 
 def _mixed(text: str) -> bool:
@@ -139,8 +139,8 @@ _QUERY_NAMES = (
     r"|X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)|AWSAccessKeyId|key|token"
 )
 
-FORMS: tuple[Form, ...] = (
-    Form(
+PATTERNS: tuple[SecretPattern, ...] = (
+    SecretPattern(
         "private key",
         ("PRIVATE KEY",),
         re.compile(
@@ -150,18 +150,20 @@ FORMS: tuple[Form, ...] = (
         ),
         strong=True,
     ),
-    Form(
+    SecretPattern(
         "credentials in a URL",
         ("://",),
         re.compile(r"://(?P<it>[^\s:/?#\[\]@\"'<>\\]{1,200}:[^\s/?#\[\]@\"'<>\\]{1,200})@"),
         plausible=_no_stand_in_by_hand,
     ),
-    Form("key", ("sk-",), re.compile(_START + r"(?P<it>sk-[A-Za-z0-9_-]{16,})"), strong=True, plausible=_mixed),
+    SecretPattern(
+        "key", ("sk-",), re.compile(_START + r"(?P<it>sk-[A-Za-z0-9_-]{16,})"), strong=True, plausible=_mixed
+    ),
     *(
-        Form(kind, (hint,), re.compile(_START + f"(?P<it>{pattern})"), strong=True, plausible=_random)
+        SecretPattern(kind, (hint,), re.compile(_START + f"(?P<it>{pattern})"), strong=True, plausible=_random)
         for kind, hint, pattern in VENDORS
     ),
-    Form(
+    SecretPattern(
         "masked key",  # providers show the beginning and the end of a wrong key
         ("api key", "api_key", "sk-"),
         re.compile(
@@ -169,18 +171,18 @@ FORMS: tuple[Form, ...] = (
             re.IGNORECASE,
         ),
     ),
-    Form(
+    SecretPattern(
         "token",
         ("bearer ",),
         re.compile(r"\bbearer\s+(?P<it>[A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE),
         plausible=_mixed_or_long,
     ),
-    Form(
+    SecretPattern(
         "credentials",
         ("basic ",),
         re.compile(r"authorization[\"'\\\s:=]{1,12}basic\s+(?P<it>[A-Za-z0-9+/_-]{6,}={0,2})", re.IGNORECASE),
     ),
-    Form(
+    SecretPattern(
         "named secret",
         _NAMED,
         re.compile(
@@ -191,7 +193,7 @@ FORMS: tuple[Form, ...] = (
         plausible=_no_stand_in_by_hand,
         named=True,
     ),
-    Form(
+    SecretPattern(
         "named secret",  # in code, configurations and headers within a text
         _NAMED,
         re.compile(
@@ -202,7 +204,7 @@ FORMS: tuple[Form, ...] = (
         plausible=names.is_random,
         named=True,
     ),
-    Form(
+    SecretPattern(
         "named secret",  # lines of a configuration or of headers
         ("key", "passw", "cookie"),
         re.compile(
@@ -213,13 +215,13 @@ FORMS: tuple[Form, ...] = (
         ),
         plausible=_mixed,
     ),
-    Form(
+    SecretPattern(
         "credentials",
         ("-u ", "--user "),
         re.compile(r"\bcurl\b[^\n]{0,200}? (?:-u|--user) ?[\"'\\]*[^\s:\"'\\]{1,80}:(?P<it>[^\s\"'\\]{8,})"),
         plausible=_mixed,
     ),
-    Form(
+    SecretPattern(
         "named secret",  # a form field (RFC 7578)
         ("form-data",),
         re.compile(
@@ -229,7 +231,7 @@ FORMS: tuple[Form, ...] = (
         plausible=_no_stand_in_by_hand,
         named=True,
     ),
-    Form(
+    SecretPattern(
         "named secret",
         ("KEY", "TOKEN", "SECRET", "PASSW"),
         re.compile(
@@ -238,49 +240,49 @@ FORMS: tuple[Form, ...] = (
         ),
         plausible=_mixed,
     ),
-    Form(
+    SecretPattern(
         "named secret",  # Azure's connection strings
         ("AccountKey=", "SharedAccessKey="),
         re.compile(r"(?:AccountKey|SharedAccessKey)=(?P<it>[A-Za-z0-9+/]{40,}={0,2})"),
     ),
-    Form(
+    SecretPattern(
         "key in a URL",
         tuple(f"{name}=" for name in ("key", "token", "secret", "sig", "signature", "password", "credential", "keyid")),
         re.compile(rf"[?&;#](?:{_QUERY_NAMES})=(?P<it>[^&\s\"'<>\\#;)\]]{{12,}})", re.IGNORECASE),
         plausible=_mixed,
     ),
-    Form(
+    SecretPattern(
         "key in a URL",
         tuple(f"{word}=" for word in _NAMED),
         re.compile(rf"[?&;#]{_NAME}=(?P<it>[^&\s\"'<>\\#;)\]]{{16,}})", re.IGNORECASE),
         plausible=names.is_random,
         named=True,
     ),
-    Form(
+    SecretPattern(
         "organisation id", ("org-", "org_"), re.compile(_START + r"(?P<it>org[-_][A-Za-z0-9]{16,})"), plausible=_mixed
     ),
-    Form("project id", ("proj_",), re.compile(_START + r"(?P<it>proj_[A-Za-z0-9]{16,})"), plausible=_mixed),
-    Form("request id", ("req_",), re.compile(_START + r"(?P<it>req_[A-Za-z0-9_]{16,})"), plausible=_mixed),
-    Form(
+    SecretPattern("project id", ("proj_",), re.compile(_START + r"(?P<it>proj_[A-Za-z0-9]{16,})"), plausible=_mixed),
+    SecretPattern("request id", ("req_",), re.compile(_START + r"(?P<it>req_[A-Za-z0-9_]{16,})"), plausible=_mixed),
+    SecretPattern(
         "user id",
         ("user-", "user_"),
         re.compile(_START + r"(?P<it>user[-_][A-Za-z0-9]{20,})"),
         plausible=_mixed,
     ),
-    Form(
+    SecretPattern(
         "account id",
         ("acct_", "wrkspc_"),
         re.compile(_START + r"(?P<it>(?:acct|wrkspc)_[A-Za-z0-9]{12,})"),
         plausible=_mixed,
     ),
-    Form(
+    SecretPattern(
         "account id",
         _ACCOUNTS,
         re.compile(
             rf"(?:{'|'.join(_ACCOUNTS)})s?(?:[ _-]?id)?[ /:=_(]{{1,3}}[\"'`\\]*(?P<it>{_UUID_TEXT})", re.IGNORECASE
         ),
     ),
-    Form(
+    SecretPattern(
         "account id",  # AWS and Google use twelve-digit account and project numbers
         ("account", "project", "arn:aws"),
         re.compile(
@@ -289,13 +291,13 @@ FORMS: tuple[Form, ...] = (
             re.IGNORECASE,
         ),
     ),
-    Form(
+    SecretPattern(
         "account id",
         ("request", "organization", "org", "project", "workspace", "team", "account", "user", "cf-ray", "api_key_id"),
         re.compile(rf"{_QUOTE}(?:{_ID_NAMES}){_QUOTE}\s*:\s*{_QUOTE}(?P<it>[^\"\\\s]{{8,}})", re.IGNORECASE),
         plausible=_id_like,
     ),
-    Form(
+    SecretPattern(
         "e-mail address",
         ("@",),
         re.compile(
@@ -306,5 +308,5 @@ FORMS: tuple[Form, ...] = (
     ),
 )
 
-_ALL = tuple((form, bool(form.pattern.flags & re.IGNORECASE)) for form in FORMS)
+_ALL = tuple((form, bool(form.pattern.flags & re.IGNORECASE)) for form in PATTERNS)
 _STRONG = tuple((form, folded) for form, folded in _ALL if form.strong)

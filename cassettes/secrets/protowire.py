@@ -13,7 +13,7 @@ _DEPTH = 12
 _VARINT, _I64, _LEN, _I32 = 0, 1, 2, 5
 
 
-class Field(NamedTuple):
+class StringField(NamedTuple):
     """A string field: the field numbers on the path to it, and the position of its bytes.
 
     ``beside``: for each message above it, its integer fields and their values, which distinguish parallel texts.
@@ -25,14 +25,19 @@ class Field(NamedTuple):
     end: int
 
 
-def strings(data: bytes) -> list[Field] | None:
+def strings(data: bytes) -> list[StringField] | None:
     """Return every field that can be a string, inner ones first; None if the bytes are not a message."""
-    found: list[Field] = []
+    found: list[StringField] = []
     return found if data and _message(data, 0, len(data), (), (), found) else None
 
 
 def _message(
-    data: bytes, start: int, end: int, path: tuple[int, ...], above: tuple[dict[int, int], ...], found: list[Field]
+    data: bytes,
+    start: int,
+    end: int,
+    path: tuple[int, ...],
+    above: tuple[dict[int, int], ...],
+    found: list[StringField],
 ) -> bool:
     numbers: dict[int, int] = {}
     beside = (*above, numbers)
@@ -54,11 +59,11 @@ def _message(
             if at < 0 or at + size > end:
                 return False
             here = (*path, field)
-            inside: list[Field] = []
+            inside: list[StringField] = []
             if size > 1 and len(here) < _DEPTH and _message(data, at, at + size, here, beside, inside):
                 found += inside
             if _is_text(data[at : at + size]):
-                found.append(Field(here, beside, at, at + size))
+                found.append(StringField(here, beside, at, at + size))
             at += size
         else:
             return False
@@ -88,14 +93,14 @@ def _is_text(data: bytes) -> bool:
     return text.isprintable() or all(char.isprintable() or char in "\t\n\r" for char in text)
 
 
-def streamed(messages: list[list[Field]]) -> Iterator[list[tuple[int, Field]]]:
+def streamed(messages: list[list[StringField]]) -> Iterator[list[tuple[int, StringField]]]:
     """Yield the pieces of each text that may span several messages, as (index of the message, field).
 
     A number beside the pieces distinguishes texts in the same field. The schema is unknown, so every number is tried,
     and also none. The deepest fields come first, because a message can decode as text, with its length bytes as
     letters.
     """
-    groups: dict[tuple[object, ...], list[tuple[int, Field]]] = {}
+    groups: dict[tuple[object, ...], list[tuple[int, StringField]]] = {}
     levels: dict[tuple[int, ...], set[tuple[int, int]]] = {}
     for fields in messages:
         for field in fields:

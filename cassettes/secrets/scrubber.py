@@ -25,8 +25,8 @@ from . import headers as header_rules
 from . import known as known_values
 from . import names
 from .grpc_bodies import rewritten
-from .known import Known
-from .layers import Source, Text, spliced, unquoted
+from .known import KnownSecrets
+from .layers import PlainText, SearchableText, spliced, unquoted
 from .placeholder import is_placeholder, placeholder
 from .texts import TextScrubber
 
@@ -44,7 +44,7 @@ _HEADER_MEMBERS = frozenset({"headers", "trailers", "trailing_metadata", "initia
 
 
 @dataclass(frozen=True)
-class Scrubbed:
+class ScrubReport:
     """Number of replacements and removals by kind. Each encoding of a secret counts as a separate location."""
 
     counts: Mapping[str, int]
@@ -65,14 +65,14 @@ class Scrubber:
     """
 
     def __init__(self, environ: Mapping[str, str] | None = None, *, keep_headers: Iterable[str] = ()) -> None:
-        self._known = Known(known_values.from_environment(os.environ if environ is None else environ))
+        self._known = KnownSecrets(known_values.from_environment(os.environ if environ is None else environ))
         self._texts = TextScrubber(self._known)
         self._keep = frozenset(name.lower() for name in keep_headers)
 
     @property
-    def report(self) -> Scrubbed:
+    def report(self) -> ScrubReport:
         """The counts so far."""
-        return Scrubbed(dict(self._texts.counts))
+        return ScrubReport(dict(self._texts.counts))
 
     def before_record_request(self, request: Any) -> Any:
         """vcrpy's hook. Changes and returns ``request``, which is vcrpy's own copy."""
@@ -138,7 +138,7 @@ class Scrubber:
 
     def uri(self, uri: str) -> str:
         """Scrub an address: credentials in its authority part, and query members with secret names."""
-        source = Source(uri)
+        source = PlainText(uri)
         user_info = _USER_INFO.match(uri)
         spans = [user_info.span("it")] if user_info else []
         spans += [
@@ -147,7 +147,7 @@ class Scrubber:
             if _is_secret_parameter(unquote(match["name"]), unquote(match["value"]))
         ]
         for span in spans:
-            view: Text = spliced(source, [span])
+            view: SearchableText = spliced(source, [span])
             view = unquoted(view) or view
             if not is_placeholder(view.text):
                 self._texts.counts["credentials in a URL"] += 1

@@ -7,9 +7,9 @@ from collections import Counter
 from . import compression, patterns, protowire
 from .grpc_bodies import carried
 from .json_strings import streamed_texts
-from .known import Known
-from .layers import Source, Text, from_utf8, joined, layers, spliced, unescaped, unquoted
-from .protowire import Field
+from .known import KnownSecrets
+from .layers import PlainText, SearchableText, from_utf8, joined, layers, spliced, unescaped, unquoted
+from .protowire import StringField
 
 _DEPTH = 3  # levels of nested base64
 
@@ -17,7 +17,7 @@ _DEPTH = 3  # levels of nested base64
 class TextScrubber:
     """Replaces known values and matches of secret patterns. ``counts``: number of replacements per kind."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: KnownSecrets) -> None:
         self.known = known
         self.counts: Counter[str] = Counter()
         self._clean: set[str] = set()  # base64 runs without secrets, because layers and pieces repeat the same runs
@@ -26,7 +26,7 @@ class TextScrubber:
         """Return ``text`` without secrets. It keeps its length, unless compressed data inside cannot."""
         if depth == 0:
             self._clean.clear()  # more values may be known by now
-        source = Source(text)
+        source = PlainText(text)
         # Scrub a stream's joined pieces first: a single piece can look complete, and replacing it would hide the rest.
         for spans in streamed_texts(text):
             self._layers(joined(source, spans), depth)
@@ -51,7 +51,7 @@ class TextScrubber:
 
         Strong forms are replaced anywhere, all forms in protobuf strings.
         """
-        source = Source(data.decode("latin-1"))
+        source = PlainText(data.decode("latin-1"))
         for field in protowire.strings(data) or ():
             self._field(source, [field], depth)
         self._search(source, depth, strong_only=True)
@@ -62,8 +62,8 @@ class TextScrubber:
 
     def messages(self, serialized: list[bytes]) -> list[bytes]:
         """Scrub the serialized messages of one gRPC stream. A text that spans several messages is scrubbed as one."""
-        source = Source(b"".join(serialized).decode("latin-1"))
-        found: list[list[Field]] = []
+        source = PlainText(b"".join(serialized).decode("latin-1"))
+        found: list[list[StringField]] = []
         offset = 0
         for data in serialized:
             fields = protowire.strings(data) or []
@@ -78,24 +78,24 @@ class TextScrubber:
             data = data[len(message) :]
         return out
 
-    def _field(self, source: Source, fields: list[Field], depth: int) -> None:
+    def _field(self, source: PlainText, fields: list[StringField], depth: int) -> None:
         view = spliced(source, [(field.start, field.end) for field in fields])
         self._layers(from_utf8(view) or view, depth)
 
-    def _layers(self, text: Text, depth: int) -> None:
+    def _layers(self, text: SearchableText, depth: int) -> None:
         for layer in layers(text, (unescaped, unquoted)):
             self._search(layer, depth)
 
-    def _search(self, text: Text, depth: int, *, strong_only: bool = False) -> None:
+    def _search(self, text: SearchableText, depth: int, *, strong_only: bool = False) -> None:
         for found in self.known.find(text.text):
             self._write(text, found)
-        for form in patterns.forms_in(text.text, strong_only=strong_only):
+        for form in patterns.patterns_in(text.text, strong_only=strong_only):
             for found in patterns.matches(form, text.text):
                 self._write(text, found)
         if depth < _DEPTH:
             self._packed(text, depth)
 
-    def _packed(self, text: Text, depth: int) -> None:
+    def _packed(self, text: SearchableText, depth: int) -> None:
         for run in compression.BASE64_RUN.finditer(text.text):
             if run.group() in self._clean:
                 continue
@@ -117,7 +117,7 @@ class TextScrubber:
         changed = self.binary(data, depth)
         return changed if _is_binary(changed) else self.body(changed, depth)
 
-    def _write(self, text: Text, found: patterns.Found) -> None:
+    def _write(self, text: SearchableText, found: patterns.Match) -> None:
         text.write(found.start, found.stand_in)
         self.counts[found.kind] += 1
 

@@ -24,7 +24,7 @@ from toolparity.normalizer.documents import responses
 from ..errors import UnreadableSource
 from . import har, http, member_lists, recordings, vcrpy, xai_proto
 from .files import STDIN, Opened, opened, plain_name, size_of, walk
-from .model import Exchange, Found, Piece, Problem
+from .model import Exchange, FilePart, Problem, ReadItem
 
 #: File suffix -> reader. A walk through a directory takes only files with these suffixes.
 SUFFIXES: dict[str, str] = {
@@ -61,19 +61,19 @@ _YAML = (b"interactions:", b"http_interactions:", b"metadata:", b"recorded_with:
 _LEADING_COMMENTS = re.compile(rb"\A(?:\s*#[^\n]*\n)*\s*")
 
 
-def read(path: str | os.PathLike[str], wire: str | None = None) -> Iterator[Found]:
+def read(path: str | os.PathLike[str], wire: str | None = None) -> Iterator[ReadItem]:
     """Yield every exchange of a file, or of all files below a directory, and a Problem for each unreadable location.
 
     ``wire``: the wire to assume where the content does not show it.
     """
-    for piece in pieces([os.fspath(path)], 0):
+    for piece in split_files([os.fspath(path)], 0):
         if isinstance(piece, Problem):
             yield piece
         else:
-            yield from read_piece(piece, wire)
+            yield from read_part(piece, wire)
 
 
-def pieces(paths: Iterable[str], batch_bytes: int) -> Iterator[Piece | Problem]:
+def split_files(paths: Iterable[str], batch_bytes: int) -> Iterator[FilePart | Problem]:
     """Split the input, in order, into pieces that can be read independently.
 
     Lines are collected into pieces of about ``batch_bytes`` bytes.
@@ -91,7 +91,7 @@ def pieces(paths: Iterable[str], batch_bytes: int) -> Iterator[Piece | Problem]:
             yield Problem(path, "the directory holds no file that could be traffic", hint=" ".join(SUFFIXES))
 
 
-def read_piece(piece: Piece, wire: str | None = None) -> Iterator[Found]:
+def read_part(piece: FilePart, wire: str | None = None) -> Iterator[ReadItem]:
     """Yield the exchanges and problems of a piece."""
     if piece.lines is not None:
         for number, line in piece.lines:
@@ -109,11 +109,11 @@ def read_piece(piece: Piece, wire: str | None = None) -> Iterator[Found]:
 
 
 def disk_size(paths: Iterable[str]) -> int:
-    """Return the bytes on disk of everything that `pieces` would read."""
+    """Return the bytes on disk of everything that `split_files` would read."""
     return sum(size_of(path, tuple(SUFFIXES)) for path in paths)
 
 
-def _split(path: str, walked: bool, batch_bytes: int) -> Iterator[Piece | Problem]:
+def _split(path: str, walked: bool, batch_bytes: int) -> Iterator[FilePart | Problem]:
     with opened(path) as file:
         format = _format(file)
         if format == "lines":
@@ -122,7 +122,7 @@ def _split(path: str, walked: bool, batch_bytes: int) -> Iterator[Piece | Proble
         # A pipe can be opened only once, so the piece carries its content.
         on_disk = path != STDIN and os.path.isfile(path)
         content = None if on_disk else file.read_all()
-        yield Piece(path, format, None, content, walked, os.path.getsize(path) if on_disk else 0)
+        yield FilePart(path, format, None, content, walked, os.path.getsize(path) if on_disk else 0)
 
 
 def _shows_traffic(path: str) -> bool:
@@ -138,7 +138,7 @@ def _shows_traffic(path: str) -> bool:
         return True
 
 
-def _batches(file: Opened, batch_bytes: int) -> Iterator[Piece | Problem]:
+def _batches(file: Opened, batch_bytes: int) -> Iterator[FilePart | Problem]:
     gathered: list[tuple[int, bytes]] = []
     size = before = 0
     for line in recordings.lines(file):
@@ -149,10 +149,10 @@ def _batches(file: Opened, batch_bytes: int) -> Iterator[Piece | Problem]:
         size += len(line[1])
         if size >= batch_bytes:
             now = file.consumed()
-            yield Piece(file.path, "lines", gathered, weight=now - before)
+            yield FilePart(file.path, "lines", gathered, weight=now - before)
             gathered, size, before = [], 0, now
     if gathered:
-        yield Piece(file.path, "lines", gathered, weight=file.consumed() - before)
+        yield FilePart(file.path, "lines", gathered, weight=file.consumed() - before)
 
 
 def _format(file: Opened) -> str:
@@ -176,7 +176,7 @@ def _format(file: Opened) -> str:
     return "body"
 
 
-def _yaml(file: Opened, wire: str | None) -> Iterator[Found]:
+def _yaml(file: Opened, wire: str | None) -> Iterator[ReadItem]:
     number = 0
     for key, line, item in member_lists.yaml_items(file.stream, _KEYS):
         number += 1
@@ -185,7 +185,7 @@ def _yaml(file: Opened, wire: str | None) -> Iterator[Found]:
         raise UnreadableSource("no traffic: no interactions in it", hint="a cassette of vcrpy or VCR is expected")
 
 
-def _json(file: Opened, wire: str | None) -> Iterator[Found]:
+def _json(file: Opened, wire: str | None) -> Iterator[ReadItem]:
     data = file.read_all()
     found = member_lists.json_items(data, _KEYS)
     if found is None:
@@ -199,11 +199,11 @@ def _json(file: Opened, wire: str | None) -> Iterator[Found]:
         raise UnreadableSource("no traffic: no interactions in it")
 
 
-def _body(file: Opened, wire: str | None) -> Iterator[Found]:
+def _body(file: Opened, wire: str | None) -> Iterator[ReadItem]:
     yield from _documents(file.path, file.read_all(), wire)
 
 
-def _documents(path: str, data: bytes, wire: str | None) -> Iterator[Found]:
+def _documents(path: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
     """Yield each exchange of a file of bodies, streams and rows, in any framing.
 
     Raises UnreadableSource if there is none. An unreadable part beside readable ones becomes a Problem.
@@ -236,7 +236,7 @@ def _part(source: str, data: bytes, wire: str | None) -> Exchange:
     return http.single_body(source, None, data, wire)
 
 
-def _interaction(path: str, number: int, line: int | None, key: str, item: Any) -> Found:
+def _interaction(path: str, number: int, line: int | None, key: str, item: Any) -> ReadItem:
     source = f"{path}#{number}"
     try:
         if isinstance(item, UnreadableSource):
@@ -250,6 +250,6 @@ def _interaction(path: str, number: int, line: int | None, key: str, item: Any) 
         return Problem(source, error.what, error.hint, line)
 
 
-_READERS: dict[str, Callable[[Opened, str | None], Iterator[Found]]] = {"yaml": _yaml, "json": _json, "body": _body}
+_READERS: dict[str, Callable[[Opened, str | None], Iterator[ReadItem]]] = {"yaml": _yaml, "json": _json, "body": _body}
 
-__all__ = ["SUFFIXES", "Exchange", "Found", "Piece", "Problem", "disk_size", "pieces", "read", "read_piece"]
+__all__ = ["SUFFIXES", "Exchange", "ReadItem", "FilePart", "Problem", "disk_size", "split_files", "read", "read_part"]

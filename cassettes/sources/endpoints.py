@@ -72,7 +72,7 @@ def _wires() -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(pattern, re.IGNORECASE), wire) for pattern, wire in rows)
 
 
-class Told(NamedTuple):
+class RequestAddress(NamedTuple):
     """Provider and wire of an address. ``url`` is the address without scheme, query and credentials."""
 
     provider: str
@@ -80,14 +80,14 @@ class Told(NamedTuple):
     url: str
 
 
-def told_by(url: str) -> Told:
+def classify(url: str) -> RequestAddress:
     """Classify an address. Never raises: an unknown host gives provider "other", an unknown path gives wire None."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "") + (f":{parts.port}" if parts.port else "")
     except ValueError:
-        return Told("other", None, url.split("?", 1)[0])
+        return RequestAddress("other", None, url.split("?", 1)[0])
     path = unquote(parts.path).rstrip("/")
     provider = next((name for end, name in _providers() if host.removesuffix(":443").endswith(end)), "other")
     wire = next((wire for pattern, wire in _wires() if pattern.search(host + path)), None)
-    return Told(provider, wire, host + parts.path)
+    return RequestAddress(provider, wire, host + parts.path)

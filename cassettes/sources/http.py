@@ -12,7 +12,7 @@ from toolparity.normalizer.errors import AmbiguousBody, ToolparityError
 from ..emulation_marker import HEADER
 from ..errors import UnreadableSource
 from .bodies import body_of, unpacked
-from .endpoints import told_by
+from .endpoints import classify
 from .model import Exchange
 
 _STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
@@ -65,7 +65,7 @@ def exchange(
     provenance: dict[str, Any] | None = None,
 ) -> Exchange:
     """Build the exchange. ``asked``: the request headers. Raises UnreadableSource if the body cannot be unpacked."""
-    told = told_by(url)
+    told = classify(url)
     body = unpacked(body or b"", headers.get("content-encoding"))
     content_type = headers.get("content-type")
     value = parsed(request)

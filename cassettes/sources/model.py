@@ -70,7 +70,7 @@ class Problem(Struct, frozen=True):
         return f"{self.place}: {self.what}" + (f" ({self.hint})" if self.hint else "")
 
 
-class Piece(Struct):
+class FilePart(Struct):
     """A part of the input that can be read independently, also in another process.
 
     It is either some lines of a recordings file (``lines``: number and bytes) or a whole file. ``content`` is set if
@@ -85,4 +85,4 @@ class Piece(Struct):
     weight: int = 0
 
 
-Found = Exchange | Problem
+ReadItem = Exchange | Problem

@@ -23,13 +23,13 @@ from ..errors import UnreadableSource
 from . import files, pairs
 from .bodies import from_base64
 from .http import is_stream, single_body, wire_of
-from .model import Exchange, Found, Problem
+from .model import Exchange, Problem, ReadItem
 
 _KEYS = ("body", "frames", "wire", "request")
 _KEY = re.compile(rb'"(body|frames|wire|request)"\s*:')
 
 
-class Row(Struct):
+class RecordingRow(Struct):
     """A line of the format. Other members are ignored."""
 
     id: str | None = None
@@ -49,7 +49,7 @@ class Row(Struct):
     source: Any = None
 
 
-_decode = msgspec.json.Decoder(Row).decode
+_decode = msgspec.json.Decoder(RecordingRow).decode
 
 
 def looks_like_rows(head: bytes) -> bool:
@@ -96,7 +96,7 @@ def lines(file: files.Opened) -> Iterator[tuple[int, bytes] | Problem]:
             yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
 
-def exchange(path: str, number: int, line: bytes, wire: str | None = None) -> Found:
+def exchange(path: str, number: int, line: bytes, wire: str | None = None) -> ReadItem:
     """Read one line. ``wire``: the wire of a line that does not show it."""
     source = f"{path}#{number}"
     try:
@@ -134,16 +134,16 @@ def _object(data: bytes) -> dict[str, Any]:
     return item
 
 
-def _row(item: dict[str, Any]) -> Row:
+def _row(item: dict[str, Any]) -> RecordingRow:
     if isinstance(item.get("body"), (dict, list)):
         item = {**item, "body": json_codec.text(item["body"])}
     try:
-        return msgspec.convert(item, Row)
+        return msgspec.convert(item, RecordingRow)
     except msgspec.ValidationError as error:
         raise UnreadableSource(f"no recording: {error}") from None
 
 
-def _exchange(source: str, line: int | None, row: Row, wire: str | None) -> Exchange:
+def _exchange(source: str, line: int | None, row: RecordingRow, wire: str | None) -> Exchange:
     body = frames = None
     if row.frames is not None:
         frames = [from_base64(frame) for frame in row.frames]

@@ -15,7 +15,7 @@ from .. import emulation_marker
 from ..errors import UnreadableSource
 from . import http
 from .bodies import from_base64, spelled
-from .endpoints import told_by
+from .endpoints import classify
 from .http import mapping, method_of
 from .model import Exchange
 
@@ -49,7 +49,7 @@ def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
 
 def _call(source: str, line: int | None, request: dict[str, Any], response: dict[str, Any]) -> Exchange:
     address = str(request.get("uri") or "")
-    told = told_by(address)
+    told = classify(address)
     ended = mapping(response, "grpc")
     asked = http.parsed(spelled(request.get("body")))
     message, packed = (asked.get("message"), asked.get("serialized")) if isinstance(asked, dict) else (None, None)

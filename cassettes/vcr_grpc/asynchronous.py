@@ -16,9 +16,9 @@ from typing import Any
 from . import interaction
 from .core import EOF, PLAYED, AioStatus, StatusCode, UsageError, metadatums
 from .errors import UnsupportedCall
-from .interaction import Answer, Asked
+from .interaction import OutgoingCall, RecordedAnswer
 from .metadata import pairs_of
-from .recording import Recording, Tape, left_early
+from .recording import CallRecording, GrpcCassette, left_early
 
 _CANCELLED = StatusCode.CANCELLED.value[0]
 
@@ -41,7 +41,7 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
     ) -> None:
         name = _text(method)
         data, request_type = interaction.serialized(request, request_serializer, name)
-        asked = Asked(
+        asked = OutgoingCall(
             target=_text(channel.target),
             method=name,
             metadata=pairs_of(metadata),
@@ -50,10 +50,10 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
             deserializer=response_deserializer,
             stream=stream,
         )
-        decided = Tape.of(cassette).decide(asked)
+        decided = GrpcCassette.of(cassette).decide(asked)
         if decided is None:
             core, serializer, data = channel, request_serializer, request
-        elif isinstance(decided, Recording):
+        elif isinstance(decided, CallRecording):
             core, serializer = _RecordingChannel(channel, decided), None
         else:
             core, serializer = _PlayingChannel(channel, decided, asked), None
@@ -61,7 +61,7 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
         try:
             original(self, *head, core, method, serializer, response_deserializer, *rest)
         except BaseException:
-            if isinstance(decided, Recording):
+            if isinstance(decided, CallRecording):
                 decided.failed()
             raise
 
@@ -85,8 +85,8 @@ def refuse(original: Callable[..., None], cassette: Any) -> Callable[..., None]:
         method: Any,
         *rest: Any,
     ) -> None:
-        asked = Asked(_text(channel.target), _text(method), pairs_of(metadata), b"", None, None, stream=True)
-        if not Tape.of(cassette).ignores(asked):
+        asked = OutgoingCall(_text(channel.target), _text(method), pairs_of(metadata), b"", None, None, stream=True)
+        if not GrpcCassette.of(cassette).ignores(asked):
             raise UnsupportedCall("a call with a stream of requests is neither recorded nor played", where=asked.uri)
         original(self, request_iterator, deadline, metadata, credentials, wait_for_ready, channel, method, *rest)
 
@@ -101,7 +101,7 @@ def _text(value: Any) -> str:
 
 
 class _RecordingChannel:
-    def __init__(self, channel: Any, recording: Recording) -> None:
+    def __init__(self, channel: Any, recording: CallRecording) -> None:
         self._channel = channel
         self._recording = recording
 
@@ -112,7 +112,7 @@ class _RecordingChannel:
 class _RecordingCall:
     """Wraps grpc's core call and records what it returns. Members not defined here are the core call's own."""
 
-    def __init__(self, call: Any, recording: Recording) -> None:
+    def __init__(self, call: Any, recording: CallRecording) -> None:
         self._call = call
         self._recording = recording
         self._refusal: Exception | None = None
@@ -170,7 +170,7 @@ class _RecordingCall:
 
 
 class _PlayingChannel:
-    def __init__(self, channel: Any, answer: Answer, asked: Asked) -> None:
+    def __init__(self, channel: Any, answer: RecordedAnswer, asked: OutgoingCall) -> None:
         self._channel = channel
         self._answer = answer
         self._asked = asked
@@ -184,7 +184,7 @@ class _PlayingChannel:
 class _PlayedCall:
     """Replays a recorded response with the interface of grpc's core call."""
 
-    def __init__(self, answer: Answer, asked: Asked, deadline: float | None) -> None:
+    def __init__(self, answer: RecordedAnswer, asked: OutgoingCall, deadline: float | None) -> None:
         self._answer = answer
         self._asked = asked
         self._deadline = deadline

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from . import interaction
 from .core import PLAYED, Operation, ReceiveMessage, StatusCode, metadatums
 from .errors import UnsupportedCall
-from .interaction import Answer, Asked
+from .interaction import OutgoingCall, RecordedAnswer
 from .metadata import pairs_of
-from .recording import Recording, Tape, left_early
+from .recording import CallRecording, GrpcCassette, left_early
 
 _Handler = Callable[[Any], bool]
 _INTERNAL = StatusCode.INTERNAL.value[0]
@@ -29,7 +29,7 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
     ) -> Any:
         method = multi._method.decode()
         data, request_type = interaction.serialized(request, multi._request_serializer, method)
-        asked = Asked(
+        asked = OutgoingCall(
             target=multi._target.decode(),
             method=method,
             metadata=pairs_of(metadata),
@@ -38,12 +38,12 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
             deserializer=multi._response_deserializer,
             stream=stream,
         )
-        decided = Tape.of(cassette).decide(asked)
+        decided = GrpcCassette.of(cassette).decide(asked)
         if decided is None:
             return original(multi, request, timeout, metadata, *rest, **more)
         stand_in = copy.copy(multi)
         stand_in._request_serializer = None  # the request is already serialized
-        if isinstance(decided, Recording):
+        if isinstance(decided, CallRecording):
             stand_in._channel = _RecordingChannel(multi._channel, decided)
             # The single-threaded multi-callable has no `_managed_call`, but setting one does no harm.
             stand_in._managed_call = _recording_managed_call(getattr(multi, "_managed_call", None), decided)
@@ -53,7 +53,7 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
         try:
             return original(stand_in, data, timeout, metadata, *rest, **more)
         except BaseException:
-            if isinstance(decided, Recording):
+            if isinstance(decided, CallRecording):
                 decided.failed()  # no effect if the exception is the answer
             raise
 
@@ -70,8 +70,8 @@ def refuse(original: Callable[..., Any], cassette: Any) -> Callable[..., Any]:
         multi: Any, request_iterator: Any, timeout: Any = None, metadata: Any = None, *rest: Any, **more: Any
     ) -> Any:
         method = multi._method.decode()
-        asked = Asked(multi._target.decode(), method, pairs_of(metadata), b"", None, None, stream=True)
-        if Tape.of(cassette).ignores(asked):
+        asked = OutgoingCall(multi._target.decode(), method, pairs_of(metadata), b"", None, None, stream=True)
+        if GrpcCassette.of(cassette).ignores(asked):
             return original(multi, request_iterator, timeout, metadata, *rest, **more)
         raise UnsupportedCall("a call with a stream of requests is neither recorded nor played", where=asked.uri)
 
@@ -81,7 +81,7 @@ def refuse(original: Callable[..., Any], cassette: Any) -> Callable[..., Any]:
 # Recording: wraps core calls and sees their events before grpc does.
 
 
-def _recording_managed_call(managed_call: Any, recording: Recording) -> Callable[..., Any]:
+def _recording_managed_call(managed_call: Any, recording: CallRecording) -> Callable[..., Any]:
     # grpc: create(flags, method, host, deadline, metadata, credentials, operations, event_handler, …)
     def create(*args: Any) -> Any:
         args = (*args[:7], _seen(args[7], recording), *args[8:])
@@ -91,7 +91,7 @@ def _recording_managed_call(managed_call: Any, recording: Recording) -> Callable
 
 
 class _RecordingChannel:
-    def __init__(self, channel: Any, recording: Recording) -> None:
+    def __init__(self, channel: Any, recording: CallRecording) -> None:
         self._channel = channel
         self._recording = recording
 
@@ -100,7 +100,7 @@ class _RecordingChannel:
 
 
 class _RecordingCall:
-    def __init__(self, call: Any, recording: Recording) -> None:
+    def __init__(self, call: Any, recording: CallRecording) -> None:
         self._call = call
         self._recording = recording
 
@@ -125,7 +125,7 @@ class _RecordingCall:
             self._call.cancel(*args)
 
 
-def _seen(handler: _Handler, recording: Recording) -> _Handler:
+def _seen(handler: _Handler, recording: CallRecording) -> _Handler:
     """Wrap a handler that runs on grpc's own thread.
 
     An exception from a hook must not end that thread, so the client gets it as a status.
@@ -141,7 +141,7 @@ def _seen(handler: _Handler, recording: Recording) -> _Handler:
     return handle
 
 
-def _see(event: Any, recording: Recording) -> None:
+def _see(event: Any, recording: CallRecording) -> None:
     for operation in event.batch_operations or ():
         match operation.type():
             case Operation.receive_initial_metadata:
@@ -152,13 +152,13 @@ def _see(event: Any, recording: Recording) -> None:
                 recording.ended(operation.code(), _text(operation.details()), operation.trailing_metadata())
 
 
-def _refused(event: Any, error: Exception, recording: Recording) -> _Event:
+def _refused(event: Any, error: Exception, recording: CallRecording) -> _Event:
     """Return the event with its status replaced by one that says why the call was not recorded.
 
     If the event holds no status, it was already delivered; then the exception is raised when the cassette closes. The
     status can arrive before the last message, and then that message's event triggers the write.
     """
-    told = Answer((), (), (), _INTERNAL, f"the cassette did not take this call: {error}")
+    told = RecordedAnswer((), (), (), _INTERNAL, f"the cassette did not take this call: {error}")
     status = _Operation(Operation.receive_status_on_client, told)
     if all(operation.type() != status.kind for operation in event.batch_operations):
         recording.refused(error)
@@ -209,7 +209,7 @@ class _Event(NamedTuple):
 class _PlayedCall:
     """Replays a recorded response as events: immediately to a handler, otherwise through `next_event`."""
 
-    def __init__(self, answer: Answer, asked: Asked, handler: _Handler | None) -> None:
+    def __init__(self, answer: RecordedAnswer, asked: OutgoingCall, handler: _Handler | None) -> None:
         self._answer = answer
         self._asked = asked
         self._handler = handler
@@ -247,7 +247,7 @@ class _PlayedCall:
     def cancel(self, code: int, details: str) -> None:
         if not self._over:
             self._over = True
-            cancelled = Answer((), (), (), int(code), details)
+            cancelled = RecordedAnswer((), (), (), int(code), details)
             self._give(self._handler, _Operation(Operation.receive_status_on_client, cancelled))
 
     def _status(self) -> _Operation:
@@ -267,7 +267,7 @@ class _PlayedCall:
 
 
 class _PlayingChannel:
-    def __init__(self, answer: Answer, asked: Asked) -> None:
+    def __init__(self, answer: RecordedAnswer, asked: OutgoingCall) -> None:
         self._answer = answer
         self._asked = asked
 
@@ -275,7 +275,7 @@ class _PlayingChannel:
         return _PlayedCall(self._answer, self._asked, None)
 
 
-def _playing_managed_call(answer: Answer, asked: Asked) -> Callable[..., _PlayedCall]:
+def _playing_managed_call(answer: RecordedAnswer, asked: OutgoingCall) -> Callable[..., _PlayedCall]:
     def create(*args: Any) -> _PlayedCall:
         return _PlayedCall(answer, asked, args[7])
 

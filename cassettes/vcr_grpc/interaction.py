@@ -39,7 +39,7 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.~-]+)(:\d+)?")
 
 
 @dataclass(frozen=True)
-class Asked:
+class OutgoingCall:
     """A call before it is sent. ``serialized``: the bytes to send and record. ``method``: "/package.Service/Method"."""
 
     target: str
@@ -67,7 +67,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Answer:
+class RecordedAnswer:
     """A response. ``code`` is None if the client left the stream before its end (``left``)."""
 
     initial: Pairs
@@ -97,7 +97,7 @@ def serialized(request: Any, serializer: Any, where: str) -> tuple[bytes, messag
     return data, type(request)
 
 
-def response(answer: Answer, asked: Asked) -> dict[str, Any]:
+def response(answer: RecordedAnswer, asked: OutgoingCall) -> dict[str, Any]:
     """Return the vcrpy response."""
     type_ = messages.type_of(asked.deserializer, answer.messages[0] if answer.messages else None)
     body: dict[str, Any] = {"messages": [messages.written(message, type_) for message in answer.messages]}
@@ -117,7 +117,7 @@ def response(answer: Answer, asked: Asked) -> dict[str, Any]:
     }
 
 
-def answer(recorded: Any, asked: Asked, where: str) -> Answer:
+def answer(recorded: Any, asked: OutgoingCall, where: str) -> RecordedAnswer:
     """Return a recorded response. Raises UnreadableInteraction; Disagreement if readable and exact form differ."""
     ended = recorded.get("grpc") if isinstance(recorded, dict) else None
     if not isinstance(ended, dict):
@@ -134,7 +134,7 @@ def answer(recorded: Any, asked: Asked, where: str) -> Answer:
     code = None if left else _number(ended.get("code"), where)
     if not asked.stream and code == 0 and len(plain) != 1:
         raise UnreadableInteraction(f"{len(plain)} messages where one call has one answer", where=where)
-    return Answer(
+    return RecordedAnswer(
         initial=from_headers(recorded.get("headers"), where),
         messages=tuple(plain),
         trailing=from_headers(recorded.get("trailers"), where),

@@ -13,7 +13,7 @@ from typing import Any
 
 from . import asynchronous, blocking, core
 from .errors import UnsupportedVersion
-from .recording import Tape
+from .recording import GrpcCassette
 
 #: Takes the replaced method and the cassette, returns the replacement.
 _Make = Callable[[Callable[..., Any], Any], Callable[..., Any]]
@@ -23,7 +23,7 @@ def _save(original: Callable[..., Any], cassette: Any) -> Callable[..., Any]:
     """Replace `Cassette._save`: write the calls that are still running before the cassette is saved."""
 
     def replacement(saved: Any, *args: Any, **more: Any) -> Any:
-        Tape.of(saved).close()
+        GrpcCassette.of(saved).close()
         return original(saved, *args, **more)
 
     return replacement
@@ -72,7 +72,7 @@ class _Gate:
         before = self.__dict__["open"]
         self.__dict__["open"] = value
         if before is not None:
-            Tape.of(before.cassette).complain()
+            GrpcCassette.of(before.cassette).complain()
 
 
 class _Method(type):

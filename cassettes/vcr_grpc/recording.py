@@ -8,7 +8,7 @@ from typing import Any
 
 from . import interaction
 from .errors import LeftEarly
-from .interaction import Answer, Asked
+from .interaction import OutgoingCall, RecordedAnswer
 from .metadata import Pairs, pairs_of
 from .mismatch import miss
 
@@ -25,7 +25,7 @@ _CANCELLED = 1
 _lock = threading.RLock()
 
 
-class Recording:
+class CallRecording:
     """One call that is being recorded.
 
     It receives what the core call returns (`initial`, `read`, `ended`) and what the client does (`reading`, `left`),
@@ -33,7 +33,7 @@ class Recording:
     written once: when the status is known and no message is awaited, or when the client leaves. Thread-safe.
     """
 
-    def __init__(self, tape: Tape, asked: Asked, request: Any) -> None:
+    def __init__(self, tape: GrpcCassette, asked: OutgoingCall, request: Any) -> None:
         self._tape = tape
         self._asked = asked
         self._request = request
@@ -80,7 +80,7 @@ class Recording:
         """
         with _lock:
             if self._status is None and self._asked.stream:
-                self._write(Answer(self._initial, tuple(self._messages), (), None, "", left=True))
+                self._write(RecordedAnswer(self._initial, tuple(self._messages), (), None, "", left=True))
             elif self._status is None:
                 self._forget()
             else:
@@ -105,9 +105,9 @@ class Recording:
         if code == _UNAVAILABLE and details.startswith(_NO_SERVER):
             self._forget()
             return
-        self._write(Answer(self._initial, tuple(self._messages), trailing, code, details))
+        self._write(RecordedAnswer(self._initial, tuple(self._messages), trailing, code, details))
 
-    def _write(self, answer: Answer) -> None:
+    def _write(self, answer: RecordedAnswer) -> None:
         if not self._written:
             self._forget()
             self._tape.cassette.append(self._request, interaction.response(answer, self._asked))
@@ -117,17 +117,17 @@ class Recording:
         self._tape.running.pop(self, None)
 
 
-class Tape:
+class GrpcCassette:
     """The gRPC state of one cassette."""
 
     def __init__(self, cassette: Any) -> None:
         self.cassette = cassette
-        self.running: dict[Recording, None] = {}
+        self.running: dict[CallRecording, None] = {}
         self.refusals: list[Exception] = []
         self.closed = False
 
     @classmethod
-    def of(cls, cassette: Any) -> Tape:
+    def of(cls, cassette: Any) -> GrpcCassette:
         """Return the only tape of this cassette."""
         with _lock:
             tape = cassette.__dict__.get("_vcr_grpc_tape")
@@ -136,7 +136,7 @@ class Tape:
             assert isinstance(tape, cls)
             return tape
 
-    def decide(self, asked: Asked) -> Answer | Recording | None:
+    def decide(self, asked: OutgoingCall) -> RecordedAnswer | CallRecording | None:
         """Return a response to play, a recording to fill, or None for a call that the cassette ignores.
 
         The order of the checks is that of vcrpy's own stubs. Raises CallNotRecorded, UnreadableInteraction.
@@ -149,11 +149,11 @@ class Tape:
                 return None
             if self.cassette.write_protected:
                 raise miss(self.cassette, request)
-            recording = Recording(self, asked, request)
+            recording = CallRecording(self, asked, request)
             self.running[recording] = None
             return recording
 
-    def ignores(self, asked: Asked) -> bool:
+    def ignores(self, asked: OutgoingCall) -> bool:
         """Return whether the cassette ignores a call."""
         return not self.cassette.filter_request(asked.request())
 
@@ -175,7 +175,7 @@ class Tape:
             refusals, self.refusals = self.refusals, []
         raise refusals[0]
 
-    def _played(self, request: Any, asked: Asked) -> Answer:
+    def _played(self, request: Any, asked: OutgoingCall) -> RecordedAnswer:
         response = self.cassette.play_response(request)
         number, stored = next((n, stored) for n, (stored, kept) in enumerate(self.cassette.data, 1) if kept is response)
         where = f"{self.cassette._path}, interaction {number} ({stored.uri})"
@@ -184,7 +184,7 @@ class Tape:
         return answer
 
 
-def left_early(answer: Answer, asked: Asked) -> LeftEarly:
+def left_early(answer: RecordedAnswer, asked: OutgoingCall) -> LeftEarly:
     """Return the error for a read beyond the end of a recorded stream that its client had left."""
     count = len(answer.messages)
     return LeftEarly(f"the caller left this stream after {count} messages when it was recorded", where=asked.uri)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 
-from toolparity.cassettes.sources import Piece, Problem, pieces
+from toolparity.cassettes.sources import FilePart, Problem, split_files
 from toolparity.normalizer.model import Policy, Wire
 
 from ..workers import cores, in_order
@@ -38,7 +38,7 @@ def audit_paths(
     number of bytes that were processed. Raises ToolparityError if a worker dies.
     """
     whole = Audit()
-    for part, problems, weight in _parts(pieces(paths, BATCH_BYTES), wire, policy, limit, jobs or cores()):
+    for part, problems, weight in _parts(split_files(paths, BATCH_BYTES), wire, policy, limit, jobs or cores()):
         whole.merge(part)
         for problem in problems:
             on_problem(problem)
@@ -47,7 +47,7 @@ def audit_paths(
 
 
 def _parts(
-    input: Iterator[Piece | Problem], wire: Wire | None, policy: Policy, limit: int | None, jobs: int
+    input: Iterator[FilePart | Problem], wire: Wire | None, policy: Policy, limit: int | None, jobs: int
 ) -> Iterator[_Part]:
     """Yield one part for each piece, in order.
 
@@ -60,7 +60,7 @@ def _parts(
     return map(work, chain(first, input))
 
 
-def _part(wire: Wire | None, policy: Policy, limit: int | None, piece: Piece | Problem) -> _Part:
+def _part(wire: Wire | None, policy: Policy, limit: int | None, piece: FilePart | Problem) -> _Part:
     if isinstance(piece, Problem):
         audit = Audit()
         audit.unread(piece)

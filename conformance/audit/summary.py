@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from msgspec import Struct, field
 
-from toolparity.cassettes.sources import Exchange, Piece, Problem, read_piece
+from toolparity.cassettes.sources import Exchange, FilePart, Problem, read_part
 from toolparity.normalizer.findings import CODES as FINDINGS
 from toolparity.normalizer.findings import Code, Finding, Severity
 from toolparity.normalizer.model import ApprovalRequest, Choice, Opaque, Policy, Response, ServerToolCall, ToolCall
@@ -280,11 +280,11 @@ class Audit(Struct):
         self.examples[code] = sorted(kept.values(), key=lambda example: _position(example.place))[:_EXAMPLES_KEPT]
 
 
-def audit_piece(piece: Piece, wire: str | None, policy: Policy, limit: int | None) -> tuple[Audit, list[Problem]]:
+def audit_piece(piece: FilePart, wire: str | None, policy: Policy, limit: int | None) -> tuple[Audit, list[Problem]]:
     """Audit one part of the input. Return the audit, and the places that could not be read."""
     audit = Audit()
     problems: list[Problem] = []
-    for found in read_piece(piece, wire):
+    for found in read_part(piece, wire):
         if isinstance(found, Problem):
             problems.append(found)
             audit.unread(found)

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from toolparity.cassettes.library.files import Loaded
-from toolparity.cassettes.library.inventory import Known, Lacking, Stray
-from toolparity.cassettes.recorder.verify import STEPS, Verified
+from toolparity.cassettes.library.files import Cassette
+from toolparity.cassettes.library.inventory import ListedCassette, MissingCassette, StrayCassette
+from toolparity.cassettes.recorder.verify import STEPS, VerifiedCassette
 from toolparity.normalizer.model import Response, ServerToolCall, Text, ToolCall
 from toolparity.normalizer.policies import Selection
 from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone, Value
@@ -34,7 +34,7 @@ def by_origin(origins: Iterable[str | None]) -> str:
 # list
 
 
-def listed(cassettes: list[Known]) -> list[Section]:
+def listed(cassettes: list[ListedCassette]) -> list[Section]:
     """One row for each cassette."""
     rows: list[list[Value]] = []
     for one in cassettes:
@@ -53,7 +53,7 @@ def listed(cassettes: list[Known]) -> list[Section]:
     return [Lines("", [(StyledText(headline, "strong"), "")]), Table("", columns, rows, 2)]
 
 
-def listed_json(cassettes: list[Known]) -> list[dict[str, Any]]:
+def listed_json(cassettes: list[ListedCassette]) -> list[dict[str, Any]]:
     """One JSON object for each cassette, in the same order."""
     return [
         {"path": one.place.shown, "origin": one.told.origin, **msgspec.to_builtins(one.told)}
@@ -66,7 +66,7 @@ def listed_json(cassettes: list[Known]) -> list[dict[str, Any]]:
 # verify
 
 
-def verified(verdicts: list[Verified]) -> list[Section]:
+def verified(verdicts: list[VerifiedCassette]) -> list[Section]:
     """The result of each step for each cassette, then all problems."""
     rows: list[list[Value]] = []
     for one in verdicts:
@@ -87,7 +87,7 @@ def verified(verdicts: list[Verified]) -> list[Section]:
     ]
 
 
-def verified_json(verdicts: list[Verified]) -> list[dict[str, Any]]:
+def verified_json(verdicts: list[VerifiedCassette]) -> list[dict[str, Any]]:
     """One JSON object for each cassette."""
     return [
         {
@@ -101,7 +101,7 @@ def verified_json(verdicts: list[Verified]) -> list[dict[str, Any]]:
     ]
 
 
-def _mark(step: str, one: Verified, wrong: dict[str, bool]) -> StyledText:
+def _mark(step: str, one: VerifiedCassette, wrong: dict[str, bool]) -> StyledText:
     if step in wrong:
         return StyledText("error" if wrong[step] else "fail", "bad")
     return StyledText("pass", "good") if step in one.passed else StyledText("open", "dim")
@@ -110,7 +110,7 @@ def _mark(step: str, one: Verified, wrong: dict[str, bool]) -> StyledText:
 # show
 
 
-def shown(loaded: Loaded, place: str, answers: list[tuple[Response, Selection]]) -> list[Section]:
+def shown(loaded: Cassette, place: str, answers: list[tuple[Response, Selection]]) -> list[Section]:
     """Return the sections of one cassette: its provenance, then each interaction.
 
     An interaction shows the blocks of its response, the stop reason, the selection, and findings above severity "info".
@@ -136,7 +136,7 @@ def shown(loaded: Loaded, place: str, answers: list[tuple[Response, Selection]])
     return sections
 
 
-def shown_json(loaded: Loaded, place: str, answers: list[tuple[Response, Selection]]) -> dict[str, Any]:
+def shown_json(loaded: Cassette, place: str, answers: list[tuple[Response, Selection]]) -> dict[str, Any]:
     """The same as one JSON object, with complete responses."""
     return {
         "path": place,
@@ -186,7 +186,7 @@ def _brief(text: str) -> str:
 # age, orphans
 
 
-def aged(cassettes: list[tuple[Known, int]], limits: dict[int, str]) -> list[Section]:
+def aged(cassettes: list[tuple[ListedCassette, int]], limits: dict[int, str]) -> list[Section]:
     """The age of each cassette. ``limits`` maps a cassette's index to the limit that it exceeds, "warn" or "fail"."""
     rows: list[list[Value]] = []
     for index, (one, days) in enumerate(cassettes):
@@ -201,7 +201,7 @@ def aged(cassettes: list[tuple[Known, int]], limits: dict[int, str]) -> list[Sec
     return [Table("", ["origin", "cassette", "date", "days", "verdict"], rows, 2)]
 
 
-def orphaned(strays: list[Stray], lacking: list[Lacking]) -> list[Section]:
+def orphaned(strays: list[StrayCassette], lacking: list[MissingCassette]) -> list[Section]:
     """Cassettes without a scenario, and scenarios without a cassette."""
     rows: list[list[Value]] = [
         [one.scenario, one.surface, "streamed" if one.stream else "plain", one.path] for one in lacking

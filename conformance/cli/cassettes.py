@@ -14,7 +14,7 @@ import msgspec
 
 from toolparity.cassettes.errors import UnreadableCassette
 from toolparity.cassettes.library import files, importer, inventory
-from toolparity.cassettes.library.files import Place
+from toolparity.cassettes.library.files import CassettePath
 from toolparity.cassettes.recorder import verify
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
@@ -67,7 +67,7 @@ def command() -> None:
 @click.pass_context
 def list_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Path, as_data: bool) -> None:
     """List cassettes with their origin, surface, model and date. Only the beginning of each file is read."""
-    found = list(inventory.known(_chosen(ctx, patterns, library)))
+    found = list(inventory.list_cassettes(_chosen(ctx, patterns, library)))
     code = exits.decide(ctx, exits.code(faults=_say_errors(found), ran=len(found)))
     if as_data:
         click.echo(json_codec.encode(report.listed_json(found)))
@@ -106,7 +106,7 @@ def verify_command(
     places = _chosen(ctx, patterns, library)
     if live:
         _drift(ctx, places, as_data)
-    verdicts: list[verify.Verified] = []
+    verdicts: list[verify.VerifiedCassette] = []
     with ProgressBar(len(places), "verifying") as progress:
         for verdict in _verified(places, jobs or cores()):
             verdicts.append(verdict)
@@ -121,7 +121,7 @@ def verify_command(
     ctx.exit(code)
 
 
-def _verified(places: list[Place], jobs: int) -> Iterator[verify.Verified]:
+def _verified(places: list[CassettePath], jobs: int) -> Iterator[verify.VerifiedCassette]:
     """Yield the results in the order of the places. A few are verified here, because starting workers takes longer."""
     if jobs > 1 and len(places) > _FEW:
         return in_order(verify.verify_one, places, jobs, "toolparity.cassettes.recorder.verify")
@@ -189,7 +189,7 @@ def diff_command(ctx: click.Context, *, old: str, new: str, library: Path, fail_
         told = loaded.provenance
         heads.append({"cassette": name, "origin": told.origin, "date": told.date})
         pairs = zip(loaded.requests, loaded.responses, strict=True)
-        outlines.append(diff.outline(pairs, verify.speaking(told)))
+        outlines.append(diff.outline(pairs, verify.surface_for(told)))
     changes = diff.diff(outlines[0], outlines[1], down_to="words")
     counts = {level: sum(change.level == level for change in changes) for level in diff.LEVELS}
     failing = diff.LEVELS[: diff.LEVELS.index(fail_on) + 1]
@@ -219,7 +219,7 @@ def age_command(
 
     Limits apply to live cassettes only, because emulated and imported ones do not show a provider's current behaviour.
     """
-    found = list(inventory.known(_chosen(ctx, patterns, library)))
+    found = list(inventory.list_cassettes(_chosen(ctx, patterns, library)))
     aged = inventory.oldest_first(found, datetime.now(UTC).date())
     over: dict[int, str] = {}
     for index, (one, days) in enumerate(aged):
@@ -248,9 +248,9 @@ def age_command(
 @click.pass_context
 def orphans_command(ctx: click.Context, *, library: Path, as_data: bool) -> None:
     """Find cassettes without a scenario, and scenarios without a cassette on a surface that supports them."""
-    found = list(inventory.known(files.find(library)))
-    strays = list(inventory.strays(found))
-    lacking = list(inventory.lacking(library))
+    found = list(inventory.list_cassettes(files.find(library)))
+    strays = list(inventory.stray_cassettes(found))
+    lacking = list(inventory.missing_cassettes(library))
     code = exits.decide(ctx, exits.code(failed=bool(strays or lacking), faults=_say_errors(found), ran=1))
     if as_data:
         data = {
@@ -277,8 +277,8 @@ def import_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, no
     the headers is kept. The rest is scrubbed, and a cassette that the scanner still refuses is not written.
     """
     written = faults = 0
-    for one in importer.take_in(list(paths), into, note=note, force=force):
-        if isinstance(one, importer.Left):
+    for one in importer.import_files(list(paths), into, note=note, force=force):
+        if isinstance(one, importer.Skipped):
             faults += one.fault
             click.echo(str(one), err=True)
             continue
@@ -290,7 +290,7 @@ def import_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, no
     ctx.exit(exits.code(faults=faults, ran=written))
 
 
-def _chosen(ctx: click.Context, patterns: tuple[str, ...], library: Path) -> list[Place]:
+def _chosen(ctx: click.Context, patterns: tuple[str, ...], library: Path) -> list[CassettePath]:
     """Return the cassettes that match a pattern. Raises click.BadParameter for a pattern that matches none."""
     places = files.find(library)
     if not places:
@@ -302,11 +302,11 @@ def _chosen(ctx: click.Context, patterns: tuple[str, ...], library: Path) -> lis
     return [place for place in places if not patterns or any(_fits(place, one) for one in patterns)]
 
 
-def _fits(place: Place, pattern: str) -> bool:
+def _fits(place: CassettePath, pattern: str) -> bool:
     return fnmatch.fnmatchcase(place.shown, pattern) or fnmatch.fnmatchcase(place.shown, f"*{pattern}*")
 
 
-def _one(name: str, library: Path) -> Place:
+def _one(name: str, library: Path) -> CassettePath:
     """Return the cassette at a path, or the only one that matches. Raises click.BadParameter."""
     if os.path.isfile(name):
         path = Path(name)
@@ -322,14 +322,14 @@ def _one(name: str, library: Path) -> Place:
     raise click.BadParameter(f"{name} matches {len(fitting)} cassettes: {names}", param_hint="CASSETTE")
 
 
-def _unknown(name: str, places: list[Place]) -> click.BadParameter:
+def _unknown(name: str, places: list[CassettePath]) -> click.BadParameter:
     alike = nearest(name, {place.name for place in places if place.name})
     near = [place.shown for place in places if place.name in alike][:3]
     there = f"did you mean {' or '.join(near)}?" if near else "toolparity cassettes list shows them"
     return click.BadParameter(f"no cassette is called {name!r}; {there}", param_hint="CASSETTE")
 
 
-def _drift(ctx: click.Context, places: list[Place], as_data: bool) -> None:
+def _drift(ctx: click.Context, places: list[CassettePath], as_data: bool) -> None:
     """Play the scenarios against the real providers again and report differences. Writes no file, and exits."""
     from toolparity.cassettes.recorder import record
     from toolparity.cassettes.scripts import scripts
@@ -359,7 +359,7 @@ def _drift(ctx: click.Context, places: list[Place], as_data: bool) -> None:
     ctx.exit(exits.code(failed=any(row["drifted"] for row in rows), faults=faults, ran=len(rows)))
 
 
-def _say_errors(found: list[inventory.Known]) -> int:
+def _say_errors(found: list[inventory.ListedCassette]) -> int:
     """Print a line for each cassette without readable provenance. Return their number."""
     errors = [one.error for one in found if one.error is not None]
     for error in errors:

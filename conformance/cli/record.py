@@ -24,7 +24,7 @@ from .names import must_fit
 from .options import Output
 
 if TYPE_CHECKING:
-    from toolparity.cassettes.recorder.record import Outcome, Way
+    from toolparity.cassettes.recorder.record import Connection, RecordOutcome
 
 _MOST_CHANGES = 10
 _TONES: dict[str, Tone] = {"recorded": "good", "replaced": "warning", "same": "dim", "kept": "dim", "failed": "bad"}
@@ -46,7 +46,7 @@ class JobResult(NamedTuple):
     """The result of a job: an outcome, or an error."""
 
     job: RecordingJob
-    outcome: Outcome | None
+    outcome: RecordOutcome | None
     error: ToolparityError | None = None
 
     @property
@@ -152,7 +152,7 @@ def _jobs(
 
 
 @contextlib.contextmanager
-def _ways(live: bool, jobs: list[RecordingJob]) -> Iterator[dict[str, Way]]:
+def _ways(live: bool, jobs: list[RecordingJob]) -> Iterator[dict[str, Connection]]:
     """Yield how to reach each surface. All missing keys are reported together, before any request is sent."""
     from toolparity.cassettes.recorder import record
 
@@ -174,7 +174,7 @@ def _ways(live: bool, jobs: list[RecordingJob]) -> Iterator[dict[str, Way]]:
         yield {name: record.emulated(surface, servers.base(surface)) for name, surface in surfaces.items()}
 
 
-def _recorded(job: RecordingJob, way: Way, into: Path, model: str | None, rerecord: bool) -> JobResult:
+def _recorded(job: RecordingJob, way: Connection, into: Path, model: str | None, rerecord: bool) -> JobResult:
     from toolparity.cassettes.recorder.record import record
 
     try:

@@ -83,8 +83,8 @@ def command(
     from toolparity.cassettes.emulated.servers import serving
     from toolparity.cassettes.library import find
     from toolparity.cassettes.replay.http import application
-    from toolparity.cassettes.replay.response_index import Deck
-    from toolparity.cassettes.replay.rpc import Chat
+    from toolparity.cassettes.replay.response_index import ResponseIndex
+    from toolparity.cassettes.replay.rpc import ReplayedChat
 
     names = sorted({place.name for place in find(library) if place.name is not None})
     if not names:
@@ -92,12 +92,12 @@ def command(
     for scenario in scenarios:
         if scenario not in names:
             raise click.BadParameter(unknown("scenario in the library", scenario, names), param_hint="SCENARIO")
-    index = Deck(library, scenarios)
+    index = ResponseIndex(library, scenarios)
     if not len(index):
         others = ", ".join(index.unserved)
         raise UnreadableSource(f"no recorded response can be served: the providers have no address here: {others}")
     app = application(index, chunking=chunking, delay=delay, origins=origins)
-    with serving(app, Chat(index, delay=delay), host, http_port=port, grpc_port=grpc_port) as servers:
+    with serving(app, ReplayedChat(index, delay=delay), host, http_port=port, grpc_port=grpc_port) as servers:
         for surface in index.surfaces:
             click.echo(f"{surface.name}\t{servers.base(surface)}")
         for name, count in index.unserved.items():

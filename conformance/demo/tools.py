@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolparity.cassettes.recorder.script_driver import UNFORESEEN
-from toolparity.cassettes.scripts import Call, Offer, Script
+from toolparity.cassettes.recorder.script_driver import UNSCRIPTED_RESULT
+from toolparity.cassettes.scripts import Call, OfferedTool, Script
 from toolparity.normalizer.conversation import TextPart, ToolResult
 from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
@@ -25,7 +25,7 @@ class ScriptedTools:
         self._left = [call for round in script.rounds for call in round.calls]
         self.tools = Tools(self._tool(offer, approval) for offer in script.tools)
 
-    def _tool(self, offer: Offer, approval: bool) -> Tool:
+    def _tool(self, offer: OfferedTool, approval: bool) -> Tool:
         async def function(given: Any) -> Any:
             self.ran += 1
             match = self._foreseen(offer.name, given)
@@ -58,7 +58,7 @@ class ScriptedTools:
 
 def _returned(call: Call | None) -> Any:
     if call is None:
-        return UNFORESEEN
+        return UNSCRIPTED_RESULT
     if not call.failed:
         return call.result
     text = call.result if isinstance(call.result, str) else str(call.result)

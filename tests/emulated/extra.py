@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from toolparity.cassettes.scripts import Call, Fault, Hit, Offer, Refuse, Round, Say, Script, ServerCall, Think
+from toolparity.cassettes.scripts import Call, Fault, Hit, OfferedTool, Refuse, Round, Say, Script, ServerCall, Think
 
-_WEATHER = Offer("get_weather", "Tomorrow's weather.", {"type": "object", "properties": {"city": {"type": "string"}}})
+_WEATHER = OfferedTool(
+    "get_weather", "Tomorrow's weather.", {"type": "object", "properties": {"city": {"type": "string"}}}
+)
 _LISBON = Call("get_weather", {"city": "Lisbon"}, result="dry")
 _PORTO = Call("get_weather", {"city": "Porto"}, result="rain")
 
 
-def _made(id: str, rounds: list[Round], tools: list[Offer] | None = None, hosted: list[str] | None = None) -> Script:
+def _made(
+    id: str, rounds: list[Round], tools: list[OfferedTool] | None = None, hosted: list[str] | None = None
+) -> Script:
     first = Round(rounds[0].parts, f"Play {id}.", rounds[0].ending, rounds[0].fault, rounds[0].pieces)
     return Script(id, id, [first, *rounds[1:]], tools or [], hosted or [])
 
@@ -18,7 +22,7 @@ _ALL = (
     _made(
         "custom",
         [Round([Call("run_query", arguments_text="SELECT 1;\n", result="1")]), Round([Say("One.")])],
-        [Offer("run_query", "Runs SQL.", kind="custom")],
+        [OfferedTool("run_query", "Runs SQL.", kind="custom")],
     ),
     _made(
         "x-search",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from toolparity.cassettes.scripts import Call, Fault, Hit, Offer, Refuse, Round, Say, Script, ServerCall, Think
+from toolparity.cassettes.scripts import Call, Fault, Hit, OfferedTool, Refuse, Round, Say, Script, ServerCall, Think
 
-LOOK = Offer("look", "Looks something up.", {"type": "object", "properties": {"what": {"type": "string"}}})
+LOOK = OfferedTool("look", "Looks something up.", {"type": "object", "properties": {"what": {"type": "string"}}})
 PAGE = Hit("https://example.com/a", "A page", "It was built in 1758.")
 OTHER = Hit("https://example.org/b", "Another page", "It has a red roof.")
 

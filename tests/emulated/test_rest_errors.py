@@ -14,7 +14,7 @@ from tests.emulated.callers import SURFACES_HERE, heard, opening, resource
 from tests.emulated.extra import EXTRA
 from toolparity import normalize
 from toolparity.cassettes.emulated.openai_rest import error
-from toolparity.cassettes.emulated.script_player import Refused
+from toolparity.cassettes.emulated.script_player import ProviderRefusal
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
@@ -182,7 +182,7 @@ CALL = {"id": "call_1", "type": "function", "function": {"name": "get_weather", 
 @pytest.mark.parametrize("rule", [*CHAT_RULES, *RESPONSES_RULES], ids=lambda rule: rule.id)
 def test_openai_refuses_with_the_status_and_the_type_of_the_broken_rule(rule: Rule) -> None:
     told = {"status": rule.status, "error_type": rule.error_type, "rule": rule.id, "path": "tools[0]"}
-    status, _, body = error(Refused("invalid_request", "7 of them", **told))
+    status, _, body = error(ProviderRefusal("invalid_request", "7 of them", **told))
     assert status == rule.status
     assert body["error"]["type"] == rule.error_type
     assert body["error"]["message"]

@@ -19,7 +19,7 @@ from tests.emulated.extra import EXTRA
 from tests.emulated.fidelity import Shape, coverage, real, recorded, shape, strange, typed
 from tests.emulated.sdk_models import sdk_models
 from tests.recorded.rows import Row
-from toolparity.cassettes.emulated.script_player import Held, play
+from toolparity.cassettes.emulated.script_player import StoredAnswers, play
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
 
@@ -70,7 +70,7 @@ def answers(surface: Surface) -> Iterator[tuple[bytes, bool]]:
                     if round.fault is not None and (round.fault.after is None or round.fault.kind == "reset"):
                         continue
                     body = {**asked(surface, script, []), **more, **_words(surface, script, model)}
-                    opened = play(surface, body, Held(), LIBRARY)
+                    opened = play(surface, body, StoredAnswers(), LIBRARY)
                     after = "resp_1" if number and more else None
                     request = msgspec.structs.replace(opened.request, previous_response_id=after)
                     found = opened._replace(number=number, round=round, request=request)

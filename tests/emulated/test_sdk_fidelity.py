@@ -26,7 +26,7 @@ from tests.emulated.library import LIBRARY
 from tests.recorded.rows import Row, rows
 from tests.sdk_types import models, tags
 from toolparity.cassettes.emulated import anthropic_messages, xai_grpc
-from toolparity.cassettes.emulated.script_player import Held, Play, Refused, Reset, play
+from toolparity.cassettes.emulated.script_player import ConnectionReset, Play, ProviderRefusal, StoredAnswers, play
 from toolparity.cassettes.recorder.script_driver import opening
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
@@ -55,7 +55,7 @@ def plays(surface: Surface) -> Iterator[Play]:
                 first = script.rounds[0].fault
                 if first is not None and first.after is None:
                     continue
-                found = play(surface, asked, Held(), PLAYED)
+                found = play(surface, asked, StoredAnswers(), PLAYED)
                 yield from (found._replace(number=n, round=round) for n, round in enumerate(script.rounds))
 
 
@@ -90,7 +90,7 @@ def bodies(found: Play) -> Iterator[tuple[bytes, bool]]:
     pieces = []
     try:
         pieces.extend(anthropic_messages.events(found))
-    except Reset:
+    except ConnectionReset:
         return
     yield b"".join(pieces), True
 
@@ -114,7 +114,7 @@ def messages(found: Play) -> Iterator[tuple[str, Any]]:
     while True:
         try:
             yield "chunk", next(chunks)
-        except (StopIteration, Refused, Reset):
+        except (StopIteration, ProviderRefusal, ConnectionReset):
             return
 
 
@@ -177,7 +177,7 @@ def test_refusals_have_the_shape_of_recorded_ones(recordings: Path) -> None:
             told["error"].update(pairs(json.loads(row.data)))
     made: Shape = defaultdict(set)
     for kind in ("invalid_request", "authentication", "not_found", "rate_limit", "overloaded", "server_error"):
-        made["error"].update(pairs(anthropic_messages.error(Refused(kind, "no"))[2]))
+        made["error"].update(pairs(anthropic_messages.error(ProviderRefusal(kind, "no"))[2]))
     assert strange(made, told, typed({"error": ErrorResponse})) == []
 
 

@@ -14,7 +14,7 @@ from tests.faults.test_23_spelled_bodies import SPELLINGS
 from tests.traffic import CHAT_URL, chat_body, chat_stream
 from tests.traffic import interaction as recorded
 from toolparity.cassettes.library import find, forget, load
-from toolparity.cassettes.library.importer import Left, Taken, take_in
+from toolparity.cassettes.library.importer import Imported, Skipped, import_files
 from toolparity.cassettes.recorder import verify
 from toolparity.conformance.cli import main
 
@@ -26,9 +26,9 @@ def written(path: Path, *interactions: dict[str, Any]) -> Path:
     return path
 
 
-def taken(path: Path) -> list[Taken | Left]:
+def taken(path: Path) -> list[Imported | Skipped]:
     forget()
-    return list(take_in([str(path)], path.parent / "into"))
+    return list(import_files([str(path)], path.parent / "into"))
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
@@ -39,7 +39,7 @@ def test_what_is_written_is_what_the_source_holds(tmp_path: Path, spelling: Any)
         "response": {"status": {"code": 200, "message": "OK"}, "headers": {}, **spelling(answer)},
     }
     (found,) = taken(written(tmp_path / "a.yaml", one))
-    assert isinstance(found, Taken)
+    assert isinstance(found, Imported)
     (place,) = find(tmp_path / "into")
     request, response = load(place.path).requests[0], load(place.path).responses[0]
     assert (request.method, request.uri, json.loads(request.body)) == ("POST", CHAT_URL, ASKED)
@@ -52,7 +52,7 @@ def test_a_request_body_that_is_no_json_stays_as_it_is(tmp_path: Path, body: byt
     one = recorded(chat_body("f"), request=body)
     one["request"]["headers"] = {"Content-Type": ["multipart/form-data; boundary=b"]}
     (found,) = taken(written(tmp_path / "a.yaml", one))
-    assert isinstance(found, Taken)
+    assert isinstance(found, Imported)
     (request,) = load(found.path).requests
     assert (request.method, request.body) == ("POST", body)
     (place,) = find(tmp_path / "into")
@@ -65,7 +65,7 @@ def test_the_method_is_that_of_the_source(tmp_path: Path, method: str) -> None:
     one = recorded(chat_body("f"), request=None)
     one["request"]["method"] = method
     (found,) = taken(written(tmp_path / "a.yaml", one))
-    assert isinstance(found, Taken)
+    assert isinstance(found, Imported)
     (request,) = load(found.path).requests
     assert (request.method, request.body) == (method, None)
 
@@ -115,7 +115,7 @@ def test_errors_and_cut_streams_are_answers(tmp_path: Path) -> None:
     silent["response"]["status"] = {"code": 502, "message": "Bad Gateway"}
     cut = recorded(chat_stream("f", end=False))
     found = taken(written(tmp_path / "a.yaml", refused, silent, cut))
-    assert [one.interactions for one in found if isinstance(one, Taken)] == [2, 1]
+    assert [one.interactions for one in found if isinstance(one, Imported)] == [2, 1]
 
 
 def test_a_fault_of_ours_is_named_and_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_a_fault_of_ours_is_named_and_stops_nothing(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr("toolparity.cassettes.library.interactions.response_of", falls_over)
     (found,) = taken(written(tmp_path / "a.yaml", recorded(chat_body("f"))))
-    assert isinstance(found, Left)
+    assert isinstance(found, Skipped)
     assert "ZeroDivisionError: oops" in str(found)
 
 
@@ -156,5 +156,5 @@ def test_the_date_is_that_of_the_recording(tmp_path: Path, said: str, date: str 
     path = tmp_path / "a.yaml"
     path.write_text(yaml.safe_dump({"http_interactions": [one]}), "utf-8")
     (found,) = taken(path)
-    assert isinstance(found, Taken)
+    assert isinstance(found, Imported)
     assert found.told.date == date if date else found.told.date > "2026"

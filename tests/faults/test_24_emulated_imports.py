@@ -17,13 +17,13 @@ from tests.traffic import chat_body
 from tests.traffic import interaction as recorded
 from toolparity.cassettes import emulation_marker
 from toolparity.cassettes.library import RECORDED, find, forget, load
-from toolparity.cassettes.library.importer import Left, Taken, take_in
+from toolparity.cassettes.library.importer import Imported, Skipped, import_files
 from toolparity.cassettes.surfaces import SURFACES
 
 
-def taken(path: Path, into: Path) -> list[Taken | Left]:
+def taken(path: Path, into: Path) -> list[Imported | Skipped]:
     forget()
-    return list(take_in([str(path)], into))
+    return list(import_files([str(path)], into))
 
 
 @pytest.mark.parametrize("at", SURFACES.values(), ids=list(SURFACES))
@@ -31,7 +31,7 @@ def taken(path: Path, into: Path) -> list[Taken | Left]:
 def test_emulated_cassettes_of_every_surface_are_refused(tmp_path: Path, at: Any, end: str) -> None:
     path = RECORDED / at.provider / at.wire / f"single-call{end}"
     (found,) = taken(path, tmp_path / "into")
-    assert isinstance(found, Left)
+    assert isinstance(found, Skipped)
     assert found.fault
     assert "an emulated provider answered" in found.what
     assert "copy the cassette" in found.hint
@@ -42,7 +42,7 @@ def test_refusals_of_the_emulated_grpc_service_are_refused_as_well(tmp_path: Pat
     refused = [place for place in find() if place.wire == "xai.grpc" and "error" in str(place.name)]
     assert refused
     for place in refused:
-        assert all(isinstance(one, Left) for one in taken(place.path, tmp_path / "into"))
+        assert all(isinstance(one, Skipped) for one in taken(place.path, tmp_path / "into"))
     assert find(tmp_path / "into") == []
 
 
@@ -53,7 +53,7 @@ def test_the_provenance_counts_where_the_markers_are_gone(tmp_path: Path) -> Non
 
     path = rewritten(made(tmp_path / "ours"), unmark, honest=True)
     (found,) = taken(path, tmp_path / "into")
-    assert isinstance(found, Left)
+    assert isinstance(found, Skipped)
     assert "an emulated provider answered" in found.what
 
 
@@ -67,7 +67,7 @@ def test_the_provenance_counts_compressed_and_where_it_is_not_whole(tmp_path: Pa
     path = tmp_path / f"ours.yaml.{end}"
     path.write_bytes(pack(rewritten(made(tmp_path / "ours"), unmark, honest=False).read_bytes()))
     (found,) = taken(path, tmp_path / "into")
-    assert isinstance(found, Left)
+    assert isinstance(found, Skipped)
     assert "an emulated provider answered" in found.what
 
 
@@ -86,8 +86,8 @@ def test_the_marker_counts_in_other_formats_and_for_replayed_answers(tmp_path: P
     path = tmp_path / "a.har"
     path.write_text(json.dumps(har(marker)))
     (found,) = taken(path, tmp_path / "into")
-    assert isinstance(found, Taken) is real
-    if isinstance(found, Taken):
+    assert isinstance(found, Imported) is real
+    if isinstance(found, Imported):
         assert list(emulation_marker.contradictions("imported", load(found.path).responses)) == []
 
 
@@ -96,6 +96,6 @@ def test_real_answers_in_the_same_file_are_taken_in(tmp_path: Path) -> None:
     ours, theirs = recorded(chat_body("f"), x_toolparity_origin="emulated"), recorded(chat_body("g"))
     path.write_text(yaml.safe_dump({"interactions": [ours, theirs]}))
     left, took = taken(path, tmp_path / "into")
-    assert isinstance(left, Left)
-    assert isinstance(took, Taken)
+    assert isinstance(left, Skipped)
+    assert isinstance(took, Imported)
     assert took.interactions == 1

@@ -21,7 +21,7 @@ from tests.traffic import chat_body
 from tests.traffic import interaction as recorded
 from toolparity.cassettes.errors import RequestNotRecorded
 from toolparity.cassettes.library import find, forget, load
-from toolparity.cassettes.library.importer import Left, Taken, slug, take_in
+from toolparity.cassettes.library.importer import Imported, Skipped, import_files, slug
 from toolparity.cassettes.recorder.vcr import playing
 from toolparity.cassettes.sources import member_lists
 from toolparity.conformance.cli import main
@@ -58,8 +58,8 @@ def plays(path: str, request: Request) -> bool:
 def test_the_request_of_the_source_matches_whatever_its_address(tmp_path: Path, address: str) -> None:
     forget()
     source = written(tmp_path / "a.yaml", recorded(chat_body("f"), url=address, request='{"model": "m"}'))
-    (found,) = take_in([str(source)], tmp_path / "into", force=True)
-    assert isinstance(found, Taken), found
+    (found,) = import_files([str(source)], tmp_path / "into", force=True)
+    assert isinstance(found, Imported), found
     assert plays(found.path, Request("POST", address, '{"model": "m"}', {}))
     other = address.replace("https://", "ftp://").replace("http://", "https://").replace("ftp://", "http://")
     assert not plays(found.path, Request("POST", other, '{"model": "m"}', {}))
@@ -69,8 +69,8 @@ def test_credentials_in_an_address_are_not_kept_and_the_request_still_matches(tm
     secret = "Zq7Xw2Lk9Vb4Nc8Rt1Ys"
     address = f"https://ana:{secret}@api.openai.com/v1/chat/completions?api-version=1&key={secret}#part"
     source = written(tmp_path / "a.yaml", recorded(chat_body("f"), url=address))
-    (found,) = take_in([str(source)], tmp_path / "into")
-    assert isinstance(found, Taken)
+    (found,) = import_files([str(source)], tmp_path / "into")
+    assert isinstance(found, Imported)
     text = Path(found.path).read_text()
     assert secret not in text
     assert "api-version=1" in text
@@ -82,8 +82,8 @@ def test_credentials_of_the_request_are_removed_from_the_bodies(tmp_path: Path) 
     secret = "a-word-that-no-rule-knows-91"
     one = recorded(chat_body("f").replace("chatcmpl-1", f"echo {secret}"))
     one["request"]["headers"] = {"Authorization": [f"Bearer {secret}"], "User-Agent": ["x"]}
-    (found,) = take_in([str(written(tmp_path / "a.yaml", one))], tmp_path / "into")
-    assert isinstance(found, Taken)
+    (found,) = import_files([str(written(tmp_path / "a.yaml", one))], tmp_path / "into")
+    assert isinstance(found, Imported)
     assert secret not in Path(found.path).read_text()
     assert "user-agent" not in {name.lower() for name in load(found.path).requests[0].headers}
 
@@ -91,8 +91,8 @@ def test_credentials_of_the_request_are_removed_from_the_bodies(tmp_path: Path) 
 @pytest.mark.parametrize("address", ["/v1/chat/completions", "api.openai.com/v1/chat/completions", "https:///x", ""])
 def test_an_address_without_scheme_or_host_is_refused(tmp_path: Path, address: str) -> None:
     source = written(tmp_path / "a.yaml", recorded(chat_body("f"), url=address))
-    (found,) = take_in([str(source)], tmp_path / "into")
-    assert isinstance(found, Left)
+    (found,) = import_files([str(source)], tmp_path / "into")
+    assert isinstance(found, Skipped)
     assert "could not be replayed" in found.what
 
 
@@ -151,8 +151,8 @@ def test_requests_of_other_projects_match_their_imported_cassettes(tmp_path: Pat
     forget()
     taken: dict[str, list[str]] = {}
     paths = sampled([path for path in sorted((recordings / "cassettes").iterdir()) if path.name != "manifest.json"], 20)
-    for one in take_in([str(path) for path in paths], tmp_path):
-        if isinstance(one, Taken):
+    for one in import_files([str(path) for path in paths], tmp_path):
+        if isinstance(one, Imported):
             taken.setdefault(Path(one.source).name, []).append(one.path)
     counts: Counter[str] = Counter()
     for path in paths:

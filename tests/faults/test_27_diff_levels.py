@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.library.making import interaction, made
 from tests.traffic import chat_body
 from toolparity.cassettes.library import forget, load, path_for
-from toolparity.cassettes.recorder.diff import Change, diff, outline
+from toolparity.cassettes.recorder.diff import RecordingChange, diff, outline
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cli import main
 
@@ -159,7 +159,7 @@ def test_any_other_text_in_a_request_is_told(name: str, stream: bool, data: st.D
     at_path(asked, path[:-1])[path[-1]] = "something else"
     request.body = json.dumps(body).encode()
     at = SURFACES[name]
-    found: list[Change] = diff(outline(old, at), outline(new, at), down_to="words")
+    found: list[RecordingChange] = diff(outline(old, at), outline(new, at), down_to="words")
     assert found
 
 

@@ -22,8 +22,8 @@ from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.errors import RequestNotRecorded
 from toolparity.cassettes.library import forget
 from toolparity.cassettes.replay.http import application
-from toolparity.cassettes.replay.response_index import Deck
-from toolparity.cassettes.replay.rpc import Chat
+from toolparity.cassettes.replay.response_index import ResponseIndex
+from toolparity.cassettes.replay.rpc import ReplayedChat
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cli import main
 
@@ -50,13 +50,13 @@ def library(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def served(library: Path) -> Iterator[Servers]:
-    deck = Deck(library)
-    with serving(application(deck), Chat(deck)) as servers:
+    deck = ResponseIndex(library)
+    with serving(application(deck), ReplayedChat(deck)) as servers:
         yield servers
 
 
 def test_only_answers_with_an_address_are_counted_and_the_others_are_named(library: Path) -> None:
-    deck = Deck(library)
+    deck = ResponseIndex(library)
     assert len(deck) == len(deck.origins) == 2
     assert deck.unserved == {"bedrock/openai.chat": 1, "acme/google.gemini": 1}
     assert [surface.name for surface in deck.surfaces] == [*SURFACES, "deepseek/openai.chat"]
@@ -84,7 +84,7 @@ def test_a_library_without_any_address_is_an_error(tmp_path: Path) -> None:
 
 
 def test_another_provider_is_served_at_its_base(served: Servers, library: Path) -> None:
-    (other,) = (surface for surface in Deck(library).surfaces if surface.provider == "deepseek")
+    (other,) = (surface for surface in ResponseIndex(library).surfaces if surface.provider == "deepseek")
     client = openai.OpenAI(base_url=served.base(other), api_key="any", max_retries=0)
     answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hello?"}])
     assert answer.choices[0].message.tool_calls
@@ -95,8 +95,8 @@ def test_another_provider_is_served_at_its_base(served: Servers, library: Path) 
 
 @pytest.fixture(scope="module")
 def shipped() -> Iterator[Servers]:
-    deck = Deck(scenarios=["single-call", "text-only"])
-    with serving(application(deck), Chat(deck)) as servers:
+    deck = ResponseIndex(scenarios=["single-call", "text-only"])
+    with serving(application(deck), ReplayedChat(deck)) as servers:
         yield servers
 
 
@@ -161,9 +161,9 @@ def test_a_page_of_this_machine_may_ask_and_read(shipped: Servers, origin: str) 
 def test_another_page_may_not_unless_it_is_allowed(library: Path, served: Servers, origin: str) -> None:
     url = "/openai/v1/models"
     assert "access-control-allow-origin" not in asked_from(origin, served.http_url + url)[1]
-    deck = Deck(library)
+    deck = ResponseIndex(library)
     for allowed in ("*", origin):
-        with serving(application(deck, origins=[allowed]), Chat(deck)) as servers:
+        with serving(application(deck, origins=[allowed]), ReplayedChat(deck)) as servers:
             assert asked_from(origin, servers.http_url + url)[1]["access-control-allow-origin"] == allowed
 
 
@@ -185,14 +185,14 @@ BODIES: list[Any] = [
 def test_a_request_without_messages_is_at_the_first_round(name: str, body: Any) -> None:
     at = SURFACES[name]
     data = json.dumps({"message": body} if at.wire == "xai.grpc" else body).encode()
-    track = Deck(scenarios=["single-call"]).find(at, data, stream=False, scenario="single-call")
+    track = ResponseIndex(scenarios=["single-call"]).find(at, data, stream=False, scenario="single-call")
     assert track.number == 0
 
 
 @pytest.mark.parametrize("name", ["openai.responses", "xai.responses", "xai.grpc"])
 def test_a_request_that_names_the_answer_before_it_is_at_the_next_round(name: str) -> None:
     at = SURFACES[name]
-    deck = Deck(scenarios=["single-call"])
+    deck = ResponseIndex(scenarios=["single-call"])
     first = deck.find(at, json.dumps({"message": {}}).encode(), stream=False, scenario="single-call")
     said = json.loads(first.answer)
     id = said["messages"][0]["message"]["id"] if at.wire == "xai.grpc" else said["id"]
@@ -203,6 +203,6 @@ def test_a_request_that_names_the_answer_before_it_is_at_the_next_round(name: st
 
 @pytest.mark.parametrize("body", [b"", b"no JSON", b"[]", b'"x"', b'{"messages": "x"}'])
 def test_what_is_no_request_is_refused(body: bytes) -> None:
-    deck = Deck(scenarios=["single-call"])
+    deck = ResponseIndex(scenarios=["single-call"])
     with pytest.raises(RequestNotRecorded, match="cannot be read"):
         deck.find(SURFACES["openai.chat"], body, stream=False, scenario="single-call")

@@ -121,7 +121,7 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
 def test_a_time_outside_of_the_calendar_is_an_error_of_the_provenance(tmp_path: Path, date: str) -> None:
     path = made(tmp_path)
     rewritten(path, lambda content: content["metadata"]["toolparity"].update(date=date), honest=True)
-    (known,) = inventory.known(find(tmp_path))
+    (known,) = inventory.list_cassettes(find(tmp_path))
     assert "outside of the calendar" in str(known.error)
     assert inventory.oldest_first([known], Day(2026, 1, 1)) == []
     (problem,) = verify_one(find(tmp_path)[0]).problems

@@ -17,7 +17,7 @@ from tests.library.making import made
 from tests.traffic import chat_body, chat_stream
 from tests.traffic import interaction as recorded
 from toolparity.cassettes.library import exchanges, find, forget, interactions, load
-from toolparity.cassettes.library.importer import Left, Taken, slug, take_in
+from toolparity.cassettes.library.importer import Imported, Skipped, import_files, slug
 from toolparity.cassettes.recorder import verify
 
 SECRET = "sk-proj-" + "Zq7Xw2Lk9Vb4Nc8Rt1Ys" * 2
@@ -49,15 +49,15 @@ def har(path: Path, started: str | None = "2025-03-04T05:06:07.5+02:00") -> Path
     return path
 
 
-def taken(*paths: Path, into: Path, **more: Any) -> list[Taken | Left]:
+def taken(*paths: Path, into: Path, **more: Any) -> list[Imported | Skipped]:
     forget()
-    return list(take_in([str(path) for path in paths], into, **more))
+    return list(import_files([str(path) for path in paths], into, **more))
 
 
 def test_a_cassette_of_vcrpy_becomes_one_of_the_library(tmp_path: Path) -> None:
     source = cassette(tmp_path / "theirs" / "Test_X.yaml", recorded(chat_body("f"), request='{"model": "gpt"}'))
     (one,) = taken(source, into=tmp_path / "into", note="their work, MIT")
-    assert isinstance(one, Taken)
+    assert isinstance(one, Imported)
     (place,) = find(tmp_path / "into")
     assert place.shown == "openai/openai.chat/test-x.yaml"
     told = load(place.path).provenance
@@ -72,10 +72,10 @@ def test_a_cassette_of_vcrpy_becomes_one_of_the_library(tmp_path: Path) -> None:
 
 def test_har_files_bring_their_time(tmp_path: Path) -> None:
     (one,) = taken(har(tmp_path / "a.har"), into=tmp_path / "into")
-    assert isinstance(one, Taken)
+    assert isinstance(one, Imported)
     assert one.told.date == "2025-03-04T03:06:07Z"
     (other,) = taken(har(tmp_path / "b.har", started="lately"), into=tmp_path / "into")
-    assert isinstance(other, Taken)
+    assert isinstance(other, Imported)
     assert other.told.date > "2026"
 
 
@@ -98,7 +98,7 @@ def test_what_the_scanner_refuses_is_not_written(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("toolparity.cassettes.secrets.Scrubber.cassette", lambda self, given: given)
     source = cassette(tmp_path / "a.yaml", recorded(chat_body("f"), request=json.dumps({"model": "m", "key": SECRET})))
     (one,) = taken(source, into=tmp_path / "into")
-    assert isinstance(one, Left)
+    assert isinstance(one, Skipped)
     assert one.fault
     assert SECRET not in str(one)
     assert find(tmp_path / "into") == []
@@ -120,12 +120,12 @@ def test_a_file_is_split_by_provider_wire_and_way_of_answering(tmp_path: Path) -
         "openai/openai.chat/all.yaml",
         "xai/openai.chat/all.yaml",
     ]
-    assert [(one.told.provider, one.interactions) for one in found if isinstance(one, Taken)] == [
+    assert [(one.told.provider, one.interactions) for one in found if isinstance(one, Imported)] == [
         ("openai", 2),
         ("openai", 1),
         ("xai", 1),
     ]
-    (left,) = (one for one in found if isinstance(one, Left))
+    (left,) = (one for one in found if isinstance(one, Skipped))
     assert (left.what, left.fault) == ("the wire embeddings is not known yet", False)
 
 
@@ -133,7 +133,7 @@ def test_folders_are_walked_and_names_do_not_collide(tmp_path: Path) -> None:
     for name in ("a/x.yaml", "b/x.yaml", "a_x.yaml", "a/x.yaml.gz"):
         cassette(tmp_path / "theirs" / name, recorded(chat_body("f")))
     found = taken(tmp_path / "theirs", into=tmp_path / "into")
-    assert all(isinstance(one, Taken) for one in found)
+    assert all(isinstance(one, Imported) for one in found)
     names = sorted(str(place.name) for place in find(tmp_path / "into"))
     assert names == ["theirs-a-x", "theirs-a-x-2", "theirs-a-x-3", "theirs-b-x"]
     sources = {load(place.path).provenance.source for place in find(tmp_path / "into")}
@@ -147,12 +147,12 @@ def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
     before = place.path.read_bytes()
     cassette(source, recorded(chat_body("other")))
     (one,) = taken(source, into=tmp_path / "into")
-    assert isinstance(one, Left)
+    assert isinstance(one, Skipped)
     assert "there is a cassette already" in str(one)
     assert "--force" in one.hint
     assert place.path.read_bytes() == before
     (two,) = taken(source, into=tmp_path / "into", force=True)
-    assert isinstance(two, Taken)
+    assert isinstance(two, Imported)
     assert b"other" in place.path.read_bytes()
 
 
@@ -163,9 +163,9 @@ def test_what_cannot_be_read_is_said_and_the_rest_goes_on(tmp_path: Path) -> Non
     body = tmp_path / "body.json"
     body.write_text(chat_body("f"))
     found = taken(hostile, tmp_path / "missing.yaml", good, body, into=tmp_path / "into")
-    said = [str(one) for one in found if isinstance(one, Left)]
+    said = [str(one) for one in found if isinstance(one, Skipped)]
     assert ["not plain data" in said[0], "no such file" in said[1], "no address" in said[2]] == [True] * 3
-    assert sum(isinstance(one, Taken) for one in found) == 1
+    assert sum(isinstance(one, Imported) for one in found) == 1
 
 
 def test_grpc_calls_of_other_recorders_become_calls_of_ours(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_grpc_calls_of_other_recorders_become_calls_of_ours(tmp_path: Path) -> N
     path = tmp_path / "a.yaml"
     path.write_text(yaml.safe_dump({"interactions": [sample]}), "utf-8")
     (one,) = taken(path, into=tmp_path / "into")
-    assert isinstance(one, Taken), one
+    assert isinstance(one, Imported), one
     (place,) = find(tmp_path / "into")
     (said,) = verify.decoded(load(place.path))
     assert said.choices[0].blocks[0].text == "hello"  # type: ignore[union-attr]
@@ -194,7 +194,7 @@ def test_grpc_calls_of_other_recorders_become_calls_of_ours(tmp_path: Path) -> N
 def test_our_own_live_cassettes_taken_in_again_are_imported(tmp_path: Path) -> None:
     source = made(tmp_path / "ours", origin="live")
     (one,) = taken(source, into=tmp_path / "into")
-    assert isinstance(one, Taken)
+    assert isinstance(one, Imported)
     assert one.told.origin == "imported"
 
 

@@ -45,12 +45,12 @@ def library(recorded: Path, tmp_path: Path) -> Path:
     return tmp_path / "library"
 
 
-def verdict(library: Path, part: str = "openai.chat/single-call.yaml") -> verify.Verified:
+def verdict(library: Path, part: str = "openai.chat/single-call.yaml") -> verify.VerifiedCassette:
     forget()
     return verify.verify_one(next(place for place in find(library) if part in place.shown))
 
 
-def problem(library: Path, step: str, part: str = "openai.chat/single-call.yaml") -> verify.Problem:
+def problem(library: Path, step: str, part: str = "openai.chat/single-call.yaml") -> verify.CassetteProblem:
     """The only problem, found by that step."""
     found = verdict(library, part)
     assert [one.step for one in found.problems] == [step]
@@ -269,11 +269,11 @@ def test_an_imported_cassette_is_not_replayed_and_that_is_said(tmp_path: Path) -
     assert found.open["scenario"] == "imported, of no scenario"
 
 
-def _falls_over(subject: verify.Subject) -> Any:
+def _falls_over(subject: verify.CassetteCheck) -> Any:
     raise ZeroDivisionError("a slip")
 
 
-def _refuses(subject: verify.Subject) -> Any:
+def _refuses(subject: verify.CassetteCheck) -> Any:
     raise ToolparityError("so it is", where=f"{subject.place.path}:7", hint="do this")
 
 
@@ -285,7 +285,7 @@ def _refuses(subject: verify.Subject) -> Any:
     ],
 )
 def test_a_step_that_falls_over_is_a_fault_of_ours_and_ends_nothing(
-    tmp_path: Path, judge: Callable[[verify.Subject], Any], said: str, fault: bool
+    tmp_path: Path, judge: Callable[[verify.CassetteCheck], Any], said: str, fault: bool
 ) -> None:
     made(tmp_path)
     steps = (verify.Step("new", "nothing", judge, ()), *verify.STEPS[:2])

@@ -6,14 +6,14 @@ import contextlib
 from typing import Any
 
 from toolparity.cassettes.recorder.script_driver import conversation
-from toolparity.cassettes.recorder.sdks import AsyncCaller, Caller, Heard, Link
+from toolparity.cassettes.recorder.sdks import AsyncCaller, Caller, Link, Received
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import Surface
 
 
-def talk(script: Script, at: Surface, link: Link, *, stream: bool) -> list[Heard]:
+def talk(script: Script, at: Surface, link: Link, *, stream: bool) -> list[Received]:
     """What the SDK gives in each round."""
-    heard: list[Heard] = []
+    heard: list[Received] = []
     going = conversation(script, at, stream=stream)
     with Caller(at, link, stream) as caller, contextlib.suppress(StopIteration):
         body = next(going)
@@ -23,9 +23,9 @@ def talk(script: Script, at: Surface, link: Link, *, stream: bool) -> list[Heard
     return heard
 
 
-async def talk_async(script: Script, at: Surface, link: Link, *, stream: bool) -> list[Heard]:
+async def talk_async(script: Script, at: Surface, link: Link, *, stream: bool) -> list[Received]:
     """The same through the asynchronous client."""
-    heard: list[Heard] = []
+    heard: list[Received] = []
     going = conversation(script, at, stream=stream)
     async with AsyncCaller(at, link, stream) as caller:
         with contextlib.suppress(StopIteration):
@@ -36,7 +36,7 @@ async def talk_async(script: Script, at: Surface, link: Link, *, stream: bool) -
     return heard
 
 
-def shown(heard: list[Heard]) -> list[list[Any]]:
+def shown(heard: list[Received]) -> list[list[Any]]:
     """The SDK's objects as they can be compared: their class, and all that they hold."""
     return [[(type(one).__name__, plain(one)) for one in answer.objects] for answer in heard]
 

@@ -13,7 +13,7 @@ from vcr.request import Request
 from toolparity import normalize
 from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.library import files
-from toolparity.cassettes.recorder.diff import Change, Outline, diff, first_difference, outline, render
+from toolparity.cassettes.recorder.diff import Outline, RecordingChange, diff, first_difference, outline, render
 from toolparity.cassettes.surfaces import SURFACES
 
 Answer = dict[str, Any]
@@ -132,7 +132,9 @@ def test_the_same_calls_in_another_order_are_told_as_that() -> None:
         return made
 
     (change,) = diff(of(calls("a", "b")), of(calls("b", "a")))
-    assert change == Change("call", "exchange 1, order", "a (function), b (function)", "b (function), a (function)")
+    assert change == RecordingChange(
+        "call", "exchange 1, order", "a (function), b (function)", "b (function), a (function)"
+    )
 
 
 def test_a_lost_token_figure_is_told() -> None:
@@ -143,7 +145,7 @@ def test_a_lost_token_figure_is_told() -> None:
 
 
 def test_another_number_of_exchanges_is_told() -> None:
-    assert diff(of(answer()), of(answer(), answer())) == [Change("exchange", "count", "1", "2")]
+    assert diff(of(answer()), of(answer(), answer())) == [RecordingChange("exchange", "count", "1", "2")]
 
 
 def test_an_error_instead_of_an_answer_is_told() -> None:
@@ -154,7 +156,7 @@ def test_an_error_instead_of_an_answer_is_told() -> None:
 
 
 def test_a_long_list_is_cut_when_it_is_shown() -> None:
-    changes = [Change("field", f"f{n}", None, "string") for n in range(30)]
+    changes = [RecordingChange("field", f"f{n}", None, "string") for n in range(30)]
     shown = render(changes, most=3).splitlines()
     assert shown == ["+ field f0: string", "+ field f1: string", "+ field f2: string", "  and 27 more"]
     assert render(changes[:1]) == "+ field f0: string"

@@ -12,8 +12,8 @@ from vcr.request import Request
 
 from toolparity.cassettes import matching
 from toolparity.cassettes.errors import RequestNotRecorded
-from toolparity.cassettes.matching import Unrecorded, differences
-from toolparity.cassettes.recorder.vcr import Strict
+from toolparity.cassettes.matching import UnrecordedRequest, differences
+from toolparity.cassettes.recorder.vcr import StrictCassette
 from toolparity.cassettes.secrets.placeholder import placeholder
 from toolparity.normalizer.errors import ToolparityError
 
@@ -178,16 +178,16 @@ def test_a_grpc_request_with_unknown_fields_is_compared_by_its_bytes_too() -> No
     assert matches(known, rpc({"model": "m"}, b"a", unknown_fields=True))
 
 
-def cassette(*requests: Request) -> Strict:
-    made = Strict("talk.yaml", match_on=list(matching.MATCHERS.values()), record_mode="none")
+def cassette(*requests: Request) -> StrictCassette:
+    made = StrictCassette("talk.yaml", match_on=list(matching.MATCHERS.values()), record_mode="none")
     for one in requests:
         made.append(one, {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": b"{}"}})
     made.rewound = True
     return made
 
 
-def missed(cassette: Strict, sent: Request) -> Unrecorded:
-    with pytest.raises(Unrecorded) as raised:
+def missed(cassette: StrictCassette, sent: Request) -> UnrecordedRequest:
+    with pytest.raises(UnrecordedRequest) as raised:
         cassette.can_play_response_for(sent)
     assert cassette.missed == [raised.value]
     return raised.value

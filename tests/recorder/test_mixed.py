@@ -12,9 +12,9 @@ import pytest
 from tests.wires import WIRES
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.library import files, writing
-from toolparity.cassettes.recorder.record import Way, emulated
+from toolparity.cassettes.recorder.record import Connection, emulated
 from toolparity.cassettes.recorder.replay import cut_network
-from toolparity.cassettes.recorder.sdks import Heard, Link
+from toolparity.cassettes.recorder.sdks import Link, Received
 from toolparity.cassettes.recorder.vcr import playing, recording
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
@@ -24,7 +24,7 @@ from .talking import shown, talk, talk_async
 SPEAKERS = [SURFACES[name] for name in WIRES]
 SCRIPT = scripts()["parallel-three"]
 
-Said = dict[tuple[str, str, str], list[Heard]]
+Said = dict[tuple[str, str, str], list[Received]]
 
 
 def everybody(links: dict[str, Link]) -> Said:
@@ -43,7 +43,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Said]:
     """The cassette, and what was heard while it was recorded. The servers are down when a test begins."""
     path = tmp_path_factory.mktemp("mixed") / "mixed.yaml"
     with running() as servers:
-        ways: dict[str, Way] = {at.name: emulated(at, servers.base(at)) for at in SPEAKERS}
+        ways: dict[str, Connection] = {at.name: emulated(at, servers.base(at)) for at in SPEAKERS}
         places = {here: there for way in ways.values() for here, there in way.places.items()}
         with recording(places) as cassette:
             said = everybody({name: way.link for name, way in ways.items()})

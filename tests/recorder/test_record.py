@@ -15,7 +15,7 @@ from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.cassettes.errors import CassetteNotWritten, RecordingFailed, ReplayFailed, SecretsLeft
 from toolparity.cassettes.library import files
 from toolparity.cassettes.recorder import record as recorder
-from toolparity.cassettes.recorder.record import Way, capture, drift, emulated, live, record
+from toolparity.cassettes.recorder.record import Connection, capture, drift, emulated, live, record
 from toolparity.cassettes.recorder.sdks import Caller, Link
 from toolparity.cassettes.scripts import Call, Fault, Round, Say, Script, scripts
 from toolparity.cassettes.sources.decoding import response_of
@@ -30,12 +30,12 @@ MESSAGE = "the old file"
 
 
 @pytest.fixture
-def way(servers: Servers) -> Way:
+def way(servers: Servers) -> Connection:
     return emulated(CHAT, servers.base(CHAT))
 
 
 @pytest.fixture
-def old(tmp_path: Path, way: Way) -> bytes:
+def old(tmp_path: Path, way: Connection) -> bytes:
     """What is in the library before the test: a good cassette of another script with this id."""
     record(OTHER, CHAT, way, stream=False, root=tmp_path)
     return place(tmp_path).read_bytes()
@@ -51,7 +51,7 @@ def stands(root: Path, old: bytes) -> bool:
 
 
 def test_a_first_recording_is_written_with_its_provenance(
-    tmp_path: Path, way: Way, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, way: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOOLPARITY_RAN_BY", "A Maintainer")
     outcome = record(SINGLE, CHAT, way, stream=False, root=tmp_path)
@@ -83,7 +83,7 @@ def test_recording_twice_gives_the_same_interactions(name: str, stream: bool, se
     assert files.load(first.path).interactions == files.load(second.path).interactions
 
 
-def test_what_is_recorded_already_is_kept_and_nobody_is_asked(tmp_path: Path, way: Way) -> None:
+def test_what_is_recorded_already_is_kept_and_nobody_is_asked(tmp_path: Path, way: Connection) -> None:
     record(SINGLE, CHAT, way, stream=False, root=tmp_path)
     before = place(tmp_path).read_bytes()
     nowhere = emulated(CHAT, "http://127.0.0.1:9/v1")
@@ -92,7 +92,7 @@ def test_what_is_recorded_already_is_kept_and_nobody_is_asked(tmp_path: Path, wa
 
 
 def test_it_is_recorded_again_on_demand_and_the_same_leaves_the_file_as_it_is(
-    tmp_path: Path, way: Way, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, way: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record(SINGLE, CHAT, way, stream=False, root=tmp_path)
     before, written = place(tmp_path).read_bytes(), place(tmp_path).stat()
@@ -103,7 +103,7 @@ def test_it_is_recorded_again_on_demand_and_the_same_leaves_the_file_as_it_is(
     assert (place(tmp_path).stat().st_mtime_ns, place(tmp_path).stat().st_ino) == (written.st_mtime_ns, written.st_ino)
 
 
-def test_a_scenario_that_changed_is_recorded_again_unasked(tmp_path: Path, way: Way, old: bytes) -> None:
+def test_a_scenario_that_changed_is_recorded_again_unasked(tmp_path: Path, way: Connection, old: bytes) -> None:
     outcome = record(SINGLE, CHAT, way, stream=False, root=tmp_path)
     assert outcome.status == "replaced"
     assert not stands(tmp_path, old)
@@ -122,7 +122,7 @@ DAMAGED = {
 @pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("damage", DAMAGED)
 def test_a_file_that_does_not_tell_its_origin_is_replaced_by_a_live_recording_only(
-    tmp_path: Path, way: Way, damage: str
+    tmp_path: Path, way: Connection, damage: str
 ) -> None:
     record(SINGLE, CHAT, msgspec.structs.replace(way, origin="live"), stream=False, root=tmp_path)
     place(tmp_path).write_text(DAMAGED[damage](place(tmp_path).read_text()))
@@ -139,7 +139,7 @@ def test_a_file_that_does_not_tell_its_origin_is_replaced_by_a_live_recording_on
 @pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("damaged", [False, True], ids=["whole", "damaged"])
 def test_a_live_recording_that_is_finished_meanwhile_is_not_replaced(
-    tmp_path: Path, way: Way, old: bytes, monkeypatch: pytest.MonkeyPatch, damaged: bool
+    tmp_path: Path, way: Connection, old: bytes, monkeypatch: pytest.MonkeyPatch, damaged: bool
 ) -> None:
     record(SINGLE, CHAT, msgspec.structs.replace(way, origin="live"), stream=False, root=tmp_path / "other")
     live = place(tmp_path / "other").read_bytes()[: 70 if damaged else None]
@@ -175,7 +175,7 @@ def breaking(monkeypatch: pytest.MonkeyPatch, round: int, error: BaseException) 
 @pytest.mark.parametrize("round", [1, 2])
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1), MemoryError()], ids=lambda e: type(e).__name__)
 def test_an_interrupt_in_any_round_leaves_the_old_file(
-    tmp_path: Path, way: Way, old: bytes, monkeypatch: pytest.MonkeyPatch, round: int, error: BaseException
+    tmp_path: Path, way: Connection, old: bytes, monkeypatch: pytest.MonkeyPatch, round: int, error: BaseException
 ) -> None:
     breaking(monkeypatch, round, error)
     with pytest.raises((type(error), RecordingFailed)):
@@ -244,7 +244,7 @@ def test_nobody_there_leaves_the_old_file(tmp_path: Path, old: bytes) -> None:
 
 
 def test_a_secret_that_the_scanner_finds_leaves_the_old_file(
-    tmp_path: Path, way: Way, old: bytes, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, way: Connection, old: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The scrubber is switched off; the model sends one of our keys."""
     from toolparity.cassettes.secrets import Scrubber
@@ -259,7 +259,7 @@ def test_a_secret_that_the_scanner_finds_leaves_the_old_file(
     assert stands(tmp_path, old)
 
 
-def test_a_secret_in_an_answer_is_scrubbed(tmp_path: Path, way: Way) -> None:
+def test_a_secret_in_an_answer_is_scrubbed(tmp_path: Path, way: Connection) -> None:
     key = "sk-proj-Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2Rl"
     scripted(rounds(FIRST, Round([Say(f"The key is {key}.")])), "openai.chat", tmp_path)()
     text = place(tmp_path).read_text()
@@ -268,7 +268,7 @@ def test_a_secret_in_an_answer_is_scrubbed(tmp_path: Path, way: Way) -> None:
 
 
 def test_a_recording_that_does_not_replay_leaves_the_old_file(
-    tmp_path: Path, way: Way, old: bytes, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, way: Connection, old: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lost(*args: Any, **more: Any) -> Any:
         made = capture(*args, **more)
@@ -281,7 +281,7 @@ def test_a_recording_that_does_not_replay_leaves_the_old_file(
     assert stands(tmp_path, old)
 
 
-def test_a_live_recording_is_not_replaced_by_an_emulated_one(tmp_path: Path, way: Way) -> None:
+def test_a_live_recording_is_not_replaced_by_an_emulated_one(tmp_path: Path, way: Connection) -> None:
     """The emulated servers replace the real provider: nothing goes out."""
     record(OTHER, CHAT, msgspec.structs.replace(way, origin="live"), stream=False, root=tmp_path)
     old = place(tmp_path).read_bytes()
@@ -293,7 +293,7 @@ def test_a_live_recording_is_not_replaced_by_an_emulated_one(tmp_path: Path, way
     )
 
 
-def test_an_emulated_recording_makes_room_for_a_live_one(tmp_path: Path, way: Way) -> None:
+def test_an_emulated_recording_makes_room_for_a_live_one(tmp_path: Path, way: Connection) -> None:
     record(SINGLE, CHAT, way, stream=False, root=tmp_path)
     outcome = record(SINGLE, CHAT, msgspec.structs.replace(way, origin="live"), stream=False, root=tmp_path)
     assert files.load(outcome.path).provenance.origin == "live"
@@ -308,20 +308,22 @@ def test_a_live_recording_needs_the_providers_key_and_says_which(at: Any) -> Non
         with pytest.raises(MissingKey, match=at.key):
             live(at, environ)
     way = live(at, {at.key: "k"})
-    assert way == Way("live", Link(at.base, "k", timeout=120.0))
+    assert way == Connection("live", Link(at.base, "k", timeout=120.0))
 
 
 # drift
 
 
-def test_a_provider_that_still_answers_alike_has_not_drifted(tmp_path: Path, way: Way) -> None:
+def test_a_provider_that_still_answers_alike_has_not_drifted(tmp_path: Path, way: Connection) -> None:
     path = record(SINGLE, CHAT, way, stream=False, root=tmp_path).path
     before = path.read_bytes()
     assert drift(path, SINGLE, CHAT, way) == []
     assert path.read_bytes() == before
 
 
-def test_a_provider_that_answers_otherwise_has_drifted_and_the_file_is_not_touched(tmp_path: Path, way: Way) -> None:
+def test_a_provider_that_answers_otherwise_has_drifted_and_the_file_is_not_touched(
+    tmp_path: Path, way: Connection
+) -> None:
     path = record(SINGLE, CHAT, way, stream=False, root=tmp_path).path
     before = path.read_bytes()
     call = FIRST.parts[0]

@@ -11,13 +11,13 @@ import pytest
 from toolparity import normalize
 from toolparity.cassettes.errors import RecordingFailed
 from toolparity.cassettes.recorder.script_driver import conversation, opening
-from toolparity.cassettes.scripts import Call, Offer, Round, Say, Script, Think, scripts
+from toolparity.cassettes.scripts import Call, OfferedTool, Round, Say, Script, Think, scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.requests import check_request, write_request
 
 CHAT = SURFACES["openai.chat"]
-TOOLS = [Offer("look", "Looks."), Offer("note", "Notes.")]
+TOOLS = [OfferedTool("look", "Looks."), OfferedTool("note", "Notes.")]
 
 
 def script(*rounds: Round, **more: Any) -> Script:
@@ -126,7 +126,7 @@ def test_nothing_of_an_answer_that_was_cut_is_gone_on_with() -> None:
 
 
 def test_what_a_surface_cannot_say_is_an_error_before_anything_is_sent() -> None:
-    custom = [Offer("free", "Takes text.", kind="custom")]
+    custom = [OfferedTool("free", "Takes text.", kind="custom")]
     odd = msgspec.structs.replace(script(Round([Say("Hello.")])), tools=custom)
     with pytest.raises(RecordingFailed, match="the request cannot say all of the script"):
         next(conversation(odd, SURFACES["anthropic.messages"], stream=False))
@@ -134,7 +134,7 @@ def test_what_a_surface_cannot_say_is_an_error_before_anything_is_sent() -> None
 
 def test_waiting_hints_are_never_sent() -> None:
     hinted = msgspec.structs.replace(
-        script(Round([Say("Hi.")])), tools=[Offer("look", "Looks.", waiting_hint="Looking")]
+        script(Round([Say("Hi.")])), tools=[OfferedTool("look", "Looks.", waiting_hint="Looking")]
     )
     for at in SURFACES.values():
         assert "Looking" not in str(next(conversation(hinted, at, stream=False)))

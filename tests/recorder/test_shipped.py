@@ -17,7 +17,7 @@ SURFACE_NAMES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.g
 
 @pytest.mark.thorough(keep=4, per="{place.provider}/{place.wire}/{place.stream}")
 @pytest.mark.parametrize("place", SHIPPED, ids=lambda place: place.shown)
-def test_it_replays_through_its_sdk_with_the_network_cut(place: files.Place) -> None:
+def test_it_replays_through_its_sdk_with_the_network_cut(place: files.CassettePath) -> None:
     replay(place.path)
 
 
@@ -54,7 +54,7 @@ def test_every_surface_has_the_starter_scenarios_it_can_say() -> None:
 
 @pytest.mark.thorough(keep=20)
 @pytest.mark.parametrize("place", SHIPPED, ids=lambda place: place.shown)
-def test_it_is_small_and_says_that_it_is_emulated(place: files.Place) -> None:
+def test_it_is_small_and_says_that_it_is_emulated(place: files.CassettePath) -> None:
     told = files.provenance_of(place.path)
     assert place.path.stat().st_size < 200_000
     assert told.origin == "emulated"

@@ -25,8 +25,8 @@ from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.recorder.record import emulated
 from toolparity.cassettes.recorder.sdks import Link
 from toolparity.cassettes.replay.http import application
-from toolparity.cassettes.replay.response_index import Deck
-from toolparity.cassettes.replay.rpc import Chat
+from toolparity.cassettes.replay.response_index import ResponseIndex
+from toolparity.cassettes.replay.rpc import ReplayedChat
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cli.serve import command
@@ -39,13 +39,13 @@ SCRIPT = scripts()["parallel-three"]
 
 
 @pytest.fixture(scope="module")
-def deck() -> Deck:
-    return Deck()
+def deck() -> ResponseIndex:
+    return ResponseIndex()
 
 
 @pytest.fixture(scope="module")
-def served(deck: Deck) -> Iterator[Servers]:
-    with serving(application(deck), Chat(deck)) as servers:
+def served(deck: ResponseIndex) -> Iterator[Servers]:
+    with serving(application(deck), ReplayedChat(deck)) as servers:
         yield servers
 
 
@@ -61,9 +61,9 @@ def test_an_sdk_hears_the_recorded_conversation(served: Servers, name: str, stre
 
 
 @pytest.mark.parametrize("chunking", CHUNKINGS)
-def test_a_streamed_body_is_the_recorded_one_however_it_is_cut(deck: Deck, chunking: str) -> None:
+def test_a_streamed_body_is_the_recorded_one_however_it_is_cut(deck: ResponseIndex, chunking: str) -> None:
     (first, *_) = load(path_for("openai.chat", SCRIPT.id, stream=True)).interactions
-    with serving(application(deck, chunking=chunking), Chat(deck)) as servers:
+    with serving(application(deck, chunking=chunking), ReplayedChat(deck)) as servers:
         url = servers.base(SURFACES["openai.chat"]) + "/chat/completions"
         request = urllib.request.Request(url, first["request"]["body"].encode(), {"content-type": "application/json"})
         with urllib.request.urlopen(request) as response:
@@ -121,7 +121,7 @@ def test_a_request_that_lost_a_field_gets_no_answer_but_what_it_lacks(served: Se
     assert "tools[1]: removed" in told["message"]
 
 
-def test_a_miss_names_what_is_not_there(deck: Deck) -> None:
+def test_a_miss_names_what_is_not_there(deck: ResponseIndex) -> None:
     with pytest.raises(RequestNotRecorded, match="no scenario is called 'nowhere'; there are "):
         deck.find(SURFACES["openai.chat"], b"{}", stream=False, scenario="nowhere")
     with pytest.raises(RequestNotRecorded, match="cannot be read"):
@@ -207,9 +207,9 @@ def test_a_path_that_no_provider_has_is_refused_in_its_own_shape(
 @pytest.mark.parametrize("origin", ["live", "emulated", "imported"])
 def test_every_answer_tells_its_origin_and_its_cassette(tmp_path: Path, origin: str) -> None:
     path = made(tmp_path, origin=origin)
-    deck = Deck(tmp_path)
+    deck = ResponseIndex(tmp_path)
     assert deck.origins == [origin]
-    with serving(application(deck), Chat(deck)) as servers:
+    with serving(application(deck), ReplayedChat(deck)) as servers:
         url = servers.base(SURFACES["openai.chat"]) + "/chat/completions"
         with post(url, load(path).interactions[0]["request"]["body"].encode()) as answer:
             assert answer.headers.get_all("x-toolparity-origin") == [origin]
@@ -218,7 +218,7 @@ def test_every_answer_tells_its_origin_and_its_cassette(tmp_path: Path, origin: 
 
 def test_a_cassette_that_does_not_tell_its_origin_is_served_as_unknown(tmp_path: Path) -> None:
     rewritten(made(tmp_path), lambda content: content.pop("metadata"))
-    assert Deck(tmp_path).origins == ["unknown"]
+    assert ResponseIndex(tmp_path).origins == ["unknown"]
 
 
 def recorded_call(stream: bool) -> bytes:

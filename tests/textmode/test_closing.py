@@ -23,7 +23,7 @@ from xai_sdk.proto import chat_pb2_grpc
 from tests.building import codes, shapes
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.emulated.http import application
-from toolparity.cassettes.emulated.rpc import Chat
+from toolparity.cassettes.emulated.rpc import EmulatedChat
 from toolparity.cassettes.emulated.script_player import tokens
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.scripts import Round, Say, Script
@@ -138,7 +138,7 @@ def gated(app: Any, stage: Stage) -> Any:
     return run
 
 
-class GatedChat(Chat):
+class GatedChat(EmulatedChat):
     """xAI's service with the same gate."""
 
     def __init__(self, stage: Stage) -> None:

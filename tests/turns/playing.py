@@ -13,7 +13,7 @@ from tests.wires import WIRES
 from toolparity import Response, normalize
 from toolparity.cassettes.emulated import anthropic_messages, openai_chat, openai_responses, xai_grpc
 from toolparity.cassettes.emulated import script_player as playing
-from toolparity.cassettes.scripts import Call, Fault, Hit, Offer, Part, Round, Say, Script, ServerCall, Think
+from toolparity.cassettes.scripts import Call, Fault, Hit, OfferedTool, Part, Round, Say, Script, ServerCall, Think
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Request
@@ -25,7 +25,7 @@ from toolparity.normalizer.turns.machine.state import TurnState, dump
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.turn import Turn
 
-__all__ = ["Call", "Fault", "Hit", "Offer", "Part", "Round", "Say", "ServerCall", "Think"]
+__all__ = ["Call", "Fault", "Hit", "OfferedTool", "Part", "Round", "Say", "ServerCall", "Think"]
 
 _PLAYERS: dict[str, Any] = {
     "openai.chat": openai_chat,
@@ -53,7 +53,7 @@ def script(*rounds: Iterable[Part] | Round, tools: Iterable[str] = ("look", "cou
     """What the model does, round by round. Any arguments fit the tools."""
     made = [one if isinstance(one, Round) else Round(list(one)) for one in rounds]
     first = Round(made[0].parts, "Go.", made[0].ending, made[0].fault, made[0].pieces)
-    offers = [Offer(name, f"Does {name}.", {"type": "object", "properties": {}}, "function") for name in tools]
+    offers = [OfferedTool(name, f"Does {name}.", {"type": "object", "properties": {}}, "function") for name in tools]
     return Script("made", "Made by hand", [first, *made[1:]], offers, **more)
 
 
@@ -73,7 +73,7 @@ class Emulated:
         self.bodies: list[Any] = []
         self.closed = 0
         self._surface = surface
-        self._held = playing.Held()
+        self._held = playing.StoredAnswers()
         self._library = {played.id: played}
         self._fails = fails or {}
         self._after = after
@@ -97,16 +97,16 @@ class Emulated:
     def _pieces(self, body: Any) -> Any:
         try:
             play = playing.play(self._surface, body, self._held, self._library)
-        except playing.Refused as refused:
+        except playing.ProviderRefusal as refused:
             yield self._refusal(refused)
             return
         try:
             for event in _PLAYERS[self.wire].events(play):
                 yield event if isinstance(event, bytes) else event.SerializeToString()
-        except playing.Reset:
+        except playing.ConnectionReset:
             raise ConnectionResetError("the connection broke") from None
 
-    def _refusal(self, refused: playing.Refused) -> Response:
+    def _refusal(self, refused: playing.ProviderRefusal) -> Response:
         kinds = {"rate_limit": 429, "overloaded": 529, "server_error": 500, "authentication": 401, "not_found": 404}
         status = refused.status or kinds.get(refused.kind, 400)
         body = {"error": {"type": refused.kind, "message": refused.message}}

@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from google.protobuf.wrappers_pb2 import DoubleValue, StringValue
 
 from toolparity.cassettes.vcr_grpc import Disagreement, messages
-from toolparity.cassettes.vcr_grpc.interaction import Asked
+from toolparity.cassettes.vcr_grpc.interaction import OutgoingCall
 
 
 def card(*fields: str, **enum_values: int) -> type[Message]:
@@ -115,7 +115,7 @@ def test_the_type_of_a_message_is_found_through_the_deserializer_or_by_name() ->
     ],
 )
 def test_a_target_becomes_an_address_without_its_resolver(target: str, host: str) -> None:
-    asked = Asked(target, "/a.B/C", (), b"", None, None, stream=False)
+    asked = OutgoingCall(target, "/a.B/C", (), b"", None, None, stream=False)
     assert asked.uri == f"grpc://{host}/a.B/C"
     request = asked.request()
     assert request.path == "/a.B/C"

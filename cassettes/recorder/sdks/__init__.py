@@ -43,7 +43,7 @@ class Link(NamedTuple):
     timeout: float = 60.0
 
 
-class Asking(NamedTuple):
+class RequestSettings(NamedTuple):
     """The script, surface and mode that a request is written for."""
 
     script: Script
@@ -61,14 +61,14 @@ class Asking(NamedTuple):
         return any(round.ending == "length" for round in self.script.rounds)
 
 
-class Refusal(NamedTuple):
+class ProviderError(NamedTuple):
     """A provider's error: the body as on the wire, and the status if there is one."""
 
     body: Any
     status: int | None = None
 
 
-class Heard(NamedTuple):
+class Received(NamedTuple):
     """The result of one request: the SDK's objects in order, and the canonical response built from them.
 
     ``raised``: the SDK raised the provider's error during a stream. The SDK then drops part of that error and
@@ -80,7 +80,7 @@ class Heard(NamedTuple):
     raised: bool = False
 
 
-def player(surface: Surface) -> Any:
+def sdk_module(surface: Surface) -> Any:
     """Return the module that sends for a surface."""
     return surface.spec.part("recorder", home=__name__)
 
@@ -91,8 +91,8 @@ class Caller:
     def __init__(self, surface: Surface, link: Link, stream: bool) -> None:
         self._surface = surface
         self._stream = stream
-        self._player = player(surface)
-        self._manager = self._player.client(link)
+        self._sdk = sdk_module(surface)
+        self._manager = self._sdk.client(link)
         self._client: Any = None
 
     def __enter__(self) -> Caller:
@@ -102,17 +102,17 @@ class Caller:
     def __exit__(self, *raised: Any) -> None:
         self._manager.__exit__(*raised)
 
-    def ask(self, body: Any) -> Heard:
+    def send(self, body: Any) -> Received:
         """Send a body and return the response. A provider's error is a response; other SDK exceptions propagate."""
-        hearing = Hearing(self._surface, self._player, body, self._stream)
+        builder = ResponseBuilder(self._surface, self._sdk, body, self._stream)
         try:
             # close now rather than at garbage collection: it holds the connection
-            with contextlib.closing(self._player.sent(self._client, body, self._stream)) as objects:
-                for one in objects:
-                    hearing.hear(one)
-        except self._player.REFUSALS as error:
-            hearing.refuse(error)
-        return hearing.over()
+            with contextlib.closing(self._sdk.sent(self._client, body, self._stream)) as objects:
+                for received in objects:
+                    builder.add(received)
+        except self._sdk.REFUSALS as error:
+            builder.fail(error)
+        return builder.result()
 
 
 class AsyncCaller:
@@ -121,72 +121,70 @@ class AsyncCaller:
     def __init__(self, surface: Surface, link: Link, stream: bool) -> None:
         self._surface = surface
         self._stream = stream
-        self._player = player(surface)
+        self._sdk = sdk_module(surface)
         self._link = link
         self._manager: Any = None
         self._client: Any = None
 
     async def __aenter__(self) -> AsyncCaller:
-        self._manager = self._player.async_client(self._link)  # created here, because it belongs to the running loop
+        self._manager = self._sdk.async_client(self._link)  # created here, because it belongs to the running loop
         self._client = await self._manager.__aenter__()
         return self
 
     async def __aexit__(self, *raised: Any) -> None:
         await self._manager.__aexit__(*raised)
 
-    async def ask(self, body: Any) -> Heard:
-        """See `Caller.ask`."""
-        hearing = Hearing(self._surface, self._player, body, self._stream)
+    async def send(self, body: Any) -> Received:
+        """See `Caller.send`."""
+        builder = ResponseBuilder(self._surface, self._sdk, body, self._stream)
         try:
-            async with contextlib.aclosing(self._player.async_sent(self._client, body, self._stream)) as objects:
-                async for one in objects:
-                    hearing.hear(one)
-        except self._player.REFUSALS as error:
-            hearing.refuse(error)
-        return hearing.over()
+            async with contextlib.aclosing(self._sdk.async_sent(self._client, body, self._stream)) as objects:
+                async for received in objects:
+                    builder.add(received)
+        except self._sdk.REFUSALS as error:
+            builder.fail(error)
+        return builder.result()
 
 
-class Hearing:
+class ResponseBuilder:
     """Builds the canonical response from the objects that an SDK returns."""
 
-    def __init__(self, surface: Surface, player: Any, body: Any, stream: bool) -> None:
-        self._wire, self._provider = surface.wire, surface.provider
-        self._player = player
-        self._request = body
-        self._decoder = StreamDecoder(self._wire, provider=self._provider, request=body) if stream else None
+    def __init__(self, surface: Surface, sdk: Any, body: Any, stream: bool) -> None:
+        self._wire = surface.wire
+        self._options = {"provider": surface.provider, "request": body}
+        self._sdk = sdk
+        self._decoder = StreamDecoder(self._wire, **self._options) if stream else None
         self._objects: list[Any] = []
         self._response: Response | None = None
         self._raised = False
 
-    def hear(self, one: Any) -> None:
+    def add(self, received: Any) -> None:
         """Add the SDK's next object."""
-        self._objects.append(one)
+        self._objects.append(received)
         if self._decoder is not None:
-            self._decoder.feed(one)
+            self._decoder.feed(received)
         else:
-            self._response = normalize(one, self._wire, provider=self._provider, request=self._request)
+            self._response = normalize(received, self._wire, **self._options)
 
-    def refuse(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """Add a provider's error, sent at once or during a stream. Raises ``error`` again if no provider sent it."""
-        refusal = self._player.refused(error)
+        refusal = self._sdk.refused(error)
         if refusal is None:
             raise error
         self._raised = bool(self._decoder is not None and self._objects)
         if self._decoder is not None and (refusal.status or 0) < 400:
             self._decoder.feed(refusal.body)
             return
-        self._response = normalize(
-            refusal.body, self._wire, provider=self._provider, request=self._request, status=refusal.status
-        )
+        self._response = normalize(refusal.body, self._wire, status=refusal.status, **self._options)
         if self._raised and self._decoder is not None:
             self._response = replace(self._decoder.finish(), error=self._response.error, complete=False)
 
-    def over(self) -> Heard:
+    def result(self) -> Received:
         """Return the result."""
         if self._response is None and self._decoder is not None:
             self._response = self._decoder.finish()
         assert self._response is not None  # a plain response is one object, or an error
-        return Heard(self._objects, self._response, self._raised)
+        return Received(self._objects, self._response, self._raised)
 
 
 Sent = Iterator[Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 import anthropic
 
-from . import CUT_AT, Asking, AsyncSent, Link, Refusal, Sent
+from . import CUT_AT, AsyncSent, Link, ProviderError, RequestSettings, Sent
 from .http import async_send, send
 
 REFUSALS = (anthropic.APIError,)
@@ -24,7 +24,7 @@ _LIMIT = 4096
 _BUDGET = 1024  # the API's minimum
 
 
-def settings(asking: Asking) -> dict[str, Any]:
+def settings(asking: RequestSettings) -> dict[str, Any]:
     """Return the parameters: the required token limit, and thinking if the script contains reasoning."""
     made: dict[str, Any] = {"max_tokens": CUT_AT if asking.cut else _LIMIT}
     if asking.stream:
@@ -55,13 +55,13 @@ def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
     return async_send(client.messages.create, body, stream, **_headers(body))
 
 
-def refused(error: BaseException) -> Refusal | None:
+def refused(error: BaseException) -> ProviderError | None:
     """Return the provider's error: an error response, or an event during a stream, whose status is then below 400."""
     if not isinstance(error, anthropic.APIStatusError):
         return None
     if error.status_code < 400:
-        return Refusal(error.body)
-    return Refusal(error.response.content, error.status_code)
+        return ProviderError(error.body)
+    return ProviderError(error.response.content, error.status_code)
 
 
 def _headers(body: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import openai
 
 from toolparity.normalizer.turns.clients.http import sdk_arguments
 
-from . import AsyncSent, Link, Refusal, Sent
+from . import AsyncSent, Link, ProviderError, Sent
 
 REFUSALS = (openai.APIError,)
 
@@ -24,13 +24,13 @@ def async_client(link: Link) -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(base_url=link.base, api_key=link.key, timeout=link.timeout, max_retries=0)
 
 
-def refused(error: BaseException) -> Refusal | None:
+def refused(error: BaseException) -> ProviderError | None:
     """Return the provider's error: the whole body, or an event's ``error``, the only member that the SDK passes on."""
     if isinstance(error, openai.APIStatusError):
-        return Refusal(error.response.content, error.status_code)
+        return ProviderError(error.response.content, error.status_code)
     if isinstance(error, openai.APIConnectionError) or not isinstance(error, openai.APIError):
         return None
-    return Refusal({"error": error.body})
+    return ProviderError({"error": error.body})
 
 
 def send(create: Callable[..., Any], body: dict[str, Any], stream: bool, **more: Any) -> Sent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import CUT_AT, Asking, AsyncSent, Sent
+from . import CUT_AT, AsyncSent, RequestSettings, Sent
 from .http import REFUSALS, async_client, async_send, client, refused, send
 
 __all__ = ["HOSTED", "REFUSALS", "async_client", "async_sent", "client", "refused", "sent", "settings"]
@@ -13,7 +13,7 @@ __all__ = ["HOSTED", "REFUSALS", "async_client", "async_sent", "client", "refuse
 HOSTED: dict[str, dict[str, Any]] = {}
 
 
-def settings(asking: Asking) -> dict[str, Any]:
+def settings(asking: RequestSettings) -> dict[str, Any]:
     """Return the parameters: usage in streams, reasoning if the script contains it (xAI's model always reasons)."""
     made: dict[str, Any] = {}
     if asking.stream:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import CUT_AT, Asking, AsyncSent, Sent
+from . import CUT_AT, AsyncSent, RequestSettings, Sent
 from .http import REFUSALS, async_client, async_send, client, refused, send
 
 __all__ = ["HOSTED", "REFUSALS", "async_client", "async_sent", "client", "refused", "sent", "settings"]
@@ -22,7 +22,7 @@ HOSTED: dict[str, dict[str, Any]] = {
 }
 
 
-def settings(asking: Asking) -> dict[str, Any]:
+def settings(asking: RequestSettings) -> dict[str, Any]:
     """Return the parameters. Encrypted reasoning travels with the history, so the provider stores nothing."""
     made: dict[str, Any] = {}
     if asking.stream:

@@ -15,7 +15,7 @@ import xai_sdk
 from toolparity.normalizer import json_codec
 
 from ...sources.vcrpy import HTTP_STATUS
-from . import CUT_AT, Asking, AsyncSent, Link, Refusal, Sent
+from . import CUT_AT, AsyncSent, Link, ProviderError, RequestSettings, Sent
 
 REFUSALS = (grpc.RpcError,)
 
@@ -36,7 +36,7 @@ _without_words = partial(mock.patch.dict, os.environ, _SWITCH)
 _NO_RETRIES = [("grpc.enable_retries", 0)]
 
 
-def settings(asking: Asking) -> dict[str, Any]:
+def settings(asking: RequestSettings) -> dict[str, Any]:
     """Return the parameters. With reasoning or hosted tools, encrypted content is sent with the history."""
     made: dict[str, Any] = {}
     if asking.thinks or asking.script.hosted:
@@ -88,13 +88,13 @@ async def async_sent(client: Any, body: Any, stream: bool) -> AsyncSent:
         yield chunk
 
 
-def refused(error: Any) -> Refusal | None:
+def refused(error: Any) -> ProviderError | None:
     """Return the status of a failed call, from the server or from grpc itself."""
     code = error.code()
     if code is None:
         return None
     body = json_codec.encode({"code": code.name, "details": error.details() or ""})
-    return Refusal(body, HTTP_STATUS.get(code.name, 500))
+    return ProviderError(body, HTTP_STATUS.get(code.name, 500))
 
 
 def _reach(link: Link) -> dict[str, Any]:

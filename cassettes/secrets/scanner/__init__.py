@@ -18,9 +18,9 @@ from typing import Any
 
 from toolparity.cassettes.errors import SecretsLeft
 
-from .scan import Leak, scan, secrets_in
+from .scan import SecretLeak, scan, secrets_in
 
-__all__ = ["Leak", "refuse", "scan", "secrets_in"]
+__all__ = ["SecretLeak", "refuse", "scan", "secrets_in"]
 
 _SHOWN = 5
 

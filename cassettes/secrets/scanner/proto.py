@@ -22,7 +22,7 @@ _BEGINNINGS = (
 )
 
 
-class Field(NamedTuple):
+class TextField(NamedTuple):
     """A string: the field numbers on the path to it, and the integer fields beside it ("2.3": 1)."""
 
     place: str
@@ -30,14 +30,14 @@ class Field(NamedTuple):
     text: str
 
 
-def fields_of(data: bytes) -> list[Field]:
+def fields_of(data: bytes) -> list[TextField]:
     """Return every string; an empty list if the bytes are not a message."""
-    found: list[Field] = []
+    found: list[TextField] = []
     _read(data, "", {}, found, 0)
     return found
 
 
-def put_together(messages: list[list[Field]]) -> Iterator[tuple[str, str]]:
+def put_together(messages: list[list[TextField]]) -> Iterator[tuple[str, str]]:
     """Yield (location, text) for a field's text over all messages, and separately for each number beside it."""
     beside: dict[str, set[str]] = {}
     for field in (field for fields in messages for field in fields):
@@ -50,7 +50,7 @@ def put_together(messages: list[list[Field]]) -> Iterator[tuple[str, str]]:
     yield from ((place, "".join(texts)) for place, texts in pieces.items() if len(set(texts)) > 1)
 
 
-def _read(data: bytes, numbers: str, above: dict[str, int], found: list[Field], depth: int) -> bool:
+def _read(data: bytes, numbers: str, above: dict[str, int], found: list[TextField], depth: int) -> bool:
     if not data or depth > _DEPTH:
         return False
     try:
@@ -63,12 +63,12 @@ def _read(data: bytes, numbers: str, above: dict[str, int], found: list[Field], 
         if field.wire_type != _LENGTH_DELIMITED:
             continue
         place = f"{numbers}{field.field_number}"
-        inside: list[Field] = []
+        inside: list[TextField] = []
         if _read(field.data, f"{place}.", beside, inside, depth + 1):
             found += inside
         text = _text(field.data)
         if text:
-            found.append(Field(place, beside, text))
+            found.append(TextField(place, beside, text))
     return True
 
 

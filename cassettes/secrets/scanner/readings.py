@@ -63,7 +63,7 @@ _KEY_INSIDE = re.compile(r"sk-(?:proj|ant|admin|svcacct|or-v1)-|github_pat_")
 _FREE = frozenset({"input", "args", "arguments", "parameters"})
 
 
-class Read(NamedTuple):
+class Reading(NamedTuple):
     """One decoded text: its location, its member name, and whether it is encrypted or binary (``opaque``)."""
 
     path: str
@@ -76,13 +76,13 @@ class TooMuch(Exception):
     """The value expands to more than `BUDGET`."""
 
 
-class Reader:
+class ValueReader:
     """Decodes one value in all ways. Raises TooMuch."""
 
     def __init__(self) -> None:
         self._left = BUDGET
 
-    def raw(self, data: bytes, path: str = "", name: str = "", depth: int = 0) -> Iterator[Read]:
+    def raw(self, data: bytes, path: str = "", name: str = "", depth: int = 0) -> Iterator[Reading]:
         """Yield all decodings of bytes."""
         self._spend(len(data))
         unpacked = self._unpacked(data)
@@ -99,15 +99,17 @@ class Reader:
             for field in fields_of(data):
                 yield from self.text(field.text, f"{path}<protobuf {field.place}>", name, depth + 1)
             if not text:
-                yield Read(path, name, data.decode("utf-8", "replace"), opaque=True)
-                yield Read(path, name, data.decode("latin-1"), opaque=True)
+                yield Reading(path, name, data.decode("utf-8", "replace"), opaque=True)
+                yield Reading(path, name, data.decode("latin-1"), opaque=True)
 
-    def text(self, text: str, path: str = "", name: str = "", depth: int = 0, opaque: bool = False) -> Iterator[Read]:
+    def text(
+        self, text: str, path: str = "", name: str = "", depth: int = 0, opaque: bool = False
+    ) -> Iterator[Reading]:
         """Yield all decodings of a text."""
         self._spend(len(text))
         value = _json(text)
         if depth >= _DEPTH:
-            yield Read(path, name, text, opaque)
+            yield Reading(path, name, text, opaque)
             return
         if isinstance(value, dict | list | str):
             yield from self.value(
@@ -118,7 +120,7 @@ class Reader:
         if events:
             yield from self._stream(events, text, path, depth)
             return
-        yield Read(path, name, text, opaque)
+        yield Reading(path, name, text, opaque)
         if "\\" in text and _ESCAPE.search(text):
             yield from self.text(_unescaped(text), f"{path}<unescaped>", name, depth + 1, opaque)
         if "%" in text and _PERCENT.search(text):
@@ -129,13 +131,13 @@ class Reader:
                 if data is None:
                     continue
                 if opaque:
-                    yield Read(f"{path}<base64>", "", data.decode("utf-8", "replace"), opaque=True)
+                    yield Reading(f"{path}<base64>", "", data.decode("utf-8", "replace"), opaque=True)
                 else:
                     yield from self.raw(data, f"{path}<base64>", "", depth + 1)
         if not opaque:
             yield from self._respelled(text, path, name, depth)
 
-    def _respelled(self, text: str, path: str, name: str, depth: int) -> Iterator[Read]:
+    def _respelled(self, text: str, path: str, name: str, depth: int) -> Iterator[Reading]:
         """Yield decoded hex digits, base64 lines and HTML entities, and the text without invisible characters."""
         for run in _HEX.findall(text):
             digits = re.sub("[ :]", "", run)
@@ -153,7 +155,7 @@ class Reader:
 
     def value(
         self, value: Any, path: str, name: str, depth: int, opaque: bool = False, free: bool = False
-    ) -> Iterator[Read]:
+    ) -> Iterator[Reading]:
         """Yield all decodings of parsed JSON. ``free``: a model or caller chose the names; none marks opaque data."""
         if isinstance(value, str):
             yield from self.text(value, path, name, depth, opaque)
@@ -163,7 +165,7 @@ class Reader:
             for key, member in value.items():
                 where = f"{path}.{key}" if path else key
                 if len(key) >= 16:
-                    yield Read(f"{path}<name>", "", key)
+                    yield Reading(f"{path}<name>", "", key)
                 sealed = opaque or (not free and _is_sealed(key, member))
                 yield from self.value(
                     member, where, key, depth, sealed, free or (key in _FREE and isinstance(member, dict))
@@ -174,14 +176,14 @@ class Reader:
             for index, item in enumerate(value):
                 yield from self.value(item, f"{path}[{index}]", name, depth, opaque, free)
 
-    def _stream(self, events: list[Any], text: str, path: str, depth: int) -> Iterator[Read]:
+    def _stream(self, events: list[Any], text: str, path: str, depth: int) -> Iterator[Reading]:
         for number, event in enumerate(events):
             yield from self.value(event, f"{path}event {number}: ", "", depth + 1)
         rest = "\n".join(line for line in _LINE_END.split(text) if _json(line.partition(":")[2]) is None)
-        yield Read(f"{path}<between events>", "", rest)
+        yield Reading(f"{path}<between events>", "", rest)
         yield from self._put_together(events, path, depth)
 
-    def _messages(self, messages: list[Any], path: str, depth: int) -> Iterator[Read]:
+    def _messages(self, messages: list[Any], path: str, depth: int) -> Iterator[Reading]:
         """Yield the messages of a gRPC stream, readable and serialized, as events."""
         if len(messages) < 2:
             return
@@ -190,7 +192,7 @@ class Reader:
         for place, text in put_together(fields):
             yield from self.text(text, f"{path}<protobuf {place} put together>", "", depth + 1)
 
-    def _put_together(self, events: list[Any], path: str, depth: int) -> Iterator[Read]:
+    def _put_together(self, events: list[Any], path: str, depth: int) -> Iterator[Reading]:
         pieces: dict[tuple[str, str], list[str]] = {}
         mingled: dict[str, list[str]] = {}
         for event in events:
@@ -204,7 +206,7 @@ class Reader:
                 where = f"{path}{place} {numbers}put together"
                 yield from self.text(text, where, name, depth + 1, _is_sealed(name, text))
         for place, texts in mingled.items():  # texts that alternate, concatenated: only a known key is meaningful here
-            yield Read(f"{path}{place} put together", "", "".join(texts), opaque=True)
+            yield Reading(f"{path}{place} put together", "", "".join(texts), opaque=True)
 
     def _unpacked(self, data: bytes) -> bytes | None:
         try:

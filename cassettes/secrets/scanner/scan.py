@@ -13,7 +13,7 @@ from toolparity.cassettes.sources.bodies import unpacked
 from . import detectors
 from .own import own_keys, parts_of
 from .proto import is_readable
-from .readings import Read, Reader, TooMuch
+from .readings import Reading, TooMuch, ValueReader
 
 #: Parts of header names that a cassette must not contain. Rate limits are named after tokens but are harmless.
 _HEADERS = ("auth", "api-key", "apikey", "token", "cookie", "secret", "organization", "project", "request-id", "cf-ray")
@@ -23,7 +23,7 @@ _HEADER_PARTS = frozenset({"headers", "trailers", "trailing_metadata", "initial_
 
 
 @dataclass(frozen=True)
-class Leak:
+class SecretLeak:
     """Something that looks like a secret, and its location, but not the secret itself.
 
     ``interaction`` counts from 1; 0 means outside the interactions. ``part``: "request.body", "response.headers", ….
@@ -50,7 +50,7 @@ def _masked(secret: str) -> str:
 
 def scan(
     cassette: Mapping[str, Any], environ: Mapping[str, str] | None = None, *, found_before: frozenset[str] = frozenset()
-) -> list[Leak]:
+) -> list[SecretLeak]:
     """Return everything in a cassette that looks like a secret, one leak per secret and part.
 
     ``cassette``: vcrpy's ``{"requests", "responses", …}``, or the form in a file (``interactions``). ``environ``: the
@@ -59,10 +59,10 @@ def scan(
     """
     keys = {f"value of {name}": spellings for name, spellings in own_keys(environ).items()}
     keys["rest of a secret"] = parts_of(found_before)
-    found: dict[tuple[int, str, str, str], Leak] = {}
+    found: dict[tuple[int, str, str, str], SecretLeak] = {}
     for interaction, part, leak in _all(cassette, keys):
         kind, path, secret = leak
-        found.setdefault((interaction, part, kind, secret), Leak(kind, interaction, part, path, _masked(secret)))
+        found.setdefault((interaction, part, kind, secret), SecretLeak(kind, interaction, part, path, _masked(secret)))
     return list(found.values())
 
 
@@ -143,18 +143,18 @@ def _body(body: Any, headers: Mapping[Any, Any]) -> tuple[Any, str]:
         return body, error.what
 
 
-def _values(value: Any) -> Iterator[Read]:
+def _values(value: Any) -> Iterator[Reading]:
     """Yield every decoding of a value of any type. Raises TooMuch."""
-    reader = Reader()
+    reader = ValueReader()
     if isinstance(value, bytes):
         yield from reader.raw(value)
-        yield Read("", "", value.decode("utf-8", "replace"), opaque=True)
+        yield Reading("", "", value.decode("utf-8", "replace"), opaque=True)
     elif isinstance(value, str):
         yield from reader.text(value)
-        yield Read("", "", value, opaque=True)
+        yield Reading("", "", value, opaque=True)
     elif isinstance(value, Mapping):
         for name, member in value.items():
-            yield Read("", "", str(name))
+            yield Reading("", "", str(name))
             yield from (
                 r._replace(path=f"{name}.{r.path}".rstrip("."), name=r.name or str(name)) for r in _values(member)
             )
@@ -165,8 +165,8 @@ def _values(value: Any) -> Iterator[Read]:
         yield from _values(value.read())
 
 
-def _look(readings: Iterator[Read], keys: Mapping[str, list[str]]) -> Iterator[_Found]:
-    texts: list[Read] = []
+def _look(readings: Iterator[Reading], keys: Mapping[str, list[str]]) -> Iterator[_Found]:
+    texts: list[Reading] = []
     try:
         for read in readings:
             texts.append(read)
@@ -191,7 +191,7 @@ def _look(readings: Iterator[Read], keys: Mapping[str, list[str]]) -> Iterator[_
 class _Joined:
     """Concatenates many short texts, so that each detector runs only once."""
 
-    def __init__(self, texts: list[Read]) -> None:
+    def __init__(self, texts: list[Reading]) -> None:
         unique = list({read.text: read for read in texts}.values())
         self._paths = [read.path for read in unique]
         self._starts: list[int] = []

@@ -106,11 +106,11 @@ def test_an_answer_that_breaks_off_is_asked_for_again(wire: str) -> None:
     pieces = provider._pieces
 
     def resetting(body: Any) -> Any:
-        from toolparity.cassettes.emulated.script_player import Reset
+        from toolparity.cassettes.emulated.script_player import ConnectionReset
 
         try:
             yield from pieces(body)
-        except Reset:
+        except ConnectionReset:
             return
 
     provider._pieces = resetting  # type: ignore[method-assign]
