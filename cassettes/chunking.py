@@ -37,14 +37,14 @@ def ends(data: bytes) -> list[bytes]:
 
 def odd(data: bytes) -> list[bytes]:
     """Return chunks of irregular widths that align with nothing in the body."""
-    made = []
+    chunks = []
     at = number = 0
     while at < len(data):
         width = _ODD[number % len(_ODD)]
-        made.append(data[at : at + width])
+        chunks.append(data[at : at + width])
         at += width
         number += 1
-    return made
+    return chunks
 
 
 def split_characters(data: bytes) -> list[bytes]:
@@ -56,14 +56,14 @@ def split_characters(data: bytes) -> list[bytes]:
 def merged(data: bytes) -> list[bytes]:
     """Return chunks of about four events, cut in the middle of every fourth event."""
     parts = events(data)
-    made: list[bytes] = []
+    chunks: list[bytes] = []
     rest = b""
     for at in range(0, len(parts), 4):
         last = parts[at + 3] if at + 3 < len(parts) else b""
         middle = len(last) // 2
-        made.append(rest + b"".join(parts[at : at + 3]) + last[:middle])
+        chunks.append(rest + b"".join(parts[at : at + 3]) + last[:middle])
         rest = last[middle:]
-    return [*made, rest] if rest else made
+    return [*chunks, rest] if rest else chunks
 
 
 #: Chunking name -> function that splits a body. To add a chunking, write a function and list it here.

@@ -28,11 +28,11 @@ def contradictions(origin: str, responses: list[dict[str, Any]]) -> Iterator[str
     In an emulated cassette, an interaction without a marker is also reported. Interactions are numbered from 1.
     """
     for number, response in enumerate(responses, 1):
-        told = proof(response)
-        if told is not None and told != origin:
-            yield f"interaction {number} says that it is {told}, and the cassette that it is {origin}"
-        elif told is None and origin == EMULATED:
-            yield f"interaction {number} lacks the header {HEADER}, which our servers send"
+        declared = proof(response)
+        if declared is not None and declared != origin:
+            yield f"interaction {number} is marked {declared}, but the cassette is {origin}"
+        elif declared is None and origin == EMULATED:
+            yield f"interaction {number} lacks the header {HEADER}that the emulated providers send"
 
 
 def _told(response: Mapping[str, Any]) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 JSON bodies are compared by value: key order and number spelling do not count, everything else does. A request that lost
 a field therefore matches nothing. Other bodies are compared byte for byte. The headers in `CHOOSING` are compared only
-if the recorded request has any of them, because imported cassettes keep none. `UnrecordedRequest` reports a mismatch and lists
-the differences from the nearest recorded request.
+if the recorded request has any of them, because imported cassettes keep none. `UnrecordedRequest` reports a mismatch
+and lists the differences from the nearest recorded request.
 
     match_on = register(vcr)        # registers the matchers on a vcr.VCR and returns their names
 """
@@ -62,18 +62,20 @@ def address(sent: Request, recorded: Request) -> None:
 
 def meaning(sent: Request, recorded: Request) -> None:
     """Compare the bodies (see `differences`)."""
-    found = [str(one) for one in _inside(recorded, sent)]
-    if found:
-        raise AssertionError("\n".join(found))
+    problems = [str(difference) for difference in _inside(recorded, sent)]
+    if problems:
+        raise AssertionError("\n".join(problems))
 
 
 def interface(sent: Request, recorded: Request) -> None:
     """Compare the `CHOOSING` headers, if the recorded request has any of them."""
-    asked, kept = _choices(sent), _choices(recorded)
-    found = [f"the header {name}: {_words(kept, name)} -> {_words(asked, name)}" for name in CHOOSING
-             if kept and asked.get(name) != kept.get(name)]  # fmt: skip
-    if found:
-        raise AssertionError("\n".join(found))
+    sent_choices, recorded_choices = _choices(sent), _choices(recorded)
+    if not recorded_choices:
+        return
+    different = [header for header in CHOOSING if sent_choices.get(header) != recorded_choices.get(header)]
+    if different:
+        lines = (f"the header {h}: {_words(recorded_choices, h)} -> {_words(sent_choices, h)}" for h in different)
+        raise AssertionError("\n".join(lines))
 
 
 MATCHERS = {
@@ -103,10 +105,10 @@ class BodyDifference(NamedTuple):
 
     def __str__(self) -> str:
         if self.recorded is _MISSING:
-            return f"{self.path}: added {_short(self.sent)}"
+            return f"{self.path}: added {shorten(self.sent)}"
         if self.sent is _MISSING:
-            return f"{self.path}: removed, was {_short(self.recorded)}"
-        return f"{self.path}: {_short(self.recorded)} -> {_short(self.sent)}"
+            return f"{self.path}: removed, was {shorten(self.recorded)}"
+        return f"{self.path}: {shorten(self.recorded)} -> {shorten(self.sent)}"
 
 
 def differences(recorded: Any, sent: Any, *, rpc: bool = False) -> Iterator[BodyDifference]:
@@ -118,12 +120,12 @@ def differences(recorded: Any, sent: Any, *, rpc: bool = False) -> Iterator[Body
         return
     old, new = _value(_bytes(recorded)), _value(_bytes(sent))
     if rpc:
-        old, new = _told_once(old), _told_once(new)
+        old, new = _readable_only(old), _readable_only(new)
     if old is _MISSING or new is _MISSING:
         if _bytes(recorded) != _bytes(sent):
             yield BodyDifference("the body", _bytes(recorded), _bytes(sent))
         return
-    yield from _compared("", old, new)
+    yield from compare("", old, new)
 
 
 def _inside(recorded: Request, sent: Request) -> Iterator[BodyDifference]:
@@ -131,20 +133,20 @@ def _inside(recorded: Request, sent: Request) -> Iterator[BodyDifference]:
 
 
 def _choices(request: Request) -> dict[str, list[str]]:
-    told: dict[str, list[str]] = {}
+    choices: dict[str, list[str]] = {}
     for name, value in request.headers.items():
         if name.lower() in CHOOSING:
             values = value if isinstance(value, list) else [value]
-            words = (word.strip() for one in values for word in _bytes(one).decode("latin-1").split(","))
-            told[name.lower()] = sorted(word for word in words if word)
-    return told
+            words = (word.strip() for value in values for word in _bytes(value).decode("latin-1").split(","))
+            choices[name.lower()] = sorted(word for word in words if word)
+    return choices
 
 
 def _words(choices: dict[str, list[str]], name: str) -> str:
     return ", ".join(choices[name]) if name in choices else "missing"
 
 
-def _told_once(value: Any) -> Any:
+def _readable_only(value: Any) -> Any:
     """Drop the exact bytes of a gRPC message if its readable form is complete.
 
     `vcr_grpc` records each message in both forms.
@@ -154,15 +156,16 @@ def _told_once(value: Any) -> Any:
     return value
 
 
-def _compared(path: str, old: Any, new: Any) -> Iterator[BodyDifference]:
+def compare(path: str, old: Any, new: Any) -> Iterator[BodyDifference]:
+    """Yield the differences between two JSON values. ``path``: the path of both."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
             inner = f"{path}.{key}" if path else str(key)
-            yield from _compared(inner, old.get(key, _MISSING), new.get(key, _MISSING))
+            yield from compare(inner, old.get(key, _MISSING), new.get(key, _MISSING))
     elif isinstance(old, list) and isinstance(new, list):
         for index in range(max(len(old), len(new))):
             pair = (items[index] if index < len(items) else _MISSING for items in (old, new))
-            yield from _compared(f"{path}[{index}]", *pair)
+            yield from compare(f"{path}[{index}]", *pair)
     elif not _same(old, new):
         yield BodyDifference(path or "the body", old, new)
 
@@ -184,10 +187,10 @@ def _value(body: bytes) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError("a member stands there twice: which one counts is for the server to say")
-    return made
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a member is duplicated: which one counts is for the server to say")
+    return members
 
 
 def _no_number(name: str) -> Any:
@@ -211,7 +214,10 @@ def _place(uri: str) -> tuple[Any, ...]:
     return parts.scheme, (parts.hostname or "").lower(), port, parts.path.rstrip("/") or "/", query
 
 
-def _short(value: Any) -> str:
+def shorten(value: Any) -> str:
+    """Return a value as JSON for a message, cut after 60 characters."""
+    if value is _MISSING:
+        return "missing"
     if isinstance(value, bytes):
         text = f"{len(value)} bytes {value[:24]!r}" if len(value) > _LONGEST_VALUE else repr(value)
     else:
@@ -244,18 +250,18 @@ class UnrecordedRequest(RequestNotRecorded, CannotOverwriteExistingCassetteExcep
         self.nearest, self.differences = _nearest(cassette, request)
         self.reason = _reason(len(cassette), self.nearest, self.differences)
         # Skip vcrpy's initializer, which would replace the message.
-        self.what = _told(cassette, request, self.nearest, self.differences)
+        self.what = _message(cassette, request, self.nearest, self.differences)
         self.where = str(cassette.path)
         self.hint = self.hint_default
         Exception.__init__(self, self.what, self.where, self.hint)
 
 
-def _reason(recorded: int, nearest: Request | None, found: list[str]) -> str:
+def _reason(recorded: int, nearest: Request | None, problems: list[str]) -> str:
     if not recorded:
         return "cassette_not_found"
     if nearest is None:
         return "nothing_similar"
-    return "no_match" if found else "already_played"
+    return "no_match" if problems else "already_played"
 
 
 def _nearest(cassette: Cassette, request: Request) -> tuple[Request | None, list[str]]:
@@ -265,22 +271,22 @@ def _nearest(cassette: Cassette, request: Request) -> tuple[Request | None, list
     """
     ranked = []
     for index, recorded in enumerate(cassette.requests):
-        elsewhere = [
-            told for matcher in (method, address, interface) if (told := _asserted(matcher, request, recorded))
+        outside = [
+            problem for matcher in (method, address, interface) if (problem := _asserted(matcher, request, recorded))
         ]
         inside = list(_inside(recorded, request))
         far = sum(map(_weight, inside))
         played = bool(cassette.play_counts[index])
-        ranked.append((len(elsewhere), far, played, index, [*elsewhere, *map(str, inside)]))
+        ranked.append((len(outside), far, played, index, [*outside, *map(str, inside)]))
     if not ranked:
         return None, []
-    *_, index, found = min(ranked)
-    return cassette.requests[index], found
+    *_, index, problems = min(ranked)
+    return cassette.requests[index], problems
 
 
-def _weight(one: BodyDifference) -> int:
+def _weight(difference: BodyDifference) -> int:
     """Weigh one difference. A list of another length most likely means another round, so it weighs more."""
-    other_length = one.path.endswith("]") and (one.recorded is _MISSING or one.sent is _MISSING)
+    other_length = difference.path.endswith("]") and (difference.recorded is _MISSING or difference.sent is _MISSING)
     return _WEIGHT_OF_A_MESSAGE if other_length else 1
 
 
@@ -292,17 +298,17 @@ def _asserted(matcher: Any, sent: Request, recorded: Request) -> str:
     return ""
 
 
-def _told(cassette: Cassette, request: Request, nearest: Request | None, found: list[str]) -> str:
+def _message(cassette: Cassette, request: Request, nearest: Request | None, problems: list[str]) -> str:
     sent = f"{request.method} {request.uri}"
     if nearest is None:
-        return f"{sent} is not recorded: the cassette holds nothing, or is not there"
-    if not found:
-        count = sum(not [*_inside(one, request)] for one in cassette.requests)
+        return f"{sent} is not recorded: the cassette is empty or missing"
+    if not problems:
+        count = sum(not [*_inside(problem, request)] for problem in cassette.requests)
         times = "once" if count == 1 else f"{count} times"
-        return f"{sent} was recorded {times}, and has been played as often"
-    shown = [f"\n  {one}" for one in found[:_MOST_DIFFERENCES]]
-    if len(found) > _MOST_DIFFERENCES:
-        shown.append(f"\n  and {len(found) - _MOST_DIFFERENCES} more")
-    place = cassette.requests.index(nearest) + 1
-    nearest_is = f"the nearest, interaction {place} of {len(cassette)}"
+        return f"{sent} was recorded {times} and played as often"
+    shown = [f"\n  {problem}" for problem in problems[:_MOST_DIFFERENCES]]
+    if len(problems) > _MOST_DIFFERENCES:
+        shown.append(f"\n  and {len(problems) - _MOST_DIFFERENCES} more")
+    number = cassette.requests.index(nearest) + 1
+    nearest_is = f"the nearest, interaction {number} of {len(cassette)}"
     return f"{sent} is not recorded. From {nearest_is}, it differs in{''.join(shown)}\n"

@@ -151,10 +151,10 @@ SURFACES = _Surfaces()
 
 def surface(name: str) -> Surface:
     """Return the surface of that name. Raises UnknownSurface."""
-    found = SURFACES.get(name)
-    if found is None:
-        raise UnknownSurface(f"no surface is called {name!r}", hint=f"one of {', '.join(SURFACES)}")
-    return found
+    known = SURFACES.get(name)
+    if known is None:
+        raise UnknownSurface(f"unknown surface: {name!r}", hint=f"one of {', '.join(SURFACES)}")
+    return known
 
 
 def surface_of(provider: str | None, wire: str | None) -> Surface | None:

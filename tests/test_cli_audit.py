@@ -132,7 +132,7 @@ def test_what_cannot_be_read_is_one_line_with_its_place_and_the_rest_goes_on(tmp
     result = run(tmp_path / "noise.bin", tmp_path / "missing", path)
     noise, missing, broken = result.stderr.splitlines()
     assert noise.startswith(f"{tmp_path / 'noise.bin'}: no traffic")
-    assert missing.startswith(f"{tmp_path / 'missing'}: there is no such file")
+    assert missing.startswith(f"{tmp_path / 'missing'}: the file does not exist")
     assert broken.startswith(f"{path}:9: no JSON")
     assert result.exit_code == 4
     assert "7 exchanges of 1 wire, 1 of wires not yet known, 3 places that could not be read" in result.stdout
@@ -167,7 +167,7 @@ def test_few_parts_are_under_way_at_a_time(tmp_path: Path, monkeypatch: pytest.M
     path = mixed(tmp_path / "r.jsonl", 30)
     read = done = 0
     ahead = 0
-    real = parallel.pieces
+    real = parallel.split_files
 
     def counted(*args: Any) -> Any:
         nonlocal read, ahead
@@ -180,7 +180,7 @@ def test_few_parts_are_under_way_at_a_time(tmp_path: Path, monkeypatch: pytest.M
         nonlocal done
         done += 1
 
-    monkeypatch.setattr(parallel, "pieces", counted)
+    monkeypatch.setattr(parallel, "split_files", counted)
     parallel.audit_paths([str(path)], jobs=2, on_progress=progress)
     assert done == 30 * 9
     assert ahead <= 2 * 4 + 2

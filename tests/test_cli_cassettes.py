@@ -84,8 +84,8 @@ def test_what_does_not_say_where_it_comes_from_is_unknown_and_a_fault(mixed: Pat
     assert result.exit_code == 4
     assert "unknown" in next(line for line in result.stdout.splitlines() if "bad.yaml" in line)
     assert result.stderr == (
-        f"toolparity: {path}: no provenance: no metadata under 'toolparity' (record it with toolparity record, or take"
-        " it in with toolparity cassettes import)\n"
+        f"toolparity: {path}: missing provenance: no metadata under 'toolparity' "
+        "(record it with toolparity record, or import it with toolparity cassettes import)\n"
     )
 
 
@@ -124,7 +124,7 @@ def test_a_library_that_is_well_passes(mixed: Path) -> None:
     result = run("verify", library=mixed)
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.endswith("3 of 3 cassettes passed: 1 live, 1 emulated, 1 imported\n")
-    assert "scenario: imported, of no scenario  1 cassettes" in result.stdout
+    assert "scenario: imported without a scenario  1 cassettes" in result.stdout
 
 
 @pytest.mark.usefixtures("quick")
@@ -282,7 +282,7 @@ def test_orphans_of_both_kinds_fail(mixed: Path) -> None:
     made(mixed, scenario="gone", scenario_hash="x")
     result = run("orphans", library=mixed)
     assert result.exit_code == 1
-    assert re.search(r"^emulated +openai/openai\.chat/gone\.yaml +no scenario is called 'gone'$", result.stdout, re.M)
+    assert re.search(r"^emulated +openai/openai\.chat/gone\.yaml +unknown scenario: 'gone'$", result.stdout, re.M)
     found = data("orphans", library=mixed)
     assert [one["path"] for one in found["cassettes"]] == ["openai/openai.chat/gone.yaml"]
     there = {"openai/openai.chat/single-call.yaml", "openai/openai.chat/text-only.yaml"}

@@ -178,8 +178,8 @@ def test_input_that_cannot_be_read_is_a_line_on_stderr_and_the_rest_goes_on(tmp_
     result = run(tmp_path / "missing.jsonl", path)
     assert result.exit_code == 4
     missing, broken = result.stderr.splitlines()
-    assert missing == f"{tmp_path / 'missing.jsonl'}: there is no such file"
-    assert broken.startswith(f"{path}:1: no JSON")
+    assert missing == f"{tmp_path / 'missing.jsonl'}: the file does not exist"
+    assert broken.startswith(f"{path}:1: invalid JSON")
     assert len(lines(result)) == 1
 
 

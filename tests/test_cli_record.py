@@ -115,14 +115,14 @@ def test_a_recording_that_fails_is_told_and_the_old_file_stands(
     )
     assert record(*arguments).exit_code == 0
     before = {place.shown: place.path.read_bytes() for place in files.find(tmp_path)}
-    ask = Caller.ask
+    ask = Caller.send
 
     def broken(self: Caller, body: dict[str, list[object]]) -> object:
         if len(body["messages"]) > 2:
             raise ConnectionResetError("the line went dead")
         return ask(self, body)
 
-    monkeypatch.setattr(Caller, "ask", broken)
+    monkeypatch.setattr(Caller, "send", broken)
     result = record(*arguments, "--rerecord")
     assert result.exit_code == 4
     assert "single-call on xai.chat, plain: failed: round 2: ConnectionResetError: the line went dead" in result.stderr
@@ -143,7 +143,7 @@ def test_an_interrupt_ends_it_and_leaves_what_stood_there(tmp_path: Path, monkey
     def interrupted(self: Caller, body: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Caller, "ask", interrupted)
+    monkeypatch.setattr(Caller, "send", interrupted)
     result = record(*arguments, "--rerecord")
     assert result.exit_code == 130
     assert "interrupted" in result.stderr
@@ -160,7 +160,7 @@ def test_live_needs_the_providers_key_and_says_so(tmp_path: Path, at: object) ->
         "text-only", "--live", "--provider", provider, "--wire", wire, "--into", str(tmp_path), env={key: None}
     )
     assert result.exit_code == 2
-    assert f"{name} needs a key in the environment variable {key}" in result.output
+    assert f"{name} needs an API key in the environment variable {key}" in result.output
     assert made(tmp_path) == []
 
 

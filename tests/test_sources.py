@@ -47,7 +47,7 @@ def test_a_recording_is_one_exchange_a_line(tmp_path: Path, name: str) -> None:
     first, second = exchanges(path)
     assert first.source == f"{path}#1"
     assert second.source == f"{path}#3"
-    assert first.place == f"{path}:1"
+    assert first.location == f"{path}:1"
     assert first.body == chat_body("f").encode()
     assert (first.id, first.provider, first.wire, first.status) == ("r", "openai", "openai.chat", 200)
     assert first.chunk_lengths == [3]
@@ -74,12 +74,12 @@ def test_half_surrogate_pairs_and_huge_numbers_are_no_reason_to_lose_a_line(tmp_
 @pytest.mark.parametrize(
     ("line", "what"),
     [
-        ("{not json", "no JSON"),
-        ('{"body": 5}', "no recording"),
+        ("{not json", "invalid JSON"),
+        ('{"body": 5}', "not a recording"),
         ('{"wire": "openai.chat"}', "neither body nor frames"),
-        ('{"body": "%%%", "body_encoding": "base64"}', "no base64"),
+        ('{"body": "%%%", "body_encoding": "base64"}', "not base64"),
         ('{"body": "x", "body_encoding": "rot13"}', "rot13"),
-        ('{"request": ' + "[" * 100_000, "no JSON"),
+        ('{"request": ' + "[" * 100_000, "invalid JSON"),
     ],
 )
 def test_a_bad_line_is_one_problem_with_its_number_and_the_rest_goes_on(tmp_path: Path, line: str, what: str) -> None:
@@ -342,14 +342,14 @@ def test_yaml_tags_are_data_or_refused_and_never_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("interactions: [", "no valid YAML"),
-        ("interactions:\n- request: {a: b\n  c", "no valid YAML"),
+        ("interactions: [", "invalid YAML"),
+        ("interactions:\n- request: {a: b\n  c", "invalid YAML"),
         ("interactions: []\n", "no interactions"),
-        ("- a list\n", "its top is no mapping"),
+        ("- a list\n", "its top level is not a mapping"),
         ("name: CI\non: push\n", "no interactions"),
-        ("interactions:\n- " + "[" * 50_000, "nested too deep"),
-        ("interactions:\n- *nowhere\n", "no valid YAML"),
-        ("interactions: \x00\n", "no valid YAML"),
+        ("interactions:\n- " + "[" * 50_000, "nested too deeply"),
+        ("interactions:\n- *nowhere\n", "invalid YAML"),
+        ("interactions: \x00\n", "invalid YAML"),
         ("# nothing\n", "empty"),
     ],
 )
@@ -414,12 +414,12 @@ def test_the_told_wire_never_outweighs_what_the_file_says(tmp_path: Path) -> Non
 def _bad_files() -> Iterator[tuple[str, bytes, str]]:
     good = gzip.compress(json.dumps(row(chat_body())).encode())
     yield "empty.jsonl", b"", "empty"
-    yield "blank.json", b" \n\n", "empty"
-    yield "cut.jsonl.gz", good[:-12], "compressed data is damaged or cut"
-    yield "head.jsonl.gz", good[:5], "compressed data is damaged or cut"
-    yield "flipped.yaml.gz", good[:20] + b"\xff\xff\xff" + good[23:], "compressed data is damaged"
+    yield "blank.json", b" \n\n", "white space"
+    yield "cut.jsonl.gz", good[:-12], "damaged or truncated compressed data"
+    yield "head.jsonl.gz", good[:5], "damaged or truncated compressed data"
+    yield "flipped.yaml.gz", good[:20] + b"\xff\xff\xff" + good[23:], "compressed data"
     yield "noise.jsonl", bytes(range(256)) * 50, "no traffic"
-    yield "noise.yaml", bytes(range(128, 256)) * 50, "no valid YAML"
+    yield "noise.yaml", bytes(range(128, 256)) * 50, "invalid YAML"
     yield "picture.png", b"\x89PNG\r\n\x1a\n" + bytes(1000), "no traffic"
     yield "page.txt", b"<html>hello</html>", "no traffic"
     yield "package.json", b'{"name": "x"}', "no traffic"
@@ -450,7 +450,7 @@ def test_lines_before_a_cut_in_gzip_data_are_read(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
-    assert "no such file" in problem(tmp_path / "none.jsonl").what
+    assert "does not exist" in problem(tmp_path / "none.jsonl").what
 
 
 def test_a_directory_is_walked_in_order_and_what_is_something_else_is_no_fault(tmp_path: Path) -> None:

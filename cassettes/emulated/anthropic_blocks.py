@@ -30,19 +30,19 @@ class Block(NamedTuple):
 
 def blocks(play: Play, parts: list[Part]) -> Iterator[Block]:
     """Yield the blocks of ``parts``, the first parts of the answer in ``play``."""
-    found: list[Hit] = []
+    hits: list[Hit] = []
     for number, part in enumerate(parts):
         if isinstance(part, Think):
             if thinks(play):
                 yield _thought(play, part, number)
         elif isinstance(part, ServerCall):
-            found = [*found, *part.hits] if part.tool == "web_search" else found
+            hits = [*hits, *part.hits] if part.tool == "web_search" else hits
             yield from _SERVED[part.tool](play, part, number)
         elif isinstance(part, Call):
             yield _call(play, part, number)
         elif isinstance(part, Say):
-            yield _text(play, part, number, found)
-            found = []
+            yield _text(play, part, number, hits)
+            hits = []
         else:
             yield _text(play, part, number, [])
 
@@ -66,26 +66,26 @@ def _thought(play: Play, part: Think, number: int) -> Block:
     if part.withheld:
         whole = {"type": "redacted_thinking", "data": _framed(play, f"withheld {number}", 480)}
         return Block(whole, whole, [])
-    said = "" if _thinking(play).get("display") == "omitted" else part.text
+    shown = "" if _thinking(play).get("display") == "omitted" else part.text
     signature = _framed(play, f"signature {number}", 280)
-    deltas = [{"type": "thinking_delta", "thinking": piece} for piece in play.pieces(said)]
+    deltas = [{"type": "thinking_delta", "thinking": piece} for piece in play.pieces(shown)]
     return Block(
-        {"type": "thinking", "thinking": said, "signature": signature},
+        {"type": "thinking", "thinking": shown, "signature": signature},
         {"type": "thinking", "thinking": "", "signature": ""},
         [*deltas, {"type": "signature_delta", "signature": signature}],
     )
 
 
-def _text(play: Play, part: Say | Refuse, number: int, found: list[Hit]) -> Block:
-    """``found``: the hits of the searches before this text, which cites the first one."""
+def _text(play: Play, part: Say | Refuse, number: int, hits: list[Hit]) -> Block:
+    """``hits``: the hits of the searches before this text, which cites the first one."""
     deltas = [{"type": "text_delta", "text": piece} for piece in play.pieces(part.text)]
-    if not found:
+    if not hits:
         return Block({"type": "text", "text": part.text}, {"type": "text", "text": ""}, deltas)
     citation = {
         "type": "web_search_result_location",
-        "cited_text": found[0].text,
-        "url": found[0].url,
-        "title": found[0].title,
+        "cited_text": hits[0].text,
+        "url": hits[0].url,
+        "title": hits[0].title,
         "encrypted_index": _framed(play, f"index {number}", 143),
     }
     return Block(

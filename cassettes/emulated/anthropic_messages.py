@@ -96,12 +96,12 @@ def error(refused: ProviderRefusal) -> tuple[int, dict[str, str], dict[str, Any]
     status, type = _ERRORS.get(refused.kind, _ERRORS["server_error"])
     status = refused.status or status
     request = _request_id(f"{refused.kind}/{refused.message}")
-    again = status == 429 or status >= 500
-    headers = {"request-id": request, "x-should-retry": str(again).lower()}
+    retry = status == 429 or status >= 500
+    headers = {"request-id": request, "x-should-retry": str(retry).lower()}
     if refused.retry_after is not None:
         headers["retry-after"] = str(refused.retry_after)
-    told = {"type": refused.error_type or type, "message": _words(refused)}
-    return status, headers, {"type": "error", "error": told, "request_id": request}
+    error_body = {"type": refused.error_type or type, "message": _words(refused)}
+    return status, headers, {"type": "error", "error": error_body, "request_id": request}
 
 
 def wrap_error(error: dict[str, Any]) -> dict[str, Any]:
@@ -134,16 +134,16 @@ def _words(refused: ProviderRefusal) -> str:
 
 def headers(play: Play) -> dict[str, str]:
     """Return the provider's headers of an answer."""
-    asked = _used(play).input // 1000 * 1000
+    input_tokens = _used(play).input // 1000 * 1000
     limits = {"input-tokens": 2_000_000, "output-tokens": 400_000, "requests": 4_000, "tokens": 2_400_000}
-    spent = {"input-tokens": asked, "output-tokens": 0, "requests": 1, "tokens": asked}
-    found = {}
+    spent = {"input-tokens": input_tokens, "output-tokens": 0, "requests": 1, "tokens": input_tokens}
+    limits_headers = {}
     for name, limit in limits.items():
-        found[f"anthropic-ratelimit-{name}-limit"] = str(limit)
-        found[f"anthropic-ratelimit-{name}-remaining"] = str(limit - spent[name])
-        found[f"anthropic-ratelimit-{name}-reset"] = _time(play)
+        limits_headers[f"anthropic-ratelimit-{name}-limit"] = str(limit)
+        limits_headers[f"anthropic-ratelimit-{name}-remaining"] = str(limit - spent[name])
+        limits_headers[f"anthropic-ratelimit-{name}-reset"] = _time(play)
     return {
-        **found,
+        **limits_headers,
         "anthropic-organization-id": play.uuid("organization"),
         "request-id": "req_011C" + play.id("request", 20, alphabet=BASE58),
         "strict-transport-security": "max-age=31536000; includeSubDomains; preload",
@@ -180,8 +180,8 @@ def _refuses(play: Play) -> bool:
 
 
 def _used(play: Play) -> TokenCounts:
-    asked = [json_codec.text(part.arguments) for part in play.parts if isinstance(part, ServerCall)]
-    return play.usage(asked, reasons=thinks(play))
+    server_calls = [json_codec.text(part.arguments) for part in play.parts if isinstance(part, ServerCall)]
+    return play.usage(server_calls, reasons=thinks(play))
 
 
 def _usage(play: Play) -> dict[str, Any]:

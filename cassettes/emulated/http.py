@@ -65,19 +65,19 @@ def _asked(surface: Surface, held: StoredAnswers, library: Mapping[str, Script] 
         try:
             _check_key(request)
             body = _parsed(request.headers.get("content-type", ""), await request.body())
-            found = play(surface, body, held, library)
+            played = play(surface, body, held, library)
             stream = body.get("stream") is True
             if not stream:
-                _no_plain_answer(found)
+                _no_plain_answer(played)
         except ProviderRefusal as refused:
             return _refusal(surface, refused)
         if _encoding(surface).stores and body.get("store") is not False:
-            held.keep(emulation.answer(found)["id"], found)
-        headers = emulation.headers(found)
+            held.keep(emulation.answer(played)["id"], played)
+        headers = emulation.headers(played)
         if stream:
-            return _Pieces(emulation.events(found), {**headers, "content-type": _encoding(surface).stream_type})
-        data = _json(surface, emulation.answer(found))
-        if found.fault is not None:
+            return _Pieces(emulation.events(played), {**headers, "content-type": _encoding(surface).stream_type})
+        data = _json(surface, emulation.answer(played))
+        if played.fault is not None:
             return _Pieces(_half(data), {**headers, "content-type": "application/json"})
         return Response(data, headers=headers, media_type="application/json")
 
@@ -90,13 +90,13 @@ def _asked_again(surface: Surface, held: StoredAnswers) -> Callable[[Request], A
         id = request.path_params["id"]
         try:
             _check_key(request)
-            found = held.answer(id)
-            if found is None or found.surface.name != surface.name:
+            stored = held.answer(id)
+            if stored is None or stored.surface.name != surface.name:
                 raise ProviderRefusal("not_found", f"Response with id '{id}' not found.")
         except ProviderRefusal as refused:
             return _refusal(surface, refused)
-        data = _json(surface, emulation.answer(found))
-        return Response(data, headers=emulation.headers(found), media_type="application/json")
+        data = _json(surface, emulation.answer(stored))
+        return Response(data, headers=emulation.headers(stored), media_type="application/json")
 
     return respond
 
@@ -106,21 +106,21 @@ async def nowhere(request: Request, error: Exception) -> Response:
 
     Paths under no provider get the error of the first surface.
     """
-    asked = request.url.path
-    if asked.startswith("/scenario/"):  # a path of the replay server
-        asked = "/" + asked.removeprefix("/scenario/").partition("/")[2]
-    provider = asked.split("/")[1]
+    path_asked = request.url.path
+    if path_asked.startswith("/scenario/"):  # a path of the replay server
+        path_asked = "/" + path_asked.removeprefix("/scenario/").partition("/")[2]
+    provider = path_asked.split("/")[1]
     surface = next((surface for surface in _surfaces() if surface.provider == provider), _surfaces()[0])
-    path = asked.removeprefix(f"/{surface.provider}")
+    path = path_asked.removeprefix(f"/{surface.provider}")
     status = error.status_code if isinstance(error, HTTPException) else 404
     words = f"Invalid URL ({request.method} {path})"
     return _refusal(surface, ProviderRefusal("not_found", words, status=status))
 
 
 def _check_key(request: Request) -> None:
-    given = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
-    if not given.strip() or given.startswith(BAD_KEY):
-        raise ProviderRefusal("authentication", "the key is missing or unknown", value=given.strip() or None)
+    key = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
+    if not key.strip() or key.startswith(BAD_KEY):
+        raise ProviderRefusal("authentication", "the API key is missing or unknown", value=key.strip() or None)
 
 
 def _parsed(content_type: str, data: bytes) -> dict[str, Any]:
@@ -156,11 +156,11 @@ def _misshapen(body: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:
                 yield f"{member}[{number}]", item, "an object"
 
 
-def _no_plain_answer(found: Play) -> None:
+def _no_plain_answer(played: Play) -> None:
     """Raise Refused if the script fails in the middle of the answer. A plain body then becomes an error response."""
-    fault = found.fault
+    fault = played.fault
     if fault is not None and fault.kind not in ("cut", "reset"):
-        raise ProviderRefusal(fault.kind, f"the script {found.script.id} fails here", retry_after=fault.retry_after)
+        raise ProviderRefusal(fault.kind, f"the script {played.script.id} fails here", retry_after=fault.retry_after)
 
 
 def _refusal(surface: Surface, refused: ProviderRefusal) -> Response:

@@ -96,11 +96,11 @@ class _Stream:
 
 def _deltas(play: Play) -> Iterator[dict[str, Any]]:
     """Yield the delta of each chunk. The first one contains the role."""
-    made = play.calls
-    heads = [_head(play, call) for call in made]
+    calls = play.calls
+    heads = [_head(play, call) for call in calls]
     spoken = [part for part in play.streamed_parts if not isinstance(part, Think)]
     first = spoken[0] if spoken else None
-    alone = isinstance(first, Call) and len(made) == 1
+    alone = isinstance(first, Call) and len(calls) == 1
     if alone:
         yield {"role": "assistant", "content": None, "tool_calls": heads, "refusal": None}
     elif isinstance(first, Call):
@@ -126,12 +126,12 @@ def _deltas(play: Play) -> Iterator[dict[str, Any]]:
 
 
 def _message(play: Play) -> dict[str, Any]:
-    said, refused = play.text(Say), play.text(Refuse)
+    text, refusal = play.text(Say), play.text(Refuse)
     calls = [_call(play, call, number) for number, call in enumerate(play.calls)]
-    message: dict[str, Any] = {"role": "assistant", "content": said or (None if calls or refused else "")}
+    message: dict[str, Any] = {"role": "assistant", "content": text or (None if calls or refusal else "")}
     if calls:
         message["tool_calls"] = calls
-    message["refusal"] = refused or None
+    message["refusal"] = refusal or None
     message["annotations"] = []
     return message
 
@@ -142,7 +142,7 @@ def _call(play: Play, call: Call, number: int) -> dict[str, Any]:
 
 
 def _head(play: Play, call: Call) -> dict[str, Any]:
-    number = next(number for number, made in enumerate(play.calls) if made is call)
+    number = next(number for number, made_call in enumerate(play.calls) if made_call is call)
     inner, member = _inner(play, call)
     return {
         "index": number if call.index is None else call.index,

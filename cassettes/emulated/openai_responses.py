@@ -78,10 +78,10 @@ def events(play: Play) -> Iterator[bytes]:
         if play.fault is None:
             yield {"type": f"response.{final_status(play)}", "response": _response(play, final_status(play), output)}
         elif (refused := play.failure()) is not None:
-            told = body(refused)
-            yield {"type": "error", "error": told}
+            error_body = body(refused)
+            yield {"type": "error", "error": error_body}
             failed = _response(play, "failed", output)
-            failed["error"] = {"code": told["code"] or "server_error", "message": told["message"]}
+            failed["error"] = {"code": error_body["code"] or "server_error", "message": error_body["message"]}
             yield {"type": "response.failed", "response": failed}
 
     padded = (play.body.get("stream_options") or {}).get("include_obfuscation") is not False
@@ -97,8 +97,8 @@ def error(refused: ProviderRefusal) -> tuple[int, dict[str, str], Json]:
     if refused.rule != "model-known":
         return rest_error(refused)
     words = f"The requested model '{refused.value}' does not exist."
-    told = {"message": words, "type": "invalid_request_error", "param": "model", "code": "model_not_found"}
-    return 400, {}, {"error": told}
+    error_body = {"message": words, "type": "invalid_request_error", "param": "model", "code": "model_not_found"}
+    return 400, {}, {"error": error_body}
 
 
 def _padded(play: Play, event: Json) -> Json:
@@ -110,20 +110,20 @@ def _padded(play: Play, event: Json) -> Json:
 
 
 def _items(play: Play, shown: list[Part]) -> list[OutputItem]:
-    made: list[OutputItem] = []
+    items: list[OutputItem] = []
     for run in runs(shown):
         first = run.parts[0]
         if isinstance(first, Think):
-            made.append(_reasoning(play, first, run.place))
+            items.append(_reasoning(play, first, run.place))
         elif isinstance(first, Call):
-            made.append(_call(play, first, run.place))
+            items.append(_call(play, first, run.place))
         elif isinstance(first, ServerCall):
-            made.append(_server_call(play, first, run.place))
+            items.append(_server_call(play, first, run.place))
         else:
-            made.append(_message(play, run))
-    if play.round.ending in REASONS and made and len(shown) == len(play.parts):
-        made[-1] = cut_short(made[-1])
-    return made
+            items.append(_message(play, run))
+    if play.round.ending in REASONS and items and len(shown) == len(play.parts):
+        items[-1] = cut_short(items[-1])
+    return items
 
 
 def cut_short(item: OutputItem) -> OutputItem:
@@ -150,8 +150,8 @@ def _reasoning(play: Play, thought: Think, place: int) -> OutputItem:
     if "reasoning.encrypted_content" in _include(play):
         item["content"] = []
         item["encrypted_content"] = _sealed(play, place, 160 + len(thought.text))
-    asked = isinstance(play.body.get("reasoning"), dict) and play.body["reasoning"].get("summary")
-    return reasoning(play, item, thought.text if asked and not thought.withheld else "")
+    summary = isinstance(play.body.get("reasoning"), dict) and play.body["reasoning"].get("summary")
+    return reasoning(play, item, thought.text if summary and not thought.withheld else "")
 
 
 def _call(play: Play, call: Call, place: int) -> OutputItem:
@@ -196,7 +196,7 @@ def final_status(play: Play) -> str:
 
 def _response(play: Play, status: str, output: list[Json]) -> Json:
     """Return the response object. ``status``: "in_progress" at the start of a stream."""
-    asked = play.body
+    request = play.body
     begins = status == "in_progress"
     reason = REASONS.get(play.round.ending or "") if status == "incomplete" else None
     return {
@@ -209,32 +209,32 @@ def _response(play: Play, status: str, output: list[Json]) -> Json:
         "error": None,
         "frequency_penalty": 0.0,
         "incomplete_details": {"reason": reason} if reason else None,
-        "instructions": asked.get("instructions"),
-        "max_output_tokens": asked.get("max_output_tokens"),
-        "max_tool_calls": asked.get("max_tool_calls"),
+        "instructions": request.get("instructions"),
+        "max_output_tokens": request.get("max_output_tokens"),
+        "max_tool_calls": request.get("max_tool_calls"),
         "model": snapshot(play.model),
         "moderation": None,
         "output": output,
         "parallel_tool_calls": play.request.parallel is not False,
         "presence_penalty": 0.0,
         "previous_response_id": play.request.previous_response_id,
-        "prompt_cache_key": asked.get("prompt_cache_key"),
-        "prompt_cache_retention": asked.get("prompt_cache_retention"),
+        "prompt_cache_key": request.get("prompt_cache_key"),
+        "prompt_cache_retention": request.get("prompt_cache_retention"),
         "reasoning": _effort(play),
-        "safety_identifier": asked.get("safety_identifier"),
+        "safety_identifier": request.get("safety_identifier"),
         "service_tier": "auto" if begins else "default",
-        "store": asked.get("store") is not False,
-        "temperature": number(asked.get("temperature"), 1.0),
-        "text": _text(asked.get("text")),
-        "tool_choice": asked.get("tool_choice") or "auto",
+        "store": request.get("store") is not False,
+        "temperature": number(request.get("temperature"), 1.0),
+        "text": _text(request.get("text")),
+        "tool_choice": request.get("tool_choice") or "auto",
         "tool_usage": {"image_gen": _NO_TOKENS, "web_search": {"num_requests": 0 if begins else _searches(play)}},
-        "tools": [_tool(tool) for tool in asked.get("tools") or ()],
-        "top_logprobs": asked.get("top_logprobs") or 0,
-        "top_p": number(asked.get("top_p"), 1.0),
-        "truncation": asked.get("truncation") or "disabled",
+        "tools": [_tool(tool) for tool in request.get("tools") or ()],
+        "top_logprobs": request.get("top_logprobs") or 0,
+        "top_p": number(request.get("top_p"), 1.0),
+        "truncation": request.get("truncation") or "disabled",
         "usage": None if begins or status == "failed" else _usage(play),
-        "user": asked.get("user"),
-        "metadata": asked.get("metadata") or {},
+        "user": request.get("user"),
+        "metadata": request.get("metadata") or {},
     }
 
 
@@ -262,7 +262,7 @@ def _tool(tool: Json) -> Json:
 def _closed(schema: Any) -> Any:
     """Return a schema in the form of strict mode, the default: all properties required, no additional ones."""
     if isinstance(schema, list):
-        return [_closed(one) for one in schema]
+        return [_closed(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     closed = {name: _closed(value) for name, value in schema.items()}
@@ -272,22 +272,22 @@ def _closed(schema: Any) -> Any:
     return closed
 
 
-def _text(asked: Any) -> Json:
-    given = asked if isinstance(asked, dict) else {}
-    form = given.get("format") or {"type": "text"}
+def _text(text: Any) -> Json:
+    members = text if isinstance(text, dict) else {}
+    form = members.get("format") or {"type": "text"}
     if form.get("type") == "json_schema":
         form = {"type": "json_schema", "description": None, "strict": True, **form}
-    return {"verbosity": "medium", **given, "format": form}
+    return {"verbosity": "medium", **members, "format": form}
 
 
 def _effort(play: Play) -> Json:
     default = "medium" if play.model.startswith(_REASONERS) else None
-    asked = play.body.get("reasoning")
-    given = asked if isinstance(asked, dict) else {}
-    told: Json = {"effort": given.get("effort") or default, "summary": given.get("summary")}
+    reasoning = play.body.get("reasoning")
+    members = reasoning if isinstance(reasoning, dict) else {}
+    effort: Json = {"effort": members.get("effort") or default, "summary": members.get("summary")}
     if play.model.startswith(_MODAL):
-        told = {"context": "all_turns", "mode": "standard", **told}
-    return told
+        effort = {"context": "all_turns", "mode": "standard", **effort}
+    return effort
 
 
 def _usage(play: Play) -> Json:
@@ -310,9 +310,9 @@ def _sealed(play: Play, place: int, size: int) -> str:
     return "gAAAAAB" + play.opaque(f"encrypted {place}", size).translate(_URL_SAFE)
 
 
-def number(given: Any, default: float) -> float:
+def number(value: Any, default: float) -> float:
     """Return a parameter of the request as a float, or its default."""
-    return float(given) if isinstance(given, (int, float)) else default
+    return float(value) if isinstance(value, (int, float)) else default
 
 
 def _include(play: Play) -> list[Any]:

@@ -1,7 +1,7 @@
 """Output items of Responses and the events that stream them, as far as OpenAI and xAI share them.
 
-One `OutputItem` yields both the complete item of a plain body and the events of a stream. The callers (`openai_responses`,
-`xai_responses`) set the ids and the members, which differ between the providers.
+One `OutputItem` yields both the complete item of a plain body and the events of a stream. The callers
+(`openai_responses`, `xai_responses`) set the ids and the members, which differ between the providers.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class ItemParts(NamedTuple):
 
 def runs(parts: list[Part]) -> list[ItemParts]:
     """Group the parts by item."""
-    found: list[ItemParts] = []
+    grouped: list[ItemParts] = []
     for place, part in enumerate(parts):
         spoken = isinstance(part, (Say, Refuse))
-        if spoken and found and isinstance(found[-1].parts[-1], (Say, Refuse)):
-            found[-1].parts.append(part)
+        if spoken and grouped and isinstance(grouped[-1].parts[-1], (Say, Refuse)):
+            grouped[-1].parts.append(part)
         else:
-            found.append(ItemParts(place, [part]))
-    return found
+            grouped.append(ItemParts(place, [part]))
+    return grouped
 
 
 def message(play: Play, item: Json, run: ItemParts, cites: list[Json]) -> OutputItem:
@@ -107,13 +107,13 @@ def code_interpreter(item: Json, pieces: list[str]) -> OutputItem:
 
 def hits_before(play: Play, place: int) -> list[Hit]:
     """Return the hits of the server calls before the part at ``place``, since the model's last text before it."""
-    found: list[Hit] = []
+    hits: list[Hit] = []
     for part in play.parts[:place]:
         if isinstance(part, ServerCall):
-            found += part.hits
+            hits += part.hits
         elif isinstance(part, (Say, Refuse)):
-            found = []
-    return found
+            hits = []
+    return hits
 
 
 def streamed(

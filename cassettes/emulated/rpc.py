@@ -35,17 +35,17 @@ class EmulatedChat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK'
 
     async def GetCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
         """Return a complete answer."""
-        found = await self._play(request, context)
-        await _whole(found, context)
-        await context.send_initial_metadata((*xai_grpc.headers(found).items(), *_EMULATED))
-        return xai_grpc.answer(found)
+        played = await self._play(request, context)
+        await _whole(played, context)
+        await context.send_initial_metadata((*xai_grpc.headers(played).items(), *_EMULATED))
+        return xai_grpc.answer(played)
 
     async def GetCompletionChunk(self, request: Any, context: _Context) -> AsyncIterator[Any]:  # noqa: N802
         """Yield the chunks of an answer."""
-        found = await self._play(request, context)
-        await context.send_initial_metadata((*xai_grpc.headers(found).items(), *_EMULATED))
+        played = await self._play(request, context)
+        await context.send_initial_metadata((*xai_grpc.headers(played).items(), *_EMULATED))
         try:
-            for chunk in xai_grpc.events(found):
+            for chunk in xai_grpc.events(played):
                 yield chunk
                 await asyncio.sleep(0)
         except ProviderRefusal as refused:
@@ -55,30 +55,30 @@ class EmulatedChat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK'
 
     async def StartDeferredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
         """Accept a request, and return the id to poll for its answer."""
-        found = await self._play(request, context)
+        played = await self._play(request, context)
         await context.send_initial_metadata(_EMULATED)
-        id = found.uuid("deferred")
-        self._deferred[id] = (found, _PENDING)
+        id = played.uuid("deferred")
+        self._deferred[id] = (played, _PENDING)
         return deferred_pb2.StartDeferredResponse(request_id=id)
 
     async def GetDeferredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
         """Return the answer to a deferred request, or PENDING for the first polls."""
-        found, pending = self._deferred.get(request.request_id, (None, 0))
-        if found is None:
+        played, pending = self._deferred.get(request.request_id, (None, 0))
+        if played is None:
             await _refuse(ProviderRefusal("not_found", f"Deferred request {request.request_id} not found."), context)
         if pending:
             await context.send_initial_metadata(_EMULATED)
-            self._deferred[request.request_id] = (found, pending - 1)
+            self._deferred[request.request_id] = (played, pending - 1)
             return chat_pb2.GetDeferredCompletionResponse(status=deferred_pb2.PENDING)
-        await _whole(found, context)
+        await _whole(played, context)
         await context.send_initial_metadata(_EMULATED)
-        return chat_pb2.GetDeferredCompletionResponse(status=deferred_pb2.DONE, response=xai_grpc.answer(found))
+        return chat_pb2.GetDeferredCompletionResponse(status=deferred_pb2.DONE, response=xai_grpc.answer(played))
 
     async def GetStoredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
         """Return a stored answer."""
-        found = await self._stored(request.response_id, context)
+        played = await self._stored(request.response_id, context)
         await context.send_initial_metadata(_EMULATED)
-        return xai_grpc.answer(found)
+        return xai_grpc.answer(played)
 
     async def DeleteStoredCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802
         """Delete a stored answer."""
@@ -97,36 +97,36 @@ class EmulatedChat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK'
             _check_key(context)
             if request.n > 1:
                 raise ProviderRefusal("invalid_request", "the emulated model gives one answer", path="n")
-            found = play(SURFACES["xai.grpc"], request, self._held, self._library)
+            played = play(SURFACES["xai.grpc"], request, self._held, self._library)
         except ProviderRefusal as refused:
             await _refuse(refused, context)
         if request.store_messages:
-            self._held.keep(xai_grpc.answer(found).id, found)
-        return found
+            self._held.keep(xai_grpc.answer(played).id, played)
+        return played
 
     async def _stored(self, id: str, context: _Context) -> Play:
         try:
             _check_key(context)
-            found = self._held.answer(id)
-            if found is None:
+            played = self._held.answer(id)
+            if played is None:
                 raise ProviderRefusal("not_found", f"Response with id={id} not found.")
         except ProviderRefusal as refused:
             await _refuse(refused, context)
-        return found
+        return played
 
 
 def _check_key(context: _Context) -> None:
     sent = dict(context.invocation_metadata() or ())
     key = str(sent.get("authorization", "")).removeprefix("Bearer ").strip()
     if not key or key.startswith(BAD_KEY):
-        raise ProviderRefusal("authentication", "the key is missing or unknown", value=key or None)
+        raise ProviderRefusal("authentication", "the API key is missing or unknown", value=key or None)
 
 
-async def _whole(found: Play, context: _Context) -> None:
+async def _whole(played: Play, context: _Context) -> None:
     """Abort the call if the script fails in the middle of the answer."""
-    if found.fault is not None and found.fault.kind in ("cut", "reset"):
+    if played.fault is not None and played.fault.kind in ("cut", "reset"):
         await _break(context)
-    if (refused := found.failure()) is not None:
+    if (refused := played.failure()) is not None:
         await _refuse(refused, context)
 
 

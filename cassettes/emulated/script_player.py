@@ -101,8 +101,8 @@ class Play(NamedTuple):
         choice = self.request.tool_choice
         forbidden = choice is not None and choice.mode == "none"
         allowed = 0 if forbidden else 1 if self.request.parallel is False else len(self.round.calls)
-        made = count()
-        return [part for part in self.round.parts if not isinstance(part, Call) or next(made) < allowed]
+        numbers = count()
+        return [part for part in self.round.parts if not isinstance(part, Call) or next(numbers) < allowed]
 
     @property
     def calls(self) -> list[Call]:
@@ -202,8 +202,8 @@ class StoredAnswers:
 
     def find(self, id: str) -> tuple[str, int] | None:
         """Return the id of the script and the index of the round of a stored answer, None for an unknown id."""
-        found = self._answers.get(id)
-        return (found.script.id, found.number) if found is not None else None
+        stored = self._answers.get(id)
+        return (stored.script.id, stored.number) if stored is not None else None
 
     def answer(self, id: str) -> Play | None:
         """Return the stored answer with this id, None for an unknown id."""
@@ -229,16 +229,14 @@ def play(surface: Surface, body: Any, held: StoredAnswers, library: Mapping[str,
     if request.model is not None and not _has_model(surface.provider, request.model):
         words = f"The model `{request.model}` does not exist or you do not have access to it."
         raise ProviderRefusal("not_found", words, status=404, path="model", rule="model-known", value=request.model)
-    script, number = _place(request, held, scripts() if library is None else library)
-    if number >= len(script.rounds):
-        raise ProviderRefusal(
-            "invalid_request", f"the script {script.id} has {len(script.rounds)} rounds, and this is one more"
-        )
-    round = script.rounds[number]
+    script, index = _place(request, held, scripts() if library is None else library)
+    if index >= len(script.rounds):
+        raise ProviderRefusal("invalid_request", f"the script {script.id} has only {len(script.rounds)} rounds")
+    round = script.rounds[index]
     if round.fault is not None and round.fault.after is None:
         kind = round.fault.kind
         raise ProviderRefusal(kind, f"the script {script.id} refuses here: {kind}", retry_after=round.fault.retry_after)
-    return Play(surface, script, number, round, request, body)
+    return Play(surface, script, index, round, request, body)
 
 
 def _has_model(provider: str, model: str) -> bool:
@@ -249,12 +247,12 @@ def _has_model(provider: str, model: str) -> bool:
 
 def _refused(surface: Surface, body: Any, violation: Violation) -> ProviderRefusal:
     rules = spec(surface.wire).part("rules").RULES
-    found = next(one for one in rules if one.id == violation.rule)
+    rule = next(rule_of_wire for rule_of_wire in rules if rule_of_wire.id == violation.rule)
     return ProviderRefusal(
         "invalid_request",
         violation.message,
-        status=found.status,
-        error_type=found.error_type,
+        status=rule.status,
+        error_type=rule.error_type,
         path=violation.path,
         rule=violation.rule,
         value=_at(body, violation.path),
@@ -275,19 +273,20 @@ def _at(body: Any, path: str) -> Any:
 
 def _place(request: Request, held: StoredAnswers, library: Mapping[str, Script]) -> tuple[Script, int]:
     """Return the script and the index of the round, which is the number of answers in the conversation."""
-    spoken = sum(_speaks(request))
+    answers = sum(_speaks(request))
     if request.previous_response_id is not None:
-        before = held.find(request.previous_response_id)
-        if before is None:
+        stored = held.find(request.previous_response_id)
+        if stored is None:
             words = f"Previous response with id '{request.previous_response_id}' not found."
             raise ProviderRefusal("not_found", words, path="previous_response_id")
-        return library[before[0]], before[1] + 1 + spoken
-    asked = next((turn for turn in request.messages if isinstance(turn, User)), None)
-    words = "".join(part.text for part in asked.parts if isinstance(part, TextPart)) if asked is not None else ""
+        return library[stored[0]], stored[1] + 1 + answers
+    first_user = next((turn for turn in request.messages if isinstance(turn, User)), None)
+    parts = first_user.parts if first_user is not None else []
+    ask = "".join(part.text for part in parts if isinstance(part, TextPart))
     for script in library.values():
-        if script.ask == words:
-            return script, spoken
-    raise ProviderRefusal("invalid_request", f"no script begins with these words: {words[:80]!r}", path="messages")
+        if script.ask == ask:
+            return script, answers
+    raise ProviderRefusal("invalid_request", f"no script begins with these words: {ask[:80]!r}", path="messages")
 
 
 def _speaks(request: Request) -> Iterator[bool]:
@@ -328,16 +327,16 @@ def tokens(text: str) -> int:
 
 def pieces(text: str, seed: str) -> list[str]:
     """Split a text into fragments of one to three tokens. The same ``seed`` yields the same fragments."""
-    found = _TOKEN.findall(text)
-    cut = []
+    tokens_of_text = _TOKEN.findall(text)
+    fragments = []
     at = 0
-    for number in range(len(found)):
-        if at >= len(found):
+    for number in range(len(tokens_of_text)):
+        if at >= len(tokens_of_text):
             break
         width = 1 + hashlib.sha256(f"{seed}/{number}".encode()).digest()[0] % 3
-        cut.append("".join(found[at : at + width]))
+        fragments.append("".join(tokens_of_text[at : at + width]))
         at += width
-    return cut
+    return fragments
 
 
 def result_text(call: Call) -> str:

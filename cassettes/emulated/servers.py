@@ -148,7 +148,7 @@ async def _started(web: uvicorn.Server, serving: asyncio.Task[None]) -> None:
     while not web.started:
         if serving.done():
             await serving
-            raise RuntimeError("the HTTP server ended before it began")
+            raise RuntimeError("the HTTP server stopped before it started")
         await asyncio.sleep(0.002)
 
 

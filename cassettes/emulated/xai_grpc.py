@@ -42,11 +42,11 @@ def answer(play: Play) -> Any:
     """Return the GetChatCompletionResponse."""
     meter = TokenMeter(play)
     outputs = []
-    found = steps(play.parts)
-    for step in found:
+    all_steps = steps(play.parts)
+    for step in all_steps:
         outputs.append(
             chat_pb2.CompletionOutput(
-                index=step.index, finish_reason=_finish(play, step, found), message=_message(play, step, meter)
+                index=step.index, finish_reason=_finish(play, step, all_steps), message=_message(play, step, meter)
             )
         )
         for number, (place, part) in enumerate(step.served):
@@ -70,12 +70,12 @@ def events(play: Play) -> Iterator[Any]:
     Raises Reset at the point where the script breaks the connection, and Refused where it makes the service fail.
     """
     stream = _Stream(play)
-    found = steps(play.streamed_parts)
-    for step in found:
+    all_steps = steps(play.streamed_parts)
+    for step in all_steps:
         yield from stream.step(step)
-        last = step is found[-1]
+        last = step is all_steps[-1]
         if play.fault is None or not last:
-            finish = _finish(play, step, found)
+            finish = _finish(play, step, all_steps)
             if finish is not None:
                 yield stream.end(step, finish, last)
         for number, (place, part) in enumerate(step.served):
@@ -196,8 +196,8 @@ def _status(play: Play, part: Call | ServerCall) -> int:
     return _INCOMPLETE if cut else _COMPLETED
 
 
-def _finish(play: Play, step: OutputStep, found: list[OutputStep]) -> int | None:
-    if step is not found[-1]:
+def _finish(play: Play, step: OutputStep, all_steps: list[OutputStep]) -> int | None:
+    if step is not all_steps[-1]:
         return None if newest(play) else _TOOL_CALLS
     if play.round.ending == "length":
         return _MAX_LEN
@@ -225,11 +225,11 @@ def _citations(play: Play) -> list[str]:
 
 def _settings(play: Play) -> Any:
     """Return the request's settings, with the service's defaults for those that are missing."""
-    asked = play.body
+    request = play.body
     settings = chat_pb2.RequestSettings()
     for field in settings.DESCRIPTOR.fields:
-        if any(field.name == given.name for given, _ in asked.ListFields()):
-            value = getattr(asked, field.name)
+        if any(field.name == field_set.name for field_set, _ in request.ListFields()):
+            value = getattr(request, field.name)
             if field.is_repeated:
                 getattr(settings, field.name).extend(value)
             elif field.message_type is not None:

@@ -65,25 +65,25 @@ def events(play: Play) -> Iterator[bytes]:
 
 
 def _items(play: Play, shown: list[Part]) -> list[OutputItem]:
-    made: list[OutputItem] = []
+    items: list[OutputItem] = []
     counts: dict[str, int] = {}
-    found = runs(shown)
-    for run, following in zip_longest(found, found[1:]):
+    all_parts = runs(shown)
+    for run, following in zip_longest(all_parts, all_parts[1:]):
         first = run.parts[0]
         number = counts[type(first).__name__] = counts.get(type(first).__name__, -1) + 1
         if isinstance(first, Think):
-            made.append(_reasoning(play, first, number))
+            items.append(_reasoning(play, first, number))
         elif isinstance(first, Call):
-            made.append(_call(play, first, number))
+            items.append(_call(play, first, number))
         elif isinstance(first, ServerCall):
-            made.append(_server_call(play, first, number))
+            items.append(_server_call(play, first, number))
             if not (following and isinstance(following.parts[0], ServerCall)):
-                made += _returned(play, number)
+                items += _returned(play, number)
         else:
-            made.append(_message(play, run, number))
-    if play.round.ending in REASONS and made and len(shown) == len(play.parts):
-        made[-1] = cut_short(made[-1])
-    return made
+            items.append(_message(play, run, number))
+    if play.round.ending in REASONS and items and len(shown) == len(play.parts):
+        items[-1] = cut_short(items[-1])
+    return items
 
 
 def _message(play: Play, run: ItemParts, number: int) -> OutputItem:
@@ -100,10 +100,10 @@ def _message(play: Play, run: ItemParts, number: int) -> OutputItem:
 def _reasoning(play: Play, thought: Think, number: int) -> OutputItem:
     item: Json = {"id": _item_id(play, "rs", number), "summary": [], "type": "reasoning"}
     shown = "" if thought.withheld else thought.text
-    made = reasoning(play, {**item, "status": "completed"}, shown)
+    item_made = reasoning(play, {**item, "status": "completed"}, shown)
     if _encrypts(play):
-        made.done["encrypted_content"] = play.opaque(f"encrypted {number}", 160 + len(thought.text))
-    return made._replace(added={**item, "status": "in_progress"})
+        item_made.done["encrypted_content"] = play.opaque(f"encrypted {number}", 160 + len(thought.text))
+    return item_made._replace(added={**item, "status": "in_progress"})
 
 
 def _returned(play: Play, number: int) -> list[OutputItem]:
@@ -143,56 +143,56 @@ def _server_call(play: Play, call: ServerCall, number: int) -> OutputItem:
         return code_interpreter(item, [code])
     sources = [{"type": "url", "url": hit.url} for hit in call.hits]
     action = {"type": "search", "query": str(call.arguments.get("query", "")), "sources": sources}
-    made = web_search({"id": f"ws_{id}", "type": "web_search_call", "status": status, "action": action})
-    return made._replace(added={**made.done, "status": "in_progress"})
+    item_made = web_search({"id": f"ws_{id}", "type": "web_search_call", "status": status, "action": action})
+    return item_made._replace(added={**item_made.done, "status": "in_progress"})
 
 
 def _response(play: Play, status: str, output: list[Json]) -> Json:
     """Return the response object. ``status``: "in_progress" at the start of a stream."""
-    asked = play.body
+    request = play.body
     begins = status == "in_progress"
     reason = REASONS.get(play.round.ending or "") if status == "incomplete" else None
     return {
         "created_at": play.created,
         "completed_at": play.created + 2 if status == "completed" else None,
         "id": _id(play),
-        "max_output_tokens": asked.get("max_output_tokens"),
+        "max_output_tokens": request.get("max_output_tokens"),
         "model": answering(play.model),
         "object": "response",
         "output": output,
         "parallel_tool_calls": play.request.parallel is not False,
         "previous_response_id": play.request.previous_response_id,
-        "reasoning": _effort(asked.get("reasoning"), streamed=asked.get("stream") is True),
-        "temperature": number(asked.get("temperature"), 0.7),
-        "text": {"format": {"type": "text"}, **(asked.get("text") or {})},
-        "tool_choice": asked.get("tool_choice") or "auto",
-        "tools": [_tool(tool) for tool in asked.get("tools") or ()],
-        "top_p": number(asked.get("top_p"), 0.95),
+        "reasoning": _effort(request.get("reasoning"), streamed=request.get("stream") is True),
+        "temperature": number(request.get("temperature"), 0.7),
+        "text": {"format": {"type": "text"}, **(request.get("text") or {})},
+        "tool_choice": request.get("tool_choice") or "auto",
+        "tools": [_tool(tool) for tool in request.get("tools") or ()],
+        "top_p": number(request.get("top_p"), 0.95),
         "usage": None if begins else _usage(play),
-        "user": asked.get("user"),
+        "user": request.get("user"),
         "incomplete_details": {"reason": reason} if reason else None,
         "status": status,
-        "store": asked.get("store") is not False,
-        "metadata": {**(asked.get("metadata") or {}), "system_fingerprint": "fp_" + play.hex("fingerprint", 16)},
+        "store": request.get("store") is not False,
+        "metadata": {**(request.get("metadata") or {}), "system_fingerprint": "fp_" + play.hex("fingerprint", 16)},
         "background": False,
         "service_tier": "default",
         "truncation": "disabled",
-        "top_logprobs": asked.get("top_logprobs") or 0,
+        "top_logprobs": request.get("top_logprobs") or 0,
         "presence_penalty": 0.0,
         "frequency_penalty": 0.0,
-        "prompt_cache_key": asked.get("prompt_cache_key"),
-        "max_tool_calls": asked.get("max_tool_calls"),
+        "prompt_cache_key": request.get("prompt_cache_key"),
+        "max_tool_calls": request.get("max_tool_calls"),
         "safety_identifier": None,
         "error": None,
-        "instructions": asked.get("instructions"),
+        "instructions": request.get("instructions"),
     }
 
 
-def _effort(asked: Any, *, streamed: bool) -> Json:
+def _effort(reasoning: Any, *, streamed: bool) -> Json:
     """Return the ``reasoning`` member. Streamed responses do not report the defaults."""
-    given = asked if isinstance(asked, dict) else {}
+    members = reasoning if isinstance(reasoning, dict) else {}
     default: Json = {"effort": None, "summary": None} if streamed else {"effort": "low", "summary": "detailed"}
-    return {name: given.get(name) or value for name, value in default.items()}
+    return {name: members.get(name) or value for name, value in default.items()}
 
 
 def _tool(tool: Json) -> Json:

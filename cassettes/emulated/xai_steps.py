@@ -60,15 +60,15 @@ class OutputStep(Struct):
 
 def steps(parts: Iterable[Part]) -> list[OutputStep]:
     """Return the steps of an answer. If its last step has server calls and no client calls, an empty step follows."""
-    found = [OutputStep(0, [])]
+    outputs = [OutputStep(0, [])]
     for place, part in enumerate(parts):
-        served = len(found[-1].served)
+        served = len(outputs[-1].served)
         if served and not isinstance(part, ServerCall):
-            found.append(OutputStep(found[-1].index + served + 1, []))
-        found[-1].parts.append((place, part))
-    if found[-1].served and not found[-1].calls:
-        found.append(OutputStep(found[-1].index + len(found[-1].served) + 1, []))
-    return found
+            outputs.append(OutputStep(outputs[-1].index + served + 1, []))
+        outputs[-1].parts.append((place, part))
+    if outputs[-1].served and not outputs[-1].calls:
+        outputs.append(OutputStep(outputs[-1].index + len(outputs[-1].served) + 1, []))
+    return outputs
 
 
 def newest(play: Play) -> bool:
@@ -95,14 +95,14 @@ def included(play: Play, part: ServerCall) -> bool:
 def tool_call(play: Play, place: int, part: Call | ServerCall, status: int) -> Any:
     """Return a call as a protobuf message. ``place``: the part's index in the answer. ``status``: a ToolCallStatus."""
     served = isinstance(part, ServerCall)
-    own = part.id if isinstance(part, Call) else None
-    made = (
+    scripted_id = part.id if isinstance(part, Call) else None
+    new_id = (
         f"call-{play.uuid('calls')}-{place}"
         if newest(play)
         else "call_" + play.id(f"call {place}", 8, alphabet=_FIGURES)
     )
     return chat_pb2.ToolCall(
-        id=made if own is None else own,
+        id=new_id if scripted_id is None else scripted_id,
         type=SERVER_TYPES[part.tool] if served else chat_pb2.TOOL_CALL_TYPE_CLIENT_SIDE_TOOL,
         status=status,
         error_message=part.failed if served and status == _FAILED else None,
@@ -120,20 +120,20 @@ def outcome(part: ServerCall) -> int:
 
 def result(play: Play, place: int, part: ServerCall) -> dict[str, Any]:
     """Return the members of the message with a server call's result: code output as text, search hits encrypted."""
-    made: dict[str, Any] = {
+    members: dict[str, Any] = {
         "role": chat_pb2.ROLE_TOOL,
         "tool_calls": [tool_call(play, place, part, outcome(part))],
     }
     if part.tool == "code_execution":
         printed = {"stdout": part.output or "", "stderr": "", "output_files": {}, "error": part.failed or "", "ret": ""}
-        made["content"] = json_codec.text(printed)
+        members["content"] = json_codec.text(printed)
     elif part.hits:
-        made["encrypted_content"] = play.opaque(f"found {place}", 1500)
+        members["encrypted_content"] = play.opaque(f"found {place}", 1500)
         if newest(play):
-            made["citations"] = [
+            members["citations"] = [
                 chat_pb2.InlineCitation(web_citation=chat_pb2.WebCitation(url=hit.url)) for hit in part.hits
             ]
-    return made
+    return members
 
 
 class TokenMeter:

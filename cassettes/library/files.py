@@ -40,6 +40,7 @@ KEPT_BYTES = 64 * 1024 * 1024
 
 _REQUEST = frozenset(("method", "uri", "body", "headers"))
 _TEXT = (str, bytes)
+_HALVES = ("request", "response")
 
 
 class CassettePath(Struct, frozen=True):
@@ -72,10 +73,10 @@ class Cassette:
         self.path = path
         where = os.fspath(path)
         if not isinstance(content, dict):
-            raise UnreadableCassette("no cassette: its top is no mapping", where=where)
+            raise UnreadableCassette("not a cassette: its top level is not a mapping", where=where)
         metadata = content.get("metadata") or {}
         if not isinstance(metadata, dict):
-            raise UnreadableCassette("its metadata is no mapping", where=where)
+            raise UnreadableCassette("its metadata is not a mapping", where=where)
         self.metadata: dict[str, Any] = metadata
         self.interactions: list[dict[str, Any]] = _interactions(content.get("interactions"), where)
 
@@ -94,32 +95,33 @@ class Cassette:
         """The requests as vcrpy objects. Raises UnreadableCassette if vcrpy cannot build one."""
         from vcr.request import Request
 
-        made = []
-        for number, one in enumerate(self.interactions, 1):
+        requests = []
+        for number, interaction in enumerate(self.interactions, 1):
             try:
-                made.append(Request(**one["request"]))
+                requests.append(Request(**interaction["request"]))
             except (TypeError, ValueError, LookupError, AttributeError) as error:
                 raise self._no_vcrpy(number, "request", error) from None
-        return made
+        return requests
 
     @cached_property
     def responses(self) -> list[dict[str, Any]]:
         """The responses in vcrpy's form: the body's ``string`` is bytes."""
         from vcr.serializers.compat import convert_to_bytes
 
-        made = []
-        for one in self.interactions:
-            response = dict(one["response"])
+        responses = []
+        for interaction in self.interactions:
+            response = dict(interaction["response"])
             if isinstance(response.get("body"), dict):
                 response["body"] = dict(response["body"])
-            made.append(convert_to_bytes(response))
-        return made
+            responses.append(convert_to_bytes(response))
+        return responses
 
     @cached_property
     def exchanges(self) -> list[Exchange]:
         """The interactions as exchanges, not decoded yet. Raises UnreadableSource if one has another shape."""
         return [
-            vcrpy_format.exchange(f"{self.path}#{number}", None, one) for number, one in enumerate(self.interactions, 1)
+            vcrpy_format.exchange(f"{self.path}#{number}", None, interaction)
+            for number, interaction in enumerate(self.interactions, 1)
         ]
 
     def _no_vcrpy(self, number: int, what: str, error: Exception) -> UnreadableCassette:
@@ -137,8 +139,8 @@ def file_for(provider: str, wire: str, name: str, stream: bool, root: str | os.P
     for part in (provider, wire, name):
         if not provenance.is_slug(part) or (part is name and name.endswith(".stream")):
             raise UnreadableCassette(
-                f"{part!r} cannot stand in a path of the library",
-                hint="lower case letters and digits, with single dots, dashes or underscores between them",
+                f"{part!r} is not allowed in a path of the library",
+                hint="use lower-case letters and digits, with single dots, dashes or underscores between them",
             )
     return _root(root) / provider / wire / (name + (STREAM_SUFFIX if stream else SUFFIX))
 
@@ -148,7 +150,7 @@ def find(root: str | os.PathLike[str] | None = None) -> list[CassettePath]:
 
     Hidden files, such as unfinished recordings, are skipped; links to folders are not followed.
     """
-    return sorted(_walk(_root(root)), key=lambda place: place.path)
+    return sorted(_walk(_root(root)), key=lambda file: file.path)
 
 
 def place_of(path: Path, root: Path) -> CassettePath:
@@ -167,10 +169,10 @@ def provenance_of(path: str | os.PathLike[str]) -> Provenance:
     Other cassettes are read until the metadata is found. Raises UnreadableCassette, InvalidProvenance.
     """
     path = Path(path)
-    kept = _kept.get(os.path.abspath(path))
+    cached = _kept.get(os.path.abspath(path))
     key = _key(path)
-    if kept is not None and kept[0] == key:
-        return kept[1].provenance
+    if cached is not None and cached[0] == key:
+        return cached[1].provenance
     where = os.fspath(path)
     try:
         with open(path, "rb") as file:
@@ -178,7 +180,7 @@ def provenance_of(path: str | os.PathLike[str]) -> Provenance:
     except OSError as error:
         raise _unreadable(error, where) from None
     if metadata is not None and not isinstance(metadata, dict):
-        raise UnreadableCassette("its metadata is no mapping", where=where)
+        raise UnreadableCassette("its metadata is not a mapping", where=where)
     return provenance.read((metadata or {}).get(provenance.KEY), where)
 
 
@@ -187,10 +189,10 @@ def load(path: str | os.PathLike[str]) -> Cassette:
     path = Path(path)
     name = os.path.abspath(path)
     key = _key(path)
-    kept = _kept.get(name)
-    if kept is not None and kept[0] == key:
+    cached = _kept.get(name)
+    if cached is not None and cached[0] == key:
         _kept.move_to_end(name)
-        return kept[1]
+        return cached[1]
     where = os.fspath(path)
     try:
         with open(path, "rb") as file:
@@ -244,61 +246,64 @@ def _key(path: Path) -> _Key:
     """
     where = os.fspath(path)
     try:
-        told = os.stat(path)
+        stats = os.stat(path)
     except (OSError, ValueError) as error:
         raise _unreadable(error, where) from None
-    if not stat.S_ISREG(told.st_mode):
-        raise UnreadableCassette("no file", where=where)
-    if told.st_size > safe_yaml.MAX_BYTES:
-        raise safe_yaml.too_large(told.st_size, where)
-    return told.st_mtime_ns, told.st_size, told.st_ino
+    if not stat.S_ISREG(stats.st_mode):
+        raise UnreadableCassette("not a regular file", where=where)
+    if stats.st_size > safe_yaml.MAX_BYTES:
+        raise safe_yaml.too_large(stats.st_size, where)
+    return stats.st_mtime_ns, stats.st_size, stats.st_ino
 
 
 def _unreadable(error: OSError | ValueError, where: str) -> UnreadableCassette:
     if isinstance(error, FileNotFoundError):
-        return UnreadableCassette("there is no such cassette", where=where)
+        return UnreadableCassette("the cassette does not exist", where=where)
     return UnreadableCassette(f"cannot be read: {getattr(error, 'strerror', None) or error}", where=where)
 
 
-def _interactions(found: Any, where: str) -> list[dict[str, Any]]:
-    if not isinstance(found, list):
-        raise UnreadableCassette("no cassette: it has no list of interactions", where=where)
-    for number, one in enumerate(found, 1):
-        place = f"{where}#{number}"
-        if not isinstance(one, dict) or not all(isinstance(one.get(half), dict) for half in ("request", "response")):
-            raise UnreadableCassette("no interaction: it needs a request and a response", where=place)
-        request = one["request"]
+def _interactions(value: Any, where: str) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        raise UnreadableCassette("not a cassette: it has no list of interactions", where=where)
+    for number, interaction in enumerate(value, 1):
+        location = f"{where}#{number}"
+        halves = [interaction.get(half) for half in _HALVES] if isinstance(interaction, dict) else [None]
+        if not all(isinstance(half, dict) for half in halves):
+            raise UnreadableCassette("invalid interaction: it needs a request and a response", where=location)
+        request = interaction["request"]
         if request.keys() != _REQUEST or not isinstance(request["headers"], dict):
-            raise UnreadableCassette(f"a request has {', '.join(sorted(_REQUEST))}, and nothing else", where=place)
+            raise UnreadableCassette(
+                f"a request must have {', '.join(sorted(_REQUEST))}, and no other members", where=location
+            )
         if not isinstance(request["method"], str) or not isinstance(request["uri"], str):
-            raise UnreadableCassette("the request's method and uri are text", where=place)
-        for what in _misshapen(request, one["response"]):
-            raise UnreadableCassette(f"no interaction: {what}", where=place)
-    return found
+            raise UnreadableCassette("the request's method and uri must be text", where=location)
+        for what in _misshapen(request, interaction["response"]):
+            raise UnreadableCassette(f"invalid interaction: {what}", where=location)
+    return value
 
 
 def _misshapen(request: dict[str, Any], response: dict[str, Any]) -> Iterator[str]:
     """Yield what is wrong with the shape of an interaction: values that neither vcrpy nor our readers can use."""
-    status, held, body = response.get("status"), response.get("headers"), response.get("body")
+    status, response_headers, body = response.get("status"), response.get("headers"), response.get("body")
     if not isinstance(status, dict) or type(status.get("code")) is not int:
-        yield "the response's status has a code, which is a number"
+        yield "the response's status must have a code that is a number"
     elif not 100 <= status["code"] <= 999:
-        yield "the code of the response's status has three digits"
+        yield "the code of the response's status must have three digits"
     for half, headers in (
         ("request", request["headers"]),
-        ("response", held),
+        ("response", response_headers),
         ("trailer", response.get("trailers", {})),
     ):
         if not isinstance(headers, dict):
-            yield f"the {half}'s headers are no mapping"
-        elif not all(isinstance(one, _TEXT) for some in headers.values() for one in _listed(some)):
-            yield f"the value of one of the {half}'s headers is no text"
+            yield f"the {half}'s headers are not a mapping"
+        elif not all(isinstance(value, _TEXT) for values in headers.values() for value in _listed(values)):
+            yield f"the value of one of the {half}'s headers is not text"
     if not isinstance(request["body"], (*_TEXT, NoneType)):
-        yield "the request's body is no text"
+        yield "the request's body is not text"
     if not isinstance(body, dict) or not isinstance(body.get("string", 0), (*_TEXT, NoneType)):
-        yield "the response's body has a string, which is text"
+        yield "the response's body must have a string that is text"
     if not isinstance(response.get("grpc", {}), dict):
-        yield "what the response tells of gRPC is no mapping"
+        yield "the response's member grpc is not a mapping"
 
 
 def _listed(value: Any) -> list[Any]:

@@ -35,7 +35,7 @@ from .interactions import interaction, trimmed
 from .provenance import KEY, Provenance, now
 from .writing import save, scanned, scrubbed
 
-_GATES = (scrubbed, scanned)
+_CHECKS = (scrubbed, scanned)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
 #: Characters. A file name has at most 255 bytes, and the draft of a cassette adds some.
 _LONGEST_NAME = 150
@@ -50,7 +50,7 @@ class Imported(Struct, frozen=True):
 
     path: str
     source: str
-    told: Provenance
+    provenance: Provenance
     interactions: int
 
 
@@ -93,9 +93,9 @@ def import_files(
     """
     root = Path(root)
     written: set[Path] = set()
-    for given in paths:
-        for path, parts in groupby(split_files([given], _BATCH_BYTES), key=_path):
-            source = os.path.relpath(path, os.path.dirname(os.path.abspath(given)))
+    for start in paths:
+        for path, parts in groupby(split_files([start], _BATCH_BYTES), key=_path):
+            source = os.path.relpath(path, os.path.dirname(os.path.abspath(start)))
             yield from _take_file(path, parts, Path(source).as_posix(), root, note, force, written)
 
 
@@ -120,44 +120,44 @@ def _take_file(
     written: set[Path],
 ) -> Iterator[Imported | Skipped]:
     kinds: dict[_Kind, list[_Made]] = {}
-    left: dict[tuple[str, str, bool], Skipped] = {}
+    skipped: dict[tuple[str, str, bool], Skipped] = {}
     emulated = _says_emulated(path)
-    for found in _found(parts):
-        one = _made(found, emulated)
-        if isinstance(one, _Made):
-            kinds.setdefault(one.kind, []).append(one)
+    for item in _found(parts):
+        converted = _made(item, emulated)
+        if isinstance(converted, _Made):
+            kinds.setdefault(converted.kind, []).append(converted)
             continue
-        reason = (one.what, one.hint, one.fault)
-        first = left.get(reason)
-        left[reason] = one if first is None else replace(first, count=first.count + 1)
-    yield from left.values()
-    for kind, made in kinds.items():
+        reason = (converted.what, converted.hint, converted.fault)
+        first = skipped.get(reason)
+        skipped[reason] = converted if first is None else replace(first, count=first.count + 1)
+    yield from skipped.values()
+    for kind, exchanges in kinds.items():
         try:
-            yield _write(kind, made, source, root, note, force, written)
+            yield _write(kind, exchanges, source, root, note, force, written)
         except ToolparityError as error:
             yield Skipped(error.where or source, error.what, error.hint)
         except OSError as error:
             yield Skipped(source, f"cannot be written: {error.strerror or error}")
 
 
-def _made(found: Exchange | Unread, emulated: bool) -> _Made | Skipped:
-    if isinstance(found, Unread):
-        return Skipped(found.place, found.what, found.hint, found.fault)
-    if not found.provider:
-        return Skipped(found.place, "no address: it could not be replayed", "take in cassettes or HAR files")
-    if not is_wire(found.wire):
-        what = f"the wire {found.wire} is not known yet" if found.wire else "neither address nor body tells a wire"
-        return Skipped(found.place, what, fault=False)
-    if emulated or (found.origin is not None and found.origin not in _REAL):
-        what = "an emulated provider answered, and an imported cassette shows the answers of a real one"
-        return Skipped(found.place, what, "copy the cassette itself: it keeps its provenance")
+def _made(item: Exchange | Unread, emulated: bool) -> _Made | Skipped:
+    if isinstance(item, Unread):
+        return Skipped(item.location, item.what, item.hint, item.fault)
+    if not item.provider:
+        return Skipped(item.location, "no address: the exchange cannot be replayed", "import cassettes or HAR files")
+    if not is_wire(item.wire):
+        what = f"unsupported wire: {item.wire}" if item.wire else "neither the address nor the body shows a wire"
+        return Skipped(item.location, what, fault=False)
+    if emulated or (item.origin is not None and item.origin not in _REAL):
+        what = "the response comes from an emulated provider, but imports must come from real ones"
+        return Skipped(item.location, what, "copy the cassette itself: it keeps its provenance")
     try:
-        kind = _Kind(found.provider, found.wire, bool(found.stream))
-        return _Made(kind, found, interaction(found))
+        kind = _Kind(item.provider, item.wire, bool(item.stream))
+        return _Made(kind, item, interaction(item))
     except ToolparityError as error:
-        return Skipped(found.place, error.what, error.hint)
+        return Skipped(item.location, error.what, error.hint)
     except Exception as error:  # one exchange never stops the others
-        return Skipped(found.place, f"it cannot be decoded: {type(error).__name__}: {error}"[:500])
+        return Skipped(item.location, f"it cannot be decoded: {type(error).__name__}: {error}"[:500])
 
 
 def _says_emulated(path: str) -> bool:
@@ -170,13 +170,13 @@ def _says_emulated(path: str) -> bool:
         metadata = safe_yaml.head(BytesIO(data), "metadata", path) if KEY.encode() in data else None
     except ToolparityError:
         return False
-    told = metadata.get(KEY) if isinstance(metadata, dict) else None
-    return isinstance(told, dict) and told.get("origin") == emulation_marker.EMULATED
+    provenance = metadata.get(KEY) if isinstance(metadata, dict) else None
+    return isinstance(provenance, dict) and provenance.get("origin") == emulation_marker.EMULATED
 
 
 def _write(
     kind: _Kind,
-    made: list[_Made],
+    converted: list[_Made],
     source: str,
     root: Path,
     note: str | None,
@@ -192,23 +192,23 @@ def _write(
         number += 1
         path = files.file_for(kind.provider, kind.wire, f"{name}-{number}", kind.stream, root)
     if path.exists() and not force:
-        raise CassetteNotWritten("there is a cassette already", where=os.fspath(path), hint="replace it with --force")
-    clean = Scrubber().cassette({"interactions": [one.interaction for one in made]})["interactions"]
-    exchanges = [one.exchange for one in made]
-    told = Provenance(
+        raise CassetteNotWritten("the cassette already exists", where=os.fspath(path), hint="replace it with --force")
+    clean = Scrubber().cassette({"interactions": [item.interaction for item in converted]})["interactions"]
+    exchanges = [item.exchange for item in converted]
+    provenance = Provenance(
         origin="imported",
         date=_recorded(exchanges) or now(),
         provider=kind.provider,
         wire=kind.wire,
         stream=kind.stream,
         recorder=f"toolparity {__version__}",
-        model=next((one.model for one in exchanges if one.model), None),
+        model=next((item.model for item in exchanges if item.model), None),
         source=source,
         note=note,
     )
-    told = save(path, [trimmed(one) for one in clean], told, gates=_GATES)
+    provenance = save(path, [trimmed(item) for item in clean], provenance, checks=_CHECKS)
     written.add(path)
-    return Imported(os.fspath(path), source, told, len(clean))
+    return Imported(os.fspath(path), source, provenance, len(clean))
 
 
 def slug(source: str) -> str:

@@ -36,17 +36,17 @@ def interaction(exchange: Exchange) -> dict[str, Any]:
     wire = wire_name(exchange.wire or "")
     call = spec(wire).framing == "messages"
     if not call and not exchange.address:
-        raise UnreadableSource("no address: it could not be replayed", where=exchange.place)
+        raise UnreadableSource("no address: the exchange cannot be replayed", where=exchange.location)
     if _is_hollow(exchange, response_of(exchange, wire)):
-        raise UnreadableSource(f"the response holds no answer of {exchange.wire}", where=exchange.place)
+        raise UnreadableSource(f"the response body is not a response of {exchange.wire}", where=exchange.location)
     return _call(exchange) if call else _http(exchange)
 
 
-def _is_hollow(exchange: Exchange, said: Response) -> bool:
+def _is_hollow(exchange: Exchange, response: Response) -> bool:
     """Return whether decoding gave nothing. A body with an error status may be empty: the status is the answer."""
     refused = exchange.status is not None and exchange.status >= 400
-    error = said.error is not None and said.error.type != _NO_ANSWER
-    return said.id is None and not said.choices and not refused and not error
+    error = response.error is not None and response.error.type != _NO_ANSWER
+    return response.id is None and not response.choices and not refused and not error
 
 
 def trimmed(interaction: dict[str, Any]) -> dict[str, Any]:
@@ -58,14 +58,14 @@ def trimmed(interaction: dict[str, Any]) -> dict[str, Any]:
 
 def _http(exchange: Exchange) -> dict[str, Any]:
     if exchange.status is None or not 100 <= exchange.status <= 999:
-        raise UnreadableSource(f"no answer arrived: the status is {exchange.status}", where=exchange.place)
+        raise UnreadableSource(f"no response was received: the status is {exchange.status}", where=exchange.location)
     headers = dict(exchange.request_headers or {})
     if exchange.request is not None:
         headers.setdefault("content-type", "application/json")
     return {
         "request": {
             "method": exchange.method or ("GET" if exchange.sent is None else "POST"),
-            "uri": _address(exchange.address or "", exchange.place),
+            "uri": _address(exchange.address or "", exchange.location),
             "headers": {name: [value] for name, value in headers.items()},
             "body": exchange.sent,
         },
@@ -77,16 +77,16 @@ def _http(exchange: Exchange) -> dict[str, Any]:
     }
 
 
-def _address(address: str, place: str) -> str:
+def _address(address: str, location: str) -> str:
     """Return the address without credentials and fragment, which a client does not send in the request line."""
     try:
         parts = urlsplit(address)
         host = parts.hostname
     except ValueError as error:
-        raise UnreadableSource(f"no address: {error}", where=place) from None
+        raise UnreadableSource(f"no address: {error}", where=location) from None
     if not parts.scheme or not host:
         raise UnreadableSource(
-            f"the address {address!r} names no scheme and host: it could not be replayed", where=place
+            f"the address {address!r} has no scheme or host: the exchange cannot be replayed", where=location
         )
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
 
@@ -100,19 +100,20 @@ def _call(exchange: Exchange) -> dict[str, Any]:
     from ..vcr_grpc import messages
 
     stream = bool(exchange.stream)
-    address = exchange.address or _SERVICE + _METHODS[stream]
-    if address.rpartition("/")[2] != _METHODS[stream]:
-        raise UnreadableSource("a call of another method than these of a chat", where=exchange.place)
-    answers: type[Message] = chat_pb2.GetChatCompletionChunk if stream else chat_pb2.GetChatCompletionResponse
-    asks: type[Message] = chat_pb2.GetCompletionsRequest
+    uri = exchange.address or _SERVICE + _METHODS[stream]
+    if uri.rpartition("/")[2] != _METHODS[stream]:
+        raise UnreadableSource("the call's method is not one of a chat", where=exchange.location)
+    response_type: type[Message] = chat_pb2.GetChatCompletionChunk if stream else chat_pb2.GetChatCompletionResponse
+    request_type: type[Message] = chat_pb2.GetCompletionsRequest
     sent = exchange.sent
     if sent is None:
         sent = request_from(exchange.request or {}).SerializeToString(deterministic=True)
     frames = exchange.frames or []
-    request = {**messages.written(sent, asks), "type": messages.name_of(asks)}
-    body = {"messages": [messages.written(one, answers) for one in frames], "type": messages.name_of(answers)}
+    request = {**messages.written(sent, request_type), "type": messages.name_of(request_type)}
+    recorded = [messages.written(frame, response_type) for frame in frames]
+    body = {"messages": recorded, "type": messages.name_of(response_type)}
     return {
-        "request": {"method": "POST", "uri": address, "headers": {}, "body": json_codec.text(request)},
+        "request": {"method": "POST", "uri": uri, "headers": {}, "body": json_codec.text(request)},
         "response": {
             "status": {"code": 200, "message": "OK"},
             "headers": {},
@@ -130,10 +131,10 @@ def _ended(exchange: Exchange) -> dict[str, Any]:
     status, so it is OK.
     """
     if exchange.body is not None:
-        ended = json_codec.decode(exchange.body)
-        return {"code": ended["code"], "details": ended.get("details") or ""}
-    left = exchange.status is None and exchange.address is not None
-    return {"code": None if left else "OK", "details": ""}
+        status = json_codec.decode(exchange.body)
+        return {"code": status["code"], "details": status.get("details") or ""}
+    cancelled = exchange.status is None and exchange.address is not None
+    return {"code": None if cancelled else "OK", "details": ""}
 
 
 def _phrase(status: int) -> str:

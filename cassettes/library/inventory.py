@@ -21,14 +21,14 @@ from .provenance import Origin, Provenance
 class ListedCassette(Struct, frozen=True):
     """A cassette with its provenance, or with the error from reading it."""
 
-    place: CassettePath
-    told: Provenance | None = None
+    file: CassettePath
+    provenance: Provenance | None = None
     error: ToolparityError | None = None
 
     @property
     def origin(self) -> Origin | None:
         """The cassette's origin, or None if its provenance cannot be read."""
-        return None if self.told is None else self.told.origin
+        return None if self.provenance is None else self.provenance.origin
 
 
 class MissingCassette(Struct, frozen=True):
@@ -43,18 +43,18 @@ class MissingCassette(Struct, frozen=True):
 class StrayCassette(Struct, frozen=True):
     """A cassette that belongs to no current scenario."""
 
-    place: CassettePath
+    file: CassettePath
     origin: str
     why: str
 
 
-def list_cassettes(places: Iterable[CassettePath]) -> Iterator[ListedCassette]:
+def list_cassettes(cassette_files: Iterable[CassettePath]) -> Iterator[ListedCassette]:
     """Read the provenance of each cassette from the beginning of its file."""
-    for place in places:
+    for file in cassette_files:
         try:
-            yield ListedCassette(place, files.provenance_of(place.path))
+            yield ListedCassette(file, files.provenance_of(file.path))
         except ToolparityError as error:
-            yield ListedCassette(place, error=error)
+            yield ListedCassette(file, error=error)
 
 
 def missing_cassettes(
@@ -94,17 +94,18 @@ def stray_cassettes(
     Imported cassettes without a scenario are not stray.
     """
     library = scripts() if library is None else library
-    for one in cassettes:
-        if one.told is None or (one.told.scenario is None and one.told.origin == "imported"):
+    for cassette in cassettes:
+        known = cassette.provenance
+        if known is None or (known.scenario is None and known.origin == "imported"):
             continue
-        script = library.get(one.told.scenario or "")
+        script = library.get(known.scenario or "")
         if script is None:
-            yield StrayCassette(one.place, one.told.origin, f"no scenario is called {one.told.scenario!r}")
-        elif one.told.surface is not None and not SURFACES[one.told.surface].plays(script):
-            yield StrayCassette(one.place, one.told.origin, f"{one.told.surface} cannot play {script.id}")
+            yield StrayCassette(cassette.file, known.origin, f"unknown scenario: {known.scenario!r}")
+        elif known.surface is not None and not SURFACES[known.surface].plays(script):
+            yield StrayCassette(cassette.file, known.origin, f"{known.surface} cannot play {script.id}")
 
 
 def oldest_first(cassettes: Iterable[ListedCassette], today: date) -> list[tuple[ListedCassette, int]]:
     """Return the cassettes that have a provenance, with their age in days, oldest first."""
-    aged = [(one, one.told.age(today)) for one in cassettes if one.told is not None]
-    return sorted(aged, key=lambda pair: (-pair[1], pair[0].place.path))
+    aged = [(cassette, cassette.provenance.age(today)) for cassette in cassettes if cassette.provenance is not None]
+    return sorted(aged, key=lambda pair: (-pair[1], pair[0].file.path))

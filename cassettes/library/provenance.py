@@ -71,8 +71,8 @@ class Provenance(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def sealing(self) -> str:
         """The seal that these members should have."""
-        told = {name: value for name, value in self.as_metadata().items() if name != "seal"}
-        return f"v1:{digest([told])}"
+        members = {name: value for name, value in self.as_metadata().items() if name != "seal"}
+        return f"v1:{digest([members])}"
 
     @property
     def day(self) -> Day:
@@ -95,17 +95,17 @@ def read(value: Any, where: str, *, written: bool = True) -> Provenance:
     """
     if value is None:
         raise InvalidProvenance(
-            f"no provenance: no metadata under {KEY!r}",
+            f"missing provenance: no metadata under {KEY!r}",
             where=where,
-            hint="record it with toolparity record, or take it in with toolparity cassettes import",
+            hint="record it with toolparity record, or import it with toolparity cassettes import",
         )
     try:
         provenance = msgspec.convert(value, Provenance)
     except msgspec.ValidationError as error:
-        raise InvalidProvenance(f"its provenance cannot be read: {error}", where=where) from None
+        raise InvalidProvenance(f"invalid provenance: {error}", where=where) from None
     problems = list(_problems(provenance, written))
     if problems:
-        raise InvalidProvenance(f"its provenance is wrong: {'; '.join(problems)}", where=where)
+        raise InvalidProvenance(f"invalid provenance: {'; '.join(problems)}", where=where)
     return provenance
 
 
@@ -122,35 +122,36 @@ def is_slug(name: str) -> bool:
     return _SLUG.fullmatch(name) is not None
 
 
-def _problems(told: Provenance, written: bool) -> Iterator[str]:
+def _problems(provenance: Provenance, written: bool) -> Iterator[str]:
     try:
-        _moment(told.date)
+        _moment(provenance.date)
     except ValueError as error:
-        yield f"date {told.date!r}: {error}"
+        yield f"date {provenance.date!r}: {error}"
     for name in ("provider", "scenario"):
-        value = getattr(told, name)
+        value = getattr(provenance, name)
         if value is not None and not is_slug(value):
-            yield f"{name} {value!r} is no plain name"
-    if not is_wire(told.wire):
-        yield f"wire {told.wire!r} is not known"
-    if not told.recorder:
+            yield f"{name} {value!r} must consist of lower-case letters, digits, dots, dashes and underscores"
+    if not is_wire(provenance.wire):
+        yield f"unknown wire: {provenance.wire!r}"
+    if not provenance.recorder:
         yield "recorder is empty"
-    if told.digest is None and written:
+    if provenance.digest is None and written:
         yield "digest is missing"
-    if told.digest is not None and not _DIGEST.fullmatch(told.digest):
-        yield f"digest {told.digest!r} is no sha256:<64 hex digits>"
-    if told.seal is not None and not _SEAL.fullmatch(told.seal):
-        yield f"seal {told.seal!r} is no v1:sha256:<64 hex digits>"
-    if (told.scenario is None) != (told.scenario_hash is None):
-        yield "scenario and scenario_hash stand there together or not at all"
-    surface = SURFACES.get(told.surface or "")
-    if told.surface is not None and surface is None:
-        yield f"surface {told.surface!r} is not known"
-    if surface is not None and (surface.provider, surface.wire) != (told.provider, told.wire):
-        yield f"surface {surface.name} is {surface.provider} on {surface.wire}, not {told.provider} on {told.wire}"
-    if told.origin != "imported":
+    if provenance.digest is not None and not _DIGEST.fullmatch(provenance.digest):
+        yield f"digest must be sha256:<64 hex digits>, got {provenance.digest!r}"
+    if provenance.seal is not None and not _SEAL.fullmatch(provenance.seal):
+        yield f"seal must be v1:sha256:<64 hex digits>, got {provenance.seal!r}"
+    if (provenance.scenario is None) != (provenance.scenario_hash is None):
+        yield "scenario and scenario_hash need each other"
+    surface = SURFACES.get(provenance.surface or "")
+    if provenance.surface is not None and surface is None:
+        yield f"unknown surface: {provenance.surface!r}"
+    if surface is not None and (surface.provider, surface.wire) != (provenance.provider, provenance.wire):
+        names = f"{provenance.provider} on {provenance.wire}"
+        yield f"surface {surface.name} is {surface.provider} on {surface.wire}, not {names}"
+    if provenance.origin != "imported":
         for name in ("model", "surface", "sdk", "sdk_version", "scenario", "ran_by"):
-            if not getattr(told, name):
+            if not getattr(provenance, name):
                 yield f"{name} is missing, and only an imported cassette may lack it"
 
 
@@ -174,27 +175,27 @@ def digest(interactions: Iterable[Any]) -> str:
     Each value is hashed after its kind and length; members are hashed in the order of their names. Raises
     UnreadableCassette for a value that is not plain data.
     """
-    machine = hashlib.sha256(b"toolparity interactions 1\n")
+    hasher = hashlib.sha256(b"toolparity interactions 1\n")
     stack: list[Any] = [list(interactions)]
     while stack:
         value = stack.pop()
         if isinstance(value, str):
             value = value.encode("utf-8", "surrogatepass")
         if isinstance(value, (bytes, bytearray)):
-            machine.update(b"s%d:" % len(value))
-            machine.update(value)
+            hasher.update(b"s%d:" % len(value))
+            hasher.update(value)
         elif isinstance(value, list):
-            machine.update(b"l%d:" % len(value))
+            hasher.update(b"l%d:" % len(value))
             stack.extend(reversed(value))
         elif isinstance(value, dict):
-            machine.update(b"m%d:" % len(value))
+            hasher.update(b"m%d:" % len(value))
             for name in sorted(value, reverse=True):
                 stack.append(value[name])
                 stack.append(name)
         elif value is None or isinstance(value, (bool, int, float, Day, datetime)):
-            shown = f"{type(value).__name__} {value!r}".encode()
-            machine.update(b"v%d:" % len(shown))
-            machine.update(shown)
+            text = f"{type(value).__name__} {value!r}".encode()
+            hasher.update(b"v%d:" % len(text))
+            hasher.update(text)
         else:
-            raise UnreadableCassette(f"a {type(value).__name__} is no plain data")
-    return f"sha256:{machine.hexdigest()}"
+            raise UnreadableCassette(f"a {type(value).__name__}is not plain data")
+    return f"sha256:{hasher.hexdigest()}"

@@ -73,9 +73,9 @@ def head(stream: IO[bytes], key: str, where: str) -> Any:
 def too_large(size: int, where: str) -> UnreadableCassette:
     """Return the error for a file or text of ``size`` bytes."""
     return UnreadableCassette(
-        f"larger than a cassette may be: {size:,} bytes, and the cap is {MAX_BYTES:,}",
+        f"larger than the limit of {MAX_BYTES:,} bytes: {size:,}",
         where=where,
-        hint="record less in one cassette",
+        hint="split the recording into several cassettes",
     )
 
 
@@ -87,9 +87,9 @@ def _guarded(source: Any, where: str, read: Callable[[Any], Any]) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = where if mark is None else f"{where}:{mark.line + 1}"
-        raise UnreadableCassette(f"no valid YAML: {error.problem or error.context}", where=place) from None
+        raise UnreadableCassette(f"invalid YAML: {error.problem or error.context}", where=place) from None
     except (yaml.YAMLError, UnicodeError) as error:
-        raise UnreadableCassette(f"no valid YAML: {' '.join(str(error).split())}", where=where) from None
+        raise UnreadableCassette(f"invalid YAML: {' '.join(str(error).split())}", where=where) from None
     finally:
         if parser is not None and hasattr(parser, "dispose"):
             parser.dispose()
@@ -111,7 +111,7 @@ def _member(parser: Any, key: str, where: str) -> Any:
     if not isinstance(parser.get_event(), yaml.DocumentStartEvent):
         raise UnreadableCassette("the file is empty", where=where)
     if not isinstance(parser.get_event(), yaml.MappingStartEvent):
-        raise UnreadableCassette("no cassette: its top is no mapping", where=where)
+        raise UnreadableCassette("not a cassette: its top level is not a mapping", where=where)
     builder = _Builder(parser, where)
     while not isinstance(event := parser.get_event(), yaml.MappingEndEvent):
         name = builder.value(event)
@@ -157,7 +157,7 @@ class _Builder:
                 if anchor is not None:
                     self._anchors[anchor] = (value, self._values - before)
             if self._values > MAX_VALUES:
-                raise self._bad(f"more than {MAX_VALUES:,} values; aliases multiply", event)
+                raise self._bad(f"more than {MAX_VALUES:,} values, counting repeated aliases", event)
             if not stack:
                 return value
             into = stack[-1][0]
@@ -178,18 +178,18 @@ class _Builder:
 
     def _alias(self, event: Any) -> Any:
         if event.anchor not in self._anchors:
-            raise self._bad(f"the alias *{event.anchor} stands for nothing that is finished", event)
+            raise self._bad(f"the alias *{event.anchor} refers to no complete value", event)
         value, count = self._anchors[event.anchor]
         self._values += count
         return value
 
     def _key(self, value: Any, into: dict[Any, Any], event: Any) -> Any:
         if value == "<<":
-            raise self._bad("a merge key (<<): cassettes have none", event)
+            raise self._bad("merge keys (<<) are not allowed", event)
         if not isinstance(value, str):
-            raise self._bad(f"a member's name that is a {type(value).__name__}, not text", event)
+            raise self._bad(f"a member's name must be text, got {type(value).__name__}", event)
         if value in into:
-            raise self._bad(f"the member {value!r} stands there twice", event)
+            raise self._bad(f"duplicate member: {value!r}", event)
         return value
 
     def _scalar(self, event: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Atomic writing of cassettes: the old file remains until the new one is on disk and has passed every gate.
+"""Atomic writing of cassettes: the old file remains until the new one is on disk and has passed every check.
 
 The text is readable vcrpy YAML: metadata first, members in a fixed order, bodies as block literals. It is ASCII because
 vcrpy reads files in the machine's encoding; other characters are escaped in quoted strings.
@@ -19,8 +19,9 @@ import yaml
 from toolparity.normalizer.errors import ToolparityError
 
 from ..errors import CassetteNotWritten, SecretsLeft
-from . import files, provenance, safe_yaml
-from .provenance import Provenance, digest
+from . import files, safe_yaml
+from .provenance import KEY, Provenance, digest
+from .provenance import read as parse_provenance
 
 if yaml.__with_libyaml__:
     _BaseDumper: Any = yaml.CSafeDumper
@@ -60,13 +61,13 @@ _Dumper.add_representer(str, _text)
 
 def interaction(request: Any, response: Mapping[str, Any]) -> dict[str, Any]:
     """Return vcrpy's request and response as the plain data to write. Raises CassetteNotWritten for other values."""
-    asked = {
+    members = {
         "method": request.method,
         "uri": request.uri,
         "headers": {name: [request.headers[name]] for name in sorted(request.headers, key=str.lower)},
         "body": request.body_bytes,
     }
-    return {"request": _request(asked), "response": _response(response)}
+    return {"request": _request(members), "response": _response(response)}
 
 
 def text_of(interactions: list[dict[str, Any]], metadata: Mapping[str, Any]) -> bytes:
@@ -87,39 +88,39 @@ def text_of(interactions: list[dict[str, Any]], metadata: Mapping[str, Any]) -> 
 def save(
     path: str | os.PathLike[str],
     interactions: Iterable[Mapping[str, Any]],
-    told: Provenance,
+    provenance: Provenance,
     *,
     metadata: Mapping[str, Any] | None = None,
-    gates: Iterable[Check] = (),
-    standing: Check | None = None,
+    checks: Iterable[Check] = (),
+    may_replace: Check | None = None,
 ) -> Provenance:
     """Write a cassette atomically; return its provenance with digest and seal.
 
     ``interactions``: plain data, each a ``request`` and a ``response``. ``metadata``: other members beside our own. The
-    text is parsed again and must have the same digest before any gate runs. ``standing``: see `replace`. Raises
-    InvalidProvenance, CassetteNotWritten, and whatever a gate raises. In every case, even if the process is killed, the
-    file at ``path`` is the complete old one or the complete new one.
+    text is parsed again and must have the same digest before any check runs. ``may_replace``: see `replace`. Raises
+    InvalidProvenance, CassetteNotWritten, and whatever a check raises. In every case, even if the process is killed,
+    the file at ``path`` is the complete old one or the complete new one.
     """
     path = Path(path)
-    made = [{"request": _request(one["request"]), "response": _response(one["response"])} for one in interactions]
-    told = msgspec.structs.replace(told, digest=digest(made))
-    told = msgspec.structs.replace(told, seal=told.sealing)
-    told = provenance.read(told.as_metadata(), os.fspath(path))
-    text = text_of(made, {provenance.KEY: told.as_metadata(), **_beside(metadata)})
+    plain = [{"request": _request(pair["request"]), "response": _response(pair["response"])} for pair in interactions]
+    provenance = msgspec.structs.replace(provenance, digest=digest(plain))
+    provenance = msgspec.structs.replace(provenance, seal=provenance.sealing)
+    provenance = parse_provenance(provenance.as_metadata(), os.fspath(path))
+    text = text_of(plain, {KEY: provenance.as_metadata(), **_beside(metadata)})
     if len(text) > safe_yaml.MAX_BYTES:
         raise safe_yaml.too_large(len(text), os.fspath(path))
     read_back = safe_yaml.load(text, os.fspath(path))
-    if digest(read_back["interactions"]) != told.digest:
-        raise CassetteNotWritten("what was written reads as something else", where=os.fspath(path))
-    replace(path, text, gates, standing)
-    return told
+    if digest(read_back["interactions"]) != provenance.digest:
+        raise CassetteNotWritten("the written text reads back as other data", where=os.fspath(path))
+    replace(path, text, checks, may_replace)
+    return provenance
 
 
-def replace(path: Path, content: bytes, gates: Iterable[Check] = (), standing: Check | None = None) -> None:
-    """Replace a file atomically, or keep the old one. Raises CassetteNotWritten, and whatever a gate raises.
+def replace(path: Path, content: bytes, checks: Iterable[Check] = (), may_replace: Check | None = None) -> None:
+    """Replace a file atomically, or keep the old one. Raises CassetteNotWritten, and whatever a check raises.
 
-    ``standing`` runs last, on ``path`` itself, and decides whether the file that is there then may be replaced. A lock
-    keeps our other writers out between this check and the replacement.
+    ``may_replace`` runs last, on ``path`` itself, and decides whether the file that is there then may be replaced. A
+    lock keeps our other writers out between this check and the replacement.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -127,12 +128,12 @@ def replace(path: Path, content: bytes, gates: Iterable[Check] = (), standing: C
         with _draft(path) as (draft, descriptor):
             _write(descriptor, content)
             os.fsync(descriptor)
-            _ask(gates, draft, path)
-            with _alone(path.parent):
-                if standing is not None:
-                    standing(path)
+            _run_checks(checks, draft, path)
+            with _locked(path.parent):
+                if may_replace is not None:
+                    may_replace(path)
                 os.replace(draft, path)
-        _settle(path.parent)
+        _sync(path.parent)
     except ToolparityError:
         raise
     except OSError as error:
@@ -149,14 +150,14 @@ def not_live(path: Path) -> None:
     where = os.fspath(path)
     hint = "restore it from version control, or delete it first"
     try:
-        told = files.provenance_of(path)
-        if told.seal is not None and told.seal != told.sealing:
+        existing = files.provenance_of(path)
+        if existing.seal is not None and existing.seal != existing.sealing:
             raise CassetteNotWritten("its provenance was changed", where=where)
     except ToolparityError as error:
-        what = f"what stands there does not tell whether it is live, and is not replaced: {error.what}"
+        what = f"the existing file was not replaced, because it may be a live recording: {error.what}"
         raise CassetteNotWritten(what, where=where, hint=hint) from None
-    if told.origin == "live":
-        what = "a live recording is not replaced by an emulated one"
+    if existing.origin == "live":
+        what = "an emulated recording does not replace a live one"
         raise CassetteNotWritten(what, where=where, hint="delete it first, or use --live")
 
 
@@ -181,13 +182,13 @@ def scanned(path: Path) -> None:
 class Persister:
     """For vcrpy: ``VCR().register_persister(Persister(...))``. Reads with `files.load`, writes with `save`.
 
-    The provenance comes from the cassette's metadata, where the recorder puts it, or from ``told``; the digest is
+    The provenance comes from the cassette's metadata, where the recorder puts it, or from ``provenance``; the digest is
     filled in here. Only YAML is written: vcrpy's serializer is ignored.
     """
 
-    def __init__(self, *gates: Check, told: Provenance | None = None) -> None:
-        self._gates = gates
-        self._told = told
+    def __init__(self, *checks: Check, provenance: Provenance | None = None) -> None:
+        self._checks = checks
+        self._provenance = provenance
 
     def load_cassette(self, cassette_path: str | os.PathLike[str], serializer: Any = None) -> tuple[Any, ...]:
         """Return requests, responses, metadata. Raises vcrpy's CassetteNotFoundError, and UnreadableCassette."""
@@ -198,7 +199,7 @@ class Persister:
             raise CassetteNotFoundError()
         loaded = files.load(cassette_path)
         # vcrpy's filters change requests in place, so copy them; vcrpy copies responses itself.
-        requests = [Request(one.method, one.uri, one.body, dict(one.headers)) for one in loaded.requests]
+        requests = [Request(r.method, r.uri, r.body, dict(r.headers)) for r in loaded.requests]
         return requests, list(loaded.responses), dict(loaded.metadata)
 
     def save_cassette(
@@ -206,39 +207,39 @@ class Persister:
     ) -> None:
         """Write vcrpy's cassette. Raises whatever `save` raises."""
         metadata = dict(cassette_dict.get("metadata") or {})
-        given = metadata.pop(provenance.KEY, None)
-        if given is None and self._told is not None:
-            given = self._told.as_metadata()
-        told = provenance.read(given, os.fspath(cassette_path), written=False)
+        members = metadata.pop(KEY, None)
+        if members is None and self._provenance is not None:
+            members = self._provenance.as_metadata()
+        provenance = parse_provenance(members, os.fspath(cassette_path), written=False)
         pairs = zip(cassette_dict["requests"], cassette_dict["responses"], strict=True)
-        made = [interaction(request, response) for request, response in pairs]
-        save(cassette_path, made, told, metadata=metadata, gates=self._gates)
+        interactions = [interaction(request, response) for request, response in pairs]
+        save(cassette_path, interactions, provenance, metadata=metadata, checks=self._checks)
 
 
 def _beside(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {name: _plain(value) for name, value in (metadata or {}).items() if name != provenance.KEY}
+    return {name: _plain(value) for name, value in (metadata or {}).items() if name != KEY}
 
 
 def _request(request: Mapping[str, Any]) -> dict[str, Any]:
-    made = _ordered(request, _REQUEST_ORDER)
-    made[_LAST] = _body(made.get(_LAST))
-    return made
+    members = _ordered(request, _REQUEST_ORDER)
+    members[_LAST] = _body(members.get(_LAST))
+    return members
 
 
 def _response(response: Mapping[str, Any]) -> dict[str, Any]:
-    made = _ordered(response, _RESPONSE_ORDER)
-    body = made.get(_LAST)
-    made[_LAST] = {**body, "string": _body(body["string"])} if isinstance(body, dict) and "string" in body else body
-    return made
+    members = _ordered(response, _RESPONSE_ORDER)
+    body = members.get(_LAST)
+    members[_LAST] = {**body, "string": _body(body["string"])} if isinstance(body, dict) and "string" in body else body
+    return members
 
 
 def _ordered(half: Mapping[str, Any], first: tuple[str, ...]) -> dict[str, Any]:
     names = [name for name in first if name in half]
     names += sorted(name for name in half if name not in first and name != _LAST)
-    made = {name: _plain(half[name]) for name in [*names, _LAST] if name in half}
-    if isinstance(made.get("headers"), dict):
-        made["headers"] = {name: made["headers"][name] for name in sorted(made["headers"], key=str.lower)}
-    return made
+    members = {name: _plain(half[name]) for name in [*names, _LAST] if name in half}
+    if isinstance(members.get("headers"), dict):
+        members["headers"] = {name: members["headers"][name] for name in sorted(members["headers"], key=str.lower)}
+    return members
 
 
 def _body(body: Any) -> Any:
@@ -265,12 +266,12 @@ def _plain(value: Any) -> Any:
         return {_name(name): _plain(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(member) for member in value]
-    raise CassetteNotWritten(f"it holds a {type(value).__name__}, which no cassette can hold")
+    raise CassetteNotWritten(f"unsupported type in a cassette: {type(value).__name__}")
 
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
-        raise CassetteNotWritten(f"it holds a member whose name is a {type(name).__name__}")
+        raise CassetteNotWritten(f"a member's name must be text, got {type(name).__name__}")
     return str.__str__(name)
 
 
@@ -315,7 +316,7 @@ def _sweep(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     """Lock the folder, so that one writer at a time replaces files in it. A killed writer releases the lock."""
     if fcntl is None:
         yield
@@ -334,16 +335,16 @@ def _write(descriptor: int, content: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _ask(gates: Iterable[Check], draft: Path, path: Path) -> None:
-    for gate in gates:
+def _run_checks(checks: Iterable[Check], draft: Path, path: Path) -> None:
+    for check in checks:
         try:
-            gate(draft)
+            check(draft)
         except ToolparityError as error:
             error.where = error.where.replace(os.fspath(draft), os.fspath(path))
             raise
 
 
-def _settle(folder: Path) -> None:
+def _sync(folder: Path) -> None:
     """Sync the folder, so that the new name survives a power failure. Some file systems do not support it."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))

@@ -25,6 +25,7 @@ from toolparity.normalizer.readers import sniff
 from toolparity.normalizer.readers.sse import SseReader
 
 from ..errors import UnreadableSource
+from ..matching import compare, shorten
 from ..sources import vcrpy
 from ..sources.bodies import unpacked
 from ..sources.decoding import response_of
@@ -92,26 +93,26 @@ def outline(data: Iterable[tuple[Any, dict[str, Any]]], at: Surface | None = Non
     ``at``: the surface of all pairs; by default each pair's address decides.
     """
     fields: dict[str, dict[str, set[str]]] = {}
-    made = Outline({}, [], [], [], [], [])
+    result = Outline({}, [], [], [], [], [])
     for request, response in data:
         address = classify(request.uri)
         surface = at or surface_of(address.provider, address.wire)
         if surface is None:
-            raise UnreadableSource(f"{request.uri} belongs to no surface")
+            raise UnreadableSource(f"{request.uri} does not belong to a surface")
         for kind, value in _messages(surface.name, request, response):
             _fields(value, "", fields.setdefault(kind, {}))
         recorded = {"request": {"uri": request.uri, "body": request.body}, "response": response}
         exchange = vcrpy.exchange(request.uri, None, recorded)
         said = response_of(exchange, surface.wire, surface.provider)
         values, words = leaves(exchange.request, said, exchange.status)
-        made.values.append(values)
-        made.words.append(words)
-        made.calls.append(list(_calls(said)))
-        made.stops.append(_stop(said))
-        made.usage.append(_figures(said))
+        result.values.append(values)
+        result.words.append(words)
+        result.calls.append(list(_calls(said)))
+        result.stops.append(_stop(said))
+        result.usage.append(_figures(said))
     for kind, paths in sorted(fields.items()):
-        made.fields[kind] = {path: sorted(types) for path, types in sorted(paths.items())}
-    return made
+        result.fields[kind] = {path: sorted(types) for path, types in sorted(paths.items())}
+    return result
 
 
 def diff(old: Outline, new: Outline, down_to: Level = "shape") -> list[RecordingChange]:
@@ -121,9 +122,9 @@ def diff(old: Outline, new: Outline, down_to: Level = "shape") -> list[Recording
         changes.append(RecordingChange("exchange", "count", str(len(old.stops)), str(len(new.stops))))
     for number, (before, after) in enumerate(zip(old.calls, new.calls, strict=False), 1):
         changes += _of_lists("call", f"exchange {number}", before, after)
-    for number, (was, now) in enumerate(zip(old.stops, new.stops, strict=False), 1):
-        if was != now:
-            changes.append(RecordingChange("stop", f"exchange {number}", was, now))
+    for number, (old_stop, new_stop) in enumerate(zip(old.stops, new.stops, strict=False), 1):
+        if old_stop != new_stop:
+            changes.append(RecordingChange("stop", f"exchange {number}", old_stop, new_stop))
     for number, (before, after) in enumerate(zip(old.usage, new.usage, strict=False), 1):
         changes += _of_lists("usage", f"exchange {number}", before, after)
     if down_to != "shape":
@@ -141,7 +142,7 @@ def render(changes: list[RecordingChange], most: int = 20) -> str:
     return "\n".join(lines)
 
 
-def first_difference(recorded: Response, heard: Response, *, broken: bool = False) -> str | None:
+def first_difference(recorded: Response, received: Response, *, broken: bool = False) -> str | None:
     """Describe the first difference between two canonical responses; None if they are equal.
 
     Arguments are compared by value, not by text, because an SDK passes on only the value if the wire has JSON instead
@@ -149,11 +150,10 @@ def first_difference(recorded: Response, heard: Response, *, broken: bool = Fals
     count.
     """
     view = _until_it_broke if broken else _by_value
-    found = next(_unequal("", view(recorded), view(heard)), None)
-    if found is None:
+    difference = next(compare("", view(recorded), view(received)), None)
+    if difference is None:
         return None
-    place, old, new = found
-    return f"{place} is {_short(new)}, and the recorded bytes say {_short(old)}"
+    return f"{difference.path} is {shorten(difference.sent)}, and the recorded bytes say {shorten(difference.recorded)}"
 
 
 def _until_it_broke(response: Response) -> Any:
@@ -180,14 +180,14 @@ def _messages(name: str, request: Any, response: dict[str, Any]) -> Iterator[tup
     """Yield the JSON values of an exchange, each with its kind."""
     body = response["body"]["string"]
     data = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else bytes(body or b"")
-    asked = _value(bytes(request.body or b"null"))
+    request_body = _value(bytes(request.body or b"null"))
     if request.uri.startswith("grpc://"):
-        yield f"{name} request", asked.get("message")
+        yield f"{name} request", request_body.get("message")
         stream = bool((response.get("grpc") or {}).get("stream"))
-        for one in json_codec.decode(data)["messages"]:
-            yield f"{name} {'chunk' if stream else 'answer'}", one.get("message")
+        for message in json_codec.decode(data)["messages"]:
+            yield f"{name} {'chunk' if stream else 'answer'}", message.get("message")
         return
-    yield f"{name} request", asked
+    yield f"{name} request", request_body
     headers = headers_of(response.get("headers", {}).items())
     data = unpacked(data, headers.get("content-encoding"))
     status = int(response["status"]["code"])
@@ -200,8 +200,8 @@ def _messages(name: str, request: Any, response: dict[str, Any]) -> Iterator[tup
 
 def _events(data: bytes) -> Iterator[tuple[str, Any]]:
     reader = sniff(data, len(data) + 1) or SseReader(len(data) + 1)
-    for name, item in [*reader.feed(data), *reader.close()]:
-        value = _value(item)
+    for name, payload in [*reader.feed(data), *reader.close()]:
+        value = _value(payload)
         if isinstance(value, dict):  # a chat stream ends with [DONE], which is not JSON
             yield f"event {value.get('type') or name or 'chunk'}", value
 
@@ -233,13 +233,13 @@ def _of_fields(old: dict[str, dict[str, list[str]]], new: dict[str, dict[str, li
         before, after = old.get(kind), new.get(kind)
         if before is None or after is None:
             known = after if before is None else before
-            told = f"{len(known or {})} fields"
-            yield RecordingChange("field", kind, None if before is None else told, None if after is None else told)
+            count = f"{len(known or {})} fields"
+            yield RecordingChange("field", kind, None if before is None else count, None if after is None else count)
             continue
         for path in sorted({*before, *after}):
-            was, now = before.get(path), after.get(path)
-            if was != now:
-                yield RecordingChange("field", f"{kind}: {path}", _types(was), _types(now))
+            old_types, new_types = before.get(path), after.get(path)
+            if old_types != new_types:
+                yield RecordingChange("field", f"{kind}: {path}", _types(old_types), _types(new_types))
 
 
 def _types(types: list[str] | None) -> str | None:
@@ -249,8 +249,8 @@ def _types(types: list[str] | None) -> str | None:
 # Calls, stop reasons and usage
 
 
-def _calls(said: Response) -> Iterator[str]:
-    for choice in said.choices:
+def _calls(response: Response) -> Iterator[str]:
+    for choice in response.choices:
         for block in choice.blocks:
             if isinstance(block, ToolCall):
                 status = "" if block.status == "complete" else f", {block.status}"
@@ -259,18 +259,18 @@ def _calls(said: Response) -> Iterator[str]:
                 yield f"{block.tool} (server)"
 
 
-def _stop(said: Response) -> str:
-    if said.error is not None:
-        return f"error {said.error.type}"
-    reasons = [f"{choice.stop.reason} ({choice.stop.raw})" for choice in said.choices]
-    return ", ".join(reasons or ["nothing"]) + ("" if said.complete else ", incomplete")
+def _stop(response: Response) -> str:
+    if response.error is not None:
+        return f"error {response.error.type}"
+    reasons = [f"{choice.stop.reason} ({choice.stop.raw})" for choice in response.choices]
+    return ", ".join(reasons or ["nothing"]) + ("" if response.complete else ", incomplete")
 
 
-def _figures(said: Response) -> list[str]:
-    if said.usage is None:
+def _figures(response: Response) -> list[str]:
+    if response.usage is None:
         return []
     names = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_input_tokens", "cache_write_tokens")
-    return [name for name in names if getattr(said.usage, name) is not None]
+    return [name for name in names if getattr(response.usage, name) is not None]
 
 
 def _of_lists(what: What, where: str, old: list[str], new: list[str]) -> Iterator[RecordingChange]:
@@ -280,29 +280,29 @@ def _of_lists(what: What, where: str, old: list[str], new: list[str]) -> Iterato
         yield RecordingChange(what, f"{where}, order", ", ".join(old), ", ".join(new))
         return
     rest = list(new)
-    for one in old:
-        if one in rest:
-            rest.remove(one)
+    for entry in old:
+        if entry in rest:
+            rest.remove(entry)
         else:
-            yield RecordingChange(what, where, one, None)
-    for one in rest:
-        yield RecordingChange(what, where, None, one)
+            yield RecordingChange(what, where, entry, None)
+    for entry in rest:
+        yield RecordingChange(what, where, None, entry)
 
 
 def _of_leaves(what: What, old: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[RecordingChange]:
     for number, (before, after) in enumerate(zip(old, new, strict=False), 1):
         for path in [*before, *(path for path in after if path not in before)]:
-            was, now = before.get(path), after.get(path)
-            if was != now:
-                yield RecordingChange(what, f"exchange {number}, {path}", *_where_they_differ(was, now))
+            old_value, new_value = before.get(path), after.get(path)
+            if old_value != new_value:
+                yield RecordingChange(what, f"exchange {number}, {path}", *_where_they_differ(old_value, new_value))
 
 
 def _where_they_differ(old: str | None, new: str | None) -> tuple[str | None, str | None]:
     """Cut both texts for display. Long ones start shortly before their first difference."""
     start = 0
     if old is not None and new is not None and max(len(old), len(new)) > _SHOWN:
-        same = next((n for n, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
-        start = max(0, same - _SHOWN // 4)
+        first = next((n for n, (before, after) in enumerate(zip(old, new, strict=False)) if before != after), 0)
+        start = max(0, first - _SHOWN // 4)
     return _cut(old, start), _cut(new, start)
 
 
@@ -311,20 +311,3 @@ def _cut(text: str | None, start: int) -> str | None:
         return text
     end = start + _SHOWN
     return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
-
-
-def _unequal(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    if type(old) is type(new) and isinstance(old, dict):
-        for key in [*old, *(key for key in new if key not in old)]:
-            inner = f"{path}.{key}" if path else str(key)
-            yield from _unequal(inner, old.get(key), new.get(key))
-    elif type(old) is type(new) and isinstance(old, list) and len(old) == len(new):
-        for index, (one, other) in enumerate(zip(old, new, strict=True)):
-            yield from _unequal(f"{path}[{index}]", one, other)
-    elif old != new:
-        yield path, old, new
-
-
-def _short(value: Any) -> str:
-    text = json_codec.text(value)
-    return text if len(text) <= 80 else text[:79] + "…"

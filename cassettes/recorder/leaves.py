@@ -36,20 +36,20 @@ _ERROR = frozenset(("type", "message", "status"))
 _PACKED = frozenset(("arguments", "arguments_text"))
 
 
-def leaves(asked: Any, said: Response, status: int | None) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the values and the words of an exchange as path -> JSON. ``asked``: the request's JSON."""
+def leaves(request: Any, response: Response, status: int | None) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the values and the words of an exchange as path -> JSON. ``request``: the request's JSON."""
     values = {"status": json_codec.text(status)}
     words: dict[str, str] = {}
-    for name, tree in (("request", asked), ("response", _answer(said))):
+    for name, tree in (("request", request), ("response", _answer(response))):
         for path, key, leaf in _walk(name, name, tree, free=False):
             into = words if isinstance(leaf, str) and key in _WORDS else values
             into[path] = json_codec.text(leaf)
     return values, words
 
 
-def _answer(said: Response) -> dict[str, Any]:
+def _answer(response: Response) -> dict[str, Any]:
     """Return the canonical response without duplicates: raw usage, raw error members, parsed arguments, findings."""
-    plain: dict[str, Any] = msgspec.to_builtins(said)
+    plain: dict[str, Any] = msgspec.to_builtins(response)
     if plain["usage"] is not None:
         del plain["usage"]["raw"]
     if plain["error"] is not None:

@@ -27,9 +27,9 @@ from ..library.provenance import Origin, Provenance, digest, now
 from ..scripts import Round, Script
 from ..surfaces import Surface
 from .diff import RecordingChange, diff, outline
-from .replay import replay, words
-from .script_driver import conversation
-from .sdks import Caller, Link
+from .replay import one_line, replay
+from .script_driver import play
+from .sdks import Link
 from .vcr import recording
 
 Status = Literal["recorded", "replaced", "same", "kept"]
@@ -54,40 +54,37 @@ class RecordOutcome(Struct, frozen=True):
 
 
 class Connection(Struct, frozen=True):
-    """How to reach a provider. ``places``: see `vcr.recording`."""
+    """How to reach a provider. ``addresses``: see `vcr.recording`."""
 
     origin: Origin
     link: Link
-    places: dict[str, str] = {}
+    addresses: dict[str, str] = {}
 
 
-class Recorded(Struct, frozen=True):
-    """A recording in memory: vcrpy's pairs, scrubbed, and the responses that the SDK returned."""
-
-    data: list[tuple[Request, dict[str, Any]]]
-    heard: list[Response]
+#: A scrubbed recording in memory: vcrpy's pairs of request and response.
+Recorded = list[tuple[Request, dict[str, Any]]]
 
 
 def live(at: Surface, environ: Mapping[str, str] | None = None, timeout: float = 120.0) -> Connection:
-    """Return the way to the real provider. Raises MissingKey."""
+    """Return the connection to the real provider. Raises MissingKey."""
     key = (os.environ if environ is None else environ).get(at.key, "").strip()
     if not key:
         raise MissingKey(
-            f"{at.name} needs a key in the environment variable {at.key}",
+            f"{at.name} needs an API key in the environment variable {at.key}",
             hint=f"set {at.key}, or record against the emulated provider with --emulated",
         )
     return Connection("live", Link(at.base, key, timeout=timeout))
 
 
 def emulated(at: Surface, base: str, timeout: float = 30.0) -> Connection:
-    """Return the way to an emulated provider at ``base`` (`emulated.servers.Servers.base`).
+    """Return the connection to an emulated provider at ``base`` (`emulated.servers.Servers.base`).
 
     The recording contains the real provider's address.
     """
-    places = {base: at.base}
+    addresses = {base: at.base}
     if at.by_messages:
-        places = {f"grpc://{base}": "grpc://" + at.base.removeprefix("https://")}
-    return Connection("emulated", Link(base, EMULATED_KEY, secure=False, timeout=timeout), places)
+        addresses = {f"grpc://{base}": "grpc://" + at.base.removeprefix("https://")}
+    return Connection("emulated", Link(base, EMULATED_KEY, secure=False, timeout=timeout), addresses)
 
 
 def record(
@@ -106,49 +103,43 @@ def record(
     ReplayFailed, CassetteNotWritten; the old cassette then remains.
     """
     path = files.path_for(at, script.id, stream, root)
-    old = _standing(path)
-    if old is not None and not again and _fits(old, script, at, way, model):
+    old = _existing(path)
+    if old is not None and not again and _is_as_good(old, script, at, way, model):
         return RecordOutcome(path, "kept", len(old.interactions))
-    standing = None if way.origin == "live" else writing.not_live
-    if standing is not None:
-        standing(path)  # checked again when the file is replaced, because recording takes time
-    made = capture(script, at, way, stream=stream, model=model)
-    pairs = [writing.interaction(request, response) for request, response in made.data]
-    if old is not None and digest(pairs) == old.digest and _fits(old, script, at, way, model):
-        return RecordOutcome(path, "same", len(pairs))
-    told = _provenance(script, at, way, stream, model)
-    changes = _changes(old, made)
-    stood = path.exists()
-    passing = (writing.scrubbed, writing.scanned, lambda draft: replay(draft, script))
-    writing.save(path, pairs, told, gates=passing, standing=standing)
-    return RecordOutcome(path, "replaced" if stood else "recorded", len(pairs), changes)
+    may_replace = None if way.origin == "live" else writing.not_live
+    if may_replace is not None:
+        may_replace(path)  # checked again when the file is replaced, because recording takes time
+    data = capture(script, at, way, stream=stream, model=model)
+    interactions = [writing.interaction(request, response) for request, response in data]
+    if old is not None and digest(interactions) == old.digest and _is_as_good(old, script, at, way, model):
+        return RecordOutcome(path, "same", len(interactions))
+    changes = _changes(old, data)
+    status: Status = "replaced" if path.exists() else "recorded"
+    checks = (writing.scrubbed, writing.scanned, lambda draft: replay(draft, script))
+    provenance = _provenance(script, at, way, stream, model)
+    writing.save(path, interactions, provenance, checks=checks, may_replace=may_replace)
+    return RecordOutcome(path, status, len(interactions), changes)
 
 
 def capture(script: Script, at: Surface, way: Connection, *, stream: bool, model: str | None = None) -> Recorded:
     """Record into memory. Raises RecordingFailed if the recording is incomplete."""
     where = f"{script.id} on {at.name}, {'streamed' if stream else 'plain'}"
-    heard: list[Response] = []
-    talk = conversation(script, at, stream=stream, model=model)
-    with recording(way.places) as cassette:
+    rounds = 0
+    with recording(way.addresses) as cassette:
         try:
-            with Caller(at, way.link, stream) as caller:
-                body = next(talk)
-                while True:
-                    heard.append(caller.ask(body).response)
-                    _accept(heard[-1], script.rounds[len(heard) - 1], f"{where}, round {len(heard)}")
-                    body = talk.send(heard[-1])
-        except StopIteration:
-            pass
+            for received in play(script, at, way.link, stream=stream, model=model):
+                rounds += 1
+                _accept(received.response, script.rounds[rounds - 1], f"{where}, round {rounds}")
         except ToolparityError:
             raise
         except Exception as error:
-            raise RecordingFailed(words(error), where=f"{where}, round {len(heard) + 1}") from error
+            raise RecordingFailed(one_line(error), where=f"{where}, round {rounds + 1}") from error
     data = list(cassette.data)
-    if len(heard) < len(script.rounds):
-        raise RecordingFailed(f"the model ended after round {len(heard)} of {len(script.rounds)}", where=where)
-    if len(data) != len(heard):
-        raise RecordingFailed(f"{len(heard)} requests were sent and {len(data)} recorded", where=where)
-    return Recorded(data, heard)
+    if rounds < len(script.rounds):
+        raise RecordingFailed(f"the model ended after round {rounds} of {len(script.rounds)}", where=where)
+    if len(data) != rounds:
+        raise RecordingFailed(f"{rounds} requests were sent and {len(data)} recorded", where=where)
+    return data
 
 
 def drift(path: str | os.PathLike[str], script: Script, at: Surface, way: Connection) -> list[RecordingChange]:
@@ -156,13 +147,13 @@ def drift(path: str | os.PathLike[str], script: Script, at: Surface, way: Connec
 
     Raises RecordingFailed, UnreadableCassette.
     """
-    loaded = files.load(path)
-    told = loaded.provenance
-    made = capture(script, at, way, stream=told.stream, model=told.model)
-    return diff(outline(_pairs(loaded)), outline(made.data))
+    cassette = files.load(path)
+    provenance = cassette.provenance
+    data = capture(script, at, way, stream=provenance.stream, model=provenance.model)
+    return diff(outline(_pairs(cassette)), outline(data))
 
 
-def _changes(old: files.Cassette | None, made: Recorded) -> list[RecordingChange]:
+def _changes(old: files.Cassette | None, data: Recorded) -> list[RecordingChange]:
     """Return the differences from the old cassette; none if it cannot be read."""
     if old is None:
         return []
@@ -170,22 +161,22 @@ def _changes(old: files.Cassette | None, made: Recorded) -> list[RecordingChange
         before = outline(_pairs(old))
     except (ToolparityError, LookupError, TypeError, ValueError):
         return []
-    return diff(before, outline(made.data))
+    return diff(before, outline(data))
 
 
-def _accept(said: Response, round: Round, where: str) -> None:
+def _accept(response: Response, round: Round, where: str) -> None:
     """Refuse an error or an incomplete response, unless the script's round has a fault."""
     if round.fault is not None:
         return
-    if said.error is not None:
+    if response.error is not None:
         raise RecordingFailed(
-            f"the provider answered with an error: {said.error.type}: {said.error.message}", where=where
+            f"the provider returned an error: {response.error.type}: {response.error.message}", where=where
         )
-    if not said.complete:
-        raise RecordingFailed("the answer ended before it was complete", where=where)
+    if not response.complete:
+        raise RecordingFailed("the response is incomplete", where=where)
 
 
-def _standing(path: Path) -> files.Cassette | None:
+def _existing(path: Path) -> files.Cassette | None:
     """Return the existing cassette, or None if there is none or it cannot be read."""
     try:
         return files.load(path) if path.exists() else None
@@ -193,18 +184,19 @@ def _standing(path: Path) -> files.Cassette | None:
         return None
 
 
-def _fits(old: files.Cassette, script: Script, at: Surface, way: Connection, model: str | None) -> bool:
+def _is_as_good(cassette: files.Cassette, script: Script, at: Surface, way: Connection, model: str | None) -> bool:
     """Return whether the existing cassette is as good as a new one."""
     try:
-        told = old.provenance
+        known = cassette.provenance
     except ToolparityError:
         return False
-    alike = told.scenario_hash == script.hash and told.model == (model or at.model)
-    return alike and (told.digest, told.seal) == (old.digest, told.sealing) and told.origin in (way.origin, "live")
+    same_request = known.scenario_hash == script.hash and known.model == (model or at.model)
+    unchanged = (known.digest, known.seal) == (cassette.digest, known.sealing)
+    return same_request and unchanged and known.origin in (way.origin, "live")
 
 
-def _pairs(loaded: files.Cassette) -> list[tuple[Request, dict[str, Any]]]:
-    return list(zip(loaded.requests, loaded.responses, strict=True))
+def _pairs(cassette: files.Cassette) -> Recorded:
+    return list(zip(cassette.requests, cassette.responses, strict=True))
 
 
 def _provenance(script: Script, at: Surface, way: Connection, stream: bool, model: str | None) -> Provenance:
@@ -227,8 +219,8 @@ def _provenance(script: Script, at: Surface, way: Connection, stream: bool, mode
 
 def _runner() -> str:
     """Return who runs this: TOOLPARITY_RAN_BY, else the CI service, else the user."""
-    told = os.environ.get("TOOLPARITY_RAN_BY", "").strip()
-    return told or next((name for variable, name in _RUNNERS.items() if os.environ.get(variable)), "") or _user()
+    named = os.environ.get("TOOLPARITY_RAN_BY", "").strip()
+    return named or next((name for variable, name in _RUNNERS.items() if os.environ.get(variable)), "") or _user()
 
 
 def _user() -> str:

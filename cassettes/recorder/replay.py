@@ -14,24 +14,22 @@ from typing import Any
 from unittest import mock
 
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.normalizer.model import Response
 
 from ..errors import ReplayFailed, RequestNotRecorded
 from ..library import files
 from ..library.provenance import Provenance
 from ..scripts import Script, scripts
 from ..sources.decoding import response_of
-from ..surfaces import Surface, surface
+from ..surfaces import Surface, surface, surface_of
 from .diff import first_difference
-from .script_driver import conversation
-from .sdks import Caller, Link, Received
+from .script_driver import play
+from .sdks import Link, Received
 from .vcr import playing
 
 #: Sent instead of an API key; cassettes contain none.
 NO_KEY = "replayed-without-a-key"
 
-
-_WAYS = ("connect", "connect_ex", "sendto", "sendmsg")
+_METHODS = ("connect", "connect_ex", "sendto", "sendmsg")
 _LOCAL = getattr(socket, "AF_UNIX", None)  # event loops use socket pairs internally
 
 
@@ -42,66 +40,50 @@ def replay(path: str | os.PathLike[str], script: Script | None = None) -> None:
     bytes. An imported cassette has no scenario, so its interactions only have to decode. Raises ReplayFailed,
     UnreadableCassette, InvalidProvenance.
     """
-    loaded = files.load(path)
+    cassette = files.load(path)
     where = os.fspath(path)
-    told = loaded.provenance
-    at = _surface(told, where)
+    provenance = cassette.provenance
+    at = surface(provenance.surface) if provenance.surface else surface_of(provenance.provider, provenance.wire)
+    if at is None:
+        raise ReplayFailed(f"no SDK for {provenance.provider} on {provenance.wire}", where=where)
     try:
-        recorded = [response_of(exchange, at.wire, at.provider) for exchange in loaded.exchanges]
+        recorded = [response_of(exchange, at.wire, at.provider) for exchange in cassette.exchanges]
     except (ToolparityError, ValueError, LookupError, TypeError) as error:
         raise ReplayFailed(f"its interactions cannot be decoded: {error}", where=where) from error
-    if told.scenario is None:
+    if provenance.scenario is None:
         return
-    script = script or scripts().get(told.scenario)
+    script = script or scripts().get(provenance.scenario)
     if script is None:
-        raise ReplayFailed(f"no scenario is called {told.scenario!r}", where=where)
-    if script.hash != told.scenario_hash:
+        raise ReplayFailed(f"unknown scenario: {provenance.scenario!r}", where=where)
+    if script.hash != provenance.scenario_hash:
         hint = f"record it again: toolparity record --rerecord {script.id} --into LIBRARY"
         raise ReplayFailed("its scenario has changed since it was recorded", where=where, hint=hint)
-    _compare(recorded, _heard(path, script, at, told), where)
+    played = _played(path, script, at, provenance)
+    for number, (response, received) in enumerate(zip(recorded, played, strict=True), 1):
+        difference = first_difference(response, received.response, broken=received.raised)
+        if difference is not None:
+            raise ReplayFailed(f"round {number}: through the SDK {difference}", where=where)
 
 
-def _surface(told: Provenance, where: str) -> Surface:
-    from ..surfaces import surface_of
-
-    found = surface(told.surface) if told.surface else surface_of(told.provider, told.wire)
-    if found is None:
-        raise ReplayFailed(f"no SDK of ours reaches {told.provider} on {told.wire}", where=where)
-    return found
-
-
-def _heard(path: str | os.PathLike[str], script: Script, at: Surface, told: Provenance) -> list[Received]:
+def _played(path: str | os.PathLike[str], script: Script, at: Surface, provenance: Provenance) -> list[Received]:
     """Return what the SDK returns for the whole cassette."""
-    heard: list[Received] = []
+    received: list[Received] = []
     where = os.fspath(path)
-    talk = conversation(script, at, stream=told.stream, model=told.model)
+    link = Link(at.base, NO_KEY)
     with playing(path) as cassette, cut_network():
         try:
-            with Caller(at, Link(at.base, NO_KEY), told.stream) as caller:
-                body = next(talk)
-                while True:
-                    heard.append(caller.ask(body))
-                    body = talk.send(heard[-1].response)
-        except StopIteration:
-            pass
+            received.extend(play(script, at, link, stream=provenance.stream, model=provenance.model))
         except Exception as error:
-            miss = next((one for one in _chain(error) if isinstance(one, RequestNotRecorded)), None)
-            if miss is not None:
-                raise ReplayFailed(
-                    f"round {len(heard) + 1}: {miss.what.rstrip()}", where=where, hint=miss.hint
-                ) from None
-            raise ReplayFailed(f"round {len(heard) + 1}: {words(error)}", where=where) from error
-        left = [n + 1 for n in range(len(cassette)) if not cassette.play_counts[n]]
-    if left:
-        raise ReplayFailed(f"interaction {', '.join(map(str, left))} of {len(cassette)} was not played", where=where)
-    return heard
-
-
-def _compare(recorded: list[Response], heard: list[Received], where: str) -> None:
-    for number, (told, said) in enumerate(zip(recorded, heard, strict=True), 1):
-        place = first_difference(told, said.response, broken=said.raised)
-        if place is not None:
-            raise ReplayFailed(f"round {number}: through the SDK {place}", where=where)
+            round = f"round {len(received) + 1}"
+            missing = next((cause for cause in _chain(error) if isinstance(cause, RequestNotRecorded)), None)
+            if missing is not None:
+                raise ReplayFailed(f"{round}: {missing.what.rstrip()}", where=where, hint=missing.hint) from None
+            raise ReplayFailed(f"{round}: {one_line(error)}", where=where) from error
+        unplayed = [n + 1 for n in range(len(cassette)) if not cassette.play_counts[n]]
+    if unplayed:
+        numbers = ", ".join(map(str, unplayed))
+        raise ReplayFailed(f"interaction {numbers} of {len(cassette)} was not played", where=where)
+    return received
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -111,7 +93,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def words(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """Format an external error in one line."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
@@ -124,7 +106,7 @@ class NetworkBlocked(OSError):
 def cut_network() -> Iterator[None]:
     """While the block runs, connecting a socket or resolving a name raises NetworkBlocked."""
     with contextlib.ExitStack() as stack:
-        for name in _WAYS:
+        for name in _METHODS:
             stack.enter_context(mock.patch.object(socket.socket, name, _refusing(name), create=True))
         stack.enter_context(mock.patch.object(socket, "getaddrinfo", _no_names))
         yield
@@ -133,12 +115,12 @@ def cut_network() -> Iterator[None]:
 def _refusing(name: str) -> Any:
     allowed = getattr(socket.socket, name, None)
 
-    def way(self: socket.socket, *args: Any) -> Any:
+    def method(self: socket.socket, *args: Any) -> Any:
         if self.family == _LOCAL and allowed is not None:
             return allowed(self, *args)
         raise NetworkBlocked(f"{name} to {args[-1] if args else 'nowhere'}: the network is cut")
 
-    return way
+    return method
 
 
 def _no_names(host: Any, *args: Any, **more: Any) -> Any:

@@ -1,15 +1,15 @@
-"""The client side of a script as a generator of request bodies, without a client and without I/O.
+"""The client side of a script: `conversation` yields its request bodies without I/O, `play` sends them.
 
 Usage:
 
-    talk = conversation(script, surface, stream=True)
-    body = next(talk)                    # the first request
-    body = talk.send(response)           # the next one, until StopIteration
+    requests = conversation(script, surface, stream=True)
+    body = next(requests)                    # the first request
+    body = requests.send(response)           # the next one, until StopIteration
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,15 +23,15 @@ from toolparity.normalizer.requests import write_request
 from ..errors import RecordingFailed
 from ..scripts import Call, Round, Script
 from ..surfaces import Surface
-from .sdks import RequestSettings, sdk_module
+from .sdks import Caller, Link, Received, RequestSettings, sdk_module
 
 #: The tool result for a call that the script does not contain.
 UNSCRIPTED_RESULT = {"ok": True}
 
-Talk = Generator[Any, Response, None]
+Conversation = Generator[Any, Response, None]
 
 
-def conversation(script: Script, surface: Surface, *, stream: bool, model: str | None = None) -> Talk:
+def conversation(script: Script, surface: Surface, *, stream: bool, model: str | None = None) -> Conversation:
     """Yield the request bodies in order; send in each response. Ends with the script, or when the model stops earlier.
 
     Raises RecordingFailed if the wire cannot represent the script.
@@ -42,42 +42,56 @@ def conversation(script: Script, surface: Surface, *, stream: bool, model: str |
         # Later, the model's output may rule out a setting, such as Anthropic's thinking after a round without it.
         lost = [loss for loss in encoded.losses if number == 0 or loss.code != "param"]
         if lost:
-            told = "; ".join(f"{loss.code}: {loss.message}" for loss in lost)
-            raise RecordingFailed(f"the request cannot say all of the script: {told}", where=script.id)
+            losses = "; ".join(f"{loss.code}: {loss.message}" for loss in lost)
+            raise RecordingFailed(f"the request cannot represent the whole script: {losses}", where=script.id)
         response = yield encoded.body
         following = script.rounds[number + 1] if number + 1 < len(script.rounds) else None
-        turns = _next(response, round, following, encoded.names)
-        if turns is None:
+        messages = _next(response, round, following, encoded.names)
+        if messages is None:
             return
-        request = replace(request, messages=[*request.messages, *turns])
+        request = replace(request, messages=[*request.messages, *messages])
+
+
+def play(script: Script, surface: Surface, link: Link, *, stream: bool, model: str | None = None) -> Iterator[Received]:
+    """Send the requests of a script through the SDK, and yield each response."""
+    requests = conversation(script, surface, stream=stream, model=model)
+    with Caller(surface, link, stream) as caller:
+        body = next(requests)
+        while True:
+            received = caller.send(body)
+            yield received
+            try:
+                body = requests.send(received.response)
+            except StopIteration:
+                return
 
 
 def opening(script: Script, surface: Surface, *, stream: bool, model: str | None = None) -> Request:
     """Return the first request. ``model``: replaces the surface's default."""
-    sends = sdk_module(surface)
-    turns: list[Message] = [System([TextPart(script.system)])] if script.system else []
-    turns.append(User([TextPart(script.ask)]))
+    sdk = sdk_module(surface)
+    messages: list[Message] = [System([TextPart(script.system)])] if script.system else []
+    messages.append(User([TextPart(script.ask)]))
     tools = [
         Tool(
-            offer.name,
-            offer.description,
-            offer.parameters or None,
-            offer.strict,
-            offer.kind,
-            waiting_hint=offer.waiting_hint,
+            tool.name,
+            tool.description,
+            tool.parameters or None,
+            tool.strict,
+            tool.kind,
+            waiting_hint=tool.waiting_hint,
         )
-        for offer in script.tools
+        for tool in script.tools
     ]
-    definitions = sends.HOSTED.get(surface.provider, {})
+    definitions = sdk.HOSTED.get(surface.provider, {})
     tools += [Tool(name, kind="hosted", wire=surface.wire, raw=definitions[name]) for name in script.hosted]
     return Request(
         surface.wire,
         model or surface.model,
-        turns,
+        messages,
         tools,
         parallel=script.parallel,
         provider=surface.provider,
-        params=sends.settings(RequestSettings(script, surface, stream)),
+        params=sdk.settings(RequestSettings(script, surface, stream)),
     )
 
 
@@ -86,21 +100,21 @@ def _next(response: Response, round: Round, following: Round | None, names: dict
     if following is None or response.error is not None or not response.complete or not response.choices:
         return None
     selection = select(response)
-    turns = answer(response, selection, _outcomes(response, {ref.id for ref in selection.kept}, round, names))
+    messages = answer(response, selection, _outcomes(response, {ref.id for ref in selection.kept}, round, names))
     if response.calls or response.choices[0].stop.reason == "pause":
-        return turns
-    return [*turns, User([TextPart(following.ask)])] if following.ask is not None else None
+        return messages
+    return [*messages, User([TextPart(following.ask)])] if following.ask is not None else None
 
 
 def _outcomes(response: Response, kept: set[str], round: Round, names: dict[str, str]) -> dict[str, Outcome]:
     """Return the tool results: each call gets the result of the script's next call of that tool."""
-    foreseen = list(round.calls)
+    remaining = list(round.calls)
     outcomes: dict[str, Outcome] = {}
     for call in response.calls:
         name = names.get(call.name, call.name)
-        match = next((one for one in foreseen if one.tool == name), None)
+        match = next((call_scripted for call_scripted in remaining if call_scripted.tool == name), None)
         if match is not None:
-            foreseen.remove(match)
+            remaining.remove(match)
         if call.id in kept:
             outcomes[call.id] = UNSCRIPTED_RESULT if match is None else _returned(match)
     return outcomes

@@ -37,16 +37,16 @@ def live_streams(cassette: Cassette) -> Iterator[None]:
                 (library.AsyncHTTPTransport, "handle_async_request", _handle_async),
             ):
                 buffering = getattr(transport, method)  # vcrpy's wrapper, which keeps the original as __wrapped__
-                made = replacement(cassette, buffering.__wrapped__, library)
-                stack.enter_context(mock.patch.object(transport, method, made))
+                wrapper = replacement(cassette, buffering.__wrapped__, library)
+                stack.enter_context(mock.patch.object(transport, method, wrapper))
         yield
 
 
 def _handle(cassette: Cassette, real: Callable[..., Any], library: Any) -> Callable[[Any, Any], Any]:
     class Passing(library.SyncByteStream):  # type: ignore[misc]
-        def __init__(self, stream: Any, over: Callable[[bytes], None]) -> None:
+        def __init__(self, stream: Any, on_end: Callable[[bytes], None]) -> None:
             self._stream = stream
-            self._over = over
+            self._over = on_end
             self._parts: list[bytes] | None = []
             self._iterator = iter(stream)
 
@@ -84,9 +84,9 @@ def _handle(cassette: Cassette, real: Callable[..., Any], library: Any) -> Calla
     def handle(transport: Any, request: Any) -> Any:
         body = b"".join(request.stream)
         request.stream = library.ByteStream(body)
-        asked = Request(request.method, str(request.url), body, request.headers)
+        sent = Request(request.method, str(request.url), body, request.headers)
         response = real(transport, request)
-        response.stream = Passing(response.stream, lambda whole: _record(cassette, asked, response, whole))
+        response.stream = Passing(response.stream, lambda whole: _record(cassette, sent, response, whole))
         return response
 
     return handle
@@ -94,9 +94,9 @@ def _handle(cassette: Cassette, real: Callable[..., Any], library: Any) -> Calla
 
 def _handle_async(cassette: Cassette, real: Callable[..., Any], library: Any) -> Callable[[Any, Any], Any]:
     class Passing(library.AsyncByteStream):  # type: ignore[misc]
-        def __init__(self, stream: Any, over: Callable[[bytes], None]) -> None:
+        def __init__(self, stream: Any, on_end: Callable[[bytes], None]) -> None:
             self._stream = stream
-            self._over = over
+            self._over = on_end
             self._parts: list[bytes] | None = []
             self._iterator = aiter(stream)
 
@@ -133,9 +133,9 @@ def _handle_async(cassette: Cassette, real: Callable[..., Any], library: Any) ->
     async def handle(transport: Any, request: Any) -> Any:
         body = b"".join([part async for part in request.stream])
         request.stream = library.ByteStream(body)
-        asked = Request(request.method, str(request.url), body, request.headers)
+        sent = Request(request.method, str(request.url), body, request.headers)
         response = await real(transport, request)
-        response.stream = Passing(response.stream, lambda whole: _record(cassette, asked, response, whole))
+        response.stream = Passing(response.stream, lambda whole: _record(cassette, sent, response, whole))
         return response
 
     return handle
@@ -147,13 +147,13 @@ def _interrupted() -> bool:
     return error is not None and not isinstance(error, (Exception, GeneratorExit))
 
 
-def _record(cassette: Cassette, asked: Request, response: Any, body: bytes) -> None:
+def _record(cassette: Cassette, sent: Request, response: Any, body: bytes) -> None:
     """Append an interaction in vcrpy's form."""
     headers: dict[str, list[str]] = {}
     for name, value in response.headers.multi_items():
         headers.setdefault(name, []).append(value)
     cassette.append(
-        asked,
+        sent,
         {
             "status": {"code": response.status_code, "message": response.reason_phrase},
             "headers": headers,

@@ -1,8 +1,8 @@
 """Verification of a library, as CI runs it: each file must pass the checks in `STEPS`, in order.
 
-No part of a file is trusted before the step that checks it, so a hostile file yields a `CassetteProblem` rather than raising. A
-step that cannot be judged is listed as open, with the reason: an earlier step failed, or an imported cassette lacks the
-data.
+No part of a file is trusted before the step that checks it, so a hostile file yields a `CassetteProblem` rather than
+raising. A step that cannot be judged is listed as open, with the reason: an earlier step failed, or an imported
+cassette lacks the data.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ class CassetteProblem(Struct, frozen=True):
     """A defect of a cassette. ``step``: the step that found it. ``fault``: the step itself failed, judging nothing."""
 
     step: str
-    place: str
+    location: str
     what: str
     hint: str = ""
     fault: bool = False
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.step}: {self.what}" + (f" ({self.hint})" if self.hint else "")
+        return f"{self.location}: {self.step}: {self.what}" + (f" ({self.hint})" if self.hint else "")
 
 
 class VerifiedCassette(Struct):
     """The verdict on one cassette. ``origin`` is None if unknown. ``open``: step -> why it was not judged."""
 
-    place: CassettePath
+    file: CassettePath
     origin: Origin | None = None
     passed: list[str] = field(default_factory=list)
     open: dict[str, str] = field(default_factory=dict)
@@ -59,27 +59,27 @@ class NotApplicable(Exception):
 class CassetteCheck:
     """A cassette under verification. Each part is first read by the step that checks it, then used by later steps."""
 
-    def __init__(self, place: CassettePath) -> None:
-        self.place = place
-        self.where = place.shown
+    def __init__(self, file: CassettePath) -> None:
+        self.file = file
+        self.where = file.shown
 
     @property
     def loaded(self) -> Cassette:
-        return files.load(self.place.path)
+        return files.load(self.file.path)
 
     @property
-    def told(self) -> Provenance:
+    def provenance(self) -> Provenance:
         return self.loaded.provenance
 
     @property
     def script(self) -> Script:
         """The shipped script of the cassette's scenario. Raises NotJudged if there is none."""
-        if self.told.scenario is None:
-            raise NotApplicable("imported, of no scenario")
-        found = scripts().get(self.told.scenario)
-        if found is None:
-            raise NotApplicable("its scenario is not known")
-        return found
+        if self.provenance.scenario is None:
+            raise NotApplicable("imported without a scenario")
+        script = scripts().get(self.provenance.scenario)
+        if script is None:
+            raise NotApplicable("its scenario is unknown")
+        return script
 
 
 Check = Callable[[CassetteCheck], Iterable[str | ToolparityError]]
@@ -95,71 +95,71 @@ class Step(Struct, frozen=True):
 
 
 def _readable(subject: CassetteCheck) -> Iterator[str]:
-    path, root = subject.place.path, subject.place.root
+    path, root = subject.file.path, subject.file.root
     home = os.path.realpath(root)
     if os.path.commonpath([home, os.path.realpath(path)]) != home:
-        raise UnreadableCassette("it is a link that leads out of the library", where=subject.where)
+        raise UnreadableCassette("the file is a link to a place outside the library", where=subject.where)
     loaded = subject.loaded
     if not loaded.interactions:
-        yield "it holds no interaction"
+        yield "it has no interactions"
     _ = loaded.requests, loaded.responses
 
 
 def _provenance(subject: CassetteCheck) -> Iterator[str]:
-    _ = subject.told
+    _ = subject.provenance
     return iter(())
 
 
 def _place(subject: CassetteCheck) -> Iterator[str]:
-    told, place = subject.told, subject.place
-    name = told.scenario or place.name or ""
+    provenance, file = subject.provenance, subject.file
+    name = provenance.scenario or file.name or ""
     try:
-        path = files.file_for(told.provider, told.wire, name, told.stream, place.root)
+        path = files.file_for(provenance.provider, provenance.wire, name, provenance.stream, file.root)
     except UnreadableCassette as error:
         yield error.what
         return
-    if path != place.path:
-        yield f"by its provenance it belongs at {path.relative_to(place.root).as_posix()}"
+    if path != file.path:
+        yield f"its provenance requires the path {path.relative_to(file.root).as_posix()}"
 
 
 def _digest(subject: CassetteCheck) -> Iterator[str]:
-    told = subject.told
-    if subject.loaded.digest != told.digest:
-        yield f"its interactions were changed: {subject.loaded.digest} is not what its provenance says"
-    if told.seal is None:
-        yield "its provenance is not sealed: any of it could have been changed"
-    elif told.seal != told.sealing:
-        yield f"its provenance was changed: {told.sealing} is not its seal"
+    provenance = subject.provenance
+    if subject.loaded.digest != provenance.digest:
+        yield f"its interactions were changed: their digest is {subject.loaded.digest}, not that of the provenance"
+    if provenance.seal is None:
+        yield "its provenance has no seal, so changes cannot be detected"
+    elif provenance.seal != provenance.sealing:
+        yield f"its provenance was changed: its seal should be {provenance.sealing}"
 
 
 def _origin(subject: CassetteCheck) -> Iterator[str]:
-    yield from emulation_marker.contradictions(subject.told.origin, subject.loaded.responses)
+    yield from emulation_marker.contradictions(subject.provenance.origin, subject.loaded.responses)
 
 
 def _scrubbed(subject: CassetteCheck) -> Iterator[ToolparityError]:
-    for gate in (scrubbed, scanned):
+    for check in (scrubbed, scanned):
         try:
-            gate(subject.place.path)
+            check(subject.file.path)
         except SecretsLeft as error:
             yield error
 
 
 def _scenario(subject: CassetteCheck) -> Iterator[str]:
-    told = subject.told
-    if told.scenario is None:
-        raise NotApplicable("imported, of no scenario")
-    script = scripts().get(told.scenario)
+    provenance = subject.provenance
+    if provenance.scenario is None:
+        raise NotApplicable("imported without a scenario")
+    script = scripts().get(provenance.scenario)
     if script is None:
-        yield f"no scenario is called {told.scenario!r}"
+        yield f"unknown scenario: {provenance.scenario!r}"
         return
-    if script.hash != told.scenario_hash:
-        yield f"its scenario has changed since it was recorded: {script.hash} is not {told.scenario_hash}"
-    if told.surface is not None and not SURFACES[told.surface].plays(script):
-        yield f"{told.surface} cannot say what the scenario says"
+    if script.hash != provenance.scenario_hash:
+        yield f"its scenario has changed since it was recorded: {script.hash} is not {provenance.scenario_hash}"
+    if provenance.surface is not None and not SURFACES[provenance.surface].plays(script):
+        yield f"{provenance.surface}cannot play the scenario"
 
 
 def _decodes(subject: CassetteCheck) -> Iterator[str]:
-    called_for = expected(subject.script) if subject.told.scenario in scripts() else frozenset(("*",))
+    called_for = expected(subject.script) if subject.provenance.scenario in scripts() else frozenset(("*",))
     for number, response in enumerate(decoded(subject.loaded), 1):
         for finding in response.findings:
             if finding.severity == "error" and not _is_expected(finding.code, called_for):
@@ -167,28 +167,28 @@ def _decodes(subject: CassetteCheck) -> Iterator[str]:
 
 
 def _replays(subject: CassetteCheck) -> Iterator[str]:
-    if subject.told.scenario is None:
-        raise NotApplicable("imported, of no scenario: there is no request to send again")
-    replay(subject.place.path)
+    if subject.provenance.scenario is None:
+        raise NotApplicable("imported without a scenario: no request to send again")
+    replay(subject.file.path)
     return iter(())
 
 
 STEPS: tuple[Step, ...] = (
-    Step("readable", "plain YAML of a cassette, inside the library, within the caps", _readable, ()),
-    Step("provenance", "complete: origin, date, who, with what, which scenario", _provenance, ("readable",)),
-    Step("place", "it stands where its provenance says", _place),
-    Step("digest", "the interactions and the provenance are those that were recorded", _digest),
-    Step("origin", "nothing that our emulated servers said passes for anybody else's, nor the reverse", _origin),
+    Step("readable", "plain YAML of a cassette, inside the library, within the size limits", _readable, ()),
+    Step("provenance", "complete: origin, date, user, client, scenario", _provenance, ("readable",)),
+    Step("place", "the path matches the provenance", _place),
+    Step("digest", "the interactions and the provenance are unchanged", _digest),
+    Step("origin", "responses of emulated providers are marked, and no others", _origin),
     Step("scrubbed", "scrubbing again changes nothing, and the scanner finds no secret", _scrubbed, ("readable",)),
-    Step("scenario", "its scenario is known and has not changed since", _scenario),
-    Step("decodes", "the normalizer reads it, and nothing is broken that the scenario does not break", _decodes),
+    Step("scenario", "its scenario is known and has not changed", _scenario),
+    Step("decodes", "the normalizer decodes it, without errors that the scenario does not cause", _decodes),
     Step("replays", "through the official SDK with the network cut, every interaction played", _replays),
 )
 
 _HINTS = {
     "readable": "delete it, or restore it from version control",
     "provenance": RECORD_AGAIN,
-    "place": "move it there",
+    "place": "move it to that path",
     "digest": f"restore it from version control, or {RECORD_AGAIN}",
     "origin": RECORD_AGAIN,
     "scrubbed": f"revoke the secret, then {RECORD_AGAIN}",
@@ -198,10 +198,10 @@ _HINTS = {
 }
 
 
-def verify_one(place: CassettePath, steps: tuple[Step, ...] = STEPS) -> VerifiedCassette:
+def verify_one(file: CassettePath, steps: tuple[Step, ...] = STEPS) -> VerifiedCassette:
     """Return the verdict on one cassette. Never raises because of a file's content."""
-    verdict = VerifiedCassette(place)
-    subject = CassetteCheck(place)
+    verdict = VerifiedCassette(file)
+    subject = CassetteCheck(file)
     for step in steps:
         missing = [name for name in step.needs if name not in verdict.passed]
         if missing:
@@ -209,7 +209,7 @@ def verify_one(place: CassettePath, steps: tuple[Step, ...] = STEPS) -> Verified
             continue
         problems = []
         try:
-            problems = [_problem(step, subject, found) for found in step.judge(subject)]
+            problems = [_problem(step, subject, defect) for defect in step.judge(subject)]
         except NotApplicable as reason:
             verdict.open[step.name] = str(reason)
             continue
@@ -222,7 +222,7 @@ def verify_one(place: CassettePath, steps: tuple[Step, ...] = STEPS) -> Verified
         if not problems:
             verdict.passed.append(step.name)
         if step.name == "provenance" and not problems:
-            verdict.origin = subject.told.origin
+            verdict.origin = subject.provenance.origin
     return verdict
 
 
@@ -232,17 +232,17 @@ def decoded(loaded: Cassette) -> list[Response]:
     try:
         return [response_of(exchange, surface.wire, surface.provider) for exchange in loaded.exchanges]
     except (LookupError, TypeError, AttributeError) as error:
-        what = f"an interaction is of another shape: {type(error).__name__}: {error}"
+        what = f"an interaction has an unexpected shape: {type(error).__name__}: {error}"
         raise UnreadableSource(what, where=os.fspath(loaded.path)) from None
 
 
-def surface_for(told: Provenance) -> Surface:
+def surface_for(provenance: Provenance) -> Surface:
     """Return the surface of a cassette; for an imported one of an unknown provider, a surface with the same wire."""
-    found = SURFACES.get(told.surface or "") or surface_of(told.provider, told.wire)
-    if found is not None:
-        return found
-    alike = next(surface for surface in SURFACES.values() if surface.wire == told.wire)
-    return alike._replace(provider=told.provider)
+    known = SURFACES.get(provenance.surface or "") or surface_of(provenance.provider, provenance.wire)
+    if known is not None:
+        return known
+    alike = next(surface for surface in SURFACES.values() if surface.wire == provenance.wire)
+    return alike._replace(provider=provenance.provider)
 
 
 def expected(script: Script) -> frozenset[str]:
@@ -264,11 +264,11 @@ def _is_expected(code: str, called_for: frozenset[str]) -> bool:
     return code in called_for or "*" in called_for or f"{code.partition('-')[0]}-*" in called_for
 
 
-def _problem(step: Step, subject: CassetteCheck, found: str | ToolparityError) -> CassetteProblem:
+def _problem(step: Step, subject: CassetteCheck, defect: str | ToolparityError) -> CassetteProblem:
     hint = _HINTS.get(step.name, "")
-    if not isinstance(found, ToolparityError):
-        return CassetteProblem(step.name, subject.where, found, hint)
-    path, where = os.fspath(subject.place.path), found.where
-    place = where.replace(path, subject.where) if path in where else subject.where
-    what = found.what if path in where or not where or where == subject.where else f"{where}: {found.what}"
-    return CassetteProblem(step.name, place, what, found.hint or hint)
+    if not isinstance(defect, ToolparityError):
+        return CassetteProblem(step.name, subject.where, defect, hint)
+    path, where = os.fspath(subject.file.path), defect.where
+    file = where.replace(path, subject.where) if path in where else subject.where
+    what = defect.what if path in where or not where or where == subject.where else f"{where}: {defect.what}"
+    return CassetteProblem(step.name, file, what, defect.hint or hint)

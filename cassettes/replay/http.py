@@ -41,7 +41,7 @@ _TRAVEL = frozenset(("transfer-encoding", "content-length", "content-encoding", 
 
 
 def application(
-    deck: ResponseIndex, *, chunking: str = "events", delay: float = 0.0, origins: Sequence[str] = ()
+    index: ResponseIndex, *, chunking: str = "events", delay: float = 0.0, origins: Sequence[str] = ()
 ) -> Starlette:
     """Return the ASGI application.
 
@@ -49,14 +49,14 @@ def application(
     origins that may read the responses besides this machine's own; "*" allows all.
     """
     routes = []
-    for surface in deck.surfaces:
+    for surface in index.surfaces:
         if surface.by_messages:
             continue
         path, models = surface.base_path + surface.spec.path, surface.base_path + surface.spec.models_path
         for start in ("", "/scenario/{scenario}"):
-            routes.append(Route(start + path, _respond(deck, surface, chunking, delay), methods=["POST"]))
-            routes.append(Route(start + models, _list(deck, surface), methods=["GET"]))
-            routes.append(Route(start + models + "/{model:path}", _list(deck, surface), methods=["GET"]))
+            routes.append(Route(start + path, _respond(index, surface, chunking, delay), methods=["POST"]))
+            routes.append(Route(start + models, _list(index, surface), methods=["GET"]))
+            routes.append(Route(start + models + "/{model:path}", _list(index, surface), methods=["GET"]))
     shared = Middleware(
         CORSMiddleware,
         allow_origins=list(origins),
@@ -68,13 +68,13 @@ def application(
     return Starlette(routes=routes, exception_handlers={HTTPException: nowhere}, middleware=[shared])
 
 
-def _list(deck: ResponseIndex, surface: Surface) -> Callable[[Request], Awaitable[Response]]:
+def _list(index: ResponseIndex, surface: Surface) -> Callable[[Request], Awaitable[Response]]:
     """Return the endpoint that lists the recorded models, or the model in the path, in the provider's format."""
 
     async def respond(request: Request) -> Response:
-        models, named = deck.models(surface.provider), request.path_params.get("model")
+        models, named = index.models(surface.provider), request.path_params.get("model")
         if named is not None and named not in models:
-            what = f"no recorded request names the model {named!r}; there are {', '.join(models)}"
+            what = f"unknown model: {named!r}; recorded requests use {', '.join(models)}"
             return _refusal(surface, RequestNotRecorded(what, where=surface.name))
         if named is not None:
             listed = _format(surface, "model_entry")(named, surface.provider)
@@ -110,16 +110,16 @@ def _format(surface: Surface, name: str) -> Callable[..., dict[str, Any]]:
 
 
 def _respond(
-    deck: ResponseIndex, surface: Surface, chunking: str, delay: float
+    index: ResponseIndex, surface: Surface, chunking: str, delay: float
 ) -> Callable[[Request], Awaitable[Response]]:
     async def respond(request: Request) -> Response:
         body = await request.body()
         scenario = request.path_params.get("scenario") or request.headers.get(SCENARIO_HEADER)
         try:
-            track = deck.find(surface, body, stream=_streams(body), scenario=scenario)
+            recorded = index.find(surface, body, stream=_streams(body), scenario=scenario)
         except RequestNotRecorded as error:
             return _refusal(surface, error)
-        return _answer(track, chunking, delay)
+        return _answer(recorded, chunking, delay)
 
     return respond
 
@@ -132,22 +132,22 @@ def _streams(body: bytes) -> bool:
     return isinstance(value, dict) and value.get("stream") is True
 
 
-def _answer(track: RecordedResponse, chunking: str, delay: float) -> Response:
-    headers = {**_headers(track.response.get("headers") or {}), **track.told}
-    status = track.response["status"]["code"]
+def _answer(recorded: RecordedResponse, chunking: str, delay: float) -> Response:
+    headers = {**_headers(recorded.response.get("headers") or {}), **recorded.source_headers}
+    status = recorded.response["status"]["code"]
     streamed = "event-stream" in headers.get("content-type", "")
-    pieces = CHUNKINGS[chunking](track.answer) if streamed else [track.answer]
+    pieces = CHUNKINGS[chunking](recorded.answer) if streamed else [recorded.answer]
     if not streamed and not delay:
-        return Response(track.answer, status, headers)
+        return Response(recorded.answer, status, headers)
     return StreamingResponse(_paced(pieces, delay), status, headers)
 
 
 def _headers(recorded: dict[str, Any]) -> dict[str, str]:
-    told = {}
+    headers = {}
     for name, values in recorded.items():
         if name.lower() not in _TRAVEL:
-            told[name.lower()] = ", ".join(map(str, values)) if isinstance(values, list) else str(values)
-    return told
+            headers[name.lower()] = ", ".join(map(str, values)) if isinstance(values, list) else str(values)
+    return headers
 
 
 async def _paced(pieces: Iterable[bytes], delay: float) -> Any:

@@ -29,7 +29,7 @@ from ..matching import differences
 from ..surfaces import SURFACES, Surface
 
 #: How many differences from the nearest recorded request a message lists.
-_TOLD = 8
+_LISTED = 8
 #: Sent beside `emulation_marker.HEADER`: the cassette's path in the library and the interaction's number.
 PLACE_HEADER = "x-toolparity-cassette"
 UNKNOWN = "unknown"
@@ -65,24 +65,24 @@ class RecordedResponse(Struct, frozen=True, dict=True):
         return body.encode() if isinstance(body, str) else bytes(body or b"")
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return f"{self.path}#{self.number + 1}"
 
     @cached_property
     def model(self) -> str | None:
         """The model in the recorded request, or None."""
         try:
-            asked = json_codec.decode(self.body)
+            request = json_codec.decode(self.body)
         except ValueError:
             return None
-        asked = asked.get("message", asked) if isinstance(asked, dict) else {}
-        model = asked.get("model") if isinstance(asked, dict) else None
+        request = request.get("message", request) if isinstance(request, dict) else {}
+        model = request.get("model") if isinstance(request, dict) else None
         return model if isinstance(model, str) else None
 
     @property
-    def told(self) -> dict[str, str]:
+    def source_headers(self) -> dict[str, str]:
         """Headers that state the source of the response."""
-        return {emulation_marker.HEADER: self.origin, PLACE_HEADER: quote(self.place, safe="/#")}
+        return {emulation_marker.HEADER: self.origin, PLACE_HEADER: quote(self.location, safe="/#")}
 
 
 class ResponseIndex:
@@ -93,10 +93,10 @@ class ResponseIndex:
     """
 
     def __init__(self, root: str | os.PathLike[str] | None = None, scenarios: Sequence[str] = ()) -> None:
-        self._tracks: dict[tuple[str, str], list[RecordedResponse]] = {}
-        for place in find(root):
-            if place.name is not None and (not scenarios or place.name in scenarios):
-                self._tracks.setdefault((str(place.provider), str(place.wire)), []).extend(_tracks(place))
+        self._responses: dict[tuple[str, str], list[RecordedResponse]] = {}
+        for file in find(root):
+            if file.name is not None and (not scenarios or file.name in scenarios):
+                self._responses.setdefault((str(file.provider), str(file.wire)), []).extend(_responses_in(file))
 
     def __len__(self) -> int:
         """Return the number of responses that have an address."""
@@ -111,7 +111,7 @@ class ResponseIndex:
             alike.setdefault(surface.wire, surface)
         others = [
             alike[wire]._replace(name=f"{provider}/{wire}", provider=provider)
-            for provider, wire in self._tracks
+            for provider, wire in self._responses
             if (provider, wire) not in ours
             and wire in alike
             and not alike[wire].by_messages
@@ -124,84 +124,90 @@ class ResponseIndex:
     def unserved(self) -> dict[str, int]:
         """The number of responses without an address, by "provider/wire"."""
         served = {(surface.provider, surface.wire) for surface in self.surfaces}
-        return {"/".join(key): len(tracks) for key, tracks in self._tracks.items() if key not in served}
+        return {"/".join(key): len(responses) for key, responses in self._responses.items() if key not in served}
 
     @property
     def origins(self) -> list[str]:
         """The origin of each response that has an address."""
-        return [track.origin for surface in self.surfaces for track in self._of(surface)]
+        return [recorded.origin for surface in self.surfaces for recorded in self._of(surface)]
 
     def models(self, provider: str) -> list[str]:
         """Return the models in a provider's recorded requests, sorted."""
-        tracks = [track for (whose, _), held in self._tracks.items() if whose == provider for track in held]
-        return sorted({track.model for track in tracks if track.model is not None})
+        models = {
+            recorded.model
+            for (recorded_provider, _), responses in self._responses.items()
+            if recorded_provider == provider
+            for recorded in responses
+        }
+        return sorted(model for model in models if model is not None)
 
     @property
     def scenarios(self) -> list[str]:
         """All scenario names that a client can request."""
-        return sorted({track.scenario for tracks in self._tracks.values() for track in tracks})
+        return sorted({recorded.scenario for responses in self._responses.values() for recorded in responses})
 
     def find(self, surface: Surface, body: bytes, *, stream: bool, scenario: str | None = None) -> RecordedResponse:
         """Return the response to a request. Raises RequestNotRecorded with the nearest request and the differences."""
-        tracks = [track for track in self._of(surface) if track.stream is stream]
+        candidates = [recorded for recorded in self._of(surface) if recorded.stream is stream]
         if scenario is not None:
-            tracks = [track for track in tracks if track.scenario == scenario]
-            if not tracks:
+            candidates = [recorded for recorded in candidates if recorded.scenario == scenario]
+            if not candidates:
                 raise self._no_scenario(scenario, surface, stream)
         ranked = []
-        for track in tracks:
-            found = list(differences(track.body, body, rpc=surface.by_messages))
+        for recorded in candidates:
+            found = list(differences(recorded.body, body, rpc=surface.by_messages))
             if not found:
-                return track
-            ranked.append((len(found), track.place, track, found))
+                return recorded
+            ranked.append((len(found), recorded.location, found))
         if scenario is not None:
-            return _round(tracks, surface, body)
-        raise _unrecorded(surface, stream, min(ranked, key=lambda one: one[:2], default=None))
+            return _round(candidates, surface, body)
+        raise _unrecorded(surface, stream, min(ranked, key=lambda entry: entry[:2], default=None))
 
     def _of(self, surface: Surface) -> list[RecordedResponse]:
-        return self._tracks.get((surface.provider, surface.wire), [])
+        return self._responses.get((surface.provider, surface.wire), [])
 
     def _no_scenario(self, scenario: str, surface: Surface, stream: bool) -> RequestNotRecorded:
         names = self.scenarios
         if scenario in names:
             mode = "streamed" if stream else "plain"
             return RequestNotRecorded(f"the scenario {scenario} was not recorded {mode}", where=surface.name)
-        what = f"no scenario is called {scenario!r}; there are {', '.join(names)}"
-        return RequestNotRecorded(what, where=surface.name)
+        hint = f"one of {', '.join(names)}"
+        return RequestNotRecorded(f"unknown scenario: {scenario!r}", where=surface.name, hint=hint)
 
 
-def _tracks(place: CassettePath) -> Iterable[RecordedResponse]:
-    loaded = load(place.path)
+def _responses_in(file: CassettePath) -> Iterable[RecordedResponse]:
+    loaded = load(file.path)
     try:
-        told: str = loaded.provenance.origin
+        origin: str = loaded.provenance.origin
     except InvalidProvenance:
-        told = UNKNOWN
-    for number, one in enumerate(loaded.interactions):
+        origin = UNKNOWN
+    for number, interaction in enumerate(loaded.interactions):
         yield RecordedResponse(
-            str(place.name), told, place.shown, number, place.stream, one["request"], one["response"]
+            str(file.name), origin, file.shown, number, file.stream, interaction["request"], interaction["response"]
         )
 
 
-def _round(tracks: list[RecordedResponse], surface: Surface, body: bytes) -> RecordedResponse:
+def _round(candidates: list[RecordedResponse], surface: Surface, body: bytes) -> RecordedResponse:
     """Return the response of the request's round, which is the number of model messages so far."""
     try:
         value = json_codec.decode(body)
         value = value["message"] if surface.by_messages else value
-        spoken = _spoken(value, surface)
+        round = _answers_before(value, surface)
     except (ToolparityError, ValueError, KeyError, TypeError) as error:
         raise RequestNotRecorded(f"the request cannot be read: {error}", where=surface.name) from None
     before = value.get("previous_response_id")
     if isinstance(before, str):
         name = json_codec.encode(before)
-        spoken += next((track.number + 1 for track in tracks if name in track.answer), 0)
-    for track in tracks:
-        if track.number == spoken:
-            return track
-    told = f"the scenario {tracks[0].scenario} has {len(tracks)} rounds, and the request is at round {spoken + 1}"
-    raise RequestNotRecorded(told, where=surface.name)
+        round += next((recorded.number + 1 for recorded in candidates if name in recorded.answer), 0)
+    for recorded in candidates:
+        if recorded.number == round:
+            return recorded
+    scenario, rounds = candidates[0].scenario, len(candidates)
+    what = f"the scenario {scenario} has {rounds} rounds, and the request is at round {round + 1}"
+    raise RequestNotRecorded(what, where=surface.name)
 
 
-def _spoken(value: Any, surface: Surface) -> int:
+def _answers_before(value: Any, surface: Surface) -> int:
     """Count the model's messages in a request. Raises ToolparityError if its messages cannot be read."""
     try:
         request = read_request(value, surface.wire, provider=surface.provider)
@@ -215,10 +221,11 @@ def _spoken(value: Any, surface: Surface) -> int:
 def _unrecorded(surface: Surface, stream: bool, nearest: Any) -> RequestNotRecorded:
     mode = "streamed" if stream else "plain"
     if nearest is None:
-        return RequestNotRecorded(f"no {mode} answer of {surface.name} is in the library", where=surface.name)
-    count, place, _, found = nearest
-    told = "; ".join(str(one) for one in found[:_TOLD]) + ("; …" if count > _TOLD else "")
-    return RequestNotRecorded(f"not recorded. The nearest request, {place}, differs in {told}", where=surface.name)
+        return RequestNotRecorded(f"the library has no {mode} response of {surface.name}", where=surface.name)
+    count, location, found = nearest
+    listed = "; ".join(str(difference) for difference in found[:_LISTED]) + ("; …" if count > _LISTED else "")
+    what = f"not recorded. The nearest request, {location}, differs in {listed}"
+    return RequestNotRecorded(what, where=surface.name)
 
 
 __all__ = ["ResponseIndex", "RecordedResponse"]

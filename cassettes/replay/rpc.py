@@ -29,49 +29,51 @@ _Context = aio.ServicerContext[Any, Any]
 class ReplayedChat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
     """The service. ``delay``: seconds before each message."""
 
-    def __init__(self, deck: ResponseIndex, *, delay: float = 0.0) -> None:
-        self._deck = deck
+    def __init__(self, index: ResponseIndex, *, delay: float = 0.0) -> None:
+        self._deck = index
         self._delay = delay
 
     async def GetCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802 - the service's name
         """Return one plain response."""
-        track = await self._track(request, context, stream=False)
-        for message in _messages(track):
+        recorded = await self._track(request, context, stream=False)
+        for message in _messages(recorded):
             await asyncio.sleep(self._delay)
             return chat_pb2.GetChatCompletionResponse.FromString(message)
-        return await _end(track, context)
+        return await _end(recorded, context)
 
     async def GetCompletionChunk(self, request: Any, context: _Context) -> AsyncIterator[Any]:  # noqa: N802
         """Yield the chunks of one response."""
-        track = await self._track(request, context, stream=True)
-        for message in _messages(track):
+        recorded = await self._track(request, context, stream=True)
+        for message in _messages(recorded):
             await asyncio.sleep(self._delay)
             yield chat_pb2.GetChatCompletionChunk.FromString(message)
-        if (track.response.get("grpc") or {}).get("code") != "OK":
-            await _end(track, context)
+        if (recorded.response.get("grpc") or {}).get("code") != "OK":
+            await _end(recorded, context)
 
     async def _track(self, request: Any, context: _Context, *, stream: bool) -> RecordedResponse:
         sent = request.SerializeToString(deterministic=True)
-        told = {**messages.written(sent, type(request)), "type": messages.name_of(type(request))}
+        sent_message = {**messages.written(sent, type(request)), "type": messages.name_of(type(request))}
         metadata = dict(context.invocation_metadata() or ())
         scenario = metadata.get(SCENARIO_HEADER)
         name = scenario if isinstance(scenario, str) else None
         try:
-            track = self._deck.find(SURFACES["xai.grpc"], json_codec.encode(told), stream=stream, scenario=name)
+            recorded = self._deck.find(
+                SURFACES["xai.grpc"], json_codec.encode(sent_message), stream=stream, scenario=name
+            )
         except RequestNotRecorded as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
-        await context.send_initial_metadata(tuple(track.told.items()))
-        return track
+        await context.send_initial_metadata(tuple(recorded.source_headers.items()))
+        return recorded
 
 
-def _messages(track: RecordedResponse) -> list[bytes]:
-    told = json_codec.decode(track.answer)
-    return [base64.b64decode(message["serialized"]) for message in told["messages"]]
+def _messages(recorded: RecordedResponse) -> list[bytes]:
+    sent_message = json_codec.decode(recorded.answer)
+    return [base64.b64decode(message["serialized"]) for message in sent_message["messages"]]
 
 
-async def _end(track: RecordedResponse, context: _Context) -> NoReturn:
+async def _end(recorded: RecordedResponse, context: _Context) -> NoReturn:
     """Abort with the recorded call's status."""
-    ended = track.response.get("grpc") or {}
-    code = getattr(grpc.StatusCode, str(ended.get("code")), grpc.StatusCode.UNKNOWN)
-    trailers = [(name, value) for name, values in (track.response.get("trailers") or {}).items() for value in values]
-    await context.abort(code, str(ended.get("details") or ""), tuple(trailers))
+    status = recorded.response.get("grpc") or {}
+    code = getattr(grpc.StatusCode, str(status.get("code")), grpc.StatusCode.UNKNOWN)
+    trailers = [(name, value) for name, values in (recorded.response.get("trailers") or {}).items() for value in values]
+    await context.abort(code, str(status.get("details") or ""), tuple(trailers))

@@ -74,17 +74,17 @@ def credentials_in(headers: Mapping[Any, Any], extra: frozenset[str] = frozenset
     Each header yields its value without the scheme (``Bearer``, ``Basic``), the values of cookies and parameters, and
     the password of Basic authorization.
     """
-    found: list[str] = []
+    credentials: list[str] = []
     for name, value in headers.items():
         if is_kept(str(name), extra) or not is_credential_header(str(name)):
             continue
-        for given in value if isinstance(value, list | tuple) else [value]:
-            text = given.decode("latin-1") if isinstance(given, bytes) else str(given)
+        for header_value in value if isinstance(value, list | tuple) else [value]:
+            text = header_value.decode("latin-1") if isinstance(header_value, bytes) else str(header_value)
             credential = text.split(None, 1)[-1] if text.strip() else ""
-            found += [credential, *_SET.findall(text)]
+            credentials += [credential, *_SET.findall(text)]
             if text[:6].lower() == "basic ":
-                found.append(_password(credential))
-    return found
+                credentials.append(_password(credential))
+    return credentials
 
 
 def _password(credential: str) -> str:

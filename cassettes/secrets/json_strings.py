@@ -52,10 +52,10 @@ def streamed_texts(text: str) -> Iterator[list[Span]]:
     yield from (spans for spans in texts.values() if len(spans) > 1)
 
 
-def _of_grpc(found: list[Leaf]) -> Iterator[Leaf]:
+def _of_grpc(all_leaves: list[Leaf]) -> Iterator[Leaf]:
     """Yield the leaves of recorded messages: items of the top-level ``messages`` that have ``serialized``."""
-    recorded = {id(leaf.holders[1]) for leaf in found if _named(leaf) == ("messages", "serialized")}
-    for leaf in found:
+    recorded = {id(leaf.holders[1]) for leaf in all_leaves if _named(leaf) == ("messages", "serialized")}
+    for leaf in all_leaves:
         if _named(leaf)[:1] == ("messages",) and len(leaf.holders) > 1 and id(leaf.holders[1]) in recorded:
             yield leaf
 
@@ -66,9 +66,9 @@ def _named(leaf: Leaf) -> tuple[str, ...]:
 
 
 def _events(text: str) -> list[Span]:
-    spans = [found.span(1) for found in _DATA_LINE.finditer(text)]
+    spans = [match.span(1) for match in _DATA_LINE.finditer(text)]
     if not spans and text.lstrip()[:1] == "{":
-        spans = [found.span(1) for found in _OBJECT_LINE.finditer(text)]
+        spans = [match.span(1) for match in _OBJECT_LINE.finditer(text)]
     return spans if len(spans) > 1 else [(0, len(text))]
 
 
@@ -79,14 +79,14 @@ def leaves(text: str, start: int, end: int) -> Iterator[Leaf]:
     objects: list[bool] = []  # per open collection: whether it is an object
     name = ""
     value_next = False
-    for found in _TOKEN.finditer(text, start, end):
-        token = found.group()
+    for match in _TOKEN.finditer(text, start, end):
+        token = match.group()
         first = token[0]
         if first == '"':
             if objects and objects[-1] and not value_next:
                 name = token[1:-1]
             else:
-                yield Leaf((*path, name), tuple(holders), (found.start() + 1, found.end() - 1))
+                yield Leaf((*path, name), tuple(holders), (match.start() + 1, match.end() - 1))
         elif first == ":":
             value_next = True
         elif first == ",":

@@ -40,16 +40,16 @@ def from_environment(environ: Mapping[str, str]) -> list[str]:
 
     For any address with user info, whatever the variable's name, return its password.
     """
-    found = []
-    for name, given in environ.items():
-        value = given.strip()
+    secrets = []
+    for name, content in environ.items():
+        value = content.strip()
         address = _ADDRESS.match(value)
         password = unquote((address and address["user_info"]) or "").partition(":")[2]
         if password and is_telling(password):
-            found.append(password)
+            secrets.append(password)
         if is_secret_name(name) and is_telling(value) and not _is_setting(value):
-            found.append(value)
-    return found
+            secrets.append(value)
+    return secrets
 
 
 def is_secret_name(name: str) -> bool:
@@ -70,8 +70,8 @@ def _is_setting(value: str) -> bool:
             len(part) >= 16 and any(map(str.isdigit, part)) and any(map(str.isalpha, part))
             for part in address["path"].split("/")
         )
-    told = any(value in surface for surface in SURFACES.values())  # tuples of addresses, models, names
-    return told or any(pattern.fullmatch(value) for pattern in (_HOST, _SEVERAL_WORDS))
+    of_surface = any(value in surface for surface in SURFACES.values())  # tuples of addresses, models, names
+    return of_surface or any(pattern.fullmatch(value) for pattern in (_HOST, _SEVERAL_WORDS))
 
 
 def is_telling(value: str) -> bool:
@@ -101,13 +101,13 @@ class KnownSecrets:
 
     def find(self, text: str) -> Iterator[Match]:
         """Yield every occurrence of every value, longest first and without overlaps."""
-        taken: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         for needle, stand_in, kind in self._needles:
             at = text.find(needle)
             while at >= 0:
                 end = at + len(needle)
-                if not any(at < high and low < end for low, high in taken):
-                    taken.append((at, end))
+                if not any(at < high and low < end for low, high in spans):
+                    spans.append((at, end))
                     yield Match(kind, at, needle, stand_in)
                 at = text.find(needle, end)
 

@@ -1,8 +1,8 @@
 """Decoded views of a text that can be searched and written through to the original encoding.
 
-A secret may be written as ``s\\u006b-…`` or ``sk%2D…``, and a stream may split it. A `DecodedText` holds the decoded text and
-the origin of each character. It can be searched as one text, and replacements are written back to the encoded original
-and its pieces, character by character, without any change of length.
+A secret may be written as ``s\\u006b-…`` or ``sk%2D…``, and a stream may split it. A `DecodedText` holds the
+decoded text and the origin of each character. It can be searched as one text, and replacements are written back to the
+encoded original and its pieces, character by character, without any change of length.
 """
 
 from __future__ import annotations

@@ -81,14 +81,14 @@ def split_files(paths: Iterable[str], batch_bytes: int) -> Iterator[FilePart | P
     suffixes = tuple(SUFFIXES)
     for path in paths:
         empty = True
-        for found, walked in walk(path, suffixes):
+        for path_found, walked in walk(path, suffixes):
             empty = False
             try:
-                yield from _split(found, walked, batch_bytes)
+                yield from _split(path_found, walked, batch_bytes)
             except UnreadableSource as error:
-                yield Problem(found, error.what, error.hint, fault=not walked or _shows_traffic(found))
+                yield Problem(path_found, error.what, error.hint, fault=not walked or _shows_traffic(path_found))
         if empty:
-            yield Problem(path, "the directory holds no file that could be traffic", hint=" ".join(SUFFIXES))
+            yield Problem(path, "the directory contains no file with a suffix of traffic", hint=" ".join(SUFFIXES))
 
 
 def read_part(piece: FilePart, wire: str | None = None) -> Iterator[ReadItem]:
@@ -99,13 +99,13 @@ def read_part(piece: FilePart, wire: str | None = None) -> Iterator[ReadItem]:
         return
     try:
         with opened(piece.path, piece.content) as file:
-            for found in _READERS[piece.format](file, wire):
-                if wire is not None and isinstance(found, Exchange) and found.wire is None:
-                    found.wire = wire
-                yield found
+            for item in _READERS[piece.format](file, wire):
+                if wire is not None and isinstance(item, Exchange) and item.wire is None:
+                    item.wire = wire
+                yield item
     except UnreadableSource as error:
-        place = int(error.where) if error.where.isdigit() else None
-        yield Problem(piece.path, error.what, error.hint, place, not piece.walked or _shows_traffic(piece.path))
+        at_line = int(error.where) if error.where.isdigit() else None
+        yield Problem(piece.path, error.what, error.hint, at_line, not piece.walked or _shows_traffic(piece.path))
 
 
 def disk_size(paths: Iterable[str]) -> int:
@@ -115,14 +115,14 @@ def disk_size(paths: Iterable[str]) -> int:
 
 def _split(path: str, walked: bool, batch_bytes: int) -> Iterator[FilePart | Problem]:
     with opened(path) as file:
-        format = _format(file)
-        if format == "lines":
+        reader = _format(file)
+        if reader == "lines":
             yield from _batches(file, batch_bytes)
             return
         # A pipe can be opened only once, so the piece carries its content.
         on_disk = path != STDIN and os.path.isfile(path)
         content = None if on_disk else file.read_all()
-        yield FilePart(path, format, None, content, walked, os.path.getsize(path) if on_disk else 0)
+        yield FilePart(path, reader, None, content, walked, os.path.getsize(path) if on_disk else 0)
 
 
 def _shows_traffic(path: str) -> bool:
@@ -159,18 +159,18 @@ def _format(file: Opened) -> str:
     """Return the reader for a file, by its name, or by its beginning if the name does not decide."""
     head = file.head
     if not head.strip():
-        raise UnreadableSource("the file is empty but for white space" if head else "the file is empty")
+        raise UnreadableSource("the file contains only white space" if head else "the file is empty")
     if head.startswith(_UTF_16):
         raise UnreadableSource("the file is UTF-16", hint="write it as UTF-8")
     name = plain_name(file.path)
-    format = next((how for suffix, how in SUFFIXES.items() if name.endswith(suffix)), None)
+    reader = next((how for suffix, how in SUFFIXES.items() if name.endswith(suffix)), None)
     start = head.lstrip(b"\xef\xbb\xbf \r\n\t")[:1]
-    if format == "lines" or (format is None and start == b"{"):
+    if reader == "lines" or (reader is None and start == b"{"):
         if recordings.looks_like_rows(head):
             return "lines"
-        return "body" if format == "lines" else "json"
-    if format is not None:
-        return format
+        return "body" if reader == "lines" else "json"
+    if reader is not None:
+        return reader
     if _LEADING_COMMENTS.sub(b"", head).startswith(_YAML):
         return "yaml"
     return "body"
@@ -182,21 +182,21 @@ def _yaml(file: Opened, wire: str | None) -> Iterator[ReadItem]:
         number += 1
         yield _interaction(file.path, number, line, key, item)
     if not number:
-        raise UnreadableSource("no traffic: no interactions in it", hint="a cassette of vcrpy or VCR is expected")
+        raise UnreadableSource("no traffic: no interactions in the file", hint="expected a cassette of vcrpy or VCR")
 
 
 def _json(file: Opened, wire: str | None) -> Iterator[ReadItem]:
     data = file.read_all()
-    found = member_lists.json_items(data, _KEYS)
-    if found is None:
+    items = member_lists.json_items(data, _KEYS)
+    if items is None:
         yield from _documents(file.path, data, wire)
         return
     number = 0
-    for key, item in found:
+    for key, item in items:
         number += 1
         yield _interaction(file.path, number, None, key, item)
     if not number:
-        raise UnreadableSource("no traffic: no interactions in it")
+        raise UnreadableSource("no traffic: no interactions in the file")
 
 
 def _body(file: Opened, wire: str | None) -> Iterator[ReadItem]:
@@ -213,12 +213,12 @@ def _documents(path: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
     for number, part in enumerate(responses(data), 1):
         source = f"{path}#{number}"
         try:
-            found = _part(source, part, wire)
+            exchange = _part(source, part, wire)
         except UnreadableSource as error:
             problems.append(Problem(source, error.what, error.hint))
             continue
         yield from problems
-        yield found
+        yield exchange
         problems, read = [], True
     if not read:
         raise UnreadableSource(problems[0].what, hint=problems[0].hint)
@@ -243,7 +243,7 @@ def _interaction(path: str, number: int, line: int | None, key: str, item: Any) 
             line = int(item.where) if item.where.isdigit() else line
             raise item
         if not isinstance(item, dict):
-            raise UnreadableSource(f"no recorded interaction: it is a {type(item).__name__}")
+            raise UnreadableSource(f"an interaction must be a mapping, got {type(item).__name__}")
         reads = xai_proto.exchange if xai_proto.claims(item) else MEMBERS[key]
         return reads(source, line, item)
     except UnreadableSource as error:

@@ -42,7 +42,7 @@ def spelled(body: Any) -> bytes | None:
         return body.encode("latin-1") if _is_smuggled(body) else body.encode("utf-8", "surrogatepass")
     if isinstance(body, dict):
         return _mapped(body)
-    raise UnreadableSource(f"a body that is a {type(body).__name__}")
+    raise UnreadableSource(f"a body must be text, bytes or a mapping, got {type(body).__name__}")
 
 
 def _mapped(body: dict[str, Any]) -> bytes | None:
@@ -54,8 +54,8 @@ def _mapped(body: dict[str, Any]) -> bytes | None:
         return _typed(body["type"], body["content"])
     if body.keys() - {"encoding", "base64_string"}:
         members = ", ".join(sorted(map(str, body)))
-        hint = "string, base64_string, or type and content are expected"
-        raise UnreadableSource(f"the spelling of a body is unknown: a mapping of {members}", hint=hint)
+        hint = "expected string, base64_string, or type and content"
+        raise UnreadableSource(f"unknown notation of a body: a mapping of {members}", hint=hint)
     return None
 
 
@@ -65,7 +65,7 @@ def _typed(kind: Any, content: Any) -> bytes | None:
         return content
     read = _CONTENTS.get(kind if isinstance(kind, str) else "")
     if read is None:
-        raise UnreadableSource(f"a body of the unknown type {kind!r}", hint=f"{', '.join(_CONTENTS)} are expected")
+        raise UnreadableSource(f"unknown type of a body: {kind!r}", hint=f"expected one of {', '.join(_CONTENTS)}")
     return read(content)
 
 
@@ -76,7 +76,7 @@ def _json(value: Any) -> bytes | None:
     try:
         return json_codec.encode(value)
     except (ValueError, TypeError, RecursionError) as error:
-        raise UnreadableSource(f"the parsed body is no JSON: {error or 'nested too deep'}") from None
+        raise UnreadableSource(f"the parsed body is not JSON: {error or 'nested too deep'}") from None
 
 
 def _is_smuggled(body: str) -> bool:
@@ -89,7 +89,7 @@ def from_base64(text: Any) -> bytes:
         packed = text if isinstance(text, bytes) else text.encode("ascii")
         return base64.b64decode(packed.translate(None, b" \r\n\t"), validate=True)
     except (binascii.Error, ValueError, AttributeError) as error:
-        raise UnreadableSource(f"the body is no base64: {error}") from None
+        raise UnreadableSource(f"the body is not base64: {error}") from None
 
 
 def unpacked(body: bytes, encoding: str | None) -> bytes:
@@ -121,7 +121,7 @@ def _inflate(body: bytes, wbits: int, name: str) -> bytes:
     if machine.unconsumed_tail:
         raise UnreadableSource(f"the body unpacks to more than {MAX_RECORD_BYTES >> 20} MB")
     if not machine.eof:
-        raise UnreadableSource(f"the body is cut {name} data")
+        raise UnreadableSource(f"the body is truncated {name} data")
     return data
 
 
@@ -161,7 +161,7 @@ def _with_module(modules: tuple[str, ...], name: str, body: bytes) -> bytes:
         except Exception as error:  # each module has its own error class
             raise UnreadableSource(f"the body is damaged {name} data: {error}") from None
     raise UnreadableSource(
-        f"the body is packed with {name}", hint=f"install {modules[-1]}, or record without accept-encoding: {name}"
+        f"the body is compressed with {name}", hint=f"install {modules[-1]}, or record without accept-encoding: {name}"
     )
 
 

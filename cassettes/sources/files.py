@@ -67,9 +67,9 @@ def opened(path: str, content: bytes | None = None) -> Iterator[Opened]:
         with open(path, "rb", buffering=HEAD_BYTES) as raw:
             yield Opened(path, cast("BufferedReader", raw))
     except FileNotFoundError:
-        raise UnreadableSource("there is no such file") from None
+        raise UnreadableSource("the file does not exist") from None
     except DAMAGED as error:
-        raise UnreadableSource(f"the compressed data is damaged or cut: {error}", hint="compress it again") from None
+        raise UnreadableSource(f"damaged or truncated compressed data: {error}", hint="compress it again") from None
     except OSError as error:
         raise UnreadableSource(f"cannot be read: {error.strerror or error}") from None
 
@@ -85,17 +85,17 @@ def walk(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
     for folder, directories, names in os.walk(path):
         directories[:] = sorted(d for d in directories if d not in _IGNORED and not d.startswith("."))
         for name in sorted(names):
-            found = os.path.join(folder, name)
-            if not name.startswith(".") and plain_name(name).endswith(suffixes) and _is_file(found):
-                yield found, True
+            path_found = os.path.join(folder, name)
+            if not name.startswith(".") and plain_name(name).endswith(suffixes) and _is_file(path_found):
+                yield path_found, True
 
 
 def size_of(path: str, suffixes: tuple[str, ...]) -> int:
     """Return the bytes on disk, for progress display. Files without a known size count 0."""
     total = 0
-    for found, _ in walk(path, suffixes):
+    for file, _ in walk(path, suffixes):
         try:
-            total += Path(found).stat().st_size
+            total += Path(file).stat().st_size
         except OSError:
             continue
     return total

@@ -18,7 +18,7 @@ def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
     content = optional_mapping(response, "content")
     text = content.get("text")
     if text is None:
-        raise UnreadableSource("the entry keeps no response body", hint="export the HAR with content")
+        raise UnreadableSource("the entry has no response body", hint="export the HAR with content")
     body = from_base64(text) if content.get("encoding") == "base64" else spelled(text)
     headers = _headers(response)
     if content.get("mimeType"):
@@ -29,7 +29,7 @@ def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
         line,
         method=method_of(request),
         url=address_of(request),
-        asked=_headers(request),
+        request_headers=_headers(request),
         request=spelled(optional_mapping(request, "postData").get("text")),
         status=status_of(response),
         headers=headers,

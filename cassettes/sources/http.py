@@ -21,11 +21,11 @@ _STREAM_STARTS = (b"data:", b"event:", b": ", b"id:", b"retry:", b"\x00")
 
 def headers_of(pairs: Iterable[tuple[Any, Any]]) -> dict[str, str]:
     """Return headers with lower-case names. Several values of one name are joined with commas."""
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for name, value in pairs:
         values = value if isinstance(value, list) else [value]
-        found[str(name).lower()] = ", ".join(str(v) for v in values if v is not None)
-    return found
+        headers[str(name).lower()] = ", ".join(str(v) for v in values if v is not None)
+    return headers
 
 
 def interaction(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
@@ -42,7 +42,7 @@ def interaction(source: str, line: int | None, item: dict[str, Any]) -> Exchange
         line,
         method=method_of(request),
         url=address_of(request),
-        asked=headers_of(optional_mapping(request, "headers").items()),
+        request_headers=headers_of(optional_mapping(request, "headers").items()),
         request=body_of(request),
         status=status_of(response),
         headers=headers_of(optional_mapping(response, "headers").items()),
@@ -57,15 +57,15 @@ def exchange(
     *,
     method: str | None,
     url: str,
-    asked: dict[str, str],
+    request_headers: dict[str, str],
     request: bytes | None,
     status: int | None,
     headers: dict[str, str],
     body: bytes | None,
     provenance: dict[str, Any] | None = None,
 ) -> Exchange:
-    """Build the exchange. ``asked``: the request headers. Raises UnreadableSource if the body cannot be unpacked."""
-    told = classify(url)
+    """Build the exchange. Raises UnreadableSource if the body cannot be unpacked."""
+    address = classify(url)
     body = unpacked(body or b"", headers.get("content-encoding"))
     content_type = headers.get("content-type")
     value = parsed(request)
@@ -74,18 +74,18 @@ def exchange(
         source=source,
         line=line,
         id=headers.get("request-id") or headers.get("x-request-id"),
-        provider=told.provider,
-        wire=told.wire or wire_of(body),
+        provider=address.provider,
+        wire=address.wire or wire_of(body),
         stream=is_stream(body, content_type),
         status=status,
         content_type=content_type,
         model=model if isinstance(model, str) else None,
-        url=told.url,
+        url=address.url,
         address=url,
         method=method,
         request=value,
         sent=request,
-        request_headers=asked,
+        request_headers=request_headers,
         origin=headers.get(HEADER),
         body=body,
         provenance=provenance,
@@ -95,14 +95,14 @@ def exchange(
 def single_body(source: str, line: int | None, body: bytes, wire: str | None = None) -> Exchange:
     """Read one body. ``wire``: its wire, if known. Raises UnreadableSource if the wire cannot be detected."""
     if not body.strip():
-        raise UnreadableSource("the file is empty but for white space" if body else "the file is empty")
+        raise UnreadableSource("the file contains only white space" if body else "the file is empty")
     if wire is None:
         try:
             wire = detect_body(body)
         except AmbiguousBody as error:
-            fits = f"a body that could be {' or '.join(error.candidates)}" if error.candidates else ""
+            candidates = f"a body that could be {' or '.join(error.candidates)}" if error.candidates else ""
             raise UnreadableSource(
-                fits or "no traffic: it fits no wire that is known", hint="tell it with --wire"
+                candidates or "no traffic: the body fits no supported wire", hint="pass it with --wire"
             ) from None
         except (ToolparityError, ValueError, RecursionError):
             raise UnreadableSource("no traffic: neither a body nor a stream of events") from None
@@ -144,7 +144,7 @@ def mapping(item: dict[str, Any], key: str) -> dict[str, Any]:
     """Return the member, which must be a mapping. Raises UnreadableSource."""
     value = item.get(key)
     if not isinstance(value, dict):
-        raise UnreadableSource(f"no recorded interaction: {key!r} is {'missing' if value is None else 'no mapping'}")
+        raise UnreadableSource(f"invalid interaction: {key!r} is {'missing' if value is None else 'not a mapping'}")
     return value
 
 

@@ -63,11 +63,11 @@ def yaml_items(stream: IO[bytes], keys: tuple[str, ...]) -> Iterator[tuple[str, 
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = str(mark.line + 1) if mark is not None else ""
-        raise UnreadableSource(f"no valid YAML: {error.problem}", where=where) from None
+        raise UnreadableSource(f"invalid YAML: {error.problem}", where=where) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UnreadableSource(f"no valid YAML: {str(error).splitlines()[0]}") from None
+        raise UnreadableSource(f"invalid YAML: {str(error).splitlines()[0]}") from None
     except RecursionError:
-        raise UnreadableSource("nested too deep") from None
+        raise UnreadableSource("nested too deeply") from None
     finally:
         loader.dispose()
 
@@ -78,7 +78,7 @@ def _top(loader: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, int, Any]]:
         raise UnreadableSource("the file is empty")
     loader.get_event()
     if not loader.check_event(yaml.MappingStartEvent):
-        raise UnreadableSource("no cassette: its top is no mapping")
+        raise UnreadableSource("not a cassette: its top level is not a mapping")
     loader.get_event()
     while not loader.check_event(yaml.MappingEndEvent):
         key = loader.compose_node(None, None)
@@ -100,9 +100,9 @@ def _construct(loader: Any, node: yaml.Node) -> Any:
         where = error.problem_mark
         return UnreadableSource(f"not plain data: {error.problem}", where=str(where.line + 1) if where else "")
     except (ValueError, TypeError, OverflowError) as error:
-        return UnreadableSource(f"a value that cannot be read: {error}")
+        return UnreadableSource(f"unreadable value: {error}")
     except RecursionError:
-        return UnreadableSource("nested too deep")
+        return UnreadableSource("nested too deeply")
 
 
 class _Nameless:
@@ -147,4 +147,4 @@ def _parsed(raw: msgspec.Raw) -> Any:
     try:
         return json_codec.decode(bytes(raw))
     except (ValueError, RecursionError) as error:
-        return UnreadableSource(f"no JSON: {error}")
+        return UnreadableSource(f"invalid JSON: {error}")

@@ -43,7 +43,7 @@ class Exchange(Struct, kw_only=True):
     provenance: dict[str, Any] | None = None
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The location for messages: "path:line", or the source if there are no lines."""
         return self.source if self.line is None else f"{self.source.rpartition('#')[0]}:{self.line}"
 
@@ -62,12 +62,12 @@ class Problem(Struct, frozen=True):
     fault: bool = True
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """The location for messages: "path:line", or the source if there are no lines."""
         return self.source if self.line is None else f"{self.source.rpartition('#')[0] or self.source}:{self.line}"
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.what}" + (f" ({self.hint})" if self.hint else "")
+        return f"{self.location}: {self.what}" + (f" ({self.hint})" if self.hint else "")
 
 
 class FilePart(Struct):

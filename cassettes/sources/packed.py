@@ -32,7 +32,7 @@ class _Zstd(RawIOBase):
         module = next((found for name in ZSTD if (found := _imported(name)) is not None), None)
         if module is None:
             hint = f"pip install {ZSTD[-1]}, or unpack the file with zstd -d"
-            raise UnreadableSource("the file is packed with zstd", hint=hint)
+            raise UnreadableSource("the file is compressed with zstd", hint=hint)
         self._error: type[Exception] = module.ZstdError
         self._file = module.ZstdFile(raw)
 

@@ -46,14 +46,14 @@ def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | No
     request, response = _message(item[names[0]], _ASKED), _message(item[names[1]], _ANSWERED)
     body = _body(response)
     if not body:
-        raise UnreadableSource(f"no recording: {names[1]!r} is empty")
+        raise UnreadableSource(f"not a recording: {names[1]!r} is empty")
     url = next((url for name in _ADDRESS if (url := _text(item.get(name)))), None) or address_of(request)
-    found = http.exchange(
+    made = http.exchange(
         source,
         line,
         method=method_of(item) or method_of(request),
         url=url,
-        asked={**_headers(item, "request_headers"), **_headers(request, "headers")},
+        request_headers={**_headers(item, "request_headers"), **_headers(request, "headers")},
         request=_body(request),
         status=status_of(item) or status_of(response),
         headers={
@@ -63,15 +63,15 @@ def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | No
         },
         body=body,
     )
-    found.id = _text(item.get("id")) or found.id
-    found.provider = _text(item.get("provider")) or (found.provider if url else None)
-    found.wire = _text(item.get("wire")) or found.wire or wire
-    found.model = _text(item.get("model")) or found.model
+    made.id = _text(item.get("id")) or made.id
+    made.provider = _text(item.get("provider")) or (made.provider if url else None)
+    made.wire = _text(item.get("wire")) or made.wire or wire
+    made.model = _text(item.get("model")) or made.model
     if isinstance(item.get("stream"), bool):
-        found.stream = item["stream"]
-    if found.wire is None and not url:
-        raise UnreadableSource(f"no recording: {names[1]!r} fits no wire that is known", hint="pass it with --wire")
-    return found
+        made.stream = item["stream"]
+    if made.wire is None and not url:
+        raise UnreadableSource(f"not a recording: {names[1]!r} fits no supported wire", hint="pass it with --wire")
+    return made
 
 
 def _names(item: dict[str, Any]) -> tuple[str, str] | None:
@@ -93,8 +93,8 @@ def _body(message: dict[str, Any]) -> bytes | None:
         return spelled(value)
     if isinstance(value, dict) and not value.keys() - {"encoding", "string", "base64_string"}:
         return spelled(value)
-    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-        return spelled("".join(one if one.endswith("\n") else f"{one}\n\n" for one in value))
+    if isinstance(value, list) and value and all(isinstance(event, str) for event in value):
+        return spelled("".join(event if event.endswith("\n") else f"{event}\n\n" for event in value))
     return json_codec.encode(value)
 
 

@@ -91,7 +91,9 @@ def lines(file: files.Opened) -> Iterator[tuple[int, bytes] | Problem]:
         if len(line) > files.MAX_RECORD_BYTES:
             while not line.endswith(b"\n") and (line := readline(files.HEAD_BYTES)):
                 pass
-            yield Problem(f"{file.path}#{number}", f"a line longer than {files.MAX_RECORD_BYTES >> 20} MB", line=number)
+            yield Problem(
+                f"{file.path}#{number}", f"the line is longer than {files.MAX_RECORD_BYTES >> 20} MB", line=number
+            )
         elif not line.isspace():
             yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
@@ -120,7 +122,7 @@ def document(source: str, line: int | None, data: bytes, wire: str | None = None
         return pairs.exchange(source, line, item, wire)
     if not is_row(item):
         what = "an event of a stream" if event_wire(item) else "neither body nor frames, nor request and response"
-        raise UnreadableSource(f"no recording: {what}", hint="one exchange a line is expected")
+        raise UnreadableSource(f"not a recording: {what}", hint="expected one exchange per line")
     return _exchange(source, line, _row(item), wire)
 
 
@@ -128,9 +130,12 @@ def _object(data: bytes) -> dict[str, Any]:
     try:  # unlike msgspec, json_codec accepts lone surrogates and huge numbers, which occur in real bodies
         item = json_codec.decode(data)
     except (ValueError, RecursionError) as error:
-        raise UnreadableSource(f"no JSON: {error}", hint="one exchange a line is expected") from None
+        raise UnreadableSource(f"invalid JSON: {error}", hint="expected one exchange per line") from None
     if not isinstance(item, dict):
-        raise UnreadableSource(f"no recording: it is a {type(item).__name__}", hint="one exchange a line is expected")
+        raise UnreadableSource(
+            f"not a recording: a line must be an object, got {type(item).__name__}",
+            hint="expected one exchange per line",
+        )
     return item
 
 
@@ -140,7 +145,7 @@ def _row(item: dict[str, Any]) -> RecordingRow:
     try:
         return msgspec.convert(item, RecordingRow)
     except msgspec.ValidationError as error:
-        raise UnreadableSource(f"no recording: {error}") from None
+        raise UnreadableSource(f"not a recording: {error}") from None
 
 
 def _exchange(source: str, line: int | None, row: RecordingRow, wire: str | None) -> Exchange:
@@ -150,11 +155,11 @@ def _exchange(source: str, line: int | None, row: RecordingRow, wire: str | None
         # the status of a failed call
         body = None if row.body is None else row.body.encode("utf-8", "surrogatepass")
     elif row.body is None:
-        raise UnreadableSource("no recording: neither body nor frames, nor request and response")
+        raise UnreadableSource("not a recording: neither body nor frames, nor request and response")
     elif row.body_encoding == "base64":
         body = from_base64(row.body)
     elif row.body_encoding:
-        raise UnreadableSource(f"a body_encoding {row.body_encoding!r}", hint="base64 or none")
+        raise UnreadableSource(f"unknown body_encoding: {row.body_encoding!r}", hint="use base64, or omit it")
     else:
         body = row.body.encode("utf-8", "surrogatepass")
     provenance = {"fidelity": row.fidelity, "authenticity": row.authenticity, "source": row.source}

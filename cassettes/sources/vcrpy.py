@@ -49,31 +49,31 @@ def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
 
 def _call(source: str, line: int | None, request: dict[str, Any], response: dict[str, Any]) -> Exchange:
     address = str(request.get("uri") or "")
-    told = classify(address)
-    ended = mapping(response, "grpc")
-    asked = http.parsed(spelled(request.get("body")))
-    message, packed = (asked.get("message"), asked.get("serialized")) if isinstance(asked, dict) else (None, None)
+    address_parts = classify(address)
+    status = mapping(response, "grpc")
+    call = http.parsed(spelled(request.get("body")))
+    message, packed = (call.get("message"), call.get("serialized")) if isinstance(call, dict) else (None, None)
     model = message.get("model") if isinstance(message, dict) else None
     frames = _frames(spelled(response.get("body")) or b"")
-    code = ended.get("code")  # None if the client left the stream
-    broke = code not in ("OK", None)
+    code = status.get("code")  # None if the client left the stream
+    failed = code not in ("OK", None)
     return Exchange(
         source=source,
         line=line,
-        provider="xai" if _XAI in told.url else told.provider,
-        wire=told.wire or "grpc",
-        stream=ended.get("stream") is True,
+        provider="xai" if _XAI in address_parts.url else address_parts.provider,
+        wire=address_parts.wire or "grpc",
+        stream=status.get("stream") is True,
         status=None if code is None else HTTP_STATUS.get(str(code), 500),
         content_type="application/grpc+proto",
         model=model if isinstance(model, str) else None,
-        url=told.url,
+        url=address_parts.url,
         address=address,
         method=method_of(request),
         request=message,
         sent=None if packed is None else from_base64(packed),
         origin=emulation_marker.proof(response),
-        body=json_codec.encode({"code": code, "details": ended.get("details")}) if broke else None,
-        frames=None if broke and not frames else frames,
+        body=json_codec.encode({"code": code, "details": status.get("details")}) if failed else None,
+        frames=None if failed and not frames else frames,
     )
 
 
@@ -81,5 +81,5 @@ def _frames(body: bytes) -> list[bytes]:
     value = http.parsed(body)
     entries = value.get("messages") if isinstance(value, dict) else None
     if not isinstance(entries, list) or not all(isinstance(e, dict) and "serialized" in e for e in entries):
-        raise UnreadableSource("the call holds no serialized messages", hint="messages: [{serialized: <base64>}, …]")
+        raise UnreadableSource("the call has no serialized messages", hint="messages: [{serialized: <base64>}, …]")
     return [from_base64(entry["serialized"]) for entry in entries]

@@ -23,12 +23,14 @@ def claims(item: dict[str, Any]) -> bool:
 
 def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
     """Read one interaction. Raises UnreadableSource if it has another shape."""
-    asked = next(key for key in _PAIRS if key in item)
-    answer = mapping(item, _PAIRS[asked])
-    frames = answer.get("chunks_raw") if asked == "request_stream" else [answer.get("raw")]
+    request_member = next(key for key in _PAIRS if key in item)
+    answer = mapping(item, _PAIRS[request_member])
+    frames = answer.get("chunks_raw") if request_member == "request_stream" else [answer.get("raw")]
     if not isinstance(frames, list) or not all(isinstance(frame, bytes) for frame in frames):
-        raise UnreadableSource("the answer holds no serialized messages", hint="raw or chunks_raw, as !!binary")
-    sample = optional_mapping(item, asked)
+        raise UnreadableSource(
+            "the response has no serialized messages", hint="expected raw or chunks_raw, as !!binary"
+        )
+    sample = optional_mapping(item, request_member)
     request, sent = sample.get("json"), sample.get("raw")
     model = request.get("model") if isinstance(request, dict) else None
     return Exchange(
@@ -36,7 +38,7 @@ def exchange(source: str, line: int | None, item: dict[str, Any]) -> Exchange:
         line=line,
         provider="xai",
         wire="xai.grpc",
-        stream=asked == "request_stream",
+        stream=request_member == "request_stream",
         content_type="application/grpc+proto",
         model=model if isinstance(model, str) else None,
         request=request,

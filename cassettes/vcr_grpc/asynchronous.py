@@ -87,7 +87,7 @@ def refuse(original: Callable[..., None], cassette: Any) -> Callable[..., None]:
     ) -> None:
         asked = OutgoingCall(_text(channel.target), _text(method), pairs_of(metadata), b"", None, None, stream=True)
         if not GrpcCassette.of(cassette).ignores(asked):
-            raise UnsupportedCall("a call with a stream of requests is neither recorded nor played", where=asked.uri)
+            raise UnsupportedCall("calls with a stream of requests can neither be recorded nor played", where=asked.uri)
         original(self, request_iterator, deadline, metadata, credentials, wait_for_ready, channel, method, *rest)
 
     return replacement

@@ -73,7 +73,7 @@ def refuse(original: Callable[..., Any], cassette: Any) -> Callable[..., Any]:
         asked = OutgoingCall(multi._target.decode(), method, pairs_of(metadata), b"", None, None, stream=True)
         if GrpcCassette.of(cassette).ignores(asked):
             return original(multi, request_iterator, timeout, metadata, *rest, **more)
-        raise UnsupportedCall("a call with a stream of requests is neither recorded nor played", where=asked.uri)
+        raise UnsupportedCall("calls with a stream of requests can neither be recorded nor played", where=asked.uri)
 
     return replacement
 

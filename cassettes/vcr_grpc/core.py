@@ -46,7 +46,7 @@ try:
     UsageError: Any = _cygrpc.UsageError
     STATUS_BY_NUMBER: dict[int, Any] = {code.value[0]: code for code in StatusCode}
 except (ImportError, AttributeError) as error:  # pragma: no cover - needs another grpcio
-    raise UnsupportedVersion(f"a part of grpcio or vcrpy is not where it was: {error}") from error
+    raise UnsupportedVersion(f"this version of grpcio or vcrpy lacks a required part: {error}") from error
 
 #: The debug string of played calls. grpc's own one contains peers and times and is not recorded.
 PLAYED = "played from a cassette"

@@ -51,7 +51,7 @@ class UnreadableInteraction(VcrGrpcError, ValueError):
 class Disagreement(UnreadableInteraction):
     """A message's readable form and its serialized bytes differ: one of them was edited."""
 
-    hint_default = "record it again, or remove the readable 'message' to go by the bytes"
+    hint_default = "record it again, or remove the readable 'message' to use the bytes"
 
 
 class LeftEarly(VcrGrpcError):

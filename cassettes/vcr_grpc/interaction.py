@@ -125,7 +125,7 @@ def answer(recorded: Any, asked: OutgoingCall, where: str) -> RecordedAnswer:
     body = _parsed((recorded.get("body") or {}).get("string"), where)
     entries = body.get("messages")
     if not isinstance(entries, list):
-        raise UnreadableInteraction("its body holds no list of messages", where=where)
+        raise UnreadableInteraction("its body has no list of messages", where=where)
     plain = [messages.read(entry, None, f"{where}, message {n}") for n, entry in enumerate(entries, 1)]
     type_ = messages.type_of(asked.deserializer, plain[0] if plain else None, body.get("type"))
     for n, entry in enumerate(entries, 1):
@@ -133,7 +133,7 @@ def answer(recorded: Any, asked: OutgoingCall, where: str) -> RecordedAnswer:
     left = ended.get("left_by_caller") is True
     code = None if left else _number(ended.get("code"), where)
     if not asked.stream and code == 0 and len(plain) != 1:
-        raise UnreadableInteraction(f"{len(plain)} messages where one call has one answer", where=where)
+        raise UnreadableInteraction(f"{len(plain)} messages, but a unary call has one", where=where)
     return RecordedAnswer(
         initial=from_headers(recorded.get("headers"), where),
         messages=tuple(plain),
@@ -173,9 +173,9 @@ def _parsed(text: Any, where: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise UnreadableInteraction(f"its body is no JSON: {error}", where=where) from None
+        raise UnreadableInteraction(f"its body is not JSON: {error}", where=where) from None
     if not isinstance(value, dict):
-        raise UnreadableInteraction("its body is no JSON object", where=where)
+        raise UnreadableInteraction("its body is not a JSON object", where=where)
     return value
 
 
@@ -184,6 +184,6 @@ def _number(code: Any, where: str) -> int:
         return code
     status = getattr(StatusCode, code, None) if isinstance(code, str) else None
     if status is None:
-        raise UnreadableInteraction(f"{code!r} is no gRPC status", where=where)
+        raise UnreadableInteraction(f"{code!r} is not a gRPC status", where=where)
     number: int = status.value[0]
     return number

@@ -73,11 +73,11 @@ def written(serialized: bytes, type: MessageType | None) -> dict[str, Any]:
 def read(entry: Any, type: MessageType | None, where: str) -> bytes:
     """Return the serialized message. Raises UnreadableInteraction; Disagreement if the readable form differs."""
     if not isinstance(entry, dict) or not isinstance(entry.get("serialized"), str):
-        raise UnreadableInteraction("a message without its serialized bytes", where=where)
+        raise UnreadableInteraction("the message has no serialized bytes", where=where)
     try:
         serialized = base64.b64decode(entry["serialized"], validate=True)
     except (binascii.Error, ValueError) as error:
-        raise UnreadableInteraction(f"the serialized message is no base64: {error}", where=where) from None
+        raise UnreadableInteraction(f"the serialized message is not base64: {error}", where=where) from None
     if type is not None and "message" in entry:
         _compare(entry, serialized, type, where)
     return serialized
@@ -129,23 +129,23 @@ def _compare(entry: dict[str, Any], serialized: bytes, type: MessageType, where:
         exact = type.FromString(serialized)
     except DecodeError as error:
         raise Disagreement(
-            f"its bytes are no {name_of(type)}, though a readable form stands beside them: {error}", where=where
+            f"its bytes are not a {name_of(type)}, but it has a readable form: {error}", where=where
         ) from None
     unknown_now = _holds_unknown_fields(exact)
     try:
         # A type older than the recording's does not define every member of the readable form either.
-        told = ParseDict(entry["message"], type(), ignore_unknown_fields=unknown_now)
-        readable, derived = _readable(told), _readable(exact)
+        from_readable = ParseDict(entry["message"], type(), ignore_unknown_fields=unknown_now)
+        readable, derived = _readable(from_readable), _readable(exact)
     except (JsonParseError, TypeError, ValueError, RecursionError) as error:
-        raise Disagreement(f"its readable form is no {name_of(type)}: {error}", where=where) from None
+        raise Disagreement(f"its readable form is not a {name_of(type)}: {error}", where=where) from None
     # A type newer than the recording's reads fields that were unknown at recording time.
-    told_apart = [
-        found
-        for found in differences(readable, derived)
-        if not (found[1] is ABSENT and entry.get("unknown_fields") is True)
+    differing = [
+        difference
+        for difference in differences(readable, derived)
+        if not (difference[1] is ABSENT and entry.get("unknown_fields") is True)
     ]
-    if told_apart:
-        path, readable_value, exact_value = told_apart[0]
+    if differing:
+        path, readable_value, exact_value = differing[0]
         raise Disagreement(
             f"the readable form and the serialized bytes disagree at {path}: "
             f"readable {readable_value!r}, bytes {exact_value!r}",

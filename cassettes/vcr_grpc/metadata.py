@@ -40,7 +40,7 @@ def from_headers(headers: Any, where: str) -> Pairs:
     if headers is None:
         return ()
     if not isinstance(headers, Mapping):
-        raise UnreadableInteraction("its headers are no mapping", where=where)
+        raise UnreadableInteraction("its headers are not a mapping", where=where)
     return tuple(
         (str(name).lower(), _from_text(str(name), value, where))
         for name, values in headers.items()
@@ -60,4 +60,4 @@ def _from_text(name: str, value: Any, where: str) -> str | bytes:
     try:
         return base64.b64decode(str(value), validate=True)
     except (binascii.Error, ValueError) as error:
-        raise UnreadableInteraction(f"the value of {name} is no base64: {error}", where=where) from None
+        raise UnreadableInteraction(f"the value of {name} is not base64: {error}", where=where) from None

@@ -24,7 +24,7 @@ def miss(cassette: Any, request: Any) -> CallNotRecorded:
     mode = getattr(cassette.record_mode, "value", cassette.record_mode)
     names = ", ".join(getattr(matcher, "__name__", repr(matcher)) for matcher in cassette._match_on)
     lines = [
-        f"no recorded answer for {filtered.uri}; nothing was sent",
+        f"no recorded response for {filtered.uri}; nothing was sent",
         f"  cassette: {cassette._path} (record_mode {mode}, match_on {names}; "
         f"{len(cassette)} interactions, {len(cassette.play_counts)} played)",
     ]
@@ -62,14 +62,14 @@ def _body_differences(recorded: Any, request: Any) -> list[tuple[str, Any, Any]]
 
 def _what_differs(recorded: Any, request: Any, failed: list[tuple[str, str]]) -> list[str]:
     if not failed:
-        return ["    it fits, and all its recorded answers were played already"]
+        return ["    it matches, and all its recorded responses were already played"]
     lines = []
     for name, told in failed:
         if name in _ADDRESS:
-            lines.append(f"    {name} differs: {told or 'no more is told'}")
+            lines.append(f"    {name} differs: {told or 'no details'}")
             continue
         found = _body_differences(recorded, request)
-        lines.append(f"    {name} differs{':' if found else ', in what its readable message does not show'}")
+        lines.append(f"    {name} differs{':' if found else ', outside its readable message'}")
         lines += [
             f"      {path or 'the message'}: recorded {_short(there)}, now {_short(here)}"
             for path, there, here in found[:_SHOWN]

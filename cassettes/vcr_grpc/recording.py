@@ -187,4 +187,4 @@ class GrpcCassette:
 def left_early(answer: RecordedAnswer, asked: OutgoingCall) -> LeftEarly:
     """Return the error for a read beyond the end of a recorded stream that its client had left."""
     count = len(answer.messages)
-    return LeftEarly(f"the caller left this stream after {count} messages when it was recorded", where=asked.uri)
+    return LeftEarly(f"the client left this stream after {count} messages when it was recorded", where=asked.uri)

@@ -263,16 +263,16 @@ class Audit(Struct):
         if not score or (len(worst) >= _WORST_KEPT and score < worst[-1].score):
             return
         codes = sorted({f.code for f in found if _WEIGHTS[f.severity]}, key=lambda c: (-_weight(c), c))
-        worst.append(WorstPlace(exchange.place, exchange.source, exchange.id, wire, score, codes))
+        worst.append(WorstPlace(exchange.location, exchange.source, exchange.id, wire, score, codes))
         worst.sort(key=_gravity)
         del worst[_WORST_KEPT:]
 
     def _example(self, exchange: Exchange, wire: str, finding: Finding) -> None:
         kept = self.examples.get(finding.code)
-        if kept and len(kept) >= _EXAMPLES_KEPT and _position(exchange.place) >= _position(kept[-1].place):
+        if kept and len(kept) >= _EXAMPLES_KEPT and _position(exchange.location) >= _position(kept[-1].place):
             return
         message = brief(finding.message, _MESSAGE)
-        self._examples(finding.code, [FindingExample(exchange.place, exchange.id, wire, message)])
+        self._examples(finding.code, [FindingExample(exchange.location, exchange.id, wire, message)])
 
     def _examples(self, code: str, more: list[FindingExample]) -> None:
         """Add examples of a code; keep the first ones, at most one for each place."""

@@ -38,15 +38,15 @@ def listed(cassettes: list[ListedCassette]) -> list[Section]:
     """One row for each cassette."""
     rows: list[list[Value]] = []
     for one in cassettes:
-        told = one.told
+        told = one.provenance
         if told is None:
-            rows.append([origin(None), one.place.shown, "", "", "", "", ""])
+            rows.append([origin(None), one.file.shown, "", "", "", "", ""])
             continue
         sdk = f"{told.sdk} {told.sdk_version or ''}".strip() if told.sdk else ""
         answers = "streamed" if told.stream else "plain"
         made = str(told.day)
         rows.append(
-            [origin(told.origin), one.place.shown, told.surface or told.wire, answers, told.model or "", made, sdk]
+            [origin(told.origin), one.file.shown, told.surface or told.wire, answers, told.model or "", made, sdk]
         )
     headline = f"{len(cassettes):,} cassettes: {by_origin(one.origin for one in cassettes)}"
     columns = ["origin", "cassette", "surface", "answers", "model", "date", "sdk"]
@@ -56,9 +56,9 @@ def listed(cassettes: list[ListedCassette]) -> list[Section]:
 def listed_json(cassettes: list[ListedCassette]) -> list[dict[str, Any]]:
     """One JSON object for each cassette, in the same order."""
     return [
-        {"path": one.place.shown, "origin": one.told.origin, **msgspec.to_builtins(one.told)}
-        if one.told is not None
-        else {"path": one.place.shown, "origin": None, "error": str(one.error)}
+        {"path": one.file.shown, "origin": one.provenance.origin, **msgspec.to_builtins(one.provenance)}
+        if one.provenance is not None
+        else {"path": one.file.shown, "origin": None, "error": str(one.error)}
         for one in cassettes
     ]
 
@@ -72,7 +72,7 @@ def verified(verdicts: list[VerifiedCassette]) -> list[Section]:
     for one in verdicts:
         wrong = {problem.step: problem.fault for problem in one.problems}
         marks: list[Value] = [_mark(step.name, one, wrong) for step in STEPS]
-        rows.append([origin(one.origin), one.place.shown, *marks])
+        rows.append([origin(one.origin), one.file.shown, *marks])
     problems = [(StyledText(str(problem), "bad"), "") for one in verdicts for problem in one.problems]
     open_ = Counter(f"{step}: {why}" for one in verdicts if not one.problems for step, why in one.open.items())
     well = sum(not one.problems for one in verdicts)
@@ -91,7 +91,7 @@ def verified_json(verdicts: list[VerifiedCassette]) -> list[dict[str, Any]]:
     """One JSON object for each cassette."""
     return [
         {
-            "path": one.place.shown,
+            "path": one.file.shown,
             "origin": one.origin,
             "passed": one.passed,
             "open": one.open,
@@ -190,14 +190,14 @@ def aged(cassettes: list[tuple[ListedCassette, int]], limits: dict[int, str]) ->
     """The age of each cassette. ``limits`` maps a cassette's index to the limit that it exceeds, "warn" or "fail"."""
     rows: list[list[Value]] = []
     for index, (one, days) in enumerate(cassettes):
-        told = one.told
+        told = one.provenance
         if told is None:
             continue
         over = limits.get(index)
         told_over = {"fail": StyledText("too old", "bad"), "warn": StyledText("old", "warning")}.get(
             over or "", StyledText("")
         )
-        rows.append([origin(told.origin), one.place.shown, str(told.day), StyledText(f"{days:,}"), told_over])
+        rows.append([origin(told.origin), one.file.shown, str(told.day), StyledText(f"{days:,}"), told_over])
     return [Table("", ["origin", "cassette", "date", "days", "verdict"], rows, 2)]
 
 
@@ -210,7 +210,7 @@ def orphaned(strays: list[StrayCassette], lacking: list[MissingCassette]) -> lis
         Table(
             "Cassettes without a scenario",
             ["origin", "cassette", "reason"],
-            [[origin(s.origin), s.place.shown, s.why] for s in strays],
+            [[origin(s.origin), s.file.shown, s.why] for s in strays],
             3,
         ),
         Table("Scenarios without a cassette", ["scenario", "surface", "answers", "expected path"], rows, 4),

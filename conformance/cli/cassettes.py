@@ -238,7 +238,7 @@ def age_command(
     )
     for index, word in over.items():
         one, days = aged[index]
-        click.echo(f"{one.place.shown}: live, {days:,} days old: {'too old' if word == 'fail' else 'old'}", err=True)
+        click.echo(f"{one.file.shown}: live, {days:,} days old: {'too old' if word == 'fail' else 'old'}", err=True)
     ctx.exit(code)
 
 
@@ -254,7 +254,7 @@ def orphans_command(ctx: click.Context, *, library: Path, as_data: bool) -> None
     code = exits.decide(ctx, exits.code(failed=bool(strays or lacking), faults=_say_errors(found), ran=1))
     if as_data:
         data = {
-            "cassettes": [{"path": s.place.shown, "origin": s.origin, "why": s.why} for s in strays],
+            "cassettes": [{"path": s.file.shown, "origin": s.origin, "why": s.why} for s in strays],
             "scenarios": lacking,
         }
         click.echo(json_codec.encode(data))
@@ -284,7 +284,9 @@ def import_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, no
             continue
         written += 1
         place = os.path.relpath(one.path, into)
-        click.echo(f"{one.told.origin}  {Path(place).as_posix()}  {one.interactions:,} interactions of {one.source}")
+        click.echo(
+            f"{one.provenance.origin}  {Path(place).as_posix()}  {one.interactions:,} interactions of {one.source}"
+        )
     if not written and not faults:
         click.echo("nothing was imported: the input has no exchange of a known wire", err=True)
     ctx.exit(exits.code(faults=faults, ran=written))

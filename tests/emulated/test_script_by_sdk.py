@@ -49,7 +49,7 @@ def talk(servers: Servers, surface: Surface, script: Script, *, stream: bool) ->
     with Caller(surface, link(servers, surface), stream) as caller:
         body = next(said)
         while True:
-            heard = caller.ask(body)
+            heard = caller.send(body)
             made.append(Exchange(body, heard.objects, heard.response))
             try:
                 body = said.send(heard.response)
@@ -63,7 +63,7 @@ async def async_talk(servers: Servers, surface: Surface, script: Script, *, stre
     async with AsyncCaller(surface, link(servers, surface), stream) as caller:
         body = next(said)
         while True:
-            made.append((await caller.ask(body)).response)
+            made.append((await caller.send(body)).response)
             try:
                 body = said.send(made[-1])
             except StopIteration:

@@ -152,7 +152,7 @@ def test_thousands_of_problems_of_one_kind_are_one_line(tmp_path: Path, command:
     result = run(command, path, other)
     lines = [line for line in result.stderr.splitlines() if line.startswith(str(tmp_path))]
     assert len(lines) == 3, lines
-    assert lines[0].startswith(f"{path}:1: no recording: ")
+    assert lines[0].startswith(f"{path}:1: not a recording: ")
     assert lines[0].endswith("; 4,000 similar places in the file")
     assert lines[1].startswith(f"{path}:4001: no JSON")
     assert lines[2].startswith(f"{other}:1: ")

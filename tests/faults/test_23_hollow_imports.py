@@ -157,4 +157,4 @@ def test_the_date_is_that_of_the_recording(tmp_path: Path, said: str, date: str 
     path.write_text(yaml.safe_dump({"http_interactions": [one]}), "utf-8")
     (found,) = taken(path)
     assert isinstance(found, Imported)
-    assert found.told.date == date if date else found.told.date > "2026"
+    assert found.provenance.date == date if date else found.provenance.date > "2026"

@@ -33,7 +33,7 @@ def test_emulated_cassettes_of_every_surface_are_refused(tmp_path: Path, at: Any
     (found,) = taken(path, tmp_path / "into")
     assert isinstance(found, Skipped)
     assert found.fault
-    assert "an emulated provider answered" in found.what
+    assert "the response comes from an emulated provider" in found.what
     assert "copy the cassette" in found.hint
     assert find(tmp_path / "into") == []
 
@@ -54,7 +54,7 @@ def test_the_provenance_counts_where_the_markers_are_gone(tmp_path: Path) -> Non
     path = rewritten(made(tmp_path / "ours"), unmark, honest=True)
     (found,) = taken(path, tmp_path / "into")
     assert isinstance(found, Skipped)
-    assert "an emulated provider answered" in found.what
+    assert "the response comes from an emulated provider" in found.what
 
 
 @pytest.mark.parametrize(("end", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
@@ -68,7 +68,7 @@ def test_the_provenance_counts_compressed_and_where_it_is_not_whole(tmp_path: Pa
     path.write_bytes(pack(rewritten(made(tmp_path / "ours"), unmark, honest=False).read_bytes()))
     (found,) = taken(path, tmp_path / "into")
     assert isinstance(found, Skipped)
-    assert "an emulated provider answered" in found.what
+    assert "the response comes from an emulated provider" in found.what
 
 
 def har(marker: str) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def test_an_address_without_scheme_or_host_is_refused(tmp_path: Path, address: s
     source = written(tmp_path / "a.yaml", recorded(chat_body("f"), url=address))
     (found,) = import_files([str(source)], tmp_path / "into")
     assert isinstance(found, Skipped)
-    assert "could not be replayed" in found.what
+    assert "cannot be replayed" in found.what
 
 
 @pytest.mark.parametrize("length", [100, 200, 240, 250])
@@ -108,7 +108,7 @@ def test_a_long_name_is_shortened_and_stays_the_only_one(tmp_path: Path, length:
     assert (result.exit_code, result.stderr) == (0, "")
     assert len(find(into)) == 3
     again = CliRunner().invoke(main, ["cassettes", "import", str(tmp_path / "theirs"), "--into", into])
-    assert again.stderr.count("there is a cassette already") == 3
+    assert again.stderr.count("the cassette already exists") == 3
 
 
 def test_names_that_differ_behind_the_cut_differ() -> None:

@@ -76,4 +76,4 @@ def test_without_the_library_the_error_says_what_to_install(tmp_path: Path, monk
     for place in (path, tmp_path):
         result = run("normalize", place)
         assert result.exit_code == 4
-        assert "packed with zstd (pip install backports.no_such" in result.stderr
+        assert "compressed with zstd (pip install backports.no_such" in result.stderr

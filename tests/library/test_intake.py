@@ -73,10 +73,10 @@ def test_a_cassette_of_vcrpy_becomes_one_of_the_library(tmp_path: Path) -> None:
 def test_har_files_bring_their_time(tmp_path: Path) -> None:
     (one,) = taken(har(tmp_path / "a.har"), into=tmp_path / "into")
     assert isinstance(one, Imported)
-    assert one.told.date == "2025-03-04T03:06:07Z"
+    assert one.provenance.date == "2025-03-04T03:06:07Z"
     (other,) = taken(har(tmp_path / "b.har", started="lately"), into=tmp_path / "into")
     assert isinstance(other, Imported)
-    assert other.told.date > "2026"
+    assert other.provenance.date > "2026"
 
 
 def test_secrets_do_not_come_along(tmp_path: Path) -> None:
@@ -120,13 +120,13 @@ def test_a_file_is_split_by_provider_wire_and_way_of_answering(tmp_path: Path) -
         "openai/openai.chat/all.yaml",
         "xai/openai.chat/all.yaml",
     ]
-    assert [(one.told.provider, one.interactions) for one in found if isinstance(one, Imported)] == [
+    assert [(one.provenance.provider, one.interactions) for one in found if isinstance(one, Imported)] == [
         ("openai", 2),
         ("openai", 1),
         ("xai", 1),
     ]
     (left,) = (one for one in found if isinstance(one, Skipped))
-    assert (left.what, left.fault) == ("the wire embeddings is not known yet", False)
+    assert (left.what, left.fault) == ("unsupported wire: embeddings", False)
 
 
 def test_folders_are_walked_and_names_do_not_collide(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
     cassette(source, recorded(chat_body("other")))
     (one,) = taken(source, into=tmp_path / "into")
     assert isinstance(one, Skipped)
-    assert "there is a cassette already" in str(one)
+    assert "the cassette already exists" in str(one)
     assert "--force" in one.hint
     assert place.path.read_bytes() == before
     (two,) = taken(source, into=tmp_path / "into", force=True)
@@ -164,7 +164,7 @@ def test_what_cannot_be_read_is_said_and_the_rest_goes_on(tmp_path: Path) -> Non
     body.write_text(chat_body("f"))
     found = taken(hostile, tmp_path / "missing.yaml", good, body, into=tmp_path / "into")
     said = [str(one) for one in found if isinstance(one, Skipped)]
-    assert ["not plain data" in said[0], "no such file" in said[1], "no address" in said[2]] == [True] * 3
+    assert ["not plain data" in said[0], "does not exist" in said[1], "no address" in said[2]] == [True] * 3
     assert sum(isinstance(one, Imported) for one in found) == 1
 
 
@@ -195,7 +195,7 @@ def test_our_own_live_cassettes_taken_in_again_are_imported(tmp_path: Path) -> N
     source = made(tmp_path / "ours", origin="live")
     (one,) = taken(source, into=tmp_path / "into")
     assert isinstance(one, Imported)
-    assert one.told.origin == "imported"
+    assert one.provenance.origin == "imported"
 
 
 @pytest.mark.parametrize(

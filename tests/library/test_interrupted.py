@@ -174,7 +174,7 @@ def test_a_draft_in_the_hands_of_another_recorder_is_left_alone(tmp_path: Path) 
         save(path, [interaction("of the other")], TOLD)
         assert draft.exists()
 
-    save(path, [interaction("of the first")], TOLD, gates=[meanwhile])
+    save(path, [interaction("of the first")], TOLD, checks=[meanwhile])
     assert load(path).responses[0]["body"]["string"] == b"of the first"
     assert os.listdir(path.parent) == [path.name]
 
@@ -283,7 +283,7 @@ def test_an_error_of_the_provider_in_the_midst_of_it_leaves_the_old_cassette(tmp
     path = made(tmp_path)
     old = path.read_bytes()
     vcr = VCR(record_mode="all", record_on_exception=False)
-    vcr.register_persister(Persister(told=TOLD))
+    vcr.register_persister(Persister(provenance=TOLD))
 
     def record() -> None:
         with vcr.use_cassette(str(path)) as cassette:

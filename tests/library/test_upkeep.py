@@ -53,8 +53,8 @@ def test_cassettes_that_no_scenario_accounts_for(tmp_path: Path) -> None:
     none = dict.fromkeys(("scenario", "scenario_hash", "sdk", "sdk_version", "surface"))
     made(tmp_path, origin="imported", **none)
     found = list(stray_cassettes(list_cassettes(find(tmp_path)), library(PLAIN, SEARCH)))
-    assert [(one.place.name, one.origin, one.why) for one in found] == [
-        ("gone", "live", "no scenario is called 'gone'"),
+    assert [(one.file.name, one.origin, one.why) for one in found] == [
+        ("gone", "live", "unknown scenario: 'gone'"),
         ("search", "emulated", "openai.chat cannot play search"),
     ]
 
@@ -63,7 +63,7 @@ def test_what_cannot_be_read_is_known_by_its_error(tmp_path: Path) -> None:
     path = made(tmp_path)
     path.write_text("[")
     (one,) = list_cassettes(find(tmp_path))
-    assert one.told is None
+    assert one.provenance is None
     assert one.origin is None
     assert str(path) in str(one.error)
     assert list(stray_cassettes([one])) == []
@@ -73,4 +73,4 @@ def test_the_oldest_stand_first(tmp_path: Path) -> None:
     for name, day in (("a", "2026-01-05"), ("b", "2026-01-01"), ("c", "2026-01-05T23:00:00Z")):
         made(tmp_path, scenario=name, date=day)
     aged = oldest_first(list_cassettes(find(tmp_path)), date(2026, 1, 10))
-    assert [(one.place.name, days) for one, days in aged] == [("b", 9), ("a", 5), ("c", 5)]
+    assert [(one.file.name, days) for one, days in aged] == [("b", 9), ("a", 5), ("c", 5)]

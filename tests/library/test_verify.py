@@ -54,7 +54,7 @@ def problem(library: Path, step: str, part: str = "openai.chat/single-call.yaml"
     """The only problem, found by that step."""
     found = verdict(library, part)
     assert [one.step for one in found.problems] == [step]
-    assert found.problems[0].place.startswith(next(p for p in find(library) if part in p.shown).shown)
+    assert found.problems[0].location.startswith(next(p for p in find(library) if part in p.shown).shown)
     assert found.problems[0].hint
     assert not found.problems[0].fault
     return found.problems[0]
@@ -70,7 +70,7 @@ def test_what_the_recorder_made_passes_every_step(recorded: Path) -> None:
     verdicts = [verify.verify_one(place) for place in find(recorded)]
     assert len(verdicts) == len(RECORDED)
     for one in verdicts:
-        assert (one.problems, one.open, one.passed) == ([], {}, STEPS), one.place.shown
+        assert (one.problems, one.open, one.passed) == ([], {}, STEPS), one.file.shown
         assert one.origin == "emulated"
 
 
@@ -83,7 +83,7 @@ def test_verifying_changes_no_file(recorded: Path) -> None:
 def test_an_empty_cassette_is_not_readable(library: Path) -> None:
     path = path_for("openai.chat", "single-call", False, library)
     rewritten(path, lambda content: content.update(interactions=[]), honest=True)
-    assert problem(library, "readable").what == "it holds no interaction"
+    assert problem(library, "readable").what == "it has no interactions"
 
 
 def test_incomplete_provenance_stops_what_stands_on_it(library: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_cassette_at_another_place_than_it_says(library: Path) -> None:
     other = path.with_name("parallel-three.yaml")
     path.rename(other)
     found = problem(library, "place", "parallel-three")
-    assert found.what == "by its provenance it belongs at openai/openai.chat/single-call.yaml"
+    assert found.what == "its provenance requires the path openai/openai.chat/single-call.yaml"
 
 
 @pytest.mark.parametrize(
@@ -111,12 +111,12 @@ def test_a_cassette_at_no_place_of_the_library(library: Path, place: str) -> Non
     path = path_for("openai.chat", "single-call", False, library)
     (library / place).parent.mkdir(exist_ok=True)
     path.rename(library / place)
-    assert "it belongs at openai/openai.chat/single-call.yaml" in problem(library, "place", place).what
+    assert "requires the path openai/openai.chat/single-call.yaml" in problem(library, "place", place).what
 
 
 def test_a_streamed_recording_in_the_place_of_a_plain_one(library: Path) -> None:
     path_for("openai.chat", "single-call", True, library).rename(path_for("openai.chat", "single-call", False, library))
-    assert "it belongs at openai/openai.chat/single-call.stream.yaml" in problem(library, "place").what
+    assert "requires the path openai/openai.chat/single-call.stream.yaml" in problem(library, "place").what
 
 
 def test_an_edited_answer_no_longer_fits_its_digest(library: Path) -> None:
@@ -136,7 +136,7 @@ def test_an_edited_provenance_no_longer_fits_its_seal(library: Path, told: dict[
 def test_a_provenance_without_a_seal_is_not_believed(library: Path) -> None:
     path = path_for("openai.chat", "single-call", False, library)
     rewritten(path, lambda content: content["metadata"]["toolparity"].pop("seal"))
-    assert "not sealed" in problem(library, "digest").what
+    assert "has no seal" in problem(library, "digest").what
 
 
 @pytest.mark.parametrize("origin", ["live", "imported"])
@@ -147,7 +147,7 @@ def test_an_emulated_cassette_that_says_it_is_another_betrays_itself(library: Pa
     rewritten(path, lambda content: content["metadata"]["toolparity"].update(origin=origin), honest=True)
     found = verdict(library, part)
     assert {one.step for one in found.problems} == {"origin"}
-    assert found.problems[0].what == f"interaction 1 says that it is emulated, and the cassette that it is {origin}"
+    assert found.problems[0].what == f"interaction 1 is marked emulated, but the cassette is {origin}"
 
 
 def test_an_emulated_cassette_whose_answers_do_not_say_so_is_not_believed(library: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_scenario_that_is_not_known(library: Path) -> None:
     path.rename(path.with_name("of-yesterday.yaml"))
     found = verdict(library, "of-yesterday")
     assert [one.step for one in found.problems] == ["scenario", "replays"]
-    assert found.problems[0].what == "no scenario is called 'of-yesterday'"
+    assert found.problems[0].what == "unknown scenario: 'of-yesterday'"
 
 
 def test_a_scenario_that_has_changed_since(library: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_scenario_that_its_surface_cannot_say(tmp_path: Path) -> None:
     made(tmp_path, scenario="server-search", scenario_hash=scripts()["server-search"].hash)
     steps = tuple(step for step in verify.STEPS if step.name in ("readable", "provenance", "scenario"))
     (found,) = verify.verify_one(find(tmp_path)[0], steps).problems
-    assert found.what == "openai.chat cannot say what the scenario says"
+    assert found.what == "openai.chatcannot play the scenario"
 
 
 def test_an_answer_that_is_broken_although_its_scenario_breaks_nothing(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_an_imported_cassette_is_not_replayed_and_that_is_said(tmp_path: Path) -
     found = verify.verify_one(find(tmp_path)[0])
     assert (found.origin, found.problems) == ("imported", [])
     assert set(found.open) == {"scenario", "replays"}
-    assert found.open["scenario"] == "imported, of no scenario"
+    assert found.open["scenario"] == "imported without a scenario"
 
 
 def _falls_over(subject: verify.CassetteCheck) -> Any:
@@ -274,7 +274,7 @@ def _falls_over(subject: verify.CassetteCheck) -> Any:
 
 
 def _refuses(subject: verify.CassetteCheck) -> Any:
-    raise ToolparityError("so it is", where=f"{subject.place.path}:7", hint="do this")
+    raise ToolparityError("so it is", where=f"{subject.file.path}:7", hint="do this")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def talk(script: Script, at: Surface, link: Link, *, stream: bool) -> list[Recei
     with Caller(at, link, stream) as caller, contextlib.suppress(StopIteration):
         body = next(going)
         while True:
-            heard.append(caller.ask(body))
+            heard.append(caller.send(body))
             body = going.send(heard[-1].response)
     return heard
 
@@ -31,7 +31,7 @@ async def talk_async(script: Script, at: Surface, link: Link, *, stream: bool) -
         with contextlib.suppress(StopIteration):
             body = next(going)
             while True:
-                heard.append(await caller.ask(body))
+                heard.append(await caller.send(body))
                 body = going.send(heard[-1].response)
     return heard
 

@@ -233,7 +233,7 @@ def test_a_request_that_was_played_says_so() -> None:
     made.play_response(request())
     error = missed(made, request())
     assert error.reason == "already_played"
-    assert "recorded once, and has been played as often" in str(error)
+    assert "recorded once and played as often" in str(error)
 
 
 def test_a_long_list_of_differences_is_cut() -> None:

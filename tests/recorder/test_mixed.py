@@ -44,7 +44,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Said]:
     path = tmp_path_factory.mktemp("mixed") / "mixed.yaml"
     with running() as servers:
         ways: dict[str, Connection] = {at.name: emulated(at, servers.base(at)) for at in SPEAKERS}
-        places = {here: there for way in ways.values() for here, there in way.places.items()}
+        places = {here: there for way in ways.values() for here, there in way.addresses.items()}
         with recording(places) as cassette:
             said = everybody({name: way.link for name, way in ways.items()})
         path.write_bytes(writing.text_of([writing.interaction(*pair) for pair in cassette.data], {}))

@@ -128,7 +128,7 @@ def test_a_file_that_does_not_tell_its_origin_is_replaced_by_a_live_recording_on
     place(tmp_path).write_text(DAMAGED[damage](place(tmp_path).read_text()))
     old = place(tmp_path).read_bytes()
     for again in (False, True):
-        with pytest.raises(CassetteNotWritten, match="does not tell whether it is live") as raised:
+        with pytest.raises(CassetteNotWritten, match="may be a live recording") as raised:
             record(SINGLE, CHAT, way, stream=False, root=tmp_path, again=again)
         assert "delete it first" in raised.value.hint
         assert stands(tmp_path, old)
@@ -150,7 +150,7 @@ def test_a_live_recording_that_is_finished_meanwhile_is_not_replaced(
         return made
 
     monkeypatch.setattr(recorder, "capture", overtaken)
-    with pytest.raises(CassetteNotWritten, match="not replaced"):
+    with pytest.raises(CassetteNotWritten, match="does not replace"):
         record(SINGLE, CHAT, way, stream=False, root=tmp_path)
     assert place(tmp_path).read_bytes() == live
 
@@ -160,7 +160,7 @@ def test_a_live_recording_that_is_finished_meanwhile_is_not_replaced(
 
 def breaking(monkeypatch: pytest.MonkeyPatch, round: int, error: BaseException) -> None:
     """Let the SDK raise in a round."""
-    ask, asked = Caller.ask, [0]
+    ask, asked = Caller.send, [0]
 
     def broken(self: Caller, body: Any) -> Any:
         asked[0] += 1
@@ -168,7 +168,7 @@ def breaking(monkeypatch: pytest.MonkeyPatch, round: int, error: BaseException) 
             raise error
         return ask(self, body)
 
-    monkeypatch.setattr(Caller, "ask", broken)
+    monkeypatch.setattr(Caller, "send", broken)
 
 
 @pytest.mark.thorough(keep=1)
@@ -208,7 +208,7 @@ def test_an_error_of_the_provider_in_the_second_round_leaves_the_old_file(
     tmp_path: Path, old: bytes, kind: Any, stream: bool
 ) -> None:
     broken = rounds(FIRST, Round(fault=Fault(kind)))
-    with pytest.raises(RecordingFailed, match="round 2: the provider answered with an error"):
+    with pytest.raises(RecordingFailed, match="round 2: the provider returned an error"):
         scripted(broken, "openai.chat", tmp_path, stream=stream)()
     assert stands(tmp_path, old)
 
@@ -217,7 +217,7 @@ def test_an_error_of_the_provider_in_the_second_round_leaves_the_old_file(
 @pytest.mark.parametrize("at", BYTE_WIRES)
 def test_a_stream_that_is_cut_leaves_the_old_file(tmp_path: Path, old: bytes, at: str) -> None:
     broken = rounds(FIRST, Round([Say("It will")], fault=Fault("cut", after=1)))
-    with pytest.raises(RecordingFailed, match="round 2: the answer ended before it was complete"):
+    with pytest.raises(RecordingFailed, match="round 2: the response is incomplete"):
         scripted(broken, at, tmp_path, stream=True)()
     assert stands(tmp_path, old)
 
@@ -272,7 +272,7 @@ def test_a_recording_that_does_not_replay_leaves_the_old_file(
 ) -> None:
     def lost(*args: Any, **more: Any) -> Any:
         made = capture(*args, **more)
-        made.data[0][0].body = made.data[0][0].body.replace(b'"tools"', b'"stools"')
+        made[0][0].body = made[0][0].body.replace(b'"tools"', b'"stools"')
         return made
 
     monkeypatch.setattr(recorder, "capture", lost)
@@ -285,7 +285,7 @@ def test_a_live_recording_is_not_replaced_by_an_emulated_one(tmp_path: Path, way
     """The emulated servers replace the real provider: nothing goes out."""
     record(OTHER, CHAT, msgspec.structs.replace(way, origin="live"), stream=False, root=tmp_path)
     old = place(tmp_path).read_bytes()
-    with pytest.raises(CassetteNotWritten, match="not replaced by an emulated one"):
+    with pytest.raises(CassetteNotWritten, match="does not replace a live one"):
         record(SINGLE, CHAT, way, stream=False, root=tmp_path)
     assert stands(tmp_path, old)
     assert record(SINGLE, CHAT, msgspec.structs.replace(way, origin="live"), stream=False, root=tmp_path).status == (

@@ -126,7 +126,7 @@ def test_a_scenario_that_changed_is_said(tmp_path: Path) -> None:
 
 def test_a_scenario_that_is_gone_is_said(tmp_path: Path) -> None:
     path = edited(tmp_path, "openai.chat", nothing, scenario="gone")
-    assert "no scenario is called 'gone'" in failure(path)
+    assert "unknown scenario: 'gone'" in failure(path)
 
 
 def test_an_imported_cassette_has_to_be_readable_and_has_no_scenario_to_play(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_cassette_without_provenance_is_not_played(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableCassette, match="there is no such cassette"):
+    with pytest.raises(UnreadableCassette, match="the cassette does not exist"):
         replay(tmp_path / "gone.yaml")
 
 

@@ -128,7 +128,7 @@ def test_nothing_of_an_answer_that_was_cut_is_gone_on_with() -> None:
 def test_what_a_surface_cannot_say_is_an_error_before_anything_is_sent() -> None:
     custom = [OfferedTool("free", "Takes text.", kind="custom")]
     odd = msgspec.structs.replace(script(Round([Say("Hello.")])), tools=custom)
-    with pytest.raises(RecordingFailed, match="the request cannot say all of the script"):
+    with pytest.raises(RecordingFailed, match="the request cannot represent the whole script"):
         next(conversation(odd, SURFACES["anthropic.messages"], stream=False))
 
 

@@ -122,7 +122,7 @@ def test_a_request_that_lost_a_field_gets_no_answer_but_what_it_lacks(served: Se
 
 
 def test_a_miss_names_what_is_not_there(deck: ResponseIndex) -> None:
-    with pytest.raises(RequestNotRecorded, match="no scenario is called 'nowhere'; there are "):
+    with pytest.raises(RequestNotRecorded, match="unknown scenario: 'nowhere' \\(one of "):
         deck.find(SURFACES["openai.chat"], b"{}", stream=False, scenario="nowhere")
     with pytest.raises(RequestNotRecorded, match="cannot be read"):
         deck.find(SURFACES["openai.chat"], b"[]", stream=False, scenario="text-only")
@@ -175,7 +175,7 @@ def test_a_scenario_that_is_not_there_is_answered_with_those_that_are(served: Se
         post(served.http_url + "/scenario/nope/openai/v1/chat/completions", b"{}")
     with refused.value as answer:
         told = json.loads(answer.read())["error"]["message"]
-    assert "no scenario is called 'nope'; there are " in told
+    assert "unknown scenario: 'nope' (one of " in told
     assert "parallel-three" in told
 
 

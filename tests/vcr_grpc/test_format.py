@@ -222,8 +222,8 @@ def test_a_request_of_which_one_form_was_edited_is_an_error(shop: Shop, use: Use
     ("change", "what"),
     [
         (lambda body: body.pop("messages"), "no list of messages"),
-        (lambda body: body["messages"].append({"message": "x"}), "without its serialized bytes"),
-        (lambda body: body["messages"][0].update(serialized="%"), "no base64"),
+        (lambda body: body["messages"].append({"message": "x"}), "no serialized bytes"),
+        (lambda body: body["messages"][0].update(serialized="%"), "not base64"),
         (lambda body: body["messages"].clear(), "0 messages"),
     ],
 )
@@ -242,11 +242,11 @@ def test_a_damaged_answer_is_an_error_that_names_the_place(
 @pytest.mark.parametrize(
     ("member", "value", "what"),
     [
-        ("grpc", {"code": "FINE"}, "'FINE' is no gRPC status"),
-        ("trailers", {"x-bin": ["%"]}, "x-bin is no base64"),
-        ("headers", ["x"], "no mapping"),
-        ("body", {"string": "x"}, "no JSON"),
-        ("body", {"string": "[]"}, "no JSON object"),
+        ("grpc", {"code": "FINE"}, "'FINE' is not a gRPC status"),
+        ("trailers", {"x-bin": ["%"]}, "x-bin is not base64"),
+        ("headers", ["x"], "not a mapping"),
+        ("body", {"string": "x"}, "not JSON"),
+        ("body", {"string": "[]"}, "not a JSON object"),
     ],
 )
 def test_a_damaged_frame_of_an_answer_is_an_error(

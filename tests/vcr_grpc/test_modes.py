@@ -124,7 +124,7 @@ def test_each_answer_plays_once_unless_repeats_are_allowed(shop: Shop, use: Use,
             assert (cassette.play_count, cassette.all_played) == (1, False)
             assert number() == "2"
             assert (cassette.play_count, cassette.all_played) == (2, True)
-            with pytest.raises(vcr_grpc.CallNotRecorded, match="played already") as raised:
+            with pytest.raises(vcr_grpc.CallNotRecorded, match="already played") as raised:
                 number()
             assert raised.value.reason == "already_played"
         with use(record_mode="none", allow_playback_repeats=True):
@@ -243,7 +243,7 @@ def test_a_miss_shows_the_nearest_recorded_request_and_what_differs(shop: Shop, 
     with use(record_mode="none"), pytest.raises(vcr_grpc.CallNotRecorded) as raised:
         say(shop, "asked")
     told = str(raised.value)
-    assert f"no recorded answer for grpc://{shop.target}/test.Shop/Say; nothing was sent" in told
+    assert f"no recorded response for grpc://{shop.target}/test.Shop/Say; nothing was sent" in told
     assert "interaction 2" in told
     assert 'the message: recorded "recorded", now "asked"' in told
     assert raised.value.reason == "no_match"

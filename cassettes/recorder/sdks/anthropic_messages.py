@@ -26,13 +26,13 @@ _BUDGET = 1024  # the API's minimum
 
 def settings(asking: RequestSettings) -> dict[str, Any]:
     """Return the parameters: the required token limit, and thinking if the script contains reasoning."""
-    made: dict[str, Any] = {"max_tokens": CUT_AT if asking.cut else _LIMIT}
+    parameters: dict[str, Any] = {"max_tokens": CUT_AT if asking.cut else _LIMIT}
     if asking.stream:
-        made["stream"] = True
+        parameters["stream"] = True
     if asking.thinks:
-        made["thinking"] = {"type": "enabled", "budget_tokens": _BUDGET}
-        made["max_tokens"] = _LIMIT  # must exceed the budget
-    return made
+        parameters["thinking"] = {"type": "enabled", "budget_tokens": _BUDGET}
+        parameters["max_tokens"] = _LIMIT  # must exceed the budget
+    return parameters
 
 
 def client(link: Link) -> anthropic.Anthropic:

@@ -15,14 +15,14 @@ HOSTED: dict[str, dict[str, Any]] = {}
 
 def settings(asking: RequestSettings) -> dict[str, Any]:
     """Return the parameters: usage in streams, reasoning if the script contains it (xAI's model always reasons)."""
-    made: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     if asking.stream:
-        made |= {"stream": True, "stream_options": {"include_usage": True}}
+        parameters |= {"stream": True, "stream_options": {"include_usage": True}}
     if asking.thinks and asking.surface.provider == "openai":
-        made["reasoning_effort"] = "low"
+        parameters["reasoning_effort"] = "low"
     if asking.cut:
-        made["max_completion_tokens"] = CUT_AT
-    return made
+        parameters["max_completion_tokens"] = CUT_AT
+    return parameters
 
 
 def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:

@@ -24,16 +24,16 @@ HOSTED: dict[str, dict[str, Any]] = {
 
 def settings(asking: RequestSettings) -> dict[str, Any]:
     """Return the parameters. Encrypted reasoning travels with the history, so the provider stores nothing."""
-    made: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     if asking.stream:
-        made["stream"] = True
+        parameters["stream"] = True
     if asking.thinks:
-        made |= {"store": False, "include": ["reasoning.encrypted_content"]}
+        parameters |= {"store": False, "include": ["reasoning.encrypted_content"]}
         if asking.surface.provider == "openai":
-            made["reasoning"] = {"effort": "low", "summary": "auto"}
+            parameters["reasoning"] = {"effort": "low", "summary": "auto"}
     if asking.cut:
-        made["max_output_tokens"] = CUT_AT
-    return made
+        parameters["max_output_tokens"] = CUT_AT
+    return parameters
 
 
 def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:

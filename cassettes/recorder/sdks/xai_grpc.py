@@ -38,34 +38,34 @@ _NO_RETRIES = [("grpc.enable_retries", 0)]
 
 def settings(asking: RequestSettings) -> dict[str, Any]:
     """Return the parameters. With reasoning or hosted tools, encrypted content is sent with the history."""
-    made: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     if asking.thinks or asking.script.hosted:
-        made["use_encrypted_content"] = True
+        parameters["use_encrypted_content"] = True
     if asking.cut:
-        made["max_tokens"] = CUT_AT
-    return made
+        parameters["max_tokens"] = CUT_AT
+    return parameters
 
 
 @contextlib.contextmanager
 def client(link: Link) -> Iterator[Any]:
     """Yield a client without retries."""
-    made = xai_sdk.Client(api_key=link.key, **_reach(link))
+    sdk_client = xai_sdk.Client(api_key=link.key, **_reach(link))
     try:
         with _without_words():
-            yield made
+            yield sdk_client
     finally:
-        made.close()
+        sdk_client.close()
 
 
 @contextlib.asynccontextmanager
 async def async_client(link: Link) -> AsyncIterator[Any]:
     """Asynchronous variant of `client`."""
-    made = xai_sdk.AsyncClient(api_key=link.key, **_reach(link))
+    sdk_client = xai_sdk.AsyncClient(api_key=link.key, **_reach(link))
     try:
         with _without_words():
-            yield made
+            yield sdk_client
     finally:
-        await made.close()
+        await sdk_client.close()
 
 
 def sent(client: Any, body: Any, stream: bool) -> Sent:

@@ -25,14 +25,14 @@ def own_keys(environ: Mapping[str, str] | None = None) -> dict[str, list[str]]:
 
     For any address with a password, whatever the variable's name, the password is included.
     """
-    found: dict[str, list[str]] = {}
-    for name, given in (os.environ if environ is None else environ).items():
-        value = given.strip()
+    keys: dict[str, list[str]] = {}
+    for name, content in (os.environ if environ is None else environ).items():
+        value = content.strip()
         secrets = [value] if _is_named(name) and _is_secret(value) and not _is_public(value) else []
         secrets += [password for password in (_password(value),) if _is_secret(password)]
         if secrets:
-            found[name] = [spelling for secret in secrets for spelling in _spellings(secret)]
-    return found
+            keys[name] = [spelling for secret in secrets for spelling in _spellings(secret)]
+    return keys
 
 
 def _is_named(name: str) -> bool:
@@ -98,9 +98,9 @@ _STEP = 4
 
 def parts_of(secrets: Iterable[str]) -> list[str]:
     """Return pieces that identify secrets anywhere, without the prefix that all keys of a kind share."""
-    found = []
+    parts = []
     for secret in secrets:
         head = max(secret.rfind(mark, 0, 16) for mark in "-_. ") + 1
         pieces = [secret[at : at + _PART] for at in range(head, len(secret) - _PART + 1, _STEP)]
-        found += [piece for piece in pieces if not (piece.isalpha() or piece.isdigit() or len(set(piece)) < 6)]
-    return found
+        parts += [piece for piece in pieces if not (piece.isalpha() or piece.isdigit() or len(set(piece)) < 6)]
+    return parts

@@ -112,7 +112,7 @@ def _part(part: str, content: Any, parts: Mapping[str, Any], keys: Mapping[str, 
     if part == "body":
         content, problem = _body(content, parts.get("headers") or {})
         if not problem and isinstance(content, bytes) and not is_readable(content):
-            problem = "neither UTF-8 nor any kind of data that is known"
+            problem = "neither UTF-8 nor a known binary format"
         if problem:
             yield "unreadable", "", problem
     yield from _look(_values(content), keys)
@@ -174,7 +174,7 @@ def _look(readings: Iterator[Reading], keys: Mapping[str, list[str]]) -> Iterato
             if not read.opaque:
                 yield from ((kind, read.path, secret) for kind, secret in detectors.in_member(read.name, read.text))
     except TooMuch:
-        yield "unreadable", "", "it unpacks without end"
+        yield "unreadable", "", "it decompresses to too much data"
     everything = _Joined(texts)
     unbroken = "".join(everything.text.split())  # also find a key that is broken by line ends or blanks
     for kind, spellings in keys.items():
