@@ -133,7 +133,7 @@ def test_what_cannot_be_read_is_one_line_with_its_place_and_the_rest_goes_on(tmp
     noise, missing, broken = result.stderr.splitlines()
     assert noise.startswith(f"{tmp_path / 'noise.bin'}: no traffic")
     assert missing.startswith(f"{tmp_path / 'missing'}: the file does not exist")
-    assert broken.startswith(f"{path}:9: no JSON")
+    assert broken.startswith(f"{path}:9: invalid JSON")
     assert result.exit_code == 4
     assert "7 exchanges of 1 wire, 1 of wires not yet known, 3 places that could not be read" in result.stdout
 

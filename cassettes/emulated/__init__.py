@@ -5,7 +5,7 @@ as the provider does; a third party's wire has it as its part ``emulation``. `ht
 carries a header that marks it as emulated. The members of such a module, where `Play` is the answer to encode:
 
     answer(play) -> body            the body of an answer that is not streamed
-    events(play) -> Iterator[bytes] the chunks of the streamed body; raises Reset where the script breaks the connection
+    events(play) -> Iterator[bytes] the chunks of the streamed body, or ConnectionReset
     error(refused) -> (status, headers, body)    an error response
     headers(play) -> dict           the provider's headers of an answer
     ENCODING                        see `encoding.Encoding`; optional

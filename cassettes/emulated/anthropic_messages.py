@@ -33,7 +33,7 @@ SNAPSHOTS = {
 _DATED = re.compile(r"-20\d{6}$")
 _ENDINGS = {"length": "max_tokens", "pause": "pause_turn"}
 
-#: `Refused.kind` -> HTTP status and Anthropic's error type.
+#: `ProviderRefusal.kind` -> HTTP status and Anthropic's error type.
 _ERRORS = {
     "invalid_request": (400, "invalid_request_error"),
     "authentication": (401, "authentication_error"),
@@ -61,7 +61,7 @@ def answer(play: Play) -> dict[str, Any]:
 
 
 def events(play: Play) -> Iterator[bytes]:
-    """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
+    """Yield the events of the streamed body. Raises ConnectionReset where the script says so."""
     pads = cycle(int(figure, 16) for figure in play.hex("pads", 48))
     start = _usage(play)
     start.pop("output_tokens_details", None)

@@ -157,7 +157,7 @@ def _misshapen(body: dict[str, Any]) -> Iterator[tuple[str, Any, str]]:
 
 
 def _no_plain_answer(played: Play) -> None:
-    """Raise Refused if the script fails in the middle of the answer. A plain body then becomes an error response."""
+    """Raise ProviderRefusal if the script fails in the middle of the answer: a plain body becomes an error response."""
     fault = played.fault
     if fault is not None and fault.kind not in ("cut", "reset"):
         raise ProviderRefusal(fault.kind, f"the script {played.script.id} fails here", retry_after=fault.retry_after)
@@ -198,7 +198,7 @@ class _MarksEmulation:
 
 
 class _Pieces(Response):
-    """A response body in chunks. On Reset it ends without its last chunk, so the server closes the connection."""
+    """A response body in chunks. On ConnectionReset the last chunk is missing, so the server closes the connection."""
 
     def __init__(self, pieces: Iterator[bytes], headers: Mapping[str, str]) -> None:
         super().__init__(None, headers=headers)

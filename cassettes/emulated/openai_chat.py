@@ -42,7 +42,7 @@ def answer(play: Play) -> dict[str, Any]:
 
 
 def events(play: Play) -> Iterator[bytes]:
-    """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
+    """Yield the events of the streamed body. Raises ConnectionReset where the script says so."""
     stream = _Stream(play)
     for delta in _deltas(play):
         yield stream.chunk(delta)

@@ -177,7 +177,7 @@ class Play(NamedTuple):
     def failure(self) -> ProviderRefusal | None:
         """Return the error with which a stream fails. None: the stream is complete, or just ends at the failure.
 
-        Raises Reset if the connection breaks.
+        Raises ConnectionReset if the connection breaks.
         """
         fault = self.fault
         if fault is None or fault.kind == "cut":
@@ -217,7 +217,7 @@ class StoredAnswers:
 def play(surface: Surface, body: Any, held: StoredAnswers, library: Mapping[str, Script] | None = None) -> Play:
     """Return the answer to a request.
 
-    ``library``: scripts by id, by default those of this package. Raises Refused if the provider would return an error,
+    ``library``: scripts by id, by default those of this package. Raises ProviderRefusal if the provider would return an error,
     the script contains one at this round, or no script matches.
     """
     for violation in check_request(body, surface.wire, provider=surface.provider):

@@ -35,7 +35,7 @@ def answer(play: Play) -> dict[str, Any]:
 
 
 def events(play: Play) -> Iterator[bytes]:
-    """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
+    """Yield the events of the streamed body. Raises ConnectionReset where the script says so."""
     deltas = list(_deltas(play)) or [{"content": ""}]
     deltas[0]["role"] = "assistant"
     if play.fault is None and "tool_calls" not in deltas[-1]:

@@ -47,7 +47,7 @@ def answer(play: Play) -> Json:
 
 
 def events(play: Play) -> Iterator[bytes]:
-    """Yield the events of the streamed body. Raises Reset at the point where the script breaks the connection."""
+    """Yield the events of the streamed body. Raises ConnectionReset where the script says so."""
     items = _items(play, play.streamed_parts)
 
     def opening(_name: str) -> Json:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, cast
 
 from toolparity.cassettes.chunking import events
-from toolparity.cassettes.scripts import Offer
+from toolparity.cassettes.scripts import OfferedTool
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import WireSpec, spec, specs
 
@@ -31,7 +31,7 @@ class RequestItem(NamedTuple):
 class Oracle(Protocol):
     """The functions of an oracle's module. A body is JSON; on wires with messages it is protobuf's JSON form."""
 
-    def request_body(self, ask: str, tools: Sequence[Offer], model: str, *, stream: bool) -> Json:
+    def request_body(self, ask: str, tools: Sequence[OfferedTool], model: str, *, stream: bool) -> Json:
         """Return the request that sends a user message and declares tools."""
 
     def items(self, body: Json) -> Iterator[RequestItem]:
@@ -157,5 +157,5 @@ def json_excerpt(exchange: SubjectExchange, length: int) -> str:
     return exchange.body[:length].decode("utf-8", "replace")
 
 
-def name_and_description(tool: Offer) -> Json:
+def name_and_description(tool: OfferedTool) -> Json:
     return {"name": tool.name, "description": tool.description}

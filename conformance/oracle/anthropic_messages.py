@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from toolparity.cassettes.scripts import Offer
+from toolparity.cassettes.scripts import OfferedTool
 
 from ..subjects import SubjectExchange
 from . import (
@@ -20,7 +20,7 @@ from . import (
 )
 
 
-def request_body(ask: str, tools: Sequence[Offer], model: str, *, stream: bool) -> Json:
+def request_body(ask: str, tools: Sequence[OfferedTool], model: str, *, stream: bool) -> Json:
     body: Json = {"model": model, "max_tokens": 4096, "messages": [{"role": "user", "content": ask}]}
     if tools:
         body["tools"] = [{**name_and_description(tool), "input_schema": tool.parameters} for tool in tools]

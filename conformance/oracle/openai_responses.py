@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from toolparity.cassettes.scripts import Offer
+from toolparity.cassettes.scripts import OfferedTool
 
 from ..subjects import SubjectExchange
 from . import (
@@ -21,7 +21,7 @@ from . import (
 )
 
 
-def request_body(ask: str, tools: Sequence[Offer], model: str, *, stream: bool) -> Json:
+def request_body(ask: str, tools: Sequence[OfferedTool], model: str, *, stream: bool) -> Json:
     body: Json = {"model": model, "input": [{"role": "user", "content": ask}]}
     if tools:
         body["tools"] = [

@@ -10,14 +10,14 @@ from google.protobuf.json_format import MessageToDict, Parse
 from google.protobuf.message import DecodeError
 from xai_sdk.proto import chat_pb2
 
-from toolparity.cassettes.scripts import Offer
+from toolparity.cassettes.scripts import OfferedTool
 from toolparity.normalizer import json_codec
 
 from ..subjects import SubjectExchange
 from . import Json, RequestItem, message_texts, name_and_description
 
 
-def request_body(ask: str, tools: Sequence[Offer], model: str, *, stream: bool) -> Json:
+def request_body(ask: str, tools: Sequence[OfferedTool], model: str, *, stream: bool) -> Json:
     body: Json = {"model": model, "messages": [{"role": "ROLE_USER", "content": [{"text": ask}]}]}
     if tools:
         body["tools"] = [

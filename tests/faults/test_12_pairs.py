@@ -154,6 +154,6 @@ def test_thousands_of_problems_of_one_kind_are_one_line(tmp_path: Path, command:
     assert len(lines) == 3, lines
     assert lines[0].startswith(f"{path}:1: not a recording: ")
     assert lines[0].endswith("; 4,000 similar places in the file")
-    assert lines[1].startswith(f"{path}:4001: no JSON")
+    assert lines[1].startswith(f"{path}:4001: invalid JSON")
     assert lines[2].startswith(f"{other}:1: ")
     assert result.exit_code == 4

@@ -78,7 +78,7 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {
     "a request that is text": (TOP + "- {request: hello, response: {}}", "needs a request and a response"),
     "a request without an address": (TOP + "- {request: {method: POST}, response: {}}", "a request must have"),
     "a request with more": (
-        TOP + "- {request: {method: GET, uri: u, body: null, headers: {}, class: x}, response: {}}", "no other members"),
+        TOP + "- {request: {method: GET, uri: u, body: null, headers: {}, a: x}, response: {}}", "no other members"),
     "an address that is a number": (
         TOP + "- {request: {method: GET, uri: 7, body: null, headers: {}}, response: {}}", "uri must be text"),
     "an address that is none": (

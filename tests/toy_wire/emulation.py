@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolparity.cassettes.emulated.encoding import event
-from toolparity.cassettes.emulated.script_player import Play, Refused, Reset
+from toolparity.cassettes.emulated.script_player import Play, ProviderRefusal
 from toolparity.cassettes.scripts import Call, Say
 
 _STATUSES = {"rate_limit": 429, "overloaded": 529, "server_error": 500, "authentication": 401, "not_found": 404}
@@ -20,10 +20,9 @@ def answer(play: Play) -> dict[str, Any]:
 
 
 def events(play: Play) -> Iterator[bytes]:
-    """Yield the events of a streamed reply. Raises Reset."""
-    fault = play.fault()
+    """Yield the events of a streamed reply. Raises ConnectionReset."""
     yield event({"toy_event": "begin", "id": play.id("reply"), "model": play.model})
-    for number, part in enumerate(play.parts if fault is None else play.parts[: fault.after]):
+    for number, part in enumerate(play.streamed_parts):
         step = _step(play, number, part)
         if step is None:
             continue
@@ -32,15 +31,13 @@ def events(play: Play) -> Iterator[bytes]:
         kind, text = ("args", step["args"]) if "fn" in step else ("text", step["text"])
         for piece in play.pieces(text):
             yield event({"toy_event": kind, "add": piece})
-    if fault is None:
+    if play.fault is None:
         yield event({"toy_event": "end", "why": _end(play), "spent": _spent(play)})
-    elif fault.kind == "reset":
-        raise Reset
-    elif fault.kind != "cut":
-        yield event(error(Refused(fault.kind, play.script.id))[2])
+    elif (refused := play.failure()) is not None:
+        yield event(error(refused)[2])
 
 
-def error(refused: Refused) -> tuple[int, dict[str, str], dict[str, Any]]:
+def error(refused: ProviderRefusal) -> tuple[int, dict[str, str], dict[str, Any]]:
     """Return status, headers and body of an error."""
     status = refused.status or _STATUSES.get(refused.kind, 400)
     headers = {} if refused.retry_after is None else {"retry-after": str(refused.retry_after)}
@@ -63,5 +60,5 @@ def _end(play: Play) -> str:
 
 
 def _spent(play: Play) -> dict[str, int]:
-    used = play.usage([part.text for part in play.parts if isinstance(part, (Say, Call))])
+    used = play.usage()
     return {"in": used.input, "out": used.output}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from toolparity.cassettes.scripts import Offer
+from toolparity.cassettes.scripts import OfferedTool
 from toolparity.conformance.oracle import Json, RequestItem, event_pieces, json_excerpt, json_values
 from toolparity.conformance.subjects import SubjectExchange
 
@@ -13,7 +13,7 @@ pieces = event_pieces
 excerpt = json_excerpt
 
 
-def request_body(ask: str, tools: Sequence[Offer], model: str, *, stream: bool) -> Json:
+def request_body(ask: str, tools: Sequence[OfferedTool], model: str, *, stream: bool) -> Json:
     """Return the request that sends a user message and declares tools."""
     functions = [{"fn": tool.name, "about": tool.description, "takes": tool.parameters} for tool in tools]
     return {"model": model, "entries": [{"by": "user", "text": ask}], "functions": functions, "stream": stream}

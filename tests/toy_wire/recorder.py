@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from toolparity.cassettes.recorder.sdks import Asking, Link, Refusal
+from toolparity.cassettes.recorder.sdks import Link, ProviderError, RequestSettings
 
 from .sdk import AsyncClient, Client, ToyError
 
@@ -14,7 +14,7 @@ REFUSALS = (ToyError,)
 HOSTED: dict[str, dict[str, Any]] = {}
 
 
-def settings(asking: Asking) -> dict[str, Any]:
+def settings(asking: RequestSettings) -> dict[str, Any]:
     """Return the parameters beside the conversation."""
     return {"stream": True} if asking.stream else {}
 
@@ -51,6 +51,6 @@ async def async_sent(client: AsyncClient, body: dict[str, Any], stream: bool) ->
         yield await client.reply(body)
 
 
-def refused(error: ToyError) -> Refusal:
+def refused(error: ToyError) -> ProviderError:
     """Return the provider's error."""
-    return Refusal(error.body, error.status)
+    return ProviderError(error.body, error.status)
