@@ -217,8 +217,8 @@ class StoredAnswers:
 def play(surface: Surface, body: Any, held: StoredAnswers, library: Mapping[str, Script] | None = None) -> Play:
     """Return the answer to a request.
 
-    ``library``: scripts by id, by default those of this package. Raises ProviderRefusal if the provider would return an error,
-    the script contains one at this round, or no script matches.
+    ``library``: scripts by id, by default those of this package. Raises ProviderRefusal if the provider would return an
+    error, the script contains one at this round, or no script matches.
     """
     for violation in check_request(body, surface.wire, provider=surface.provider):
         raise _refused(surface, body, violation)
