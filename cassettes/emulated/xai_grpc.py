@@ -67,7 +67,7 @@ def answer(play: Play) -> Any:
 def events(play: Play) -> Iterator[Any]:
     """Yield the GetChatCompletionChunk messages.
 
-    Raises ConnectionReset at the point where the script breaks the connection, and ProviderRefusal where it makes the service fail.
+    Raises ConnectionReset or ProviderRefusal where the script breaks the connection or makes the service fail.
     """
     stream = _Stream(play)
     all_steps = steps(play.streamed_parts)

@@ -4,7 +4,7 @@ Usage:
 
     path = path_for("xai.grpc", "single-call", stream=True)
     cassette = load(path)            # .requests, .responses, .metadata, .provenance, .exchanges
-    save(path, interactions, provenance, gates=(scanned, replays))
+    save(path, interactions, provenance, checks=(scrubbed, scanned))
 """
 
 from __future__ import annotations

@@ -2,5 +2,5 @@
 
 Flow: script -> `script_driver` (writes the requests) -> `sdks` (sends them) -> the wire, under vcrpy (`vcr`). `record`
 writes a verified recording to a file. `replay` plays a file through the SDK with the network cut. `diff` compares two
-recordings.
+recordings. `verify` checks a library.
 """

@@ -27,14 +27,14 @@ from .streams import live_streams
 
 
 class StrictCassette(Cassette):  # type: ignore[misc]
-    """A cassette that raises Unrecorded, with the differences, for an unknown request. ``missed``: all these errors."""
+    """A cassette that raises UnrecordedRequest for an unknown request. ``missed``: all these errors."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.missed: list[UnrecordedRequest] = []
 
     def can_play_response_for(self, request: Request) -> bool:
-        """Called first by every stub. Raises Unrecorded if the request can be neither played nor recorded."""
+        """Called first by every stub. Raises UnrecordedRequest if the request can be neither played nor recorded."""
         playable = bool(super().can_play_response_for(request))
         if not playable and self.write_protected and self.filter_request(request):
             self.missed.append(UnrecordedRequest(cassette=self, failed_request=request))
@@ -120,7 +120,7 @@ def recording(places: Mapping[str, str]) -> Iterator[StrictCassette]:
 
 @contextlib.contextmanager
 def playing(path: str | os.PathLike[str]) -> Iterator[StrictCassette]:
-    """Answer from the cassette only, each interaction once; any other request raises Unrecorded.
+    """Answer from the cassette only, each interaction once; any other request raises UnrecordedRequest.
 
     This covers what vcrpy patches (httpx, requests, urllib3, aiohttp, … and gRPC). A plain socket still connects;
     `network.cut` blocks those.

@@ -73,7 +73,7 @@ class CassetteCheck:
 
     @property
     def script(self) -> Script:
-        """The shipped script of the cassette's scenario. Raises NotJudged if there is none."""
+        """The shipped script of the cassette's scenario. Raises NotApplicable if there is none."""
         if self.provenance.scenario is None:
             raise NotApplicable("imported without a scenario")
         script = scripts().get(self.provenance.scenario)

@@ -1,7 +1,7 @@
 """Patterns of secrets that the scrubber replaces.
 
-Each form has hints (every match contains one of them), a pattern whose group ``it`` is replaced, and a flag for strong
-forms, which are certain enough to be replaced in binary data too. To add a form, add a row.
+Each has hints (every match contains one of them), a regular expression whose group ``it`` is replaced, and a flag for
+strong patterns, which are certain enough to be replaced in binary data too. To add a pattern, add a row.
 
 Ids that replay needs are not secrets and have no row: those of responses and messages (``chatcmpl-``, ``resp_``,
 ``msg_``), of calls (``call_``, ``toolu_``, ``srvtoolu_``, ``fc_``), of items, files and containers.
@@ -44,7 +44,7 @@ class Match(NamedTuple):
 
 def patterns_in(text: str, *, strong_only: bool = False) -> list[SecretPattern]:
     """Return the forms with a hint in ``text``. Most texts contain none, so this costs a few substring searches."""
-    found = []
+    matching = []
     lowered = ""
     for form, folded in _STRONG if strong_only else _ALL:
         if folded and not lowered:
@@ -52,9 +52,9 @@ def patterns_in(text: str, *, strong_only: bool = False) -> list[SecretPattern]:
         where = lowered if folded else text
         for hint in form.hints:
             if hint in where:
-                found.append(form)
+                matching.append(form)
                 break
-    return found
+    return matching
 
 
 def matches(form: SecretPattern, text: str) -> Iterator[Match]:

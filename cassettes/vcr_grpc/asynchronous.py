@@ -41,7 +41,7 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
     ) -> None:
         name = _text(method)
         data, request_type = interaction.serialized(request, request_serializer, name)
-        asked = OutgoingCall(
+        outgoing = OutgoingCall(
             target=_text(channel.target),
             method=name,
             metadata=pairs_of(metadata),
@@ -50,13 +50,13 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
             deserializer=response_deserializer,
             stream=stream,
         )
-        decided = GrpcCassette.of(cassette).decide(asked)
+        decided = GrpcCassette.of(cassette).decide(outgoing)
         if decided is None:
             core, serializer, data = channel, request_serializer, request
         elif isinstance(decided, CallRecording):
             core, serializer = _RecordingChannel(channel, decided), None
         else:
-            core, serializer = _PlayingChannel(channel, decided, asked), None
+            core, serializer = _PlayingChannel(channel, decided, outgoing), None
         head = (data, deadline, metadata, credentials, wait_for_ready)
         try:
             original(self, *head, core, method, serializer, response_deserializer, *rest)
@@ -85,9 +85,11 @@ def refuse(original: Callable[..., None], cassette: Any) -> Callable[..., None]:
         method: Any,
         *rest: Any,
     ) -> None:
-        asked = OutgoingCall(_text(channel.target), _text(method), pairs_of(metadata), b"", None, None, stream=True)
-        if not GrpcCassette.of(cassette).ignores(asked):
-            raise UnsupportedCall("calls with a stream of requests can neither be recorded nor played", where=asked.uri)
+        outgoing = OutgoingCall(_text(channel.target), _text(method), pairs_of(metadata), b"", None, None, stream=True)
+        if not GrpcCassette.of(cassette).ignores(outgoing):
+            raise UnsupportedCall(
+                "calls with a stream of requests can neither be recorded nor played", where=outgoing.uri
+            )
         original(self, request_iterator, deadline, metadata, credentials, wait_for_ready, channel, method, *rest)
 
     return replacement
@@ -170,23 +172,23 @@ class _RecordingCall:
 
 
 class _PlayingChannel:
-    def __init__(self, channel: Any, answer: RecordedAnswer, asked: OutgoingCall) -> None:
+    def __init__(self, channel: Any, answer: RecordedAnswer, outgoing: OutgoingCall) -> None:
         self._channel = channel
         self._answer = answer
-        self._asked = asked
+        self._outgoing = outgoing
 
     def call(self, method: Any, deadline: float | None, *_: Any) -> _PlayedCall:
         if self._channel.closed():
             raise UsageError("Channel is closed.")
-        return _PlayedCall(self._answer, self._asked, deadline)
+        return _PlayedCall(self._answer, self._outgoing, deadline)
 
 
 class _PlayedCall:
     """Replays a recorded response with the interface of grpc's core call."""
 
-    def __init__(self, answer: RecordedAnswer, asked: OutgoingCall, deadline: float | None) -> None:
+    def __init__(self, answer: RecordedAnswer, outgoing: OutgoingCall, deadline: float | None) -> None:
         self._answer = answer
-        self._asked = asked
+        self._outgoing = outgoing
         self._deadline = deadline
         self._messages = deque(answer.messages)
         self._initial_metadata: tuple[Any, ...] | None = None
@@ -211,7 +213,7 @@ class _PlayedCall:
             self._end_if_read()
             return message
         if not self.done():
-            raise left_early(self._answer, self._asked)
+            raise left_early(self._answer, self._outgoing)
         return EOF
 
     async def initial_metadata(self) -> tuple[Any, ...]:
@@ -253,7 +255,7 @@ class _PlayedCall:
         self._end(AioStatus(StatusCode.INTERNAL.value[0], details, (), PLAYED))
 
     def __repr__(self) -> str:
-        return f"<{PLAYED}: {self._asked.uri}>"
+        return f"<{PLAYED}: {self._outgoing.uri}>"
 
     def _begin(self) -> None:
         self._initial_metadata = metadatums(self._answer.initial)

@@ -29,7 +29,7 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
     ) -> Any:
         method = multi._method.decode()
         data, request_type = interaction.serialized(request, multi._request_serializer, method)
-        asked = OutgoingCall(
+        outgoing = OutgoingCall(
             target=multi._target.decode(),
             method=method,
             metadata=pairs_of(metadata),
@@ -38,7 +38,7 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
             deserializer=multi._response_deserializer,
             stream=stream,
         )
-        decided = GrpcCassette.of(cassette).decide(asked)
+        decided = GrpcCassette.of(cassette).decide(outgoing)
         if decided is None:
             return original(multi, request, timeout, metadata, *rest, **more)
         stand_in = copy.copy(multi)
@@ -48,8 +48,8 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
             # The single-threaded multi-callable has no `_managed_call`, but setting one does no harm.
             stand_in._managed_call = _recording_managed_call(getattr(multi, "_managed_call", None), decided)
         else:
-            stand_in._channel = _PlayingChannel(decided, asked)
-            stand_in._managed_call = _playing_managed_call(decided, asked)
+            stand_in._channel = _PlayingChannel(decided, outgoing)
+            stand_in._managed_call = _playing_managed_call(decided, outgoing)
         try:
             return original(stand_in, data, timeout, metadata, *rest, **more)
         except BaseException:
@@ -70,10 +70,10 @@ def refuse(original: Callable[..., Any], cassette: Any) -> Callable[..., Any]:
         multi: Any, request_iterator: Any, timeout: Any = None, metadata: Any = None, *rest: Any, **more: Any
     ) -> Any:
         method = multi._method.decode()
-        asked = OutgoingCall(multi._target.decode(), method, pairs_of(metadata), b"", None, None, stream=True)
-        if GrpcCassette.of(cassette).ignores(asked):
+        outgoing = OutgoingCall(multi._target.decode(), method, pairs_of(metadata), b"", None, None, stream=True)
+        if GrpcCassette.of(cassette).ignores(outgoing):
             return original(multi, request_iterator, timeout, metadata, *rest, **more)
-        raise UnsupportedCall("calls with a stream of requests can neither be recorded nor played", where=asked.uri)
+        raise UnsupportedCall("calls with a stream of requests can neither be recorded nor played", where=outgoing.uri)
 
     return replacement
 
@@ -158,8 +158,8 @@ def _refused(event: Any, error: Exception, recording: CallRecording) -> _Event:
     If the event holds no status, it was already delivered; then the exception is raised when the cassette closes. The
     status can arrive before the last message, and then that message's event triggers the write.
     """
-    told = RecordedAnswer((), (), (), _INTERNAL, f"the cassette did not take this call: {error}")
-    status = _Operation(Operation.receive_status_on_client, told)
+    failure = RecordedAnswer((), (), (), _INTERNAL, f"the cassette did not take this call: {error}")
+    status = _Operation(Operation.receive_status_on_client, failure)
     if all(operation.type() != status.kind for operation in event.batch_operations):
         recording.refused(error)
     return _Event(tuple(status if o.type() == status.kind else o for o in event.batch_operations))
@@ -209,9 +209,9 @@ class _Event(NamedTuple):
 class _PlayedCall:
     """Replays a recorded response as events: immediately to a handler, otherwise through `next_event`."""
 
-    def __init__(self, answer: RecordedAnswer, asked: OutgoingCall, handler: _Handler | None) -> None:
+    def __init__(self, answer: RecordedAnswer, outgoing: OutgoingCall, handler: _Handler | None) -> None:
         self._answer = answer
-        self._asked = asked
+        self._outgoing = outgoing
         self._handler = handler
         self._messages = deque(answer.messages)
         self._events: deque[_Event] = deque()
@@ -222,7 +222,7 @@ class _PlayedCall:
             _Operation(Operation.send_close_from_client),
             _Operation(Operation.receive_initial_metadata, metadatums(answer.initial)),
         )
-        if asked.stream:
+        if outgoing.stream:
             self._give(handler, *begun)
             self._end_if_read()
         else:
@@ -238,7 +238,7 @@ class _PlayedCall:
         elif self._over:
             self._give(handler, _Operation(Operation.receive_message))
         else:
-            raise left_early(self._answer, self._asked)
+            raise left_early(self._answer, self._outgoing)
         return True
 
     def next_event(self) -> _Event:
@@ -267,16 +267,16 @@ class _PlayedCall:
 
 
 class _PlayingChannel:
-    def __init__(self, answer: RecordedAnswer, asked: OutgoingCall) -> None:
+    def __init__(self, answer: RecordedAnswer, outgoing: OutgoingCall) -> None:
         self._answer = answer
-        self._asked = asked
+        self._outgoing = outgoing
 
     def segregated_call(self, *_: Any) -> _PlayedCall:
-        return _PlayedCall(self._answer, self._asked, None)
+        return _PlayedCall(self._answer, self._outgoing, None)
 
 
-def _playing_managed_call(answer: RecordedAnswer, asked: OutgoingCall) -> Callable[..., _PlayedCall]:
+def _playing_managed_call(answer: RecordedAnswer, outgoing: OutgoingCall) -> Callable[..., _PlayedCall]:
     def create(*args: Any) -> _PlayedCall:
-        return _PlayedCall(answer, asked, args[7])
+        return _PlayedCall(answer, outgoing, args[7])
 
     return create

@@ -97,9 +97,9 @@ def serialized(request: Any, serializer: Any, where: str) -> tuple[bytes, messag
     return data, type(request)
 
 
-def response(answer: RecordedAnswer, asked: OutgoingCall) -> dict[str, Any]:
+def response(answer: RecordedAnswer, call: OutgoingCall) -> dict[str, Any]:
     """Return the vcrpy response."""
-    type_ = messages.type_of(asked.deserializer, answer.messages[0] if answer.messages else None)
+    type_ = messages.type_of(call.deserializer, answer.messages[0] if answer.messages else None)
     body: dict[str, Any] = {"messages": [messages.written(message, type_) for message in answer.messages]}
     if type_ is not None:
         body["type"] = messages.name_of(type_)
@@ -113,11 +113,11 @@ def response(answer: RecordedAnswer, asked: OutgoingCall) -> dict[str, Any]:
         "headers": to_headers(answer.initial),
         "body": {"string": _json(body).encode("ascii")},
         "trailers": to_headers(answer.trailing),
-        "grpc": {**ended, "stream": asked.stream},
+        "grpc": {**ended, "stream": call.stream},
     }
 
 
-def answer(recorded: Any, asked: OutgoingCall, where: str) -> RecordedAnswer:
+def answer(recorded: Any, call: OutgoingCall, where: str) -> RecordedAnswer:
     """Return a recorded response. Raises UnreadableInteraction; Disagreement if readable and exact form differ."""
     ended = recorded.get("grpc") if isinstance(recorded, dict) else None
     if not isinstance(ended, dict):
@@ -127,12 +127,12 @@ def answer(recorded: Any, asked: OutgoingCall, where: str) -> RecordedAnswer:
     if not isinstance(entries, list):
         raise UnreadableInteraction("its body has no list of messages", where=where)
     plain = [messages.read(entry, None, f"{where}, message {n}") for n, entry in enumerate(entries, 1)]
-    type_ = messages.type_of(asked.deserializer, plain[0] if plain else None, body.get("type"))
+    type_ = messages.type_of(call.deserializer, plain[0] if plain else None, body.get("type"))
     for n, entry in enumerate(entries, 1):
         messages.read(entry, type_, f"{where}, message {n}")
     left = ended.get("left_by_caller") is True
     code = None if left else _number(ended.get("code"), where)
-    if not asked.stream and code == 0 and len(plain) != 1:
+    if not call.stream and code == 0 and len(plain) != 1:
         raise UnreadableInteraction(f"{len(plain)} messages, but a unary call has one", where=where)
     return RecordedAnswer(
         initial=from_headers(recorded.get("headers"), where),

@@ -64,18 +64,18 @@ def _what_differs(recorded: Any, request: Any, failed: list[tuple[str, str]]) ->
     if not failed:
         return ["    it matches, and all its recorded responses were already played"]
     lines = []
-    for name, told in failed:
+    for name, difference in failed:
         if name in _ADDRESS:
-            lines.append(f"    {name} differs: {told or 'no details'}")
+            lines.append(f"    {name} differs: {difference or 'no details'}")
             continue
-        found = _body_differences(recorded, request)
-        lines.append(f"    {name} differs{':' if found else ', outside its readable message'}")
+        body_differences = _body_differences(recorded, request)
+        lines.append(f"    {name} differs{':' if body_differences else ', outside its readable message'}")
         lines += [
-            f"      {path or 'the message'}: recorded {_short(there)}, now {_short(here)}"
-            for path, there, here in found[:_SHOWN]
+            f"      {path or 'the message'}: recorded {_short(old)}, now {_short(new)}"
+            for path, old, new in body_differences[:_SHOWN]
         ]
-        if len(found) > _SHOWN:
-            lines.append(f"      and {len(found) - _SHOWN} more")
+        if len(body_differences) > _SHOWN:
+            lines.append(f"      and {len(body_differences) - _SHOWN} more")
     return lines
 
 

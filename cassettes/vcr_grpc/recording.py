@@ -33,14 +33,14 @@ class CallRecording:
     written once: when the status is known and no message is awaited, or when the client leaves. Thread-safe.
     """
 
-    def __init__(self, tape: GrpcCassette, asked: OutgoingCall, request: Any) -> None:
-        self._tape = tape
-        self._asked = asked
+    def __init__(self, state: GrpcCassette, call: OutgoingCall, request: Any) -> None:
+        self._state = state
+        self._outgoing = call
         self._request = request
         self._initial: Pairs = ()
         self._messages: list[bytes] = []
         self._status: tuple[int, str, Pairs] | None = None
-        self._awaited = 0 if asked.stream else 1  # a unary call awaits its message from the start
+        self._awaited = 0 if call.stream else 1  # a unary call awaits its message from the start
         self._written = False
 
     def initial(self, metadata: Iterable[Any] | None) -> None:
@@ -79,7 +79,7 @@ class CallRecording:
         A stream is kept as far as it was read. A unary call that the client did not wait for is not recorded.
         """
         with _lock:
-            if self._status is None and self._asked.stream:
+            if self._status is None and self._outgoing.stream:
                 self._write(RecordedAnswer(self._initial, tuple(self._messages), (), None, "", left=True))
             elif self._status is None:
                 self._forget()
@@ -89,7 +89,7 @@ class CallRecording:
     def refused(self, error: Exception) -> None:
         """Keep a hook's exception that no caller could catch. It is raised after the cassette closes."""
         with _lock:
-            self._tape.refusals.append(error)
+            self._state.refusals.append(error)
 
     def failed(self) -> None:
         """Discard the recording: the call could not be started."""
@@ -110,11 +110,11 @@ class CallRecording:
     def _write(self, answer: RecordedAnswer) -> None:
         if not self._written:
             self._forget()
-            self._tape.cassette.append(self._request, interaction.response(answer, self._asked))
+            self._state.cassette.append(self._request, interaction.response(answer, self._outgoing))
 
     def _forget(self) -> None:
         self._written = True
-        self._tape.running.pop(self, None)
+        self._state.running.pop(self, None)
 
 
 class GrpcCassette:
@@ -128,34 +128,34 @@ class GrpcCassette:
 
     @classmethod
     def of(cls, cassette: Any) -> GrpcCassette:
-        """Return the only tape of this cassette."""
+        """Return the only gRPC state of this cassette."""
         with _lock:
-            tape = cassette.__dict__.get("_vcr_grpc_tape")
-            if tape is None:
-                tape = cassette.__dict__["_vcr_grpc_tape"] = cls(cassette)
-            assert isinstance(tape, cls)
-            return tape
+            state = cassette.__dict__.get("_vcr_grpc")
+            if state is None:
+                state = cassette.__dict__["_vcr_grpc"] = cls(cassette)
+            assert isinstance(state, cls)
+            return state
 
-    def decide(self, asked: OutgoingCall) -> RecordedAnswer | CallRecording | None:
+    def decide(self, call: OutgoingCall) -> RecordedAnswer | CallRecording | None:
         """Return a response to play, a recording to fill, or None for a call that the cassette ignores.
 
         The order of the checks is that of vcrpy's own stubs. Raises CallNotRecorded, UnreadableInteraction.
         """
-        request = asked.request()
+        request = call.request()
         with _lock:
             if self.cassette.can_play_response_for(request):
-                return self._played(request, asked)
+                return self._played(request, call)
             if not self.cassette.filter_request(request):
                 return None
             if self.cassette.write_protected:
                 raise miss(self.cassette, request)
-            recording = CallRecording(self, asked, request)
+            recording = CallRecording(self, call, request)
             self.running[recording] = None
             return recording
 
-    def ignores(self, asked: OutgoingCall) -> bool:
+    def ignores(self, call: OutgoingCall) -> bool:
         """Return whether the cassette ignores a call."""
-        return not self.cassette.filter_request(asked.request())
+        return not self.cassette.filter_request(call.request())
 
     def close(self) -> None:
         """Write the running calls as far as they were read, because the cassette is about to be saved."""
@@ -175,16 +175,16 @@ class GrpcCassette:
             refusals, self.refusals = self.refusals, []
         raise refusals[0]
 
-    def _played(self, request: Any, asked: OutgoingCall) -> RecordedAnswer:
+    def _played(self, request: Any, call: OutgoingCall) -> RecordedAnswer:
         response = self.cassette.play_response(request)
         number, stored = next((n, stored) for n, (stored, kept) in enumerate(self.cassette.data, 1) if kept is response)
         where = f"{self.cassette._path}, interaction {number} ({stored.uri})"
-        answer = interaction.answer(response, asked, where)
-        interaction.check_request(stored.body, asked.request_type, f"{where}, request")
+        answer = interaction.answer(response, call, where)
+        interaction.check_request(stored.body, call.request_type, f"{where}, request")
         return answer
 
 
-def left_early(answer: RecordedAnswer, asked: OutgoingCall) -> LeftEarly:
+def left_early(answer: RecordedAnswer, call: OutgoingCall) -> LeftEarly:
     """Return the error for a read beyond the end of a recorded stream that its client had left."""
     count = len(answer.messages)
-    return LeftEarly(f"the client left this stream after {count} messages when it was recorded", where=asked.uri)
+    return LeftEarly(f"the client left this stream after {count} messages when it was recorded", where=call.uri)

@@ -24,12 +24,12 @@ _LIMIT = 4096
 _BUDGET = 1024  # the API's minimum
 
 
-def settings(asking: RequestSettings) -> dict[str, Any]:
+def settings(wanted: RequestSettings) -> dict[str, Any]:
     """Return the parameters: the required token limit, and thinking if the script contains reasoning."""
-    parameters: dict[str, Any] = {"max_tokens": CUT_AT if asking.cut else _LIMIT}
-    if asking.stream:
+    parameters: dict[str, Any] = {"max_tokens": CUT_AT if wanted.cut else _LIMIT}
+    if wanted.stream:
         parameters["stream"] = True
-    if asking.thinks:
+    if wanted.thinks:
         parameters["thinking"] = {"type": "enabled", "budget_tokens": _BUDGET}
         parameters["max_tokens"] = _LIMIT  # must exceed the budget
     return parameters

@@ -13,14 +13,14 @@ __all__ = ["HOSTED", "REFUSALS", "async_client", "async_sent", "client", "refuse
 HOSTED: dict[str, dict[str, Any]] = {}
 
 
-def settings(asking: RequestSettings) -> dict[str, Any]:
+def settings(wanted: RequestSettings) -> dict[str, Any]:
     """Return the parameters: usage in streams, reasoning if the script contains it (xAI's model always reasons)."""
     parameters: dict[str, Any] = {}
-    if asking.stream:
+    if wanted.stream:
         parameters |= {"stream": True, "stream_options": {"include_usage": True}}
-    if asking.thinks and asking.surface.provider == "openai":
+    if wanted.thinks and wanted.surface.provider == "openai":
         parameters["reasoning_effort"] = "low"
-    if asking.cut:
+    if wanted.cut:
         parameters["max_completion_tokens"] = CUT_AT
     return parameters
 

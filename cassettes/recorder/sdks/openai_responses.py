@@ -22,16 +22,16 @@ HOSTED: dict[str, dict[str, Any]] = {
 }
 
 
-def settings(asking: RequestSettings) -> dict[str, Any]:
+def settings(wanted: RequestSettings) -> dict[str, Any]:
     """Return the parameters. Encrypted reasoning travels with the history, so the provider stores nothing."""
     parameters: dict[str, Any] = {}
-    if asking.stream:
+    if wanted.stream:
         parameters["stream"] = True
-    if asking.thinks:
+    if wanted.thinks:
         parameters |= {"store": False, "include": ["reasoning.encrypted_content"]}
-        if asking.surface.provider == "openai":
+        if wanted.surface.provider == "openai":
             parameters["reasoning"] = {"effort": "low", "summary": "auto"}
-    if asking.cut:
+    if wanted.cut:
         parameters["max_output_tokens"] = CUT_AT
     return parameters
 

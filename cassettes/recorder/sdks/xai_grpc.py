@@ -36,12 +36,12 @@ _without_words = partial(mock.patch.dict, os.environ, _SWITCH)
 _NO_RETRIES = [("grpc.enable_retries", 0)]
 
 
-def settings(asking: RequestSettings) -> dict[str, Any]:
+def settings(wanted: RequestSettings) -> dict[str, Any]:
     """Return the parameters. With reasoning or hosted tools, encrypted content is sent with the history."""
     parameters: dict[str, Any] = {}
-    if asking.thinks or asking.script.hosted:
+    if wanted.thinks or wanted.script.hosted:
         parameters["use_encrypted_content"] = True
-    if asking.cut:
+    if wanted.cut:
         parameters["max_tokens"] = CUT_AT
     return parameters
 

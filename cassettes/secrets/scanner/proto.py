@@ -32,9 +32,9 @@ class TextField(NamedTuple):
 
 def fields_of(data: bytes) -> list[TextField]:
     """Return every string; an empty list if the bytes are not a message."""
-    found: list[TextField] = []
-    _read(data, "", {}, found, 0)
-    return found
+    fields: list[TextField] = []
+    _read(data, "", {}, fields, 0)
+    return fields
 
 
 def put_together(messages: list[list[TextField]]) -> Iterator[tuple[str, str]]:
@@ -50,7 +50,7 @@ def put_together(messages: list[list[TextField]]) -> Iterator[tuple[str, str]]:
     yield from ((place, "".join(texts)) for place, texts in pieces.items() if len(set(texts)) > 1)
 
 
-def _read(data: bytes, numbers: str, above: dict[str, int], found: list[TextField], depth: int) -> bool:
+def _read(data: bytes, numbers: str, above: dict[str, int], collected: list[TextField], depth: int) -> bool:
     if not data or depth > _DEPTH:
         return False
     try:
@@ -65,10 +65,10 @@ def _read(data: bytes, numbers: str, above: dict[str, int], found: list[TextFiel
         place = f"{numbers}{field.field_number}"
         inside: list[TextField] = []
         if _read(field.data, f"{place}.", beside, inside, depth + 1):
-            found += inside
+            collected += inside
         text = _text(field.data)
         if text:
-            found.append(TextField(place, beside, text))
+            collected.append(TextField(place, beside, text))
     return True
 
 

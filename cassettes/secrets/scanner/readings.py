@@ -255,13 +255,13 @@ def _events(text: str) -> list[Any]:
     """Return the JSON value of each event or line, if there are at least two."""
     if "\n" not in text and "\r" not in text:
         return []
-    found = []
+    events = []
     for line in _LINE_END.split(text):
         name, colon, payload = line.partition(":")
-        value = _json(payload) if colon and name == "data" else _json(line)
-        if isinstance(value, dict | list):
-            found.append(value)
-    return found if len(found) > 1 else []
+        parsed = _json(payload) if colon and name == "data" else _json(line)
+        if isinstance(parsed, dict | list):
+            events.append(parsed)
+    return events if len(events) > 1 else []
 
 
 def _leaves(value: Any, place: str, numbers: str) -> Iterator[tuple[str, str, str]]:
