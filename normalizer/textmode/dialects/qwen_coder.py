@@ -22,7 +22,8 @@ class QwenCoder(XmlDialect):
         ends=lambda name: ("</function>",),
         parameter=Tag("<parameter=", _NAME),
         closers=lambda key: ("</parameter>",),
-        shell=("<tool_call>", "</tool_call>"),
+        sections=(("<tool_call>", "</tool_call>"),),
+        shell=True,
         json=True,
         layout="each",
     )

@@ -30,18 +30,19 @@ class Grammar(Struct, frozen=True):
     """The tags of one dialect.
 
     ``call`` and ``parameter``: the opening tags. ``ends``: returns the closing tags of a call, by its name.
-    ``closers``: returns the closing tags of a parameter, by its name. ``shell``: tags around each single call.
-    ``sections``: variants of the tags around all calls. ``json``: whether one JSON object may replace all parameters.
-    ``named_closers``: whether the closing tag of a parameter contains its name. ``layout``: which line breaks next to
-    the tags do not belong to the value: "none", "pair" (only if one is on both sides) or "each" (on either side).
+    ``closers``: returns the closing tags of a parameter, by its name. ``sections``: variants of the tags around all
+    calls, or around each single call if ``shell`` is true. ``json``: whether one JSON object may replace all
+    parameters. ``named_closers``: whether the closing tag of a parameter contains its name. ``layout``: which line
+    breaks next to the tags do not belong to the value: "none", "pair" (only if one is on both sides) or "each" (on
+    either side).
     """
 
     call: Tag
     ends: Callable[[str], tuple[str, ...]]
     parameter: Tag
     closers: Callable[[str], tuple[str, ...]]
-    shell: tuple[str, str] | None = None
     sections: tuple[tuple[str, str], ...] = ()
+    shell: bool = False
     json: bool = False
     named_closers: bool = False
     layout: Literal["none", "pair", "each"] = "none"
@@ -49,12 +50,12 @@ class Grammar(Struct, frozen=True):
     @property
     def opens(self) -> tuple[str, ...]:
         """The opening tags that may precede a call."""
-        return tuple(opening for opening, _ in ((self.shell,) if self.shell is not None else self.sections))
+        return tuple(opening for opening, _ in self.sections)
 
     @property
     def shuts(self) -> tuple[str, ...]:
         """The closing tags that may follow a call."""
-        return tuple(closing for _, closing in ((self.shell,) if self.shell is not None else self.sections))
+        return tuple(closing for _, closing in self.sections)
 
 
 class XmlCall:
@@ -176,8 +177,8 @@ class XmlCall:
             return end if isinstance(ahead, int) else ahead
         closed = any_literal(self._shuts, buf, ahead, final)
         if isinstance(closed, int):
-            return end if grammar.shell is None else closed
-        another = grammar.call.match(buf, ahead, final) if grammar.shell is None else None
+            return closed if grammar.shell else end
+        another = None if grammar.shell else grammar.call.match(buf, ahead, final)
         if closed is HOLD or another is HOLD:
             return HOLD
         return end if another is not None else None
@@ -367,7 +368,7 @@ class XmlCall:
                 return False
         elif self._phase == "json":
             return False
-        return tag in self._ends or (self._grammar.shell is not None and tag == self._grammar.shell[1])
+        return tag in self._ends or (self._grammar.shell and tag in self._shuts)
 
 
 _BREAK_AT_START = re.compile(r"\r?\n")
