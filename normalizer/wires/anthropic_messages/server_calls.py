@@ -1,4 +1,4 @@
-"""Selection of the server calls of a history that may be sent back: their results are there or may still come."""
+"""Selection of the server calls that may be sent back: only this wire refuses one without its result."""
 
 from __future__ import annotations
 

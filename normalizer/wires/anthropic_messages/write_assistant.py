@@ -61,7 +61,8 @@ class AssistantWriter:
     def regular(self, message: Assistant, call_ids: list[str]) -> list[dict[str, Any]] | None:
         """Fast path: return the message for only text and regular function calls, or None for any other message.
 
-        An id of an earlier call is not regular. The ids of the calls are appended to ``call_ids``, even for None.
+        An id of an earlier call is not regular. The ids of the calls are appended to ``call_ids``, even if the result
+        is None.
         """
         response = message.response
         choices = response.choices

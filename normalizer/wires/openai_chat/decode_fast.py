@@ -1,6 +1,7 @@
-"""Fast path for complete bodies: one choice, only OpenAI's own members, nothing unusual.
+"""Fast path for complete bodies with one choice and only OpenAI's own members.
 
-`decode` handles every other body with the full schema and all rules of the wire.
+Only this wire needs it, because its full schema covers many dialects. `decode` handles every other body with the full
+schema and all rules of the wire.
 """
 
 from __future__ import annotations

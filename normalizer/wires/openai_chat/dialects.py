@@ -1,4 +1,4 @@
-"""Dialects: how the providers of Chat Completions differ from OpenAI in the requests they accept."""
+"""Dialects, which only this wire has: how its providers differ from OpenAI in the requests they accept."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class AssistantWriter:
     def regular(self, message: Assistant, call_ids: list[str]) -> list[dict[str, Any]] | None:
         """Fast path: return the message for at most one text and function calls; None for any other message.
 
-        The ids of the calls are appended to ``call_ids``, even for None.
+        The ids of the calls are appended to ``call_ids``, even if the result is None.
         """
         choices = message.response.choices
         if message.extra or not choices:

@@ -1,4 +1,4 @@
-"""Tables of the Responses stream events: deltas, ends of parts, start, end and progress of the response."""
+"""Tables of the stream events, of which only this wire has many: deltas, ends of parts, start, end and progress."""
 
 from __future__ import annotations
 

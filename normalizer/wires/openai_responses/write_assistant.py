@@ -87,7 +87,7 @@ class AssistantWriter:
     def regular(self, message: Assistant, call_ids: list[str]) -> list[dict[str, Any]] | None:
         """Fast path: return the items for texts, encrypted reasoning and function calls; None for any other message.
 
-        The ids of the calls are appended to ``call_ids``, even for None.
+        The ids of the calls are appended to ``call_ids``, even if the result is None.
         """
         response = message.response
         if message.extra or not response.choices:

@@ -27,7 +27,7 @@ class AssistantWriter:
     def regular(self, message: Assistant, call_ids: list[str]) -> list[dict[str, Any]] | None:
         """Fast path: return the members of the message for only text and function calls; None for any other message.
 
-        The ids of the calls are appended to ``call_ids``, even for None.
+        The ids of the calls are appended to ``call_ids``, even if the result is None.
         """
         response = message.response
         choices = response.choices
