@@ -279,3 +279,31 @@ def test_without_the_xai_extra_its_wire_says_how_to_install_it(missing: str) -> 
 
 def test_every_wire_is_covered_here() -> None:
     assert set(WIRES) == {*SSE_WIRES, "xai.grpc"}
+
+
+def test_messages_of_own_classes_are_recognized_by_their_protobuf_name() -> None:
+    from google.protobuf import descriptor_pool, message_factory
+    from xai_sdk.proto import chat_pb2
+
+    pool = descriptor_pool.DescriptorPool()
+    added: set[str] = set()
+
+    def add(file: Any) -> None:
+        for needed in file.dependencies:
+            add(needed)
+        if file.name not in added:
+            added.add(file.name)
+            pool.AddSerializedFile(file.serialized_pb)
+
+    add(chat_pb2.DESCRIPTOR)
+    message, request = (
+        message_factory.GetMessageClass(pool.FindMessageTypeByName(f"xai_api.{name}"))()
+        for name in ("GetChatCompletionResponse", "GetCompletionsRequest")
+    )
+    assert type(message) is not chat_pb2.GetChatCompletionResponse
+    call = message.outputs.add(finish_reason=1).message.tool_calls.add(id="a", type=1)
+    call.function.name = "f"
+    request.tools.add().function.name = "other"
+    response = normalize(message, request=request)
+    assert (response.wire, [call.name for call in response.calls]) == ("xai.grpc", ["f"])
+    assert "unknown-tool" in [finding.code for finding in response.findings]

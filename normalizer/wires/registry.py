@@ -113,7 +113,8 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     for an answer and for the list of models. ``hosts``: suffixes of the owner's host names. ``addresses``: patterns for
     host and path of requests in recorded traffic.
 
-    SDK: ``sdk``: the name of the official SDK's distribution. ``sdk_modules``: prefixes of the modules of its objects.
+    SDK: ``sdk``: the name of the official SDK's distribution. ``sdk_modules``: prefixes of the modules of its objects,
+    or of the full names of its protobuf messages.
     ``sdk_bytes(source, event)``: the bytes of such an object, a whole body or a stream event; empty for an event that
     the SDK derived from others.
 
@@ -208,12 +209,13 @@ def spec_of_object(source: object, wire: str | None = None) -> WireSpec | None:
 
     Raises UnknownWire if no wire has the name ``wire``.
     """
-    module = type(source).__module__
-    if module == "builtins":
+    origins = [str(type(source).__module__), getattr(getattr(source, "DESCRIPTOR", None), "full_name", "")]
+    if origins[0] == "builtins":
         return None
-    candidates = specs() if wire is None else [spec(wire)]
-    found = next((candidate for candidate in candidates if module.startswith(candidate.sdk_modules)), None)
-    return found if found is not None or wire is None else spec_of_object(source)
+    for candidate in specs() if wire is None else [spec(wire), *specs()]:
+        if any(origin.startswith(candidate.sdk_modules) for origin in origins):
+            return candidate
+    return None
 
 
 def is_wire(name: object) -> TypeGuard[Wire]:

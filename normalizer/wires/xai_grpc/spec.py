@@ -37,7 +37,7 @@ SPEC = WireSpec(
     hosts=("api.x.ai",),
     addresses=(r"/xai_api\.Chat/Get(Completion|CompletionChunk|StoredCompletion)$",),
     sdk="xai-sdk",
-    sdk_modules=("xai_sdk", "xai.api"),
+    sdk_modules=("xai_sdk", "xai_api."),
     sdk_bytes=sdk_bytes,
     declared=declared,
 )
