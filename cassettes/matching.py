@@ -194,7 +194,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _bytes(body: Any) -> bytes:
@@ -285,7 +285,7 @@ def _nearest(cassette: Cassette, request: Request) -> tuple[Request | None, list
 
 
 def _weight(difference: BodyDifference) -> int:
-    """Weigh one difference. A list of another length most likely means another round, so it weighs more."""
+    """Return the weight of a difference. It is larger for lists of unequal length, which are often of other rounds."""
     other_length = difference.path.endswith("]") and (difference.recorded is _MISSING or difference.sent is _MISSING)
     return _WEIGHT_OF_A_MESSAGE if other_length else 1
 

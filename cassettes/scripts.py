@@ -54,7 +54,7 @@ class Refuse(_Part, frozen=True, tag="refusal"):
 class Call(_Part, frozen=True, tag="call"):
     """A call that the caller has to execute, and what the tool returns to it.
 
-    ``arguments``, or ``arguments_text``: exactly what the model writes, where that is no JSON object or is spelled
+    ``arguments``, or ``arguments_text``: exactly what the model writes, where that is not a JSON object or is spelled
     oddly. ``result``: text, or a value that JSON can say; null: the tool returns nothing. ``failed``: it is the text
     of an error. ``id``: the wire id, where the case is about ids; invented otherwise. ``index``: its place in a
     stream of Chat Completions, where the case is about that.
@@ -85,7 +85,7 @@ class Hit(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class ServerCall(_Part, frozen=True, tag="server_call"):
-    """A call that the provider runs itself, and what came of it.
+    """A call that the provider runs itself, and its result.
 
     ``tool``: its canonical name (web_search, x_search, code_execution, …). ``hits``: what a search found; ``output``:
     what code printed. ``failed``: the provider's error code.
@@ -132,7 +132,7 @@ class Round(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class OfferedTool(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A tool of the caller. ``kind`` "custom": free text in. ``waiting_hint``: what to tell the user meanwhile."""
+    """A tool of the caller. ``kind`` "custom": free text in. ``waiting_hint``: what the user sees meanwhile."""
 
     name: str
     description: str

@@ -134,7 +134,7 @@ def _parsed(content_type: str, data: bytes) -> dict[str, Any]:
             "invalid_request", "We could not parse the JSON body of your request.", rule="json"
         ) from None
     if not isinstance(body, dict):
-        raise ProviderRefusal("invalid_request", "The JSON body of your request is no object.", rule="json")
+        raise ProviderRefusal("invalid_request", "The JSON body of your request is not an object.", rule="json")
     if not isinstance(body.get("model"), str):
         raise ProviderRefusal(
             "invalid_request", "Field required", path="model", rule="model-missing", value=body.get("model")

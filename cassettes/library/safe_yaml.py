@@ -195,7 +195,7 @@ class _Builder:
     def _scalar(self, event: Any) -> Any:
         tag, text = event.tag, event.value
         if tag is None or tag == "!":
-            # implicit[0]: written without quotes, so it may be a number, a date or null
+            # implicit[0]: written without quotes, so it may be a number, a date or None
             if not event.implicit[0] or _PERHAPS_TYPED.match(text) is None:
                 return text
             tag = _implied(text)

@@ -215,7 +215,7 @@ def verify_one(file: CassettePath, steps: tuple[Step, ...] = STEPS) -> VerifiedC
             continue
         except ToolparityError as error:
             problems = [_problem(step, subject, error)]
-        except Exception as error:  # a failing step is a bug of ours and does not stop the others
+        except Exception as error:  # a failing step is a bug in toolparity and does not stop the others
             what = f"the step failed: {type(error).__name__}: {error}"
             problems = [CassetteProblem(step.name, subject.where, what, fault=True)]
         verdict.problems.extend(problems)

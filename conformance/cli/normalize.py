@@ -32,8 +32,8 @@ def command(
     directory of these, or - for standard input. Each file may be compressed (.gz, .zst, .bz2, .xz).
 
     Each line has the members source, id, provider, wire, stream, response, selection (the calls that the policy keeps,
-    drops and rejects) and findings. If a response cannot be decoded, response is null, and the findings state the
-    reason. Input that cannot be read is reported in one line on stderr, and the command continues.
+    drops and rejects) and findings. If a response cannot be decoded, `response` is JSON null, and the findings
+    state the reason. Input that cannot be read is reported in one line on stderr, and the command continues.
 
     \b
     Examples:

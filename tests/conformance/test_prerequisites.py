@@ -120,7 +120,7 @@ def test_the_known_failures_of_somebodys_own_subject_are_written_where_he_says(
     chosen = ("one_of_ours:Subject", "--scenario", "single-call", "--update-baseline")
     nowhere = run("check", *chosen)
     assert nowhere.exit_code == 2
-    assert "--update-baseline of one_of_ours:Subject: say where, with --baseline FILE" in nowhere.output
+    assert "--update-baseline needs --baseline FILE for one_of_ours:Subject" in nowhere.output
     file = tmp_path / "known.yaml"
     assert run("check", *chosen, "--baseline", str(file)).exit_code == 0
     assert "check: conservation" in file.read_text()
