@@ -124,15 +124,14 @@ class WireFigures(Struct):
 
     def model(self, name: str) -> ModelFigures:
         """Return the figures of a model, or those of "others" if the model is one of too many."""
-        found = self.models.get(name)
-        if found is None:
-            found = self.models[name] = ModelFigures()
+        figures = self.models.get(name)
+        if figures is None:
+            figures = self.models[name] = ModelFigures()
             left = _too_many(self.models, _MODELS_KEPT)
             if left is not None:
-                figures = self.models.pop(left)
-                self.models.setdefault(_OTHERS, ModelFigures()).merge(figures)
+                self.models.setdefault(_OTHERS, ModelFigures()).merge(self.models.pop(left))
                 return self.models.get(name, self.models[_OTHERS])
-        return found
+        return figures
 
 
 def _too_many(names: Collection[str], most: int) -> str | None:
@@ -197,8 +196,8 @@ class Audit(Struct):
             else:
                 self.wires[wire] = figures
         for name, count in other.unknown.items():
-            self._not_known(name, count)
-        self.worst = sorted(self.worst + other.worst, key=_gravity)[:_WORST_KEPT]
+            self._count_unknown(name, count)
+        self.worst = sorted(self.worst + other.worst, key=_severity_order)[:_WORST_KEPT]
         for code, examples in other.examples.items():
             self._examples(code, examples)
         self.problems += other.problems
@@ -218,23 +217,23 @@ class Audit(Struct):
         if decoded.faulty:
             self.faults += 1
         if decoded.wire is None or not decoded.known:
-            self._not_known(_name_of(exchange, decoded), 1)
+            self._count_unknown(_name_of(exchange, decoded), 1)
             return
         figures = self.wires.get(decoded.wire)
         if figures is None:
             figures = self.wires[decoded.wire] = WireFigures()
         figures.exchanges += 1
         figures.streamed += bool(exchange.stream)
-        found = decoded.findings
+        findings = decoded.findings
         if decoded.response is None:
             figures.undecoded += 1
         else:
-            found += _weigh(figures, decoded.response, policy, limit)
-        if found:
-            for finding in found:
+            findings += _count_response(figures, decoded.response, policy, limit)
+        if findings:
+            for finding in findings:
                 figures.findings[finding.code] = figures.findings.get(finding.code, 0) + 1
                 self._example(exchange, decoded.wire, finding)
-            self._note(exchange, decoded.wire, found)
+            self._note(exchange, decoded.wire, findings)
 
     def found(self, code_or_severity: str) -> int:
         """Return how many findings have this code, or this severity or a higher one."""
@@ -251,20 +250,20 @@ class Audit(Struct):
         """The number of exchanges of known wires."""
         return sum(w.exchanges for w in self.wires.values())
 
-    def _not_known(self, name: str, count: int) -> None:
+    def _count_unknown(self, name: str, count: int) -> None:
         self.unknown[name] = self.unknown.get(name, 0) + count
         left = _too_many(self.unknown, _NAMES_KEPT)
         if left is not None:
             self.unknown[_OTHERS] = self.unknown.get(_OTHERS, 0) + self.unknown.pop(left)
 
-    def _note(self, exchange: Exchange, wire: str, found: tuple[Finding, ...]) -> None:
-        score = sum(_WEIGHTS[f.severity] for f in found)
+    def _note(self, exchange: Exchange, wire: str, findings: tuple[Finding, ...]) -> None:
+        score = sum(_WEIGHTS[f.severity] for f in findings)
         worst = self.worst
         if not score or (len(worst) >= _WORST_KEPT and score < worst[-1].score):
             return
-        codes = sorted({f.code for f in found if _WEIGHTS[f.severity]}, key=lambda c: (-_weight(c), c))
+        codes = sorted({f.code for f in findings if _WEIGHTS[f.severity]}, key=lambda c: (-_weight(c), c))
         worst.append(WorstPlace(exchange.location, exchange.source, exchange.id, wire, score, codes))
-        worst.sort(key=_gravity)
+        worst.sort(key=_severity_order)
         del worst[_WORST_KEPT:]
 
     def _example(self, exchange: Exchange, wire: str, finding: Finding) -> None:
@@ -284,24 +283,24 @@ def audit_piece(piece: FilePart, wire: str | None, policy: Policy, limit: int | 
     """Audit one part of the input. Return the audit, and the places that could not be read."""
     audit = Audit()
     problems: list[Problem] = []
-    for found in read_part(piece, wire):
-        if isinstance(found, Problem):
-            problems.append(found)
-            audit.unread(found)
+    for item in read_part(piece, wire):
+        if isinstance(item, Problem):
+            problems.append(item)
+            audit.unread(item)
         else:
-            audit.count(found, policy=policy, limit=limit)
+            audit.count(item, policy=policy, limit=limit)
     return audit, problems
 
 
-def _gravity(place: WorstPlace) -> tuple[int, tuple[str, int]]:
+def _severity_order(place: WorstPlace) -> tuple[int, tuple[str, int]]:
     """The sort key of the worst places: highest score first, then the order of the input."""
     return -place.score, _position(place.source)
 
 
 def _position(place: str) -> tuple[str, int]:
     """Split "path#7" or "path:7" into the path and the number, as a sort key."""
-    found = _NUMBERED.fullmatch(place)
-    return (found[1], int(found[2])) if found else (place, 0)
+    match = _NUMBERED.fullmatch(place)
+    return (match[1], int(match[2])) if match else (place, 0)
 
 
 def _weight(code: str) -> int:
@@ -316,7 +315,7 @@ def _name_of(exchange: Exchange, decoded: DecodedExchange) -> str:
     return f"{_NOT_STATED} ({host})" if host else _NOT_STATED
 
 
-def _weigh(figures: WireFigures, response: Response, policy: Policy, limit: int | None) -> tuple[Finding, ...]:
+def _count_response(figures: WireFigures, response: Response, policy: Policy, limit: int | None) -> tuple[Finding, ...]:
     """Count one response. Return the findings of the selection under ``policy``."""
     calls = sum(_blocks(figures, choice) for choice in response.choices)
     model = figures.model(brief(response.model or _NOT_STATED, _NAME))
@@ -330,7 +329,7 @@ def _weigh(figures: WireFigures, response: Response, policy: Policy, limit: int 
     model.calls += calls
     model.parallel += calls > 1
     figures.most_calls = max(figures.most_calls, calls)
-    asked: tuple[Finding, ...] = ()
+    selection_findings: tuple[Finding, ...] = ()
     selection: Selection | None = None
     for name, sums in figures.policies.items():
         with unlogged():
@@ -338,10 +337,10 @@ def _weigh(figures: WireFigures, response: Response, policy: Policy, limit: int 
         sums.add(selection)
         model.policies[name].add(selection)
         if name == policy:
-            asked = selection.findings
+            selection_findings = selection.findings
     if selection is not None and selection.rejected:
         _why_rejected(figures, response, selection)
-    return asked
+    return selection_findings
 
 
 def _blocks(figures: WireFigures, choice: Choice) -> int:

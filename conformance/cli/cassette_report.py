@@ -16,6 +16,7 @@ from toolparity.normalizer.policies import Selection
 from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone, Value
 
 _ORIGINS: dict[str | None, Tone] = {"live": "good", "emulated": "warning", "imported": "dim", None: "bad"}
+_AGE_VERDICTS = {"fail": StyledText("too old", "bad"), "warn": StyledText("old", "warning"), None: StyledText("")}
 _LONGEST = 60
 
 
@@ -26,7 +27,7 @@ def origin(of: str | None) -> StyledText:
 
 def by_origin(origins: Iterable[str | None]) -> str:
     """Summarize a list of cassettes by origin: "3 live, 12 emulated"."""
-    counts = Counter(one or "unknown" for one in origins)
+    counts = Counter(origin_name or "unknown" for origin_name in origins)
     names = [name for name in ("live", "emulated", "imported", "unknown") if counts[name]]
     return ", ".join(f"{counts[name]:,} {name}" for name in names)
 
@@ -37,18 +38,18 @@ def by_origin(origins: Iterable[str | None]) -> str:
 def listed(cassettes: list[ListedCassette]) -> list[Section]:
     """One row for each cassette."""
     rows: list[list[Value]] = []
-    for one in cassettes:
-        told = one.provenance
-        if told is None:
-            rows.append([origin(None), one.file.shown, "", "", "", "", ""])
+    for cassette in cassettes:
+        provenance = cassette.provenance
+        if provenance is None:
+            rows.append([origin(None), cassette.file.shown, "", "", "", "", ""])
             continue
-        sdk = f"{told.sdk} {told.sdk_version or ''}".strip() if told.sdk else ""
-        answers = "streamed" if told.stream else "plain"
-        made = str(told.day)
-        rows.append(
-            [origin(told.origin), one.file.shown, told.surface or told.wire, answers, told.model or "", made, sdk]
-        )
-    headline = f"{len(cassettes):,} cassettes: {by_origin(one.origin for one in cassettes)}"
+        sdk = f"{provenance.sdk} {provenance.sdk_version or ''}".strip() if provenance.sdk else ""
+        answers = "streamed" if provenance.stream else "plain"
+        date = str(provenance.day)
+        surface = provenance.surface or provenance.wire
+        cells = (cassette.file.shown, surface, answers, provenance.model or "", date, sdk)
+        rows.append([origin(provenance.origin), *cells])
+    headline = f"{len(cassettes):,} cassettes: {by_origin(cassette.origin for cassette in cassettes)}"
     columns = ["origin", "cassette", "surface", "answers", "model", "date", "sdk"]
     return [Lines("", [(StyledText(headline, "strong"), "")]), Table("", columns, rows, 2)]
 
@@ -56,10 +57,10 @@ def listed(cassettes: list[ListedCassette]) -> list[Section]:
 def listed_json(cassettes: list[ListedCassette]) -> list[dict[str, Any]]:
     """One JSON object for each cassette, in the same order."""
     return [
-        {"path": one.file.shown, "origin": one.provenance.origin, **msgspec.to_builtins(one.provenance)}
-        if one.provenance is not None
-        else {"path": one.file.shown, "origin": None, "error": str(one.error)}
-        for one in cassettes
+        {"path": cassette.file.shown, "origin": cassette.provenance.origin, **msgspec.to_builtins(cassette.provenance)}
+        if cassette.provenance is not None
+        else {"path": cassette.file.shown, "origin": None, "error": str(cassette.error)}
+        for cassette in cassettes
     ]
 
 
@@ -69,21 +70,22 @@ def listed_json(cassettes: list[ListedCassette]) -> list[dict[str, Any]]:
 def verified(verdicts: list[VerifiedCassette]) -> list[Section]:
     """The result of each step for each cassette, then all problems."""
     rows: list[list[Value]] = []
-    for one in verdicts:
-        wrong = {problem.step: problem.fault for problem in one.problems}
-        marks: list[Value] = [_mark(step.name, one, wrong) for step in STEPS]
-        rows.append([origin(one.origin), one.file.shown, *marks])
-    problems = [(StyledText(str(problem), "bad"), "") for one in verdicts for problem in one.problems]
-    open_ = Counter(f"{step}: {why}" for one in verdicts if not one.problems for step, why in one.open.items())
-    well = sum(not one.problems for one in verdicts)
-    headline = f"{well:,} of {len(verdicts):,} cassettes passed: {by_origin(one.origin for one in verdicts)}"
+    for verdict in verdicts:
+        faults = {problem.step: problem.fault for problem in verdict.problems}
+        marks: list[Value] = [_mark(step.name, verdict, faults) for step in STEPS]
+        rows.append([origin(verdict.origin), verdict.file.shown, *marks])
+    problems = [(StyledText(str(problem), "bad"), "") for verdict in verdicts for problem in verdict.problems]
+    well = [verdict for verdict in verdicts if not verdict.problems]
+    open_ = Counter(f"{step}: {reason}" for verdict in well for step, reason in verdict.open.items())
+    origins = by_origin(verdict.origin for verdict in verdicts)
+    headline = f"{len(well):,} of {len(verdicts):,} cassettes passed: {origins}"
     return [
         Table("", ["origin", "cassette", *(step.name for step in STEPS)], rows, 2),
         Lines("Problems", problems),
         Lines(
             "Not judged", [(StyledText(what, "dim"), f"{count:,} cassettes") for what, count in sorted(open_.items())]
         ),
-        Lines("", [(StyledText(headline, "good" if well == len(verdicts) else "bad"), "")]),
+        Lines("", [(StyledText(headline, "good" if len(well) == len(verdicts) else "bad"), "")]),
     ]
 
 
@@ -91,20 +93,20 @@ def verified_json(verdicts: list[VerifiedCassette]) -> list[dict[str, Any]]:
     """One JSON object for each cassette."""
     return [
         {
-            "path": one.file.shown,
-            "origin": one.origin,
-            "passed": one.passed,
-            "open": one.open,
-            "problems": msgspec.to_builtins(one.problems),
+            "path": verdict.file.shown,
+            "origin": verdict.origin,
+            "passed": verdict.passed,
+            "open": verdict.open,
+            "problems": msgspec.to_builtins(verdict.problems),
         }
-        for one in verdicts
+        for verdict in verdicts
     ]
 
 
-def _mark(step: str, one: VerifiedCassette, wrong: dict[str, bool]) -> StyledText:
-    if step in wrong:
-        return StyledText("error" if wrong[step] else "fail", "bad")
-    return StyledText("pass", "good") if step in one.passed else StyledText("open", "dim")
+def _mark(step: str, verdict: VerifiedCassette, faults: dict[str, bool]) -> StyledText:
+    if step in faults:
+        return StyledText("error" if faults[step] else "fail", "bad")
+    return StyledText("pass", "good") if step in verdict.passed else StyledText("open", "dim")
 
 
 # show
@@ -115,11 +117,13 @@ def shown(loaded: Cassette, place: str, answers: list[tuple[Response, Selection]
 
     An interaction shows the blocks of its response, the stop reason, the selection, and findings above severity "info".
     """
-    told = loaded.provenance
-    members = [(StyledText(name, "dim"), str(value)) for name, value in told.as_metadata().items() if name != "origin"]
+    provenance = loaded.provenance
+    members = [
+        (StyledText(name, "dim"), str(value)) for name, value in provenance.as_metadata().items() if name != "origin"
+    ]
     sections: list[Section] = [
-        Lines("", [(StyledText(f"{told.origin}: {place}", "strong"), "")]),
-        Lines("", [(StyledText("origin", "dim"), told.origin), *members]),
+        Lines("", [(StyledText(f"{provenance.origin}: {place}", "strong"), "")]),
+        Lines("", [(StyledText("origin", "dim"), provenance.origin), *members]),
     ]
     for number, (request, (response, selection)) in enumerate(zip(loaded.requests, answers, strict=True), 1):
         sections.append(
@@ -174,8 +178,8 @@ def _stop(response: Response) -> str:
 
 def _outcome(selection: Selection) -> str:
     groups = (("kept", selection.kept), ("dropped", selection.dropped), ("rejected", selection.rejected))
-    told = [f"{word} {', '.join(str(ref.name) for ref in refs)}" for word, refs in groups if refs]
-    return "; ".join(told) or "no client call"
+    groups_shown = [f"{word} {', '.join(str(ref.name) for ref in refs)}" for word, refs in groups if refs]
+    return "; ".join(groups_shown) or "no client call"
 
 
 def _brief(text: str) -> str:
@@ -189,22 +193,20 @@ def _brief(text: str) -> str:
 def aged(cassettes: list[tuple[ListedCassette, int]], limits: dict[int, str]) -> list[Section]:
     """The age of each cassette. ``limits`` maps a cassette's index to the limit that it exceeds, "warn" or "fail"."""
     rows: list[list[Value]] = []
-    for index, (one, days) in enumerate(cassettes):
-        told = one.provenance
-        if told is None:
+    for index, (cassette, days) in enumerate(cassettes):
+        provenance = cassette.provenance
+        if provenance is None:
             continue
-        over = limits.get(index)
-        told_over = {"fail": StyledText("too old", "bad"), "warn": StyledText("old", "warning")}.get(
-            over or "", StyledText("")
-        )
-        rows.append([origin(told.origin), one.file.shown, str(told.day), StyledText(f"{days:,}"), told_over])
+        cells = (cassette.file.shown, str(provenance.day), StyledText(f"{days:,}"))
+        rows.append([origin(provenance.origin), *cells, _AGE_VERDICTS[limits.get(index)]])
     return [Table("", ["origin", "cassette", "date", "days", "verdict"], rows, 2)]
 
 
-def orphaned(strays: list[StrayCassette], lacking: list[MissingCassette]) -> list[Section]:
+def orphaned(strays: list[StrayCassette], missing: list[MissingCassette]) -> list[Section]:
     """Cassettes without a scenario, and scenarios without a cassette."""
     rows: list[list[Value]] = [
-        [one.scenario, one.surface, "streamed" if one.stream else "plain", one.path] for one in lacking
+        [recording.scenario, recording.surface, "streamed" if recording.stream else "plain", recording.path]
+        for recording in missing
     ]
     return [
         Table(

@@ -67,12 +67,12 @@ def command() -> None:
 @click.pass_context
 def list_command(ctx: click.Context, *, patterns: tuple[str, ...], library: Path, as_data: bool) -> None:
     """List cassettes with their origin, surface, model and date. Only the beginning of each file is read."""
-    found = list(inventory.list_cassettes(_chosen(ctx, patterns, library)))
-    code = exits.decide(ctx, exits.code(faults=_say_errors(found), ran=len(found)))
+    cassettes = list(inventory.list_cassettes(_chosen(ctx, patterns, library)))
+    code = exits.decide(ctx, exits.code(faults=_print_errors(cassettes), ran=len(cassettes)))
     if as_data:
-        click.echo(json_codec.encode(report.listed_json(found)))
+        click.echo(json_codec.encode(report.listed_json(cassettes)))
     else:
-        console.show(report.listed(found))
+        console.show(report.listed(cassettes))
     ctx.exit(code)
 
 
@@ -111,7 +111,7 @@ def verify_command(
         for verdict in _verified(places, jobs or cores()):
             verdicts.append(verdict)
             progress.advance(1)
-    problems = [problem for one in verdicts for problem in one.problems]
+    problems = [problem for verdict in verdicts for problem in verdict.problems]
     faults = sum(problem.fault for problem in problems)
     code = exits.decide(ctx, exits.code(failed=len(problems) > faults, faults=faults, ran=len(verdicts)))
     if as_data:
@@ -136,7 +136,7 @@ def _verified(places: list[CassettePath], jobs: int) -> Iterator[verify.Verified
 @_json
 def show_command(*, cassette: str, library: Path, policy: Policy, limit: int | None, as_data: bool) -> None:
     """Show one cassette: its provenance, requests, responses, and the selection under a policy."""
-    place = _one(cassette, library)
+    place = _single(cassette, library)
     loaded = files.load(place.path)
     answers = []
     for response in verify.decoded(loaded):
@@ -185,11 +185,11 @@ def diff_command(ctx: click.Context, *, old: str, new: str, library: Path, fail_
 
     heads, outlines = [], []
     for name in (old, new):
-        loaded = files.load(_one(name, library).path)
-        told = loaded.provenance
-        heads.append({"cassette": name, "origin": told.origin, "date": told.date})
+        loaded = files.load(_single(name, library).path)
+        provenance = loaded.provenance
+        heads.append({"cassette": name, "origin": provenance.origin, "date": provenance.date})
         pairs = zip(loaded.requests, loaded.responses, strict=True)
-        outlines.append(diff.outline(pairs, verify.surface_for(told)))
+        outlines.append(diff.outline(pairs, verify.surface_for(provenance)))
     changes = diff.diff(outlines[0], outlines[1], down_to="words")
     counts = {level: sum(change.level == level for change in changes) for level in diff.LEVELS}
     failing = diff.LEVELS[: diff.LEVELS.index(fail_on) + 1]
@@ -219,26 +219,30 @@ def age_command(
 
     Limits apply to live cassettes only, because emulated and imported ones do not show a provider's current behaviour.
     """
-    found = list(inventory.list_cassettes(_chosen(ctx, patterns, library)))
-    aged = inventory.oldest_first(found, datetime.now(UTC).date())
+    cassettes = list(inventory.list_cassettes(_chosen(ctx, patterns, library)))
+    aged = inventory.oldest_first(cassettes, datetime.now(UTC).date())
     over: dict[int, str] = {}
-    for index, (one, days) in enumerate(aged):
-        if one.origin != "live":
+    for index, (cassette, days) in enumerate(aged):
+        if cassette.origin != "live":
             continue
         for word, limit in (("warn", warn), ("fail", fail)):
             if limit is not None and days > limit:
                 over[index] = word
-    code = exits.decide(ctx, exits.code(failed="fail" in over.values(), faults=_say_errors(found), ran=len(found)))
+    code = exits.decide(
+        ctx, exits.code(failed="fail" in over.values(), faults=_print_errors(cassettes), ran=len(cassettes))
+    )
     console.show(report.aged(aged, over))
-    live = sum(one.origin == "live" for one, _ in aged)
-    counts = report.by_origin(one.origin for one, _ in aged)
+    live = sum(cassette.origin == "live" for cassette, _ in aged)
+    counts = report.by_origin(cassette.origin for cassette, _ in aged)
     click.echo(
         f"{counts}; limits apply to live ones only" if live else f"{counts}; none is live, so no limit applies",
         err=True,
     )
     for index, word in over.items():
-        one, days = aged[index]
-        click.echo(f"{one.file.shown}: live, {days:,} days old: {'too old' if word == 'fail' else 'old'}", err=True)
+        cassette, days = aged[index]
+        click.echo(
+            f"{cassette.file.shown}: live, {days:,} days old: {'too old' if word == 'fail' else 'old'}", err=True
+        )
     ctx.exit(code)
 
 
@@ -248,19 +252,19 @@ def age_command(
 @click.pass_context
 def orphans_command(ctx: click.Context, *, library: Path, as_data: bool) -> None:
     """Find cassettes without a scenario, and scenarios without a cassette on a surface that supports them."""
-    found = list(inventory.list_cassettes(files.find(library)))
-    strays = list(inventory.stray_cassettes(found))
-    lacking = list(inventory.missing_cassettes(library))
-    code = exits.decide(ctx, exits.code(failed=bool(strays or lacking), faults=_say_errors(found), ran=1))
+    cassettes = list(inventory.list_cassettes(files.find(library)))
+    strays = list(inventory.stray_cassettes(cassettes))
+    missing = list(inventory.missing_cassettes(library))
+    code = exits.decide(ctx, exits.code(failed=bool(strays or missing), faults=_print_errors(cassettes), ran=1))
     if as_data:
         data = {
             "cassettes": [{"path": s.file.shown, "origin": s.origin, "why": s.why} for s in strays],
-            "scenarios": lacking,
+            "scenarios": missing,
         }
         click.echo(json_codec.encode(data))
     else:
-        console.show(report.orphaned(strays, lacking))
-        click.echo(f"{len(strays):,} cassettes without a scenario, {len(lacking):,} missing recordings")
+        console.show(report.orphaned(strays, missing))
+        click.echo(f"{len(strays):,} cassettes without a scenario, {len(missing):,} missing recordings")
     ctx.exit(code)
 
 
@@ -277,16 +281,15 @@ def import_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, no
     the headers is kept. The rest is scrubbed, and a cassette that the scanner still refuses is not written.
     """
     written = faults = 0
-    for one in importer.import_files(list(paths), into, note=note, force=force):
-        if isinstance(one, importer.Skipped):
-            faults += one.fault
-            click.echo(str(one), err=True)
+    for imported in importer.import_files(list(paths), into, note=note, force=force):
+        if isinstance(imported, importer.Skipped):
+            faults += imported.fault
+            click.echo(str(imported), err=True)
             continue
         written += 1
-        place = os.path.relpath(one.path, into)
-        click.echo(
-            f"{one.provenance.origin}  {Path(place).as_posix()}  {one.interactions:,} interactions of {one.source}"
-        )
+        place = os.path.relpath(imported.path, into)
+        count = f"{imported.interactions:,} interactions of {imported.source}"
+        click.echo(f"{imported.provenance.origin}  {Path(place).as_posix()}  {count}")
     if not written and not faults:
         click.echo("nothing was imported: the input has no exchange of a known wire", err=True)
     ctx.exit(exits.code(faults=faults, ran=written))
@@ -299,23 +302,23 @@ def _chosen(ctx: click.Context, patterns: tuple[str, ...], library: Path) -> lis
         click.echo(f"the library has no cassettes: {library}", err=True)
         ctx.exit(exits.NOTHING_RAN)
     for pattern in patterns:
-        if not any(_fits(place, pattern) for place in places):
+        if not any(_matches(place, pattern) for place in places):
             raise _unknown(pattern, places)
-    return [place for place in places if not patterns or any(_fits(place, one) for one in patterns)]
+    return [place for place in places if not patterns or any(_matches(place, pattern) for pattern in patterns)]
 
 
-def _fits(place: CassettePath, pattern: str) -> bool:
+def _matches(place: CassettePath, pattern: str) -> bool:
     return fnmatch.fnmatchcase(place.shown, pattern) or fnmatch.fnmatchcase(place.shown, f"*{pattern}*")
 
 
-def _one(name: str, library: Path) -> CassettePath:
+def _single(name: str, library: Path) -> CassettePath:
     """Return the cassette at a path, or the only one that matches. Raises click.BadParameter."""
     if os.path.isfile(name):
         path = Path(name)
         return files.place_of(path, library if path.is_relative_to(library) else path.parent)
     places = files.find(library)
     exact = [place for place in places if place.shown in (name, name + files.SUFFIX)]
-    fitting = exact or [place for place in places if _fits(place, name)]
+    fitting = exact or [place for place in places if _matches(place, name)]
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
@@ -342,28 +345,28 @@ def _drift(ctx: click.Context, places: list[CassettePath], as_data: bool) -> Non
     for place in places:
         row: dict[str, Any] = {"path": place.shown, "origin": None, "drifted": None, "error": None}
         try:
-            told = files.provenance_of(place.path)
-            row["origin"] = told.origin
-            script = scripts().get(told.scenario or "")
-            if script is None or told.surface is None:
+            provenance = files.provenance_of(place.path)
+            row["origin"] = provenance.origin
+            script = scripts().get(provenance.scenario or "")
+            if script is None or provenance.surface is None:
                 raise UnreadableCassette("it has no scenario whose requests can be repeated")
-            at = surface(told.surface)
-            row["drifted"] = [str(one) for one in record.drift(place.path, script, at, record.live(at))]
+            at = surface(provenance.surface)
+            row["drifted"] = [str(change) for change in record.drift(place.path, script, at, record.live(at))]
         except ToolparityError as error:
             row["error"] = str(error)
             faults += 1
         rows.append(row)
         if not as_data:
-            what = [row["error"]] if row["error"] else row["drifted"] or ["as recorded"]
-            click.echo("\n".join([f"{row['origin'] or 'unknown'}  {place.shown}", *(f"    {line}" for line in what)]))
+            lines = [row["error"]] if row["error"] else row["drifted"] or ["as recorded"]
+            click.echo("\n".join([f"{row['origin'] or 'unknown'}  {place.shown}", *(f"    {line}" for line in lines)]))
     if as_data:
         click.echo(json_codec.encode(rows))
     ctx.exit(exits.code(failed=any(row["drifted"] for row in rows), faults=faults, ran=len(rows)))
 
 
-def _say_errors(found: list[inventory.ListedCassette]) -> int:
+def _print_errors(cassettes: list[inventory.ListedCassette]) -> int:
     """Print a line for each cassette without readable provenance. Return their number."""
-    errors = [one.error for one in found if one.error is not None]
+    errors = [cassette.error for cassette in cassettes if cassette.error is not None]
     for error in errors:
         click.echo(f"toolparity: {error}", err=True)
     return len(errors)

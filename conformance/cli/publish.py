@@ -41,7 +41,7 @@ FOLDER = Path(reports.__file__).resolve().parent / "published"
 COMMAND = "python -m toolparity.conformance.cli.publish"
 #: The subject that the badge shows.
 OWN = "normalizer"
-_LACKING = "not tested"
+_NOT_TESTED = "not tested"
 RESULTS = "results.json.gz"
 
 #: Personal folders, the innermost first, and their replacements in the publication.
@@ -68,76 +68,76 @@ class PublishedIndex(Struct, frozen=True):
     scenarios: list[results.ScenarioInfo]
 
 
-def run(choice: CaseFilter, names: Sequence[str], on_progress: Callable[[int], None] = lambda cases: None) -> Run:
+def run(case_filter: CaseFilter, names: Sequence[str], on_progress: Callable[[int], None] = lambda cases: None) -> Run:
     """Run the named subjects on the selected cases."""
-    made = suite.run(names, choice, expected=suite.expected_failures(None), on_progress=on_progress)
-    return _impersonal(_untimed(replace(made, environment=_told(made))))
+    result = suite.run(names, case_filter, expected=suite.expected_failures(None), on_progress=on_progress)
+    return _without_personal_folders(_without_durations(replace(result, environment=_with_missing(result))))
 
 
-def killed(choice: CaseFilter, on_progress: Callable[[int], None] = lambda subjects: None) -> Run:
+def killed(case_filter: CaseFilter, on_progress: Callable[[int], None] = lambda subjects: None) -> Run:
     """Return the kill matrix of the selected cases."""
-    return _untimed(kill.run(choice, on_progress=on_progress))
+    return _without_durations(kill.run(case_filter, on_progress=on_progress))
 
 
 def joined(old: Run, new: Run) -> Run:
     """Merge two runs. The new run takes precedence, and what is no longer in the suite is removed."""
-    both = results.merge([old, new])
+    merged = results.merge([old, new])
     known = scenarios()
-    kept = replace(
-        both,
-        laws=[one for one in both.laws if one.id in IDS],
-        scenarios=[one for one in both.scenarios if one.id in known],
-        results=[one for one in both.results if one.scenario in known],
-        traffic=[one for one in both.traffic if one.scenario in known],
+    current = replace(
+        merged,
+        laws=[item for item in merged.laws if item.id in IDS],
+        scenarios=[item for item in merged.scenarios if item.id in known],
+        results=[item for item in merged.results if item.scenario in known],
+        traffic=[item for item in merged.traffic if item.scenario in known],
         environment=new.environment,
         date=new.date,
     )
-    return replace(kept, environment=_told(kept))
+    return replace(current, environment=_with_missing(current))
 
 
-def _told(made: Run) -> dict[str, str]:
+def _with_missing(result: Run) -> dict[str, str]:
     """Return the environment, with the libraries that were not tested."""
-    names = {one.name for one in made.subjects}
-    lacking = ", ".join(name for name in PEERS if name not in names)
-    told = {name: value for name, value in made.environment.items() if name != _LACKING}
-    return {**told, _LACKING: lacking} if lacking else told
+    names = {subject.name for subject in result.subjects}
+    missing = ", ".join(name for name in PEERS if name not in names)
+    environment = {name: value for name, value in result.environment.items() if name != _NOT_TESTED}
+    return {**environment, _NOT_TESTED: missing} if missing else environment
 
 
-def _untimed(made: Run) -> Run:
+def _without_durations(result: Run) -> Run:
     """Return the run without durations."""
     return replace(
-        made,
-        subjects=[replace(one, seconds=0.0) for one in made.subjects],
-        results=[replace(one, seconds=0.0) for one in made.results],
+        result,
+        subjects=[replace(item, seconds=0.0) for item in result.subjects],
+        results=[replace(item, seconds=0.0) for item in result.results],
         seconds=0.0,
     )
 
 
-def _impersonal(made: Run) -> Run:
+def _without_personal_folders(result: Run) -> Run:
     """Return the run without personal folders, which appear in the error messages of libraries."""
-    data = results.write(made)
+    data = results.write(result)
     for folder, name in _FOLDERS:
         data = data.replace(str(folder).encode(), name)
     return results.read(data)
 
 
-def files(made: Run) -> dict[str, bytes]:
+def files(result: Run) -> dict[str, bytes]:
     """Return everything that is published, as file name -> content.
 
     A publication is not compared with the previous one. Laws and adapters change between the two, so a difference says
     nothing about a library.
     """
-    report = Report(made)
+    report = Report(result)
     own = Report(
         replace(
-            made,
-            subjects=[one for one in made.subjects if one.name == OWN],
-            results=[one for one in made.results if one.subject == OWN],
+            result,
+            subjects=[item for item in result.subjects if item.name == OWN],
+            results=[item for item in result.results if item.subject == OWN],
             kills=[],
         )
     )
     return {
-        RESULTS: packed(made),
+        RESULTS: packed(result),
         "index.html": formats.render("html", report),
         "README.md": _HEAD.encode() + formats.render("markdown", report),
         "badge.svg": formats.render("badge", own),
@@ -145,15 +145,15 @@ def files(made: Run) -> dict[str, bytes]:
     }
 
 
-def packed(made: Run) -> bytes:
+def packed(result: Run) -> bytes:
     """Return the results compressed with gzip, without a time stamp."""
-    return gzip.compress(results.write(made), mtime=0)
+    return gzip.compress(results.write(result), mtime=0)
 
 
-def publish(made: Run, folder: Path = FOLDER) -> None:
+def publish(result: Run, folder: Path = FOLDER) -> None:
     """Write the publication of a run."""
     folder.mkdir(exist_ok=True)
-    for name, content in files(made).items():
+    for name, content in files(result).items():
         (folder / name).write_bytes(content)
 
 
@@ -161,9 +161,9 @@ def behind(folder: Path = FOLDER) -> list[str]:
     """List the differences between the suite and the publication: "scenario parallel-four is missing"."""
     index = json.decode(gzip.decompress((folder / RESULTS).read_bytes()), type=PublishedIndex)
     kinds = (
-        ("subject", {*SUBJECTS}, {one.name for one in index.subjects} - {*PEERS}),
-        ("law", {*IDS}, {one.id for one in index.laws}),
-        ("scenario", {*scenarios()}, {one.id for one in index.scenarios}),
+        ("subject", {*SUBJECTS}, {item.name for item in index.subjects} - {*PEERS}),
+        ("law", {*IDS}, {item.id for item in index.laws}),
+        ("scenario", {*scenarios()}, {item.id for item in index.scenarios}),
     )
     return [
         f"{kind} {name} {'is not published' if name in now else 'was removed from the suite'}"
@@ -190,23 +190,23 @@ def main(*, names: tuple[str, ...], render: bool) -> None:
     if render and old is None:
         raise click.UsageError("there are no published results to render")
     try:
-        made = old if render and old else _measured(old, names)
-        publish(made)
+        result = old if render and old else _run_all(old, names)
+        publish(result)
     except ToolparityError as error:
         raise click.ClickException(str(error)) from None
     size = sum(path.stat().st_size for path in FOLDER.iterdir())
-    click.echo(f"{FOLDER}: {', '.join(one.name for one in made.subjects)}; {size / 1_000_000:.1f} MB")
-    if missing := made.environment.get(_LACKING):
+    click.echo(f"{FOLDER}: {', '.join(subject.name for subject in result.subjects)}; {size / 1_000_000:.1f} MB")
+    if missing := result.environment.get(_NOT_TESTED):
         click.echo(f"not tested: {missing}; install them with toolparity subjects install NAME", err=True)
 
 
-def _measured(old: Run | None, names: Sequence[str]) -> Run:
-    chosen = CaseFilter()
-    told = names or [*SUBJECTS, *(name for name in PEERS if installing.installed(name))]
-    length = sum(1 for _ in chosen.cases()) * len(told) + (0 if old else len(known_bad()))
+def _run_all(old: Run | None, names: Sequence[str]) -> Run:
+    case_filter = CaseFilter()
+    selected = names or [*SUBJECTS, *(name for name in PEERS if installing.installed(name))]
+    length = sum(1 for _ in case_filter.cases()) * len(selected) + (0 if old else len(known_bad()))
     with ProgressBar(length, "publishing") as progress:
-        made = run(chosen, told, progress.advance)
-        return joined(old or killed(chosen, progress.advance), made)
+        result = run(case_filter, selected, progress.advance)
+        return joined(old or killed(case_filter, progress.advance), result)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def command(
             done.append(_recorded(job, ways[job.surface.name], into, model, rerecord))
             progress.note(_line(done[-1], len(done), len(jobs)))
             progress.advance(1)
-    code = exits.decide(ctx, exits.code(faults=sum(one.error is not None for one in done), ran=len(done)))
+    code = exits.decide(ctx, exits.code(faults=sum(result.error is not None for result in done), ran=len(done)))
     console.show(_sections(done, into))
     ctx.exit(code)
 
@@ -145,7 +145,8 @@ def _jobs(
         for surface in SURFACES.values()
         if (not providers or surface.provider in providers) and (not wires or surface.wire in wires)
         for script in known.values()
-        if surface.plays(script) and (not patterns or any(fnmatch.fnmatchcase(script.id, one) for one in patterns))
+        if surface.plays(script)
+        and (not patterns or any(fnmatch.fnmatchcase(script.id, pattern) for pattern in patterns))
         for stream in modes(script)
         if stream in streams
     ]
@@ -191,9 +192,9 @@ def _line(done: JobResult, number: int, count: int) -> str:
 
 def _sections(done: list[JobResult], into: Path) -> list[Section]:
     rows: dict[tuple[str, str], dict[str, int]] = {}
-    for one in done:
-        counts = rows.setdefault((one.job.surface.name, "streamed" if one.job.stream else "plain"), {})
-        counts[one.status] = counts.get(one.status, 0) + 1
+    for result in done:
+        counts = rows.setdefault((result.job.surface.name, "streamed" if result.job.stream else "plain"), {})
+        counts[result.status] = counts.get(result.status, 0) + 1
     statuses = [status for status in _TONES if any(status in counts for counts in rows.values())]
     table = Table(
         "Cassettes by result",
@@ -202,14 +203,14 @@ def _sections(done: list[JobResult], into: Path) -> list[Section]:
         2,
     )
     sections: list[Section] = [table]
-    for one in done:
-        if one.outcome is not None and one.outcome.changes:
-            shown = [(StyledText(str(change)), "") for change in one.outcome.changes[:_MOST_CHANGES]]
-            more = len(one.outcome.changes) - _MOST_CHANGES
+    for result in done:
+        if result.outcome is not None and result.outcome.changes:
+            shown = [(StyledText(str(change)), "") for change in result.outcome.changes[:_MOST_CHANGES]]
+            more = len(result.outcome.changes) - _MOST_CHANGES
             if more > 0:
                 shown.append((StyledText(f"and {more} more", "dim"), ""))
-            sections.append(Lines(f"What changed: {one.job.name}", shown))
-    failed = [(StyledText(one.job.name, "bad"), _why(one)) for one in done if one.error is not None]
+            sections.append(Lines(f"What changed: {result.job.name}", shown))
+    failed = [(StyledText(result.job.name, "bad"), _why(result)) for result in done if result.error is not None]
     sections.append(Lines("Not recorded; the old files are unchanged", failed))
     look = f"toolparity cassettes list --library {shlex.quote(str(into))}"
     sections.append(Lines("", [(StyledText("library"), str(into.absolute())), (StyledText("inspect"), look)]))

@@ -68,7 +68,7 @@ def test_no_folder_of_who_ran_it_is_published(made: Run) -> None:
     path = f"{installing.home()}/litellm/lib/main.py"
     (first, *_) = made.results
     told = replace(first, verdicts=[verdict("fail", reason=f"{path}: boom", got=str(FOLDER))])
-    (read,) = publish._impersonal(replace(made, results=[told])).results
+    (read,) = publish._without_personal_folders(replace(made, results=[told])).results
     assert read.verdicts[0].reason == "~/.cache/toolparity/subjects/litellm/lib/main.py: boom"
     assert read.verdicts[0].got == "toolparity/reports/published"
     data = gzip.decompress((FOLDER / RESULTS).read_bytes())
