@@ -16,7 +16,7 @@ from xai_sdk.proto import chat_pb2
 
 from tests.answers import GRPC
 from tests.faults import entrances
-from tests.wires import WIRES
+from tests.wires import BYTE_WIRES, WIRES
 from toolparity import StreamDecoder, normalize, select
 from toolparity.cassettes.sources import Problem, read
 from toolparity.normalizer.errors import MalformedBody
@@ -148,3 +148,9 @@ def test_item_9_a_schema_that_is_not_json_in_a_protobuf_request() -> None:
     tool = chat_pb2.Tool(function=chat_pb2.Function(name="f", parameters="{x"))
     with pytest.raises(MalformedBody, match="not JSON"):
         TextReader("hermes", StreamDecoder("xai.grpc"), tools=chat_pb2.GetCompletionsRequest(tools=[tool]))
+
+
+@pytest.mark.parametrize("wire", BYTE_WIRES)
+@pytest.mark.parametrize("body", [b"junk", "", [], None, 7, b"[]"])
+def test_item_9_a_request_that_is_not_an_object_breaks_a_rule(wire: Any, body: object) -> None:
+    assert check_request(body, wire)

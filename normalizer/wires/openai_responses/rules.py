@@ -87,7 +87,7 @@ def _without_calls_of_xai(general: Rule) -> Rule:
 @rule("input-present", _API)
 def input_present(body: Any) -> Violations:
     """One of input, previous_response_id, prompt or conversation is required."""
-    if isinstance(body, dict) and body.get("input") in (None, [], "") and not _is_chained(body):
+    if member(body, "input") in (None, [], "") and not _is_chained(body):
         yield "input", "neither an input nor a stored history"
 
 
