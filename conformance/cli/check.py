@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +59,6 @@ def command(
     /,
     *,
     subjects: tuple[str, ...],
-    scenarios: tuple[str, ...],
-    surfaces: tuple[str, ...],
-    providers: tuple[str, ...],
-    wires: tuple[str, ...],
-    policies: tuple[str, ...],
-    modes: tuple[str, ...],
     file: Path | None,
     no_baseline: bool,
     update_baseline: bool,
@@ -73,7 +68,7 @@ def command(
     kills: bool,
     old: tuple[Path, ...],
     earlier: tuple[Path, ...],
-    **formats: Any,
+    **filters_and_formats: Any,
 ) -> None:
     """Run subjects against every scenario, on every wire, plain and streamed, under every policy.
 
@@ -88,14 +83,15 @@ def command(
       toolparity check --json run.json --html page.html --compare main.json
       toolparity check --kill
     """
-    case_filter = CaseFilter(scenarios, providers, wires, policies, modes, surfaces)
-    must_fit("scenario", scenarios, known_scenarios(), "--scenario")
+    filters = {name: filters_and_formats.pop(name) for name in CaseFilter.__struct_fields__}
+    case_filter = CaseFilter(**filters)
+    must_fit("scenario", case_filter.scenarios, known_scenarios(), "--scenario")
     if no_baseline and (file is not None or update_baseline):
         raise click.UsageError("--no-baseline cannot be combined with --baseline or --update-baseline")
     if kills and (subjects or file or no_baseline or update_baseline or old or earlier):
         raise click.UsageError("--kill runs the known-bad subjects only: omit SUBJECT, baseline options and other runs")
     must_fit("subject", [name for name in subjects if ":" not in name], known_names(), "SUBJECT")
-    outputs, others = rendering.outputs(formats), rendering.others(old, earlier)
+    outputs, others = rendering.outputs(filters_and_formats), rendering.others(old, earlier)
     if not any(case_filter.cases()):
         click.echo("nothing ran: no case matches all filters", err=True)
         ctx.exit(exits.NOTHING_RAN)
@@ -103,14 +99,8 @@ def command(
         _kill(ctx, case_filter, jobs or 0, outputs)
         return
     names = subjects or ("normalizer",)
-    if update_baseline and file is None and (own := [name for name in names if not shipped(name)]):
-        raise click.UsageError(f"--update-baseline needs --baseline FILE for {', '.join(own)}")
-    if update_baseline and file is not None and len(names) > 1:
-        raise click.UsageError("--update-baseline with --baseline accepts only one subject")
     if update_baseline:
-        for path in [file] if file is not None else [baseline.SHIPPED / f"{name}.yaml" for name in names]:
-            folder = not path.parent.exists()  # it will be created
-            options.must_be_writable(path.parent if folder else path, folder=folder)
+        _check_baseline_files(names, file)
     new_file = update_baseline and file is not None and not file.exists()
     with ProgressBar(sum(1 for _ in case_filter.cases()) * len(names), "checking") as progress:
         run = suite.run(
@@ -134,6 +124,17 @@ def command(
     if code == exits.NOTHING_RAN:
         click.echo("nothing ran: the subjects support none of these cases", err=True)
     ctx.exit(code)
+
+
+def _check_baseline_files(names: Sequence[str], file: Path | None) -> None:
+    """Raise a usage error if the baselines of these subjects cannot be written."""
+    if file is None and (own := [name for name in names if not shipped(name)]):
+        raise click.UsageError(f"--update-baseline needs --baseline FILE for {', '.join(own)}")
+    if file is not None and len(names) > 1:
+        raise click.UsageError("--update-baseline with --baseline accepts only one subject")
+    for path in [file] if file is not None else [baseline.SHIPPED / f"{name}.yaml" for name in names]:
+        folder = not path.parent.exists()  # it will be created
+        options.must_be_writable(path.parent if folder else path, folder=folder)
 
 
 def _update(run: results.Run, file: Path | None) -> None:

@@ -1,9 +1,9 @@
 """`toolparity demo`: a chat page against the emulated providers that shows what happens to every tool call.
 
-    page --POST /turns--> Desk --Turn--> client --> emulated provider (loopback)
-      ^                     |
+    page --POST /turns--> Sessions --Turn--> client --> emulated provider (loopback)
+      ^                       |
       +---- SSE, resumed by Last-Event-ID ---- turn log
 
-`app` is the web application, `desk` starts and resumes turns, `tools` are the tools of the scripts, `tapped` records
-the wire, and `narrating` lets an emulated model narrate.
+`app` is the web application, `sessions` starts and resumes turns, `tools` has the tools of the scripts, `wire_log`
+records the wire, and `narrating` lets an emulated model narrate.
 """

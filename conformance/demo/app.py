@@ -37,7 +37,7 @@ from toolparity.normalizer.turns.log import Log
 
 from .narrating import ScriptLibrary
 from .sessions import Sessions, TurnRequest
-from .throttle import Throttle
+from .tools import Throttle
 
 _FILES = {
     "/": ("index.html", "text/html"),
@@ -52,7 +52,7 @@ _POLICY = (
 #: The maximum size of a request body, in bytes.
 _LARGEST = 100_000
 
-_Do = Callable[[Request, Sessions], Awaitable[Response]]
+_Handler = Callable[[Request, Sessions], Awaitable[Response]]
 
 
 class _Decision(Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,7 +65,7 @@ def application(
     servers: Servers,
     log: Log,
     library: ScriptLibrary,
-    pace: Throttle | None = None,
+    throttle: Throttle | None = None,
     *,
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]"),
 ) -> Starlette:
@@ -76,11 +76,11 @@ def application(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[Mapping[str, Any]]:
-        desk = Sessions(servers, log, library, pace if pace is not None else Throttle())
+        sessions = Sessions(servers, log, library, throttle if throttle is not None else Throttle())
         try:
-            yield {"desk": desk}
+            yield {"sessions": sessions}
         finally:
-            await desk.aclose()
+            await sessions.aclose()
 
     routes = [Route(path, _file(name, kind)) for path, (name, kind) in _FILES.items()]
     routes += [
@@ -97,7 +97,7 @@ def application(
     return Starlette(routes=routes, lifespan=lifespan, middleware=[guard])
 
 
-async def _choices(request: Request, desk: Sessions) -> Response:
+async def _choices(request: Request, sessions: Sessions) -> Response:
     """Return the surfaces, the policies, and the suggested messages."""
     asks = [
         {"ask": script.ask, "title": script.title, "surfaces": [s.name for s in SURFACES.values() if s.plays(script)]}
@@ -106,40 +106,40 @@ async def _choices(request: Request, desk: Sessions) -> Response:
     return _json({"surfaces": list(SURFACES), "policies": list(POLICIES), "asks": asks})
 
 
-async def _start(request: Request, desk: Sessions) -> Response:
-    return _json({"turn": await desk.start(await _body(request, TurnRequest))}, 201)
+async def _start(request: Request, sessions: Sessions) -> Response:
+    return _json({"turn": await sessions.start(await _body(request, TurnRequest))}, 201)
 
 
-async def _open(request: Request, desk: Sessions) -> Response:
-    return _json({"left": await desk.log.left(), "waiting": await desk.log.turns("waiting")})
+async def _open(request: Request, sessions: Sessions) -> Response:
+    return _json({"left": await sessions.log.left(), "waiting": await sessions.log.turns("waiting")})
 
 
-async def _events(request: Request, desk: Sessions) -> Response:
+async def _events(request: Request, sessions: Sessions) -> Response:
     id, seen = request.path_params["id"], request.headers.get("last-event-id")
-    if await sse.over(desk.log, id, seen):
+    if await sse.over(sessions.log, id, seen):
         return Response(status_code=204)  # only a 204 stops a browser from reconnecting
-    return StreamingResponse(sse.events(desk.log, id, seen), headers=sse.HEADERS)
+    return StreamingResponse(sse.events(sessions.log, id, seen), headers=sse.HEADERS)
 
 
-async def _wire(request: Request, desk: Sessions) -> Response:
-    spoken = desk.wire(request.path_params["id"])
-    if spoken is None:
+async def _wire(request: Request, sessions: Sessions) -> Response:
+    exchanges = sessions.wire(request.path_params["id"])
+    if exchanges is None:
         raise UnknownTurn("the wire log of this turn is no longer stored")
-    return _json({"exchanges": spoken})
+    return _json({"exchanges": exchanges})
 
 
-async def _cancel(request: Request, desk: Sessions) -> Response:
-    return _json({"cancelled": await desk.cancel(request.path_params["id"])})
+async def _cancel(request: Request, sessions: Sessions) -> Response:
+    return _json({"cancelled": await sessions.cancel(request.path_params["id"])})
 
 
-async def _resume(request: Request, desk: Sessions) -> Response:
-    await desk.resume(request.path_params["id"])
+async def _resume(request: Request, sessions: Sessions) -> Response:
+    await sessions.resume(request.path_params["id"])
     return _json({}, 202)
 
 
-async def _decide(request: Request, desk: Sessions) -> Response:
-    said = await _body(request, _Decision)
-    await desk.decide(request.path_params["id"], said.call_id, said.approved, said.reason)
+async def _decide(request: Request, sessions: Sessions) -> Response:
+    decision = await _body(request, _Decision)
+    await sessions.decide(request.path_params["id"], decision.call_id, decision.approved, decision.reason)
     return _json({}, 202)
 
 
@@ -155,10 +155,10 @@ def _file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
     return serve
 
 
-def _handled(do: _Do) -> Callable[[Request], Awaitable[Response]]:
+def _handled(handle: _Handler) -> Callable[[Request], Awaitable[Response]]:
     async def respond(request: Request) -> Response:
         try:
-            return await do(request, request.state.desk)
+            return await handle(request, request.state.sessions)
         except UnknownTurn as error:
             return _json({"error": str(error)}, 404)
         except (TurnHeld, TurnMisused) as error:

@@ -51,9 +51,9 @@ class NarratorScriptProvider:
 
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
         """Stream the text through the emulated provider."""
-        said = _said(body, self.wire)
-        id = "narrated-" + hashlib.sha256(f"{said}\0{self._words}".encode()).hexdigest()[:16]
-        self._library.add(Script(id, "What a narrator says", [Round([Say(self._words)], said)]))
+        user_text = _first_user_text(body, self.wire)
+        id = "narrated-" + hashlib.sha256(f"{user_text}\0{self._words}".encode()).hexdigest()[:16]
+        self._library.add(Script(id, "What a narrator says", [Round([Say(self._words)], user_text)]))
         async with aclosing(cast(AsyncGenerator[Any, None], self.provider.ask(body))) as pieces:
             async for piece in pieces:
                 yield piece
@@ -68,6 +68,6 @@ def last_words(script: Script) -> str:
     return ""
 
 
-def _said(body: Any, wire: str) -> str:
+def _first_user_text(body: Any, wire: str) -> str:
     user = next(turn for turn in read_request(body, wire_name(wire)).messages if isinstance(turn, User))
     return "".join(part.text for part in user.parts if isinstance(part, TextPart))

@@ -19,14 +19,16 @@ from toolparity.normalizer.wires.registry import WIRES
 
 from .app import application
 from .narrating import ScriptLibrary
-from .throttle import Throttle
+from .tools import Throttle
 
 #: The lease of a turn, in seconds. After a crash, its turns can be resumed when the lease has expired.
 _LEASE = 6.0
 
 
 @contextlib.contextmanager
-def ready_to_serve(log: str | Path, pace: Throttle | None = None, *, host: str = "127.0.0.1") -> Iterator[Starlette]:
+def ready_to_serve(
+    log: str | Path, throttle: Throttle | None = None, *, host: str = "127.0.0.1"
+) -> Iterator[Starlette]:
     """Yield the application with its providers and its log open.
 
     ``host``: an allowed host name in addition to loopback.
@@ -36,9 +38,9 @@ def ready_to_serve(log: str | Path, pace: Throttle | None = None, *, host: str =
     for wire in WIRES:
         client_class(wire)  # loading an SDK takes time and would block requests
     library = ScriptLibrary(scripts())
-    with running(library) as servers, Log(log, lease=_LEASE) as opened:
+    with running(library) as servers, Log(log, lease=_LEASE) as turn_log:
         names = ("127.0.0.1", "localhost", "[::1]", host)
-        yield application(servers, opened, library, pace, hosts=tuple(dict.fromkeys(names)))
+        yield application(servers, turn_log, library, throttle, hosts=tuple(dict.fromkeys(names)))
 
 
 def serve(log: str | Path, host: str, port: int, *, tool: float, piece: float, ready: Callable[[str], None]) -> None:

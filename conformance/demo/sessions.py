@@ -29,14 +29,13 @@ from toolparity.normalizer.turns.request import opening
 from toolparity.normalizer.turns.turn import Turn
 
 from .narrating import NarratorScriptProvider, ScriptLibrary, last_words
-from .throttle import Throttle
-from .tools import ScriptedTools
+from .tools import ScriptedTools, Throttle
 from .wire_log import LoggingProvider, WireExchange
 
 _log = logging.getLogger("toolparity")
 
-#: The number of turns whose wire excerpts are kept.
-_REMEMBERED = 200
+#: The number of turns whose wire excerpts are stored.
+_STORED = 200
 _CANCELLED = "the user cancelled"
 _NO_SCRIPT = Script("none", "What no script knows", [])
 
@@ -59,34 +58,34 @@ class TurnRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class Sessions:
     """Holds the clients and the running turns. Create, use and close it in one event loop."""
 
-    def __init__(self, servers: Servers, log: Log, library: ScriptLibrary, pace: Throttle) -> None:
+    def __init__(self, servers: Servers, log: Log, library: ScriptLibrary, throttle: Throttle) -> None:
         self.log = log
         self._servers = servers
         self._library = library
-        self._pace = pace
+        self._throttle = throttle
         self._clients: dict[str, SdkClient] = {}
-        self._asked: dict[str, TurnRequest] = {}
+        self._turn_requests: dict[str, TurnRequest] = {}
         self._wires: dict[str, list[WireExchange]] = {}
         self._turns: dict[str, Turn] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._decided: set[str] = set()
 
-    async def start(self, asked: TurnRequest) -> str:
+    async def start(self, turn_request: TurnRequest) -> str:
         """Start a turn. Return its id as soon as the log has its first event. Raises ToolparityError."""
-        at = surface(asked.surface)
-        request = await self._request(asked, at)
+        at = surface(turn_request.surface)
+        request = await self._request(turn_request, at)
         id = uuid.uuid4().hex
-        self._remember(id, asked)
-        begun = _Begun()
+        self._store_request(id, turn_request)
+        started = _Started()
 
         def make(recorder: Observer) -> Turn:
-            settings: dict[str, Any] = {"policy": asked.policy, "limit": asked.limit}
-            if asked.narrator:
+            settings: dict[str, Any] = {"policy": turn_request.policy, "limit": turn_request.limit}
+            if turn_request.narrator:
                 settings["on_all_failed"] = "answer"  # the narrator reports the failure, too
-            return self._turn(id, request, recorder, begun, **settings)
+            return self._turn(id, request, recorder, started, **settings)
 
-        self._spawn(id, self._first(id, make, request), begun)
-        await begun.wait()
+        self._spawn(id, self._first(id, make, request), started)
+        await started.wait()
         return id
 
     async def decide(self, id: str, call_id: str, approved: bool, reason: str | None = None) -> None:
@@ -101,15 +100,15 @@ class Sessions:
         """Resume a turn that waits for a decision, or that a crash interrupted. Raises ToolparityError."""
         if id in self._tasks:
             await asyncio.wait([self._tasks[id]])
-        kept = await self.log.turn(id)
-        if kept.state is None or kept.status == "over":
+        logged = await self.log.turn(id)
+        if logged.state is None or logged.status == "over":
             raise TurnMisused("the turn is over", where=id)
-        waiting = [call.id for call in kept.state.waiting]
+        waiting = [call.id for call in logged.state.waiting]
         if decision is not None and decision[0] not in waiting:
-            raise TurnMisused(f"{decision[0]!r} waits for no decision", where=id)
-        begun = _Begun()
-        self._spawn(id, self._again(id, decision, begun), begun)
-        await begun.wait()
+            raise TurnMisused(f"the call {decision[0]!r} does not wait for a decision", where=id)
+        started = _Started()
+        self._spawn(id, self._again(id, decision, started), started)
+        await started.wait()
 
     async def cancel(self, id: str) -> bool:
         """Cancel a turn; every call gets a result. Return False if the turn is over. Raises ToolparityError."""
@@ -127,7 +126,7 @@ class Sessions:
         return True
 
     def wire(self, id: str) -> list[WireExchange] | None:
-        """Return the wire excerpts of a turn, or None if they are no longer kept."""
+        """Return the wire excerpts of a turn, or None if they are no longer stored."""
         return self._wires.get(id)
 
     async def aclose(self) -> None:
@@ -146,11 +145,11 @@ class Sessions:
         async with self.log.record() as recorder:
             await self._run(id, make(recorder), request)
 
-    async def _again(self, id: str, decision: tuple[str, bool, str | None] | None, begun: Observer) -> None:
+    async def _again(self, id: str, decision: tuple[str, bool, str | None] | None, started: Observer) -> None:
         async with self.log.take(id) as recorder:
             state = recorder.state
             assert state is not None  # `take` raises otherwise
-            turn = self._turn(id, state.request, recorder, begun, state=state)
+            turn = self._turn(id, state.request, recorder, started, state=state)
             if decision is not None:
                 turn.decide(*decision)
             await self._run(id, turn, None)
@@ -168,7 +167,7 @@ class Sessions:
         finally:
             del self._turns[id]
 
-    def _spawn(self, id: str, work: Coroutine[Any, Any, None], begun: _Begun) -> None:
+    def _spawn(self, id: str, work: Coroutine[Any, Any, None], started: _Started) -> None:
         task = self._tasks[id] = asyncio.create_task(work, name=f"turn {id}")
 
         def done(task: asyncio.Task[None]) -> None:
@@ -177,21 +176,22 @@ class Sessions:
             error = None if task.cancelled() else task.exception()
             if error is not None:
                 _log.error("turn %s stopped", id, exc_info=error)
-            begun.over(error)
+            started.over(error)
 
         task.add_done_callback(done)
 
     def _turn(self, id: str, request: Request, *observers: Observer, **settings: Any) -> Turn:
-        asked = self._asked.get(id) or _asked_before(request)
-        at = surface(asked.surface)
+        turn_request = self._turn_requests.get(id) or _request_of_logged_turn(request)
+        at = surface(turn_request.surface)
         script = self._script(request) or _NO_SCRIPT
-        tools = ScriptedTools(script, self._pace, approval=asked.approval).tools
-        spoken = self._wires.setdefault(id, [])
+        tools = ScriptedTools(script, self._throttle, approval=turn_request.approval).tools
+        exchanges = self._wires.setdefault(id, [])
         reached = self._client(at)
-        provider: Provider = LoggingProvider(reached, spoken, self._pace)
-        if asked.narrator:
-            told: Provider = NarratorScriptProvider(reached, self._library, last_words(script) or "That is all.")
-            provider = NarratingProvider(provider, Narrator(LoggingProvider(told, spoken, self._pace)), tools)
+        provider: Provider = LoggingProvider(reached, exchanges, self._throttle)
+        if turn_request.narrator:
+            text = last_words(script) or "That is all."
+            narrator = LoggingProvider(NarratorScriptProvider(reached, self._library, text), exchanges, self._throttle)
+            provider = NarratingProvider(provider, Narrator(narrator), tools)
         return Turn(provider, tools, acknowledge=acknowledge, id=id, observers=observers, **settings)
 
     def _client(self, at: Surface) -> SdkClient:
@@ -201,68 +201,68 @@ class Sessions:
             options: dict[str, Any] = {"base_url": base, "max_retries": 0}
             if at.by_messages:
                 options = {"api_host": base, "use_insecure_channel": True}
-            made = client(at.wire, at.model, provider=at.provider, api_key="emulated", **options)
-            found = self._clients[at.name] = made
+            new_client = client(at.wire, at.model, provider=at.provider, api_key="emulated", **options)
+            found = self._clients[at.name] = new_client
         return found
 
     # requests
 
-    async def _request(self, asked: TurnRequest, at: Surface) -> Request:
-        if asked.after is not None:
-            kept = await self.log.turn(asked.after)
-            if kept.state is None or kept.status != "over":
-                raise TurnMisused("the turn before is not over", where=asked.after)
-            return outcome_of(kept.state).next(asked.message)
-        script = self._script(asked.message)
+    async def _request(self, turn_request: TurnRequest, at: Surface) -> Request:
+        if turn_request.after is not None:
+            logged = await self.log.turn(turn_request.after)
+            if logged.state is None or logged.status != "over":
+                raise TurnMisused("the previous turn is not over", where=turn_request.after)
+            return outcome_of(logged.state).next(turn_request.message)
+        script = self._script(turn_request.message)
         if script is not None and at.plays(script):
             return scripted(script, at, stream=True)
-        return opening(asked.message, self._client(at))
+        return opening(turn_request.message, self._client(at))
 
-    def _script(self, asked: Request | str) -> Script | None:
+    def _script(self, turn_request: Request | str) -> Script | None:
         """Return the script that begins with this message, or with the first message of the conversation."""
-        words = asked if isinstance(asked, str) else _first_words(asked)
-        return next((script for script in self._library.values() if script.ask == words), None)
+        text = turn_request if isinstance(turn_request, str) else _first_user_text(turn_request)
+        return next((script for script in self._library.values() if script.ask == text), None)
 
-    def _remember(self, id: str, asked: TurnRequest) -> None:
-        self._asked[id] = asked
+    def _store_request(self, id: str, turn_request: TurnRequest) -> None:
+        self._turn_requests[id] = turn_request
         self._wires[id] = []
-        for remembered in (self._asked, self._wires):
-            while len(remembered) > _REMEMBERED:
-                del remembered[next(iter(remembered))]
+        for stored in (self._turn_requests, self._wires):
+            while len(stored) > _STORED:
+                del stored[next(iter(stored))]
 
 
-class _Begun(Observer):
+class _Started(Observer):
     """Signals that the log has the first event of a turn.
 
     Observers run in order, and the log's recorder comes first.
     """
 
     def __init__(self) -> None:
-        self._known: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def event(self, event: TurnEvent) -> None:
         self.over(None)
 
     def over(self, error: BaseException | None) -> None:
         """Resolve the signal, with the error if there is one."""
-        if self._known.done():
+        if self._started.done():
             return
         if error is None:
-            self._known.set_result(None)
+            self._started.set_result(None)
         else:
-            self._known.set_exception(error)
+            self._started.set_exception(error)
 
     async def wait(self) -> None:
         """Wait for the first event. Raises the error that prevented the turn from starting."""
-        await self._known
+        await self._started
 
 
-def _first_words(request: Request) -> str:
+def _first_user_text(request: Request) -> str:
     user = next((turn for turn in request.messages if isinstance(turn, User)), None)
     return "".join(part.text for part in user.parts if isinstance(part, TextPart)) if user is not None else ""
 
 
-def _asked_before(request: Request) -> TurnRequest:
+def _request_of_logged_turn(request: Request) -> TurnRequest:
     """Return the settings of a turn that another process started."""
     at = surface_of(request.provider, request.wire)
-    return TurnRequest(_first_words(request), at.name if at is not None else request.wire)
+    return TurnRequest(_first_user_text(request), at.name if at is not None else request.wire)

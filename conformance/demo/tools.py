@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from toolparity.cassettes.recorder.script_driver import UNSCRIPTED_RESULT
@@ -10,31 +11,51 @@ from toolparity.normalizer.conversation import TextPart, ToolResult
 from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 
-from .throttle import STEPS, Throttle
+#: The number of progress reports of a tool.
+STEPS = 4
+
+
+class Throttle:
+    """``piece``: the delay before each piece of a response, in seconds.
+
+    ``tool``: the duration of a tool, in seconds.
+    """
+
+    def __init__(self, piece: float = 0.02, tool: float = 1.2) -> None:
+        self._piece = piece
+        self._tool = tool
+
+    async def piece(self) -> None:
+        """Wait before a piece of a response is passed on."""
+        await asyncio.sleep(self._piece)
+
+    async def step(self, tool: str) -> None:
+        """Wait before a tool's next step."""
+        await asyncio.sleep(self._tool / STEPS)
 
 
 class ScriptedTools:
     """Tools that return the script's result for a call with the same arguments, or for the next call of the same tool.
 
-    ``ran``: how many calls ran. ``pace``: None for tools that return at once.
+    ``ran``: how many calls ran. ``throttle``: None for tools that return at once.
     """
 
-    def __init__(self, script: Script, pace: Throttle | None = None, *, approval: bool = False) -> None:
+    def __init__(self, script: Script, throttle: Throttle | None = None, *, approval: bool = False) -> None:
         self.ran = 0
-        self._pace = pace
-        self._left = [call for round in script.rounds for call in round.calls]
+        self._throttle = throttle
+        self._remaining = [call for round in script.rounds for call in round.calls]
         self.tools = Tools(self._tool(offer, approval) for offer in script.tools)
 
     def _tool(self, offer: OfferedTool, approval: bool) -> Tool:
-        async def function(given: Any) -> Any:
+        async def function(arguments: Any) -> Any:
             self.ran += 1
-            match = self._foreseen(offer.name, given)
-            if self._pace is not None:
+            match = self._next_call(offer.name, arguments)
+            if self._throttle is not None:
                 progress = current_call.get().progress
                 for done in range(1, STEPS + 1):
-                    await self._pace.step(offer.name)
+                    await self._throttle.step(offer.name)
                     progress({"done": done, "of": STEPS})
-            return _returned(match)
+            return _return_value(match)
 
         return Tool(
             name=offer.name,
@@ -47,16 +68,16 @@ class ScriptedTools:
             mapping=True,
         )
 
-    def _foreseen(self, name: str, given: Any) -> Call | None:
-        of_tool = [call for call in self._left if call.tool == name]
-        alike = [call for call in of_tool if given in (call.arguments, call.arguments_text)]
-        match = next(iter(alike or of_tool), None)
+    def _next_call(self, name: str, arguments: Any) -> Call | None:
+        calls_of_tool = [call for call in self._remaining if call.tool == name]
+        with_same_arguments = [call for call in calls_of_tool if arguments in (call.arguments, call.arguments_text)]
+        match = next(iter(with_same_arguments or calls_of_tool), None)
         if match is not None:
-            self._left.remove(match)
+            self._remaining.remove(match)
         return match
 
 
-def _returned(call: Call | None) -> Any:
+def _return_value(call: Call | None) -> Any:
     if call is None:
         return UNSCRIPTED_RESULT
     if not call.failed:

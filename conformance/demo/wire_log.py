@@ -12,7 +12,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.turns.provider import Provider
 
-from .throttle import Throttle
+from .tools import Throttle
 
 #: The maximum length of a recorded response, in characters.
 _MOST = 200_000
@@ -31,28 +31,28 @@ class WireExchange(Struct):
 class LoggingProvider:
     """A provider that records requests and responses, and delays each piece."""
 
-    def __init__(self, provider: Provider, spoken: list[WireExchange], pace: Throttle) -> None:
+    def __init__(self, provider: Provider, exchange: list[WireExchange], throttle: Throttle) -> None:
         self.provider = provider
         self.wire = provider.wire
         self.name = provider.name
         self.model = provider.model
-        self._spoken = spoken
-        self._pace = pace
+        self._log = exchange
+        self._throttle = throttle
 
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
         """Yield the provider's pieces."""
-        spoken = WireExchange(self.name, self.wire, _plain(body))
-        self._spoken.append(spoken)
+        exchange = WireExchange(self.name, self.wire, _plain(body))
+        self._log.append(exchange)
         size = 0
         async with aclosing(cast(AsyncGenerator[Any, None], self.provider.ask(body))) as pieces:
             async for piece in pieces:
                 text = _text(piece)
                 size += len(text)
                 if size <= _MOST:
-                    spoken.pieces.append(text)
+                    exchange.pieces.append(text)
                 else:
-                    spoken.cut = True
-                await self._pace.piece()
+                    exchange.cut = True
+                await self._throttle.piece()
                 yield piece
 
 

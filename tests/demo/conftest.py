@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.reports.browser import browser
 from toolparity.conformance.demo.serving import ready_to_serve
-from toolparity.conformance.demo.throttle import Throttle
+from toolparity.conformance.demo.tools import Throttle
 from toolparity.normalizer.turns.log import Log
 
 __all__ = ["browser"]
