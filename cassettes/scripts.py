@@ -181,10 +181,6 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         text = msgspec.json.encode(bare, order="sorted")
         return hashlib.sha256(text).hexdigest()[:16]
 
-    def calls_before(self, round: int) -> list[Call]:
-        """Return the calls whose results are part of a round's request. Rounds are counted from 0."""
-        return self.rounds[round - 1].calls if round else []
-
 
 class WrittenBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A response body: ``text``, or the content of ``file`` in `cassettes/scenarios/`.
