@@ -19,7 +19,7 @@ from toolparity.normalizer.conversation import (
     Request,
     System,
     TextPart,
-    Tool,
+    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -57,7 +57,10 @@ def conversation(wire: str) -> Request:
         turns.append(Assistant(Response(wire, PROVIDERS[wire], f"r{number}", "m", [choice])))
         turns.append(ToolResults([ToolResult(call.id, [TextPart(_FOUND * 4)], name=call.name) for call in calls]))
     schema = {"type": "object", "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}}}
-    tools = [Tool(f"search_{which}", f"Searches the {which} of the archive.", schema) for which in ("letters", "ships")]
+    tools = [
+        ToolDefinition(f"search_{which}", f"Searches the {which} of the archive.", schema)
+        for which in ("letters", "ships")
+    ]
     return Request(wire, "m", turns, tools, provider=PROVIDERS[wire], params={"max_tokens": 1000})
 
 

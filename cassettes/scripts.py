@@ -51,7 +51,7 @@ class Refuse(_Part, frozen=True, tag="refusal"):
     text: str
 
 
-class Call(_Part, frozen=True, tag="call"):
+class ScriptedCall(_Part, frozen=True, tag="call"):
     """A call that the caller has to execute, and what the tool returns to it.
 
     ``arguments``, or ``arguments_text``: exactly what the model writes, where that is not a JSON object or is spelled
@@ -98,7 +98,7 @@ class ServerCall(_Part, frozen=True, tag="server_call"):
     failed: str | None = None
 
 
-Part = Say | Think | Refuse | Call | ServerCall
+Part = Say | Think | Refuse | ScriptedCall | ServerCall
 
 
 class Fault(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -126,9 +126,9 @@ class Round(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     pieces: Pieces = "tokens"
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[ScriptedCall]:
         """The calls for the caller, in order."""
-        return [part for part in self.parts if isinstance(part, Call)]
+        return [part for part in self.parts if isinstance(part, ScriptedCall)]
 
 
 class OfferedTool(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -278,7 +278,7 @@ def _script_problems(script: Script) -> Iterable[str]:
         if round.ask is not None and index and script.rounds[index - 1].calls:
             yield f"{label} has an ask, but must answer the calls before it first"
         for part in round.parts:
-            if isinstance(part, Call) and (part.arguments is not None) == (part.arguments_text is not None):
+            if isinstance(part, ScriptedCall) and (part.arguments is not None) == (part.arguments_text is not None):
                 yield f"{label}: {part.tool} needs either arguments or arguments_text"
             if isinstance(part, ServerCall) and part.tool not in script.hosted:
                 yield f"{label}: {part.tool} is missing in hosted"

@@ -117,7 +117,7 @@ class RawItem(Struct, tag="other", tag_field="type", frozen=True, gc=False):
 Message = System | User | Assistant | ToolResults | RawItem
 
 
-class Tool(Struct, frozen=True, gc=False):
+class ToolDefinition(Struct, frozen=True, gc=False):
     """One tool definition. ``parameters``: its JSON schema. ``strict``: None if unspecified.
 
     ``kind``: "function", "custom" (the input is free text), or "hosted" (the provider runs the tool). ``raw``: the
@@ -159,7 +159,7 @@ class Request(Struct, frozen=True, gc=False):
     wire: str
     model: str | None
     messages: list[Message]
-    tools: list[Tool] = []
+    tools: list[ToolDefinition] = []
     tool_choice: ToolChoice | None = None
     parallel: bool | None = None
     previous_response_id: str | None = None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from toolparity.normalizer import json_codec
 
-from ..scripts import Call, Hit, Part, Refuse, Say, ServerCall, Think
+from ..scripts import Hit, Part, Refuse, Say, ScriptedCall, ServerCall, Think
 from .script_player import Play
 
 #: The alphabet of Anthropic's ids, without characters that look alike.
@@ -38,7 +38,7 @@ def blocks(play: Play, parts: list[Part]) -> Iterator[Block]:
         elif isinstance(part, ServerCall):
             hits = [*hits, *part.hits] if part.tool == "web_search" else hits
             yield from _SERVED[part.tool](play, part, number)
-        elif isinstance(part, Call):
+        elif isinstance(part, ScriptedCall):
             yield _call(play, part, number)
         elif isinstance(part, Say):
             yield _text(play, part, number, hits)
@@ -95,7 +95,7 @@ def _text(play: Play, part: Say | Refuse, number: int, hits: list[Hit]) -> Block
     )
 
 
-def _call(play: Play, part: Call, number: int) -> Block:
+def _call(play: Play, part: ScriptedCall, number: int) -> Block:
     id = part.id if part.id is not None else identity(play, "toolu_", f"call {number}")
     cut = play.round.ending == "length" and part is play.parts[-1]
     whole = _use("tool_use", id, part.tool, _input(part.text)) | {"caller": {"type": "direct"}}

@@ -11,7 +11,7 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 
-from ..scripts import Call, Refuse, Say, Think
+from ..scripts import Refuse, Say, ScriptedCall, Think
 from .encoding import DONE, Encoding, event
 from .openai_rest import body, error, headers, offered, snapshot
 from .script_player import Play
@@ -100,10 +100,10 @@ def _deltas(play: Play) -> Iterator[dict[str, Any]]:
     heads = [_head(play, call) for call in calls]
     spoken = [part for part in play.streamed_parts if not isinstance(part, Think)]
     first = spoken[0] if spoken else None
-    alone = isinstance(first, Call) and len(calls) == 1
+    alone = isinstance(first, ScriptedCall) and len(calls) == 1
     if alone:
         yield {"role": "assistant", "content": None, "tool_calls": heads, "refusal": None}
-    elif isinstance(first, Call):
+    elif isinstance(first, ScriptedCall):
         yield {"role": "assistant", "content": None}
     elif isinstance(first, Refuse):
         yield {"role": "assistant", "content": None, "refusal": ""}
@@ -115,7 +115,7 @@ def _deltas(play: Play) -> Iterator[dict[str, Any]]:
             yield from ({"content": piece} for piece in play.pieces(part.text))
         elif isinstance(part, Refuse):
             yield from ({"refusal": piece} for piece in play.pieces(part.text))
-        elif isinstance(part, Call):
+        elif isinstance(part, ScriptedCall):
             head = heads[number]
             number += 1
             if not alone:
@@ -136,12 +136,12 @@ def _message(play: Play) -> dict[str, Any]:
     return message
 
 
-def _call(play: Play, call: Call, number: int) -> dict[str, Any]:
+def _call(play: Play, call: ScriptedCall, number: int) -> dict[str, Any]:
     inner, member = _inner(play, call)
     return {"id": _call_id(play, call, number), "type": inner, inner: {"name": call.tool, member: call.text}}
 
 
-def _head(play: Play, call: Call) -> dict[str, Any]:
+def _head(play: Play, call: ScriptedCall) -> dict[str, Any]:
     number = next(number for number, made_call in enumerate(play.calls) if made_call is call)
     inner, member = _inner(play, call)
     return {
@@ -152,12 +152,12 @@ def _head(play: Play, call: Call) -> dict[str, Any]:
     }
 
 
-def _inner(play: Play, call: Call) -> tuple[str, str]:
+def _inner(play: Play, call: ScriptedCall) -> tuple[str, str]:
     """Return the member of a tool call that contains its details, and the member of that with the arguments."""
     return ("custom", "input") if offered(play, call).kind == "custom" else ("function", "arguments")
 
 
-def _call_id(play: Play, call: Call, number: int) -> str:
+def _call_id(play: Play, call: ScriptedCall, number: int) -> str:
     return call.id if call.id is not None else "call_" + play.id(f"call {number}")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 
-from ..scripts import Call, Part, Say, ServerCall, Think
+from ..scripts import Part, Say, ScriptedCall, ServerCall, Think
 from .encoding import Encoding, named_event
 from .openai_rest import body, headers, offered, snapshot
 from .openai_rest import error as rest_error
@@ -115,7 +115,7 @@ def _items(play: Play, shown: list[Part]) -> list[OutputItem]:
         first = run.parts[0]
         if isinstance(first, Think):
             items.append(_reasoning(play, first, run.place))
-        elif isinstance(first, Call):
+        elif isinstance(first, ScriptedCall):
             items.append(_call(play, first, run.place))
         elif isinstance(first, ServerCall):
             items.append(_server_call(play, first, run.place))
@@ -154,7 +154,7 @@ def _reasoning(play: Play, thought: Think, place: int) -> OutputItem:
     return reasoning(play, item, thought.text if summary and not thought.withheld else "")
 
 
-def _call(play: Play, call: Call, place: int) -> OutputItem:
+def _call(play: Play, call: ScriptedCall, place: int) -> OutputItem:
     custom = offered(play, call).kind == "custom"
     item: Json = {"id": _item_id(play, "ctc" if custom else "fc", place)}
     item["type"] = "custom_tool_call" if custom else "function_call"

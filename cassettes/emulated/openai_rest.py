@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..scripts import Call, OfferedTool
+from ..scripts import OfferedTool, ScriptedCall
 from .script_player import Play, ProviderRefusal
 
 #: Alias of a model -> its dated snapshot.
@@ -94,7 +94,7 @@ def snapshot(model: str) -> str:
     return SNAPSHOTS.get(model, model)
 
 
-def offered(play: Play, call: Call) -> OfferedTool:
+def offered(play: Play, call: ScriptedCall) -> OfferedTool:
     """Return the tool definition of a call. For a tool that the script does not offer, return a plain function."""
     return next((tool for tool in play.script.tools if tool.name == call.tool), OfferedTool(call.tool, ""))
 

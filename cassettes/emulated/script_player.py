@@ -23,7 +23,7 @@ from toolparity.normalizer.requests import check_request, read_request
 from toolparity.normalizer.wires.registry import spec, specs
 from toolparity.normalizer.wires.rule import Violation
 
-from ..scripts import Call, Fault, Part, Refuse, Round, Say, Script, Think, scripts
+from ..scripts import Fault, Part, Refuse, Round, Say, Script, ScriptedCall, Think, scripts
 from ..surfaces import Surface
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -102,12 +102,12 @@ class Play(NamedTuple):
         forbidden = choice is not None and choice.mode == "none"
         allowed = 0 if forbidden else 1 if self.request.parallel is False else len(self.round.calls)
         numbers = count()
-        return [part for part in self.round.parts if not isinstance(part, Call) or next(numbers) < allowed]
+        return [part for part in self.round.parts if not isinstance(part, ScriptedCall) or next(numbers) < allowed]
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[ScriptedCall]:
         """The calls in `parts` that the client has to run."""
-        return [part for part in self.parts if isinstance(part, Call)]
+        return [part for part in self.parts if isinstance(part, ScriptedCall)]
 
     @property
     def created(self) -> int:
@@ -150,7 +150,7 @@ class Play(NamedTuple):
 
         ``server_calls``: arguments that the model wrote for server calls. ``reasons``: whether the model reasons.
         """
-        written = [part.text for part in self.parts if isinstance(part, (Say, Refuse, Call))]
+        written = [part.text for part in self.parts if isinstance(part, (Say, Refuse, ScriptedCall))]
         reasoning = tokens(self.text(Think)) if reasons else 0
         asked = sum(tokens(text) for text in _texts(self.request)) + 20 * len(self.request.tools) + 8
         return TokenCounts(asked, sum(map(tokens, (*written, *server_calls))) + reasoning + 4, reasoning)
@@ -339,7 +339,7 @@ def pieces(text: str, seed: str) -> list[str]:
     return fragments
 
 
-def result_text(call: Call) -> str:
+def result_text(call: ScriptedCall) -> str:
     """Return the scripted result of a call as text, "" if it has none."""
     if call.result is None:
         return ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..scripts import Call, Refuse, Say, Think
+from ..scripts import Refuse, Say, ScriptedCall, Think
 from .encoding import DONE, Encoding, event
 from .openai_chat import finish
 from .script_player import Play
@@ -63,7 +63,7 @@ def _deltas(play: Play) -> Iterator[dict[str, Any]]:
             yield from ({"content": piece} for piece in play.pieces(part.text))
         elif isinstance(part, Refuse):
             yield from ({"refusal": piece} for piece in play.pieces(part.text))
-        elif isinstance(part, Call):
+        elif isinstance(part, ScriptedCall):
             call = _call(play, part, number)
             index = number if part.index is None else part.index
             yield {"tool_calls": [{"id": call["id"], "function": call["function"], "index": index, "type": "function"}]}
@@ -94,7 +94,7 @@ def _message(play: Play) -> dict[str, Any]:
     return message
 
 
-def _call(play: Play, call: Call, number: int) -> dict[str, Any]:
+def _call(play: Play, call: ScriptedCall, number: int) -> dict[str, Any]:
     id = call.id if call.id is not None else "call_" + play.id(f"call {number}", 8, alphabet="0123456789")
     return {"id": id, "function": {"name": call.tool, "arguments": call.text}, "type": "function"}
 

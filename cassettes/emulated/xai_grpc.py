@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 from xai_sdk.proto import chat_pb2, sample_pb2
 
-from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
+from ..scripts import Part, Refuse, Say, ScriptedCall, ServerCall, Think
 from . import xai_rest
 from .script_player import Play, ProviderRefusal
 from .xai_steps import OutputStep, TokenMeter, included, newest, outcome, reasons, result, shows, steps, tool_call
@@ -165,7 +165,7 @@ class _Stream:
 def _message(play: Play, step: OutputStep, meter: TokenMeter) -> Any:
     calls = []
     for place, part in step.parts:
-        if isinstance(part, (Call, ServerCall)):
+        if isinstance(part, (ScriptedCall, ServerCall)):
             call = tool_call(play, place, part, _status(play, part))
             meter.write(call.function.arguments)
             calls.append(call)
@@ -189,7 +189,7 @@ def _encrypted(play: Play, step: OutputStep) -> dict[str, Any]:
     return {"encrypted_content": play.opaque(f"thought {step.index}", 400)}
 
 
-def _status(play: Play, part: Call | ServerCall) -> int:
+def _status(play: Play, part: ScriptedCall | ServerCall) -> int:
     if isinstance(part, ServerCall):
         return outcome(part)
     cut = play.round.ending == "length" and part is play.parts[-1]

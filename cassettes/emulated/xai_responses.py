@@ -13,7 +13,7 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 
-from ..scripts import Call, Part, Say, ServerCall, Think
+from ..scripts import Part, Say, ScriptedCall, ServerCall, Think
 from .encoding import Encoding, named_event
 from .openai_responses import REASONS, code_of, cut_short, final_status, number
 from .responses_items import (
@@ -73,7 +73,7 @@ def _items(play: Play, shown: list[Part]) -> list[OutputItem]:
         number = counts[type(first).__name__] = counts.get(type(first).__name__, -1) + 1
         if isinstance(first, Think):
             items.append(_reasoning(play, first, number))
-        elif isinstance(first, Call):
+        elif isinstance(first, ScriptedCall):
             items.append(_call(play, first, number))
         elif isinstance(first, ServerCall):
             items.append(_server_call(play, first, number))
@@ -118,7 +118,7 @@ def _returned(play: Play, number: int) -> list[OutputItem]:
     ]
 
 
-def _call(play: Play, call: Call, number: int) -> OutputItem:
+def _call(play: Play, call: ScriptedCall, number: int) -> OutputItem:
     call_id = call.id if call.id is not None else f"call-{play.uuid('calls')}-{number}"
     item: Json = {"arguments": call.text, "call_id": call_id, "name": call.tool, "type": "function_call"}
     item["id"] = f"fc_{_id(play)}_{number}"

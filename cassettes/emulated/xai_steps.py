@@ -15,7 +15,7 @@ from xai_sdk.proto import chat_pb2, usage_pb2
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.xai_grpc.schema import SERVER_TYPES
 
-from ..scripts import Call, Part, Refuse, Say, ServerCall, Think
+from ..scripts import Part, Refuse, Say, ScriptedCall, ServerCall, Think
 from .script_player import Play, tokens
 
 #: Models that return their reasoning text; the others only count its tokens.
@@ -43,9 +43,9 @@ class OutputStep(Struct):
         return [(place, part) for place, part in self.parts if isinstance(part, ServerCall)]
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[ScriptedCall]:
         """The client calls."""
-        return [part for _, part in self.parts if isinstance(part, Call)]
+        return [part for _, part in self.parts if isinstance(part, ScriptedCall)]
 
     @property
     def said(self) -> str:
@@ -92,10 +92,10 @@ def included(play: Play, part: ServerCall) -> bool:
     return any(chat_pb2.IncludeOption.Name(option) == name for option in play.body.include)
 
 
-def tool_call(play: Play, place: int, part: Call | ServerCall, status: int) -> Any:
+def tool_call(play: Play, place: int, part: ScriptedCall | ServerCall, status: int) -> Any:
     """Return a call as a protobuf message. ``place``: the part's index in the answer. ``status``: a ToolCallStatus."""
     served = isinstance(part, ServerCall)
-    scripted_id = part.id if isinstance(part, Call) else None
+    scripted_id = part.id if isinstance(part, ScriptedCall) else None
     new_id = (
         f"call-{play.uuid('calls')}-{place}"
         if newest(play)

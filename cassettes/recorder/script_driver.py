@@ -15,13 +15,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolparity.normalizer.answers import Outcome, answer
-from toolparity.normalizer.conversation import Message, Request, System, TextPart, Tool, ToolResult, User
+from toolparity.normalizer.conversation import Message, Request, System, TextPart, ToolDefinition, ToolResult, User
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import write_request
 
 from ..errors import RecordingFailed
-from ..scripts import Call, Round, Script
+from ..scripts import Round, Script, ScriptedCall
 from ..surfaces import Surface
 from .sdks import Caller, Link, Received, RequestSettings, sdk_module
 
@@ -72,7 +72,7 @@ def opening(script: Script, surface: Surface, *, stream: bool, model: str | None
     messages: list[Message] = [System([TextPart(script.system)])] if script.system else []
     messages.append(User([TextPart(script.ask)]))
     tools = [
-        Tool(
+        ToolDefinition(
             tool.name,
             tool.description,
             tool.parameters or None,
@@ -83,7 +83,7 @@ def opening(script: Script, surface: Surface, *, stream: bool, model: str | None
         for tool in script.tools
     ]
     definitions = sdk.HOSTED.get(surface.provider, {})
-    tools += [Tool(name, kind="hosted", wire=surface.wire, raw=definitions[name]) for name in script.hosted]
+    tools += [ToolDefinition(name, kind="hosted", wire=surface.wire, raw=definitions[name]) for name in script.hosted]
     return Request(
         surface.wire,
         model or surface.model,
@@ -120,7 +120,7 @@ def _outcomes(response: Response, kept: set[str], round: Round, names: dict[str,
     return outcomes
 
 
-def _returned(call: Call) -> Outcome:
+def _returned(call: ScriptedCall) -> Outcome:
     if not call.failed:
         return call.result
     text = call.result if isinstance(call.result, str) else str(call.result)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from toolparity.cassettes.scripts import Call, Refuse, Round, Say, Script, ServerCall
+from toolparity.cassettes.scripts import Refuse, Round, Say, Script, ScriptedCall, ServerCall
 from toolparity.normalizer import json_codec
 
 from ..answer import call_text
@@ -116,7 +116,7 @@ def expected(script: Script, number: int, *, stream: bool, parsed: bool = False)
         return Expected(stop="error", failed=True)  # a plain response is complete or missing
     parts = round.parts if fault is None else round.parts[: fault.after]
     kinds = {tool.name: tool.kind for tool in script.tools}
-    calls = [part for part in parts if isinstance(part, Call)]
+    calls = [part for part in parts if isinstance(part, ScriptedCall)]
     expected_calls = [_call(call, kinds, cut=round.ending == "length" and call is calls[-1]) for call in calls]
     refusal = any(isinstance(part, Refuse) for part in parts)
     if parsed and not stream:
@@ -153,13 +153,13 @@ def _broken_stop(kind: str, calls: bool) -> str:
     return "tool_calls" if calls else "unknown"  # no stop reason was sent: it follows from the content
 
 
-def _call(call: Call, kinds: Mapping[str, str], *, cut: bool) -> ExpectedCall:
+def _call(call: ScriptedCall, kinds: Mapping[str, str], *, cut: bool) -> ExpectedCall:
     expected_call = _read_call(call, kinds.get(call.tool, "function"), cut=cut)
     result = call.result if isinstance(call.result, str) else json_codec.text(call.result)
     return replace(expected_call, result="" if call.result is None else result, failed=call.failed)
 
 
-def _read_call(call: Call, kind: str, *, cut: bool) -> ExpectedCall:
+def _read_call(call: ScriptedCall, kind: str, *, cut: bool) -> ExpectedCall:
     text = call.text
     if kind == "custom":
         return ExpectedCall(call.tool, None, text, "complete", "custom", call.id)

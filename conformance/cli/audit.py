@@ -45,7 +45,7 @@ class FailOn(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.option(
     "--html",
     "page",
-    type=options.Output(),
+    type=options.OutputFile(),
     metavar="FILE",
     help="Write the counts as an HTML page; - is standard output.",
 )

@@ -270,7 +270,7 @@ def orphans_command(ctx: click.Context, *, library: Path, as_data: bool) -> None
 
 @command.command(name="import", epilog=_EPILOG)
 @options.paths
-@click.option("--into", type=options.Output(folder=True), required=True, help="The library to write to.")
+@click.option("--into", type=options.OutputFile(folder=True), required=True, help="The library to write to.")
 @click.option("--note", help="Text for the provenance, such as the author and the licence.")
 @click.option("--force", is_flag=True, help="Replace existing cassettes.")
 @click.pass_context

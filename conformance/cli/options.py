@@ -15,7 +15,7 @@ from toolparity.reports.files import unwritable
 from .names import Named
 
 
-class Output(click.Path):
+class OutputFile(click.Path):
     """A file to write (- is standard output), or with ``folder`` a directory to write into.
 
     It is checked when the options are parsed, so that a long run does not fail at the end because of its output.

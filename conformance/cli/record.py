@@ -21,7 +21,7 @@ from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone
 from . import console, exits
 from .console import ProgressBar
 from .names import must_fit
-from .options import Output
+from .options import OutputFile
 
 if TYPE_CHECKING:
     from toolparity.cassettes.recorder.record import Connection, RecordOutcome
@@ -65,7 +65,7 @@ class JobResult(NamedTuple):
 @click.option("--rerecord", is_flag=True, help="Also record scenarios that are recorded already and have not changed.")
 @click.option(
     "--into",
-    type=Output(folder=True),
+    type=OutputFile(folder=True),
     envvar="TOOLPARITY_CASSETTES",
     default=Path("cassettes"),
     show_default="./cassettes",

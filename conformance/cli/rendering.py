@@ -17,7 +17,7 @@ from toolparity.reports.text import sections
 
 from ..errors import ReportNotWritten
 from . import console
-from .options import Output
+from .options import OutputFile
 
 _STDOUT = "-"
 _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
@@ -42,7 +42,7 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
     for name, format in reversed(formats.FORMATS.items()):
         command = click.option(
-            f"--{name}", f"{name}_file", type=Output(), metavar="FILE", help=f"Write {format.help}."
+            f"--{name}", f"{name}_file", type=OutputFile(), metavar="FILE", help=f"Write {format.help}."
         )(command)
     return command
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from toolparity.cassettes.recorder.script_driver import UNSCRIPTED_RESULT
-from toolparity.cassettes.scripts import Call, OfferedTool, Script
+from toolparity.cassettes.scripts import OfferedTool, Script, ScriptedCall
 from toolparity.normalizer.conversation import TextPart, ToolResult
 from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
@@ -68,7 +68,7 @@ class ScriptedTools:
             mapping=True,
         )
 
-    def _next_call(self, name: str, arguments: Any) -> Call | None:
+    def _next_call(self, name: str, arguments: Any) -> ScriptedCall | None:
         calls_of_tool = [call for call in self._remaining if call.tool == name]
         with_same_arguments = [call for call in calls_of_tool if arguments in (call.arguments, call.arguments_text)]
         match = next(iter(with_same_arguments or calls_of_tool), None)
@@ -77,7 +77,7 @@ class ScriptedTools:
         return match
 
 
-def _return_value(call: Call | None) -> Any:
+def _return_value(call: ScriptedCall | None) -> Any:
     if call is None:
         return UNSCRIPTED_RESULT
     if not call.failed:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .. import json_codec
-from ..conversation import Tool, ToolChoice, ToolResult
+from ..conversation import ToolChoice, ToolDefinition, ToolResult
 from ..errors import MalformedBody
 from ..model import ToolCall
 from .write_context import WriteContext
@@ -27,7 +27,7 @@ _LONE = re.compile("[\ud800-\udfff]")
 _ELSEWHERE: dict[type[Struct], frozenset[str]] = {
     ToolCall: frozenset(("id", "name", "arguments")),
     ToolResult: frozenset(("call_id",)),
-    Tool: frozenset(("name",)),
+    ToolDefinition: frozenset(("name",)),
     ToolChoice: frozenset(("name",)),
 }
 

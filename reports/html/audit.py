@@ -14,6 +14,7 @@ from toolparity.normalizer import json_codec
 from ..compare import count_text
 from ..escape import cut
 from .columns import NAME, WORDS
+from .overview import Headline
 from .shell import page
 
 STYLES = ("base.css", "audit.css", "print.css")
@@ -23,7 +24,7 @@ SEVERITIES = {"error": ("!", "error"), "warning": ("▲", "expected"), "info": (
 _MODELS = 60
 
 
-class PolicyFigures(Struct):
+class PolicyCounts(Struct):
     """Calls by what a policy does with them. ``responses`` is the number of responses that would lose a call."""
 
     kept: int = 0
@@ -32,16 +33,16 @@ class PolicyFigures(Struct):
     responses: int = 0
 
 
-class ModelFigures(Struct):
+class ModelCounts(Struct):
     """Figures of a model on one wire."""
 
     exchanges: int
     calls: int
     parallel: int
-    policies: dict[str, PolicyFigures]
+    policies: dict[str, PolicyCounts]
 
 
-class WireFigures(Struct):
+class WireCounts(Struct):
     """Figures of a wire, as in the output of ``toolparity audit --json``."""
 
     exchanges: int
@@ -58,9 +59,9 @@ class WireFigures(Struct):
     truncated: int
     invalid: int
     unfinished: int
-    policies: dict[str, PolicyFigures]
+    policies: dict[str, PolicyCounts]
     findings: dict[str, int]
-    models: dict[str, ModelFigures]
+    models: dict[str, ModelCounts]
 
 
 class Example(Struct):
@@ -96,7 +97,7 @@ class Audited(Struct):
     limit: int | None
     audited: int
     exchanges: int
-    wires: dict[str, WireFigures]
+    wires: dict[str, WireCounts]
     unknown: dict[str, int]
     worst: list[WorstExchange]
     problems: int
@@ -104,14 +105,6 @@ class Audited(Struct):
     codes: dict[str, CodeInfo]
     examples: dict[str, list[Example]]
     skipped: int = 0
-
-
-class Headline(NamedTuple):
-    """The headline of the page. ``tone`` is "bad", "odd" or "good"."""
-
-    tone: str
-    text: str
-    sentence: str
 
 
 class ModelRow(NamedTuple):
@@ -122,7 +115,7 @@ class ModelRow(NamedTuple):
     exchanges: int
     calls: int
     parallel: int
-    policies: dict[str, PolicyFigures]
+    policies: dict[str, PolicyCounts]
 
 
 class CodeRow(NamedTuple):
@@ -213,8 +206,6 @@ def code_rows(audit: Audited) -> list[CodeRow]:
     return sorted(rows, key=lambda row: (order.index(row.severity), -row.number, row.code))
 
 
-def _total(audit: Audited, policy: str) -> PolicyFigures:
+def _total(audit: Audited, policy: str) -> PolicyCounts:
     parts = [wire.policies[policy] for wire in audit.wires.values()]
-    return PolicyFigures(
-        *(sum(getattr(figures, name) for figures in parts) for name in PolicyFigures.__struct_fields__)
-    )
+    return PolicyCounts(*(sum(getattr(figures, name) for figures in parts) for name in PolicyCounts.__struct_fields__))

@@ -131,14 +131,14 @@ def test_the_page_listens_to_every_event_that_a_turn_can_tell() -> None:
 
 
 def test_a_model_that_says_nothing_beside_its_calls_is_spoken_for(demo: Demo) -> None:
-    from toolparity.cassettes.scripts import Call, scripts
+    from toolparity.cassettes.scripts import ScriptedCall, scripts
 
     silent = next(
         script
         for script in scripts().values()
         if script.rounds
         and len(script.rounds[0].parts) > 1
-        and all(isinstance(part, Call) for part in script.rounds[0].parts)
+        and all(isinstance(part, ScriptedCall) for part in script.rounds[0].parts)
         and all(offer.waiting_hint for offer in script.tools)
         and SURFACES["openai.chat"].plays(script)
     )

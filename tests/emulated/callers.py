@@ -9,7 +9,7 @@ import openai
 
 from toolparity import Response, StreamDecoder, normalize
 from toolparity.cassettes.emulated.script_player import result_text
-from toolparity.cassettes.scripts import Call, Refuse, Round, Say, Script
+from toolparity.cassettes.scripts import Refuse, Round, Say, Script, ScriptedCall
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.conversation import (
     Assistant,
@@ -17,7 +17,7 @@ from toolparity.normalizer.conversation import (
     Request,
     System,
     TextPart,
-    Tool,
+    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -82,8 +82,11 @@ def asked(
     surface: Surface, script: Script, turns: list[Message], *, stream: bool = False, **more: Any
 ) -> dict[str, Any]:
     """The body of a request."""
-    tools = [Tool(offer.name, offer.description, offer.parameters, offer.strict, offer.kind) for offer in script.tools]
-    tools += [Tool(name, kind="hosted", wire=surface.wire, raw=_HOSTED[name]) for name in script.hosted]
+    tools = [
+        ToolDefinition(offer.name, offer.description, offer.parameters, offer.strict, offer.kind)
+        for offer in script.tools
+    ]
+    tools += [ToolDefinition(name, kind="hosted", wire=surface.wire, raw=_HOSTED[name]) for name in script.hosted]
     request = Request(surface.wire, surface.model, turns, tools, parallel=script.parallel, provider=surface.provider)
     body: dict[str, Any] = {**write_request(request).body, **more}
     if stream:
@@ -107,5 +110,5 @@ def refused(round: Round) -> str:
     return "".join(part.text for part in round.parts if isinstance(part, Refuse))
 
 
-def _result(call: Any, scripted: Call) -> ToolResult:
+def _result(call: Any, scripted: ScriptedCall) -> ToolResult:
     return ToolResult(call.id, [TextPart(result_text(scripted))], scripted.failed, kind=call.kind)

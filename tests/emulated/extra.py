@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from toolparity.cassettes.scripts import Call, Fault, Hit, OfferedTool, Refuse, Round, Say, Script, ServerCall, Think
+from toolparity.cassettes.scripts import (
+    Fault,
+    Hit,
+    OfferedTool,
+    Refuse,
+    Round,
+    Say,
+    Script,
+    ScriptedCall,
+    ServerCall,
+    Think,
+)
 
 _WEATHER = OfferedTool(
     "get_weather", "Tomorrow's weather.", {"type": "object", "properties": {"city": {"type": "string"}}}
 )
-_LISBON = Call("get_weather", {"city": "Lisbon"}, result="dry")
-_PORTO = Call("get_weather", {"city": "Porto"}, result="rain")
+_LISBON = ScriptedCall("get_weather", {"city": "Lisbon"}, result="dry")
+_PORTO = ScriptedCall("get_weather", {"city": "Porto"}, result="rain")
 
 
 def _made(
@@ -21,7 +32,7 @@ def _made(
 _ALL = (
     _made(
         "custom",
-        [Round([Call("run_query", arguments_text="SELECT 1;\n", result="1")]), Round([Say("One.")])],
+        [Round([ScriptedCall("run_query", arguments_text="SELECT 1;\n", result="1")]), Round([Say("One.")])],
         [OfferedTool("run_query", "Runs SQL.", kind="custom")],
     ),
     _made(
@@ -68,10 +79,10 @@ _ALL = (
     _made("long-text", [Round([Say("Once upon a time there was")], ending="length")]),
     _made("long-thought", [Round([Think("First of all, one has to consider")], ending="length")]),
     _made("filtered", [Round([Say("This is how you")], ending="content_filter")]),
-    _made("ids", [Round([Call("get_weather", {"city": "Lisbon"}, id="call-ä", index=3)])], [_WEATHER]),
+    _made("ids", [Round([ScriptedCall("get_weather", {"city": "Lisbon"}, id="call-ä", index=3)])], [_WEATHER]),
     _made("characters", [Round([Say("Olá! 👋🏽 Até já."), _LISBON], pieces="characters")], [_WEATHER]),
     _made("whole", [Round([Say("All at once."), _LISBON], pieces="whole")], [_WEATHER]),
-    _made("half-pair", [Round([Call("get_weather", arguments_text='{"city":"\\ud83d"}')])], [_WEATHER]),
+    _made("half-pair", [Round([ScriptedCall("get_weather", arguments_text='{"city":"\\ud83d"}')])], [_WEATHER]),
     _made("speaks-and-refuses", [Round([Say("Well. "), Refuse("I'd rather not.")])]),
     *(
         _made(

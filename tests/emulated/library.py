@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from toolparity.cassettes.scripts import Call, Fault, Hit, OfferedTool, Refuse, Round, Say, Script, ServerCall, Think
+from toolparity.cassettes.scripts import (
+    Fault,
+    Hit,
+    OfferedTool,
+    Refuse,
+    Round,
+    Say,
+    Script,
+    ScriptedCall,
+    ServerCall,
+    Think,
+)
 
 LOOK = OfferedTool("look", "Looks something up.", {"type": "object", "properties": {"what": {"type": "string"}}})
 PAGE = Hit("https://example.com/a", "A page", "It was built in 1758.")
@@ -16,7 +27,7 @@ def one(id: str, *parts: object, ask: str | None = None, **of: object) -> Script
     return Script(id=id, title=id, rounds=[round], **beside)  # type: ignore[arg-type]
 
 
-_ANSWER = (Say("First this."), Call("look", {"what": "a"}), Call("look", {"what": "b"}))
+_ANSWER = (Say("First this."), ScriptedCall("look", {"what": "a"}), ScriptedCall("look", {"what": "b"}))
 _FAULTS = ("rate_limit", "overloaded", "server_error", "authentication")
 
 LIBRARY: dict[str, Script] = {
@@ -31,11 +42,13 @@ LIBRARY: dict[str, Script] = {
         one("calls", *_ANSWER, tools=[LOOK]),
         one("letters", *_ANSWER, tools=[LOOK], pieces="characters"),
         one("whole", *_ANSWER, tools=[LOOK], pieces="whole"),
-        one("own-id", Call("look", {"what": "a"}, id="my-own-1"), tools=[LOOK]),
-        one("nothing", Call("look", {}), tools=[LOOK]),
-        one("no-object", Call("look", arguments_text="[1,2]"), tools=[LOOK]),
+        one("own-id", ScriptedCall("look", {"what": "a"}, id="my-own-1"), tools=[LOOK]),
+        one("nothing", ScriptedCall("look", {}), tools=[LOOK]),
+        one("no-object", ScriptedCall("look", arguments_text="[1,2]"), tools=[LOOK]),
         one("refuses", Refuse("I would rather not.")),
-        one("thinks", Think("Let me see first."), Say("There it is."), Call("look", {"what": "a"}), tools=[LOOK]),
+        one(
+            "thinks", Think("Let me see first."), Say("There it is."), ScriptedCall("look", {"what": "a"}), tools=[LOOK]
+        ),
         one("withholds", Think("Nobody may read this.", withheld=True), Say("There it is.")),
         one(
             "searches",
@@ -49,7 +62,7 @@ LIBRARY: dict[str, Script] = {
             ServerCall("web_search", {"query": "when"}, hits=[PAGE]),
             ServerCall("web_search", {"query": "where"}, hits=[OTHER]),
             Say("In 1758."),
-            Call("look", {"what": "a"}),
+            ScriptedCall("look", {"what": "a"}),
             hosted=["web_search"],
             tools=[LOOK],
         ),
@@ -82,7 +95,7 @@ LIBRARY: dict[str, Script] = {
             title="goes-on",
             tools=[LOOK],
             rounds=[
-                Round(ask="Play goes-on.", parts=[Call("look", {"what": "a"}, result="found")]),
+                Round(ask="Play goes-on.", parts=[ScriptedCall("look", {"what": "a"}, result="found")]),
                 Round(parts=[Say("It was found.")]),
                 Round(ask="And then?", parts=[Say("Nothing more.")]),
             ],

@@ -193,9 +193,9 @@ def test_no_call_is_made_where_calls_are_forbidden_and_one_where_several_are(sdk
 
 def test_cut_arguments_end_at_the_limit(own: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XAI_SDK_DISABLE_SENSITIVE_TELEMETRY_ATTRIBUTES", "1")
-    from toolparity.cassettes.scripts import Call, Round, Script
+    from toolparity.cassettes.scripts import Round, Script, ScriptedCall
 
-    cut = Script("cut", "cut", [Round([Call("look", arguments_text='{"wh')], "Play cut.", "length")])
+    cut = Script("cut", "cut", [Round([ScriptedCall("look", arguments_text='{"wh')], "Play cut.", "length")])
     with running({"cut": cut}) as servers, client(servers) as sdk:
         (output,) = sdk.chat.create(model="grok-4-fast", messages=[user("Play cut.")]).sample().proto.outputs
     assert output.finish_reason == 1

@@ -14,7 +14,7 @@ from toolparity.normalizer.conversation import (
     Message,
     Request,
     TextPart,
-    Tool,
+    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -68,7 +68,7 @@ def request(turns: Sequence[Message], wire: str = "openai.chat", names: Sequence
     """A request of a wire's usual provider, its tools declared; Anthropic's limit is reported."""
     schema = {"type": "object", "properties": {}}
     params = {"max_tokens": 100, **more.pop("params", {})} if wire == "anthropic.messages" else more.pop("params", {})
-    tools = [Tool(name, "a tool", schema) for name in names]
+    tools = [ToolDefinition(name, "a tool", schema) for name in names]
     return Request(wire, "m", list(turns), tools, provider=PROVIDERS[wire], params=params, **more)
 
 

@@ -50,8 +50,8 @@ from toolparity.normalizer.conversation import (
     Request,
     System,
     TextPart,
-    Tool,
     ToolChoice,
+    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -117,9 +117,9 @@ def _request(wire: str, provider: str | None, words: dict[str, str]) -> Request:
             User([TextPart("Go on.")]),
         ],
         [
-            Tool(given("name"), given("description"), {"type": "object", "title": given("schema")}),
-            Tool("broken"),
-            Tool("free", kind="custom"),
+            ToolDefinition(given("name"), given("description"), {"type": "object", "title": given("schema")}),
+            ToolDefinition("broken"),
+            ToolDefinition("free", kind="custom"),
         ],
         ToolChoice("named", given("name")),
         provider=provider,
@@ -183,7 +183,7 @@ def test_item_16_ids_that_hold_halves_stay_different(target: str) -> None:
     calls = [ToolCall(id, "f", {}, "{}") for id in ids]
     said = Assistant(Response(target, None, "r", "m", [Choice(0, [*calls], Stop("tool_calls"))]))
     answers = ToolResults([ToolResult(id, [TextPart("ok")]) for id in ids])
-    encoded = write_request(Request(target, "m", [User([TextPart("Go.")]), said, answers], [Tool("f")]))
+    encoded = write_request(Request(target, "m", [User([TextPart("Go.")]), said, answers], [ToolDefinition("f")]))
     sent(encoded)
     back = read_request(encoded.body, target)
     (turn,) = (turn for turn in back.messages if isinstance(turn, Assistant))
@@ -200,7 +200,7 @@ def test_item_16_arguments_keep_their_value(target: str) -> None:
     call = ToolCall("call_1", "f", given, json.dumps(given, ensure_ascii=False))
     said = Assistant(Response(target, None, "r", "m", [Choice(0, [call], Stop("tool_calls"))]))
     answers = ToolResults([ToolResult("call_1", [TextPart("ok")])])
-    encoded = write_request(Request(target, "m", [User([TextPart("Go.")]), said, answers], [Tool("f")]))
+    encoded = write_request(Request(target, "m", [User([TextPart("Go.")]), said, answers], [ToolDefinition("f")]))
     sent(encoded)
     assert encoded.losses == []
     back = read_request(encoded.body, target)
@@ -306,7 +306,7 @@ def test_item_16_what_a_model_says_is_answered_on_every_wire(wire: str) -> None:
     assert response.calls[0].arguments == {"what": "half \ud83d"}
     turns = answer(response, select(response), {response.calls[0].id: "half \ud83d"})
     for target in WIRES:
-        sent(write_request(Request(wire, "m", [User([TextPart("Go.")]), *turns], [Tool("look")]), target))
+        sent(write_request(Request(wire, "m", [User([TextPart("Go.")]), *turns], [ToolDefinition("look")]), target))
 
 
 @pytest.mark.parametrize("wire", WIRES[:3])

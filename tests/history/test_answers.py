@@ -15,7 +15,7 @@ from toolparity.normalizer.conversation import (
     MediaPart,
     Request,
     TextPart,
-    Tool,
+    ToolDefinition,
     ToolResult,
     ToolResults,
 )
@@ -174,7 +174,7 @@ WIRES = {
 
 @pytest.mark.parametrize("wire", [*WIRES, "xai.grpc"])
 def test_first_is_told_to_the_provider_by_its_own_switch(wire: str) -> None:
-    request = Request(wire, "m", [], [Tool("f", "does f", {"type": "object", "properties": {}})])
+    request = Request(wire, "m", [], [ToolDefinition("f", "does f", {"type": "object", "properties": {}})])
     asked = with_policy(request, "first")
     assert asked.parallel is False
     written = write_request(asked)
@@ -190,14 +190,14 @@ def test_first_is_told_to_the_provider_by_its_own_switch(wire: str) -> None:
 @pytest.mark.parametrize("policy", ["all", "batch"])
 @pytest.mark.parametrize("parallel", [None, True, False])
 def test_the_other_policies_leave_the_switch_as_it_is(policy: str, parallel: bool | None) -> None:
-    request = Request("openai.chat", "m", [], [Tool("f")], parallel=parallel)
+    request = Request("openai.chat", "m", [], [ToolDefinition("f")], parallel=parallel)
     assert with_policy(request, policy) == request
 
 
 def test_where_there_are_no_tools_or_no_switch_nothing_is_switched() -> None:
     request = Request("openai.chat", "m", [])
     assert with_policy(request, "first") == request
-    asked = with_policy(Request("anthropic.messages", "m", [], [Tool("f")]), "first")
+    asked = with_policy(Request("anthropic.messages", "m", [], [ToolDefinition("f")]), "first")
     written = write_request(asked, "openai.chat", provider="deepseek")
     assert "parallel_tool_calls" not in written.body
     assert [loss.code for loss in written.losses] == ["parallel"]

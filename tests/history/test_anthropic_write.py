@@ -21,8 +21,8 @@ from toolparity.normalizer.conversation import (
     Request,
     System,
     TextPart,
-    Tool,
     ToolChoice,
+    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -440,12 +440,12 @@ SCHEMA = {"type": "object", "properties": {"x": {}}}
 def test_tools_are_declared_with_their_schema_and_own_members() -> None:
     hosted = {"type": "web_search_20250305", "name": "web_search", "max_uses": 1}
     tools = [
-        Tool("f", "does f", SCHEMA, True, wire=WIRE, extra={"defer_loading": True}),
-        Tool("g"),
-        Tool("sh", kind="custom"),
-        Tool("web_search", kind="hosted", wire=WIRE, raw=hosted),
-        Tool("x_search", kind="hosted", wire="xai.grpc", raw={}),
-        Tool("h", None, {"properties": {}}, False, wire="openai.chat", extra={"type": "function"}),
+        ToolDefinition("f", "does f", SCHEMA, True, wire=WIRE, extra={"defer_loading": True}),
+        ToolDefinition("g"),
+        ToolDefinition("sh", kind="custom"),
+        ToolDefinition("web_search", kind="hosted", wire=WIRE, raw=hosted),
+        ToolDefinition("x_search", kind="hosted", wire="xai.grpc", raw={}),
+        ToolDefinition("h", None, {"properties": {}}, False, wire="openai.chat", extra={"type": "function"}),
     ]
     encoded = write(ASK, tools=tools)
     free = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
@@ -473,7 +473,7 @@ def test_tools_are_declared_with_their_schema_and_own_members() -> None:
 )
 def test_the_choice_of_tools_is_told_in_its_words(choice: Any, parallel: Any, written: Any) -> None:
     """Failure TC-01."""
-    encoded = write(ASK, tools=[Tool("f")], tool_choice=choice, parallel=parallel)
+    encoded = write(ASK, tools=[ToolDefinition("f")], tool_choice=choice, parallel=parallel)
     assert encoded.body.get("tool_choice") == written
     assert encoded.losses == []
     assert "tool_choice" not in write(ASK, tool_choice=choice, parallel=parallel, wire="openai.chat").body
@@ -487,7 +487,7 @@ def test_the_choice_of_tools_is_told_in_its_words(choice: Any, parallel: Any, wr
     ],
 )
 def test_a_choice_that_would_be_refused_becomes_auto(choice: ToolChoice, params: dict[str, Any]) -> None:
-    encoded = write(ASK, tools=[Tool("f")], tool_choice=choice, params=params)
+    encoded = write(ASK, tools=[ToolDefinition("f")], tool_choice=choice, params=params)
     assert encoded.body["tool_choice"] == {"type": "auto"}
     assert codes(encoded) == ["tool-choice"]
 
@@ -548,8 +548,8 @@ def test_a_request_is_read_into_turns_parts_tools_and_params() -> None:
     assert more == User([TextPart("go on")], plain=False)
     assert other == RawItem(WIRE, {"role": "tool", "content": 1})
     assert request.tools == [
-        Tool("f", None, SCHEMA, True, wire=WIRE, extra={"cache_control": {}}),
-        Tool("bash_1", kind="hosted", wire=WIRE, raw={"type": "bash_1"}),
+        ToolDefinition("f", None, SCHEMA, True, wire=WIRE, extra={"cache_control": {}}),
+        ToolDefinition("bash_1", kind="hosted", wire=WIRE, raw={"type": "bash_1"}),
     ]
     assert (request.tool_choice, request.parallel) == (ToolChoice("required"), False)
     assert request.params == {"max_tokens": 9}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.history.processes import printed_under_any_hash_seed
 from tests.history.talks import WIRES, conversations
 from tests.thoroughness import examples
-from toolparity.normalizer.conversation import Assistant, Message, Request, TextPart, Tool, ToolChoice, User
+from toolparity.normalizer.conversation import Assistant, Message, Request, TextPart, ToolChoice, ToolDefinition, User
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "openai.chat"
@@ -50,7 +50,7 @@ def test_whatever_was_said_on_any_wire_is_legal_where_it_is_sent(
 ) -> None:
     turns = [turn for part in talk for turn in part]
     called = {call.name for turn in turns if isinstance(turn, Assistant) for call in turn.response.calls}
-    tools = [Tool(name) for name in sorted(called)] + [Tool("sql", kind="custom")]
+    tools = [ToolDefinition(name) for name in sorted(called)] + [ToolDefinition("sql", kind="custom")]
     asked = Request(source, "m", [*turns, User([TextPart("go on")])], tools, ToolChoice("auto"), False)
     encoded = write_request(asked, WIRE, provider=provider)
     assert check_request(encoded.body, WIRE, provider=provider) == []

@@ -17,8 +17,8 @@ from toolparity.normalizer.conversation import (
     Request,
     System,
     TextPart,
-    Tool,
     ToolChoice,
+    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -197,7 +197,12 @@ def test_an_id_is_at_most_forty_characters_for_openai_and_as_long_as_it_was_for_
 def test_a_name_that_xai_reserves_is_an_alias_in_declaration_and_history_and_leads_back() -> None:
     """XAI-08, NAME-08"""
     turns: list[Message] = [said(called(name="web_search")), ToolResults([ToolResult("toolu_1", [TextPart("ok")])])]
-    tools = [Tool("web_search"), Tool("search-a"), Tool("search_a"), Tool("search.a")]
+    tools = [
+        ToolDefinition("web_search"),
+        ToolDefinition("search-a"),
+        ToolDefinition("search_a"),
+        ToolDefinition("search.a"),
+    ]
     encoded = write(turns, "xai", tools=tools, tool_choice=ToolChoice("named", "web_search"))
     names = [tool["function"]["name"] for tool in encoded.body["tools"]]
     assert len(set(names)) == 4
@@ -218,7 +223,7 @@ def test_a_pseudo_call_goes_back_under_a_legal_name() -> None:
 
 def test_free_text_calls_are_functions_with_one_text_where_nobody_takes_free_text() -> None:
     call = ToolCall("abcdefgh1", "sql", None, "SELECT 1", kind="custom")
-    tools = [Tool("sql", "runs it", kind="custom")]
+    tools = [ToolDefinition("sql", "runs it", kind="custom")]
     encoded = write([said(call)], "mistral", tools=tools)
     assert encoded.body["messages"][0]["tool_calls"][0] == {
         "id": "abcdefgh1",
@@ -348,15 +353,15 @@ def test_a_strict_provider_gets_no_member_that_it_does_not_document() -> None:
 def test_each_way_to_choose_has_the_words_of_its_provider(choice: ToolChoice, openai: Any, mistral: Any) -> None:
     """TC-01"""
     for provider, expected in (("openai", openai), ("mistral", mistral)):
-        encoded = write([User([TextPart("go")])], provider, tools=[Tool("f")], tool_choice=choice)
+        encoded = write([User([TextPart("go")])], provider, tools=[ToolDefinition("f")], tool_choice=choice)
         assert encoded.body["tool_choice"] == expected
         assert encoded.losses == []
 
 
 def test_a_way_to_choose_without_counterpart_or_without_tools_is_reported() -> None:
-    raw = write([User([TextPart("go")])], tools=[Tool("f")], tool_choice=ToolChoice("raw", raw={"type": "x"}))
+    raw = write([User([TextPart("go")])], tools=[ToolDefinition("f")], tool_choice=ToolChoice("raw", raw={"type": "x"}))
     assert ("tool_choice" in raw.body, losses(raw)) == (False, [("tool-choice", None, None)])
-    hosted = [Tool("search", kind="hosted", wire="openai.responses", raw={"type": "web_search"})]
+    hosted = [ToolDefinition("search", kind="hosted", wire="openai.responses", raw={"type": "web_search"})]
     bare = write([User([TextPart("go")])], tools=hosted, tool_choice=ToolChoice("required"), parallel=False)
     assert set(bare.body) == {"model", "messages"}
     assert losses(bare) == [("hosted-tool", None, None), ("tool-choice", None, None)]
@@ -364,15 +369,15 @@ def test_a_way_to_choose_without_counterpart_or_without_tools_is_reported() -> N
 
 def test_calls_one_at_a_time_is_said_where_there_is_a_switch_and_reported_where_not() -> None:
     turns: list[Message] = [User([TextPart("go")])]
-    assert write(turns, tools=[Tool("f")], parallel=False).body["parallel_tool_calls"] is False
-    encoded = write(turns, "deepseek", tools=[Tool("f")], parallel=False)
+    assert write(turns, tools=[ToolDefinition("f")], parallel=False).body["parallel_tool_calls"] is False
+    encoded = write(turns, "deepseek", tools=[ToolDefinition("f")], parallel=False)
     assert ("parallel_tool_calls" in encoded.body, losses(encoded)) == (False, [("parallel", None, None)])
 
 
 def test_a_tool_is_declared_with_all_that_the_wire_knows_of_it() -> None:
     number = {"a": {"type": "integer"}}
     schema = {"type": "object", "properties": number, "required": ["a"], "additionalProperties": False}
-    tool = Tool(
+    tool = ToolDefinition(
         "f", "does it", schema, strict=True, waiting_hint="wait", extra={"cache_control": {"type": "ephemeral"}}
     )
     encoded = write([User([TextPart("go")])], tools=[tool])
@@ -468,11 +473,11 @@ def test_sound_of_an_answer_goes_back_by_its_id_and_members_of_a_response_stay_b
 
 
 def test_several_calls_at_once_are_nothing_to_report_where_there_is_no_switch() -> None:
-    assert write([User([TextPart("go")])], "deepseek", tools=[Tool("f")], parallel=True).losses == []
+    assert write([User([TextPart("go")])], "deepseek", tools=[ToolDefinition("f")], parallel=True).losses == []
 
 
 def test_a_function_without_parameters_is_declared_with_none() -> None:
-    body = write([User([TextPart("go")])], tools=[Tool("f")]).body
+    body = write([User([TextPart("go")])], tools=[ToolDefinition("f")]).body
     assert body["tools"] == [
         {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
     ]
@@ -698,7 +703,7 @@ CLOSED: dict[str, Any] = {"type": "object", "properties": {}, "additionalPropert
     ],
 )
 def test_strict_is_asked_for_where_the_schema_allows_it_and_else_told(schema: Any, strict: bool) -> None:
-    tools = [Tool("f", parameters=schema, strict=True)]
+    tools = [ToolDefinition("f", parameters=schema, strict=True)]
     encoded = write([User([TextPart("go")])], tools=tools)
     assert encoded.body["tools"][0]["function"]["strict"] is strict
     assert [loss.message.split(" ")[0] for loss in encoded.losses] == ([] if strict else ["strict:"])
@@ -708,9 +713,11 @@ def test_strict_is_asked_for_where_the_schema_allows_it_and_else_told(schema: An
 
 
 def test_a_choice_of_a_tool_that_cannot_be_declared_is_left_to_the_model_and_told() -> None:
-    hosted = Tool("web_search", kind="hosted", wire="anthropic.messages", raw={"type": "web_search_20250305"})
+    hosted = ToolDefinition("web_search", kind="hosted", wire="anthropic.messages", raw={"type": "web_search_20250305"})
     for name in ("web_search", None, "g"):
-        encoded = write([User([TextPart("go")])], tools=[hosted, Tool("f")], tool_choice=ToolChoice("named", name))
+        encoded = write(
+            [User([TextPart("go")])], tools=[hosted, ToolDefinition("f")], tool_choice=ToolChoice("named", name)
+        )
         assert encoded.body["tool_choice"] == "auto"
         assert [loss.code for loss in encoded.losses] == ["hosted-tool", "tool-choice"]
         assert check_request(encoded.body, WIRE, provider="openai") == []

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from tests.history.talks import PROVIDERS
-from toolparity.normalizer.conversation import Message, Request, TextPart, Tool, ToolChoice, User
+from toolparity.normalizer.conversation import Message, Request, TextPart, ToolChoice, ToolDefinition, User
 from toolparity.normalizer.requests import check_request, write_request
 
-HOSTED = Tool("web_search", kind="hosted", wire="other", raw={"type": "web_search"})
-OWN = Tool("f", parameters={"type": "object", "properties": {}})
+HOSTED = ToolDefinition("web_search", kind="hosted", wire="other", raw={"type": "web_search"})
+OWN = ToolDefinition("f", parameters={"type": "object", "properties": {}})
 ASKED: list[Message] = [User([TextPart("hi")])]
 SILENT = {"hosted-tool", "param"}
 
 
-def written(target: str, tools: list[Tool], choice: ToolChoice) -> tuple[Any, list[str]]:
+def written(target: str, tools: list[ToolDefinition], choice: ToolChoice) -> tuple[Any, list[str]]:
     source = "xai.grpc" if target == "openai.chat" else "openai.chat"
     request = Request(source, "m", ASKED, tools, choice, params={"max_tokens": 99})
     encoded = write_request(request, target, provider=PROVIDERS[target])

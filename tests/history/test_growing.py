@@ -25,8 +25,8 @@ from toolparity.normalizer.conversation import (
     Request,
     System,
     TextPart,
-    Tool,
     ToolChoice,
+    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -48,7 +48,11 @@ from toolparity.normalizer.requests import RequestWriter, read_request, write_re
 from toolparity.normalizer.wires.registry import WIRES as PACKAGES
 
 ALL_PROVIDERS = (None, "openai", "xai", "mistral", "deepseek", "groq", "openrouter", "anthropic", "bedrock")
-TOOLS = [Tool("get_weather", "w", {"type": "object"}), Tool("a b"), Tool("sql", kind="custom")]
+TOOLS = [
+    ToolDefinition("get_weather", "w", {"type": "object"}),
+    ToolDefinition("a b"),
+    ToolDefinition("sql", kind="custom"),
+]
 
 
 def told(encoded: Encoded) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from tests.history.talks import conversations
 from tests.history.views import Said, said, value
 from tests.thoroughness import examples
 from toolparity import ServerToolCall
-from toolparity.normalizer.conversation import Assistant, Encoded, Message, Request, Tool
+from toolparity.normalizer.conversation import Assistant, Encoded, Message, Request, ToolDefinition
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 #: How many recorded conversations of each wire are taken, evenly over all that hold calls.
@@ -151,7 +151,7 @@ def test_a_made_conversation_of_mixed_origin_is_legal_whole_and_truly_told(
     turns = [turn for part in talk for turn in part]
     names = dict.fromkeys(call.name for turn in turns if isinstance(turn, Assistant) for call in turn.response.calls)
     schema = {"type": "object", "properties": {}}
-    tools = [Tool(name, "a tool", schema) for name in names]
+    tools = [ToolDefinition(name, "a tool", schema) for name in names]
     params = {"max_tokens": 50} if source == "anthropic.messages" else {}
     request = Request(source, "m", turns, tools, provider=PROVIDERS[source], params=params)
     encoded = write_request(request, target, provider=PROVIDERS[target])

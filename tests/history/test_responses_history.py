@@ -15,8 +15,8 @@ from toolparity.normalizer.conversation import (
     Request,
     System,
     TextPart,
-    Tool,
     ToolChoice,
+    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -495,10 +495,10 @@ def test_kinds_of_calls_that_the_wire_does_not_know_are_carried_as_functions() -
 def test_tools_are_flat_and_strictness_is_said_where_the_other_wire_left_it_open() -> None:
     schema = {"type": "object", "properties": {"city": {"type": "string"}}}
     tools = [
-        Tool("get_weather", "Weather.", schema, wire="openai.chat", waiting_hint="Looking…"),
-        Tool("save", strict=True),
-        Tool("run", kind="custom", extra={"format": {"type": "text"}}, wire=WIRE),
-        Tool("web_search", kind="hosted", wire="anthropic.messages", raw={"type": "web_search_20250305"}),
+        ToolDefinition("get_weather", "Weather.", schema, wire="openai.chat", waiting_hint="Looking…"),
+        ToolDefinition("save", strict=True),
+        ToolDefinition("run", kind="custom", extra={"format": {"type": "text"}}, wire=WIRE),
+        ToolDefinition("web_search", kind="hosted", wire="anthropic.messages", raw={"type": "web_search_20250305"}),
     ]
     written = back(wire="openai.chat", tools=tools, tool_choice=ToolChoice("named", "run"), parallel=False)
     assert written.body["tools"] == [
@@ -524,11 +524,11 @@ def test_tools_are_flat_and_strictness_is_said_where_the_other_wire_left_it_open
 
 def test_a_schema_that_strict_does_not_take_is_declared_without_it_and_said() -> None:
     open_schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    written = back(wire="openai.chat", tools=[Tool("f", parameters=open_schema, strict=True)])
+    written = back(wire="openai.chat", tools=[ToolDefinition("f", parameters=open_schema, strict=True)])
     assert written.body["tools"] == [{"type": "function", "name": "f", "parameters": open_schema, "strict": False}]
     assert codes(written) == ["param"]
     closed = {**open_schema, "additionalProperties": False}
-    written = back(wire="openai.chat", tools=[Tool("f", parameters=closed, strict=True)])
+    written = back(wire="openai.chat", tools=[ToolDefinition("f", parameters=closed, strict=True)])
     assert (written.body["tools"][0]["strict"], written.losses) == (True, [])
 
 
@@ -537,7 +537,7 @@ def test_xai_08_a_reserved_name_gets_an_alias_for_xai_alone() -> None:
         "openai.chat",
         "m",
         [foreign(ToolCall("c", "web_search", {}, "{}"))],
-        [Tool("web_search")],
+        [ToolDefinition("web_search")],
         ToolChoice("named", "web_search"),
     )
     written = write_request(request, WIRE, provider="xai")
@@ -551,7 +551,7 @@ def test_xai_08_a_reserved_name_gets_an_alias_for_xai_alone() -> None:
 
 def test_a_choice_that_the_wire_cannot_say_becomes_the_nearest_and_is_said() -> None:
     for choice in (ToolChoice("raw", raw={"mode": "ANY"}), ToolChoice("named", "elsewhere")):
-        written = back(wire="openai.chat", tools=[Tool("f")], tool_choice=choice)
+        written = back(wire="openai.chat", tools=[ToolDefinition("f")], tool_choice=choice)
         assert written.body["tool_choice"] == "auto"
         assert codes(written) == ["tool-choice"]
 
@@ -633,7 +633,7 @@ def test_a_strange_tool_in_the_form_of_a_chats_stays_whole() -> None:
 def test_a_schema_that_is_open_further_in_is_declared_without_strict() -> None:
     inner = {"type": "object", "properties": {"c": {"type": "string"}}, "additionalProperties": False}
     schema = {"type": "object", "properties": {"b": inner}, "required": ["b"], "additionalProperties": False}
-    written = back(wire="anthropic.messages", tools=[Tool("f", parameters=schema, strict=True)])
+    written = back(wire="anthropic.messages", tools=[ToolDefinition("f", parameters=schema, strict=True)])
     assert written.body["tools"][0]["strict"] is False
     assert codes(written) == ["param"]
     refused = {"type": "function", "name": "f", "parameters": schema, "strict": True}

@@ -8,7 +8,7 @@ import pytest
 
 from tests.history.talks import PROVIDERS
 from tests.history.views import calls
-from toolparity.normalizer.conversation import Assistant, Encoded, Request, TextPart, Tool, User
+from toolparity.normalizer.conversation import Assistant, Encoded, Request, TextPart, ToolDefinition, User
 from toolparity.normalizer.findings import finding
 from toolparity.normalizer.model import Choice, Response, ServerToolCall, Stop, Text, ToolCall
 from toolparity.normalizer.policies import select
@@ -16,7 +16,7 @@ from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.wires.write_context import digest
 
 NAME = "mcp.search"
-TOOLS = [Tool(NAME, parameters={"type": "object", "properties": {}})]
+TOOLS = [ToolDefinition(NAME, parameters={"type": "object", "properties": {}})]
 
 
 def said(wire: str, *blocks: Any) -> Response:

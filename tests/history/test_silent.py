@@ -13,7 +13,7 @@ from toolparity.normalizer.conversation import (
     Request,
     System,
     TextPart,
-    Tool,
+    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -40,7 +40,7 @@ def conversation(place: str, extra: dict[str, Any], wire: str) -> Request:
         Assistant(response, at("assistant")),
         ToolResults([ToolResult("a", [TextPart("r")], extra=at("result"))], at("results")),
     ]
-    tools = [Tool("f", parameters={"type": "object", "properties": {}}, extra=at("tool"))]
+    tools = [ToolDefinition("f", parameters={"type": "object", "properties": {}}, extra=at("tool"))]
     return Request(wire, "m", turns, tools, params={"max_tokens": 99})
 
 

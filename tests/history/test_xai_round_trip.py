@@ -25,8 +25,8 @@ from toolparity.normalizer.conversation import (
     RawItem,
     Request,
     TextPart,
-    Tool,
     ToolChoice,
+    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -283,8 +283,8 @@ def test_what_only_another_wire_knows_is_left_out_and_told() -> None:
         RawItem("openai.responses", {"type": "compaction"}),
     ]
     tools = [
-        Tool("web_search", kind="hosted", wire="openai.responses", raw={"type": "web_search"}),
-        Tool("grep", kind="custom", description="d"),
+        ToolDefinition("web_search", kind="hosted", wire="openai.responses", raw={"type": "web_search"}),
+        ToolDefinition("grep", kind="custom", description="d"),
     ]
     params = {"temperature": 0.5, "max_output_tokens": 9, "stop": "x", "truncation": "auto", "seed": None, "n": "x"}
     request = Request(

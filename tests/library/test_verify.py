@@ -14,7 +14,7 @@ from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.library import find, forget, load, path_for
 from toolparity.cassettes.recorder import verify
 from toolparity.cassettes.recorder.record import emulated, record
-from toolparity.cassettes.scripts import Call, Fault, Round, Script, scripts
+from toolparity.cassettes.scripts import Fault, Round, Script, ScriptedCall, scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import ToolparityError
 
@@ -248,8 +248,8 @@ def test_an_answer_that_is_none(tmp_path: Path) -> None:
     ("round", "codes"),
     [
         (Round(), set()),
-        (Round([Call("f", arguments={})]), set()),
-        (Round([Call("f", arguments_text="{")]), {"arguments-*", "provider-rejected-call"}),
+        (Round([ScriptedCall("f", arguments={})]), set()),
+        (Round([ScriptedCall("f", arguments_text="{")]), {"arguments-*", "provider-rejected-call"}),
         (Round(ending="length"), {"arguments-truncated", "provider-rejected-call"}),
         (Round(fault=Fault("rate_limit")), {"error-response"}),
         (Round(fault=Fault("cut", after=0)), {"error-response", "stream-incomplete", "stream-error",

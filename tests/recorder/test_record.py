@@ -17,7 +17,7 @@ from toolparity.cassettes.library import files
 from toolparity.cassettes.recorder import record as recorder
 from toolparity.cassettes.recorder.record import Connection, capture, drift, emulated, live, record
 from toolparity.cassettes.recorder.sdks import Caller, Link
-from toolparity.cassettes.scripts import Call, Fault, Round, Say, Script, scripts
+from toolparity.cassettes.scripts import Fault, Round, Say, Script, ScriptedCall, scripts
 from toolparity.cassettes.sources.decoding import response_of
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import MissingKey, ToolparityError
@@ -327,7 +327,7 @@ def test_a_provider_that_answers_otherwise_has_drifted_and_the_file_is_not_touch
     path = record(SINGLE, CHAT, way, stream=False, root=tmp_path).path
     before = path.read_bytes()
     call = FIRST.parts[0]
-    assert isinstance(call, Call)
+    assert isinstance(call, ScriptedCall)
     twice = rounds(msgspec.structs.replace(FIRST, parts=[call, call]), SINGLE.rounds[1])
     with running({SINGLE.id: twice}) as servers:
         changes = drift(path, SINGLE, CHAT, emulated(CHAT, servers.base(CHAT)))

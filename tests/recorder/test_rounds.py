@@ -11,7 +11,7 @@ import pytest
 from toolparity import normalize
 from toolparity.cassettes.errors import RecordingFailed
 from toolparity.cassettes.recorder.script_driver import conversation, opening
-from toolparity.cassettes.scripts import Call, OfferedTool, Round, Say, Script, Think, scripts
+from toolparity.cassettes.scripts import OfferedTool, Round, Say, Script, ScriptedCall, Think, scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.requests import check_request, write_request
@@ -44,7 +44,11 @@ def results(body: Any) -> dict[str, str]:
 
 def test_each_call_gets_the_result_of_its_tool_in_order() -> None:
     first = Round(
-        [Call("look", {}, result="one"), Call("note", {}, result={"kept": True}), Call("look", {}, result="two")]
+        [
+            ScriptedCall("look", {}, result="one"),
+            ScriptedCall("note", {}, result={"kept": True}),
+            ScriptedCall("look", {}, result="two"),
+        ]
     )
     talk = conversation(script(first, Round([Say("Done.")])), CHAT, stream=False)
     next(talk)
@@ -53,14 +57,16 @@ def test_each_call_gets_the_result_of_its_tool_in_order() -> None:
 
 
 def test_a_call_that_no_script_foresaw_gets_a_result_too() -> None:
-    talk = conversation(script(Round([Call("look", {}, result="one")]), Round([Say("Done.")])), CHAT, stream=False)
+    talk = conversation(
+        script(Round([ScriptedCall("look", {}, result="one")]), Round([Say("Done.")])), CHAT, stream=False
+    )
     next(talk)
     body = talk.send(said(("a", "look", "{}"), ("b", "look", "{}"), ("c", "other", "{}")))
     assert results(body) == {"a": "one", "b": '{"ok":true}', "c": '{"ok":true}'}
 
 
 def test_a_tool_that_fails_and_one_that_returns_nothing_are_told_so() -> None:
-    first = Round([Call("look", {}, result="it is dark", failed=True), Call("note", {})])
+    first = Round([ScriptedCall("look", {}, result="it is dark", failed=True), ScriptedCall("note", {})])
     at = SURFACES["anthropic.messages"]
     talk = conversation(script(first, Round([Say("Done.")])), at, stream=False)
     next(talk)
@@ -75,7 +81,9 @@ def test_a_tool_that_fails_and_one_that_returns_nothing_are_told_so() -> None:
 
 def test_a_call_that_was_cut_is_answered_as_not_executed() -> None:
     talk = conversation(
-        script(Round([Call("look", {}, result="one")], ending="length"), Round([Say("Done.")])), CHAT, stream=False
+        script(Round([ScriptedCall("look", {}, result="one")], ending="length"), Round([Say("Done.")])),
+        CHAT,
+        stream=False,
     )
     next(talk)
     body = talk.send(said(("a", "look", '{"x":'), stop="length"))
@@ -91,13 +99,13 @@ def over(talk: Any, response: Response) -> bool:
 
 
 def test_the_conversation_ends_with_the_script() -> None:
-    talk = conversation(script(Round([Call("look", {})])), CHAT, stream=False)
+    talk = conversation(script(Round([ScriptedCall("look", {})])), CHAT, stream=False)
     next(talk)
     assert over(talk, said(("a", "look", "{}")))
 
 
 def test_the_conversation_ends_where_the_model_does() -> None:
-    talk = conversation(script(Round([Call("look", {})]), Round([Say("Done.")])), CHAT, stream=False)
+    talk = conversation(script(Round([ScriptedCall("look", {})]), Round([Say("Done.")])), CHAT, stream=False)
     next(talk)
     assert over(talk, said(text="I would rather not."))
 
@@ -120,7 +128,7 @@ def test_an_error_ends_the_conversation() -> None:
 
 
 def test_nothing_of_an_answer_that_was_cut_is_gone_on_with() -> None:
-    talk = conversation(script(Round([Call("look", {})]), Round([Say("Done.")])), CHAT, stream=False)
+    talk = conversation(script(Round([ScriptedCall("look", {})]), Round([Say("Done.")])), CHAT, stream=False)
     next(talk)
     assert over(talk, msgspec.structs.replace(said(("a", "look", "{}")), complete=False))
 

@@ -21,7 +21,7 @@ from toolparity.normalizer.conversation import (
     Request,
     System,
     TextPart,
-    Tool,
+    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -32,7 +32,7 @@ from toolparity.normalizer.textmode import DIALECTS, as_native, as_text, read_re
 from toolparity.normalizer.wires.registry import spec
 
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}, "n": {"type": "integer"}}}
-TOOLS = [Tool("f", "Does it.", SCHEMA), Tool("g", "Does that.", SCHEMA)]
+TOOLS = [ToolDefinition("f", "Does it.", SCHEMA), ToolDefinition("g", "Does that.", SCHEMA)]
 ASKED = User([TextPart("Do it.")])
 
 

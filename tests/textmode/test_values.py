@@ -10,7 +10,7 @@ from xai_sdk.proto import chat_pb2
 
 from tests.building import chat_body, codes, only
 from toolparity import Response, normalize
-from toolparity.normalizer.conversation import Request, Tool
+from toolparity.normalizer.conversation import Request, ToolDefinition
 from toolparity.normalizer.textmode import read_response
 from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
 
@@ -167,8 +167,8 @@ def test_tools_are_told_in_any_form() -> None:
         {"tools": [{"type": "function", "name": "f", "parameters": SCHEMA}]},
         {"tools": [{"name": "f", "input_schema": SCHEMA}]},
         {"functions": [{"name": "f", "parameters": SCHEMA}]},
-        [Tool("f", None, SCHEMA)],
-        Request("openai.chat", None, [], [Tool("f", None, SCHEMA)]),
+        [ToolDefinition("f", None, SCHEMA)],
+        Request("openai.chat", None, [], [ToolDefinition("f", None, SCHEMA)]),
         message,
     ]
     for given in forms:

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolparity.cassettes.emulated.encoding import event
 from toolparity.cassettes.emulated.script_player import Play, ProviderRefusal
-from toolparity.cassettes.scripts import Call, Say
+from toolparity.cassettes.scripts import Say, ScriptedCall
 
 _STATUSES = {"rate_limit": 429, "overloaded": 529, "server_error": 500, "authentication": 401, "not_found": 404}
 
@@ -50,7 +50,7 @@ def headers(play: Play) -> dict[str, str]:
 
 
 def _step(play: Play, number: int, part: Any) -> dict[str, Any] | None:
-    if isinstance(part, Call):
+    if isinstance(part, ScriptedCall):
         return {"fn": part.tool, "ref": part.id or play.id(f"call {number}"), "args": part.text}
     return {"text": part.text} if isinstance(part, Say) else None
 

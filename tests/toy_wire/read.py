@@ -11,7 +11,7 @@ from toolparity.normalizer.conversation import (
     Request,
     System,
     TextPart,
-    Tool,
+    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -28,7 +28,7 @@ def read(body: Any, provider: str | None = None) -> Request:
         body = json_codec.decode(body)
     if not isinstance(body, dict) or not isinstance(body.get("entries"), list):
         raise MalformedBody("not a request of toy.chat: it has no list of entries", body=body)
-    tools = [Tool(tool["fn"], tool.get("about"), tool.get("takes")) for tool in body.get("functions", ())]
+    tools = [ToolDefinition(tool["fn"], tool.get("about"), tool.get("takes")) for tool in body.get("functions", ())]
     params = {key: value for key, value in body.items() if key not in ("model", "entries", "functions")}
     messages = list[Message]()
     for entry in body["entries"]:

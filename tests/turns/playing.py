@@ -13,7 +13,18 @@ from tests.wires import WIRES
 from toolparity import Response, normalize
 from toolparity.cassettes.emulated import anthropic_messages, openai_chat, openai_responses, xai_grpc
 from toolparity.cassettes.emulated import script_player as playing
-from toolparity.cassettes.scripts import Call, Fault, Hit, OfferedTool, Part, Round, Say, Script, ServerCall, Think
+from toolparity.cassettes.scripts import (
+    Fault,
+    Hit,
+    OfferedTool,
+    Part,
+    Round,
+    Say,
+    Script,
+    ScriptedCall,
+    ServerCall,
+    Think,
+)
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Request
@@ -25,7 +36,7 @@ from toolparity.normalizer.turns.machine.state import TurnState, dump
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.turn import Turn
 
-__all__ = ["Call", "Fault", "Hit", "OfferedTool", "Part", "Round", "Say", "ServerCall", "Think"]
+__all__ = ["ScriptedCall", "Fault", "Hit", "OfferedTool", "Part", "Round", "Say", "ServerCall", "Think"]
 
 _PLAYERS: dict[str, Any] = {
     "openai.chat": openai_chat,
@@ -44,9 +55,9 @@ def at_once(work: Coroutine[Any, Any, _T]) -> _T:
 # what the model says
 
 
-def call(tool: str, **arguments: Any) -> Call:
+def call(tool: str, **arguments: Any) -> ScriptedCall:
     """One call."""
-    return Call(tool, arguments)
+    return ScriptedCall(tool, arguments)
 
 
 def script(*rounds: Iterable[Part] | Round, tools: Iterable[str] = ("look", "count", "post"), **more: Any) -> Script:

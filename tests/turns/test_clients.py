@@ -60,9 +60,11 @@ def body_with_tool(provider: SdkClient) -> Any:
     """A request that offers the script's tool."""
     from msgspec.structs import replace
 
-    from toolparity.normalizer.conversation import Tool
+    from toolparity.normalizer.conversation import ToolDefinition
 
-    offered = replace(opening("Go.", provider), tools=[Tool("look", parameters={"type": "object", "properties": {}})])
+    offered = replace(
+        opening("Go.", provider), tools=[ToolDefinition("look", parameters={"type": "object", "properties": {}})]
+    )
     return write_request(replace(offered, model=provider.model), provider.wire, provider=provider.name).body
 
 

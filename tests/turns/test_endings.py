@@ -153,10 +153,10 @@ def test_an_answer_that_was_cut_ends_the_turn_as_incomplete_with_its_words(wire:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_call_that_was_cut_is_answered_and_never_run(wire: str) -> None:
-    from toolparity.cassettes.scripts import Call
+    from toolparity.cassettes.scripts import ScriptedCall
 
     counting = Counting()
-    cut = Round([Say("Wait."), Call("look", arguments_text='{"at": ')], ending="length")
+    cut = Round([Say("Wait."), ScriptedCall("look", arguments_text='{"at": ')], ending="length")
     turn, events, _ = run(wire, script(cut), counting)
     assert (turn.outcome.termination, counting.ran) == ("incomplete", [])
     assert [ref.name for ref in only(events, told.CallsKnown)[0].rejected] == ["look"]

@@ -12,7 +12,15 @@ from msgspec.structs import replace
 from tests.wires import BYTE_WIRES
 from toolparity import Choice, Error, Response, Stop, Text, ToolCall
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversation import Assistant, Request, TextPart, Tool, ToolResult, ToolResults, User
+from toolparity.normalizer.conversation import (
+    Assistant,
+    Request,
+    TextPart,
+    ToolDefinition,
+    ToolResult,
+    ToolResults,
+    User,
+)
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns import events as told
 from toolparity.normalizer.turns.errors import TurnMisused
@@ -22,7 +30,7 @@ from toolparity.normalizer.turns.machine.effects import Approve, Ask, Emit, Exec
 from toolparity.normalizer.turns.machine.effects import StopTasks as StopEffect
 from toolparity.normalizer.turns.machine.table import step
 
-TOOLS = [Tool(name, parameters={"type": "object", "properties": {}}) for name in ("look", "post")]
+TOOLS = [ToolDefinition(name, parameters={"type": "object", "properties": {}}) for name in ("look", "post")]
 
 
 def new(**of: Any) -> states.TurnState:

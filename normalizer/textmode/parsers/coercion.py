@@ -11,7 +11,7 @@ from typing import Any
 
 from ... import json_codec
 from ...arguments import overflows
-from ...conversation import Request, Tool
+from ...conversation import Request, ToolDefinition
 from ...errors import MalformedBody
 from ...repair import referenced
 
@@ -110,7 +110,7 @@ def _defined(source: Any) -> Iterable[tuple[str, dict[str, Any]]]:
     for tool in source if isinstance(source, Iterable) else (source,):
         if isinstance(tool, str):
             yield tool, {}
-        elif isinstance(tool, Tool):
+        elif isinstance(tool, ToolDefinition):
             yield tool.name, tool.parameters or {}
         elif isinstance(tool, dict):
             function = tool.get("function")

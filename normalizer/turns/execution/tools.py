@@ -73,7 +73,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         if self.function is not None:
             check_function(self.name, self.function, self.parameters, kind=self.kind, mapping=self.mapping)
 
-    def declared(self) -> conversation.Tool:
+    def declared(self) -> conversation.ToolDefinition:
         """Return the tool definition for a request.
 
         A function without ``parameters`` gets an empty object schema, because not every wire takes one without.
@@ -81,7 +81,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         parameters = self.parameters
         if parameters is None and self.kind == "function":
             parameters = {"type": "object", "properties": {}}
-        return conversation.Tool(
+        return conversation.ToolDefinition(
             self.name,
             self.description,
             parameters,
@@ -150,7 +150,7 @@ class Tools(Mapping[str, Tool]):
 
         return declare if function is None else declare(function)
 
-    def declared(self) -> list[conversation.Tool]:
+    def declared(self) -> list[conversation.ToolDefinition]:
         """Return the tool definitions for a request."""
         return [tool.declared() for tool in self._tools.values()]
 

@@ -18,7 +18,17 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from ... import json_codec
-from ...conversation import Assistant, JsonPart, Message, Request, TextPart, Tool, ToolResult, ToolResults, User
+from ...conversation import (
+    Assistant,
+    JsonPart,
+    Message,
+    Request,
+    TextPart,
+    ToolDefinition,
+    ToolResult,
+    ToolResults,
+    User,
+)
 from ...events import BlockDelta, BlockStart, Event
 from ...model import Choice, Response, Stop, StopReason, Text, Usage
 from ...requests import read_request, write_request
@@ -42,7 +52,7 @@ class NarratingProvider:
         self.name = provider.name
         self.model = provider.model
         self._tools = tools or {}
-        declared = [Tool(name, parameters={"type": "object", "properties": {}}) for name in self._tools]
+        declared = [ToolDefinition(name, parameters={"type": "object", "properties": {}}) for name in self._tools]
         minimal = Request("", None, [User([TextPart("?")])], declared)
         #: The alias on the wire -> the tool's name, for names that the wire does not accept.
         self._names = write_request(minimal, self.wire, provider=self.name).names

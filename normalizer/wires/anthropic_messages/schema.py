@@ -103,7 +103,7 @@ class Compaction(Wire, tag_field="type", tag="compaction"):
     tool_changes: Any = None
 
 
-class Fallback(Wire, tag_field="type", tag="fallback"):
+class FallbackBlock(Wire, tag_field="type", tag="fallback"):
     from_: Any = field(default=None, name="from")
     to: Any = None
     trigger: Any = None
@@ -126,7 +126,7 @@ RESULTS: dict[type[Wire], str] = {
     McpResult: "mcp",
     # blocks of a server tool that belong to no call
     ContainerUpload: "code_execution",
-    Fallback: "fallback",
+    FallbackBlock: "fallback",
     McpToolListing: "mcp",
 }
 
@@ -147,7 +147,7 @@ Block = (
     | McpResult
     | ContainerUpload
     | Compaction
-    | Fallback
+    | FallbackBlock
     | McpToolListing
     | Unknown
 )

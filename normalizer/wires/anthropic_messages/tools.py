@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...conversation import Request, Tool, ToolChoice
+from ...conversation import Request, ToolChoice, ToolDefinition
 from ..traverse import members_except
 from ..write_context import WriteContext, merged
 from .parts import kind_of
@@ -18,7 +18,7 @@ _REPRESENTED = ("name", "description", "input_schema", "strict")
 _FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
-def read_tool(definition: Any) -> Tool:
+def read_tool(definition: Any) -> ToolDefinition:
     """Convert a tool definition.
 
     Tools that the provider defines have a type and no schema, and are kept as raw objects. So are definitions with
@@ -28,9 +28,9 @@ def read_tool(definition: Any) -> Tool:
         members = ("name", "mcp_server_name", "type")
         names = (definition.get(member) for member in members) if isinstance(definition, dict) else ()
         name = next((name for name in names if isinstance(name, str)), "")
-        return Tool(name, kind="hosted", wire=WIRE, raw=definition)
+        return ToolDefinition(name, kind="hosted", wire=WIRE, raw=definition)
     strict = definition.get("strict")
-    return Tool(
+    return ToolDefinition(
         definition.get("name") or "",
         definition.get("description"),
         definition.get("input_schema"),
@@ -76,7 +76,7 @@ def write_tools(request: Request, context: WriteContext, params: dict[str, Any],
         body["tool_choice"] = written
 
 
-def _write_tool(tool: Tool, context: WriteContext) -> Any:
+def _write_tool(tool: ToolDefinition, context: WriteContext) -> Any:
     own = tool.wire == WIRE
     if tool.kind == "hosted":
         if own:

@@ -35,7 +35,7 @@ from .schema import Call, Custom, Function, merged_extra
 Index = int | str
 
 
-class CallState(Struct, eq=False):
+class StreamedCall(Struct, eq=False):
     """One call while its fragments arrive.
 
     ``key``: its block key in the event stream, -1 until it is announced. ``repeated``: the call whose head began this
@@ -46,7 +46,7 @@ class CallState(Struct, eq=False):
 
     order: int
     index: Index | None
-    repeated: CallState | None = None
+    repeated: StreamedCall | None = None
     id: str | None = None
     name: str | None = None
     kind: str = "function"
@@ -110,23 +110,23 @@ class CallRouter:
     """The calls of one choice."""
 
     def __init__(self, context: Context) -> None:
-        self.all: list[CallState] = []
-        self._by_index: dict[Index, CallState] = {}
-        self._by_id: dict[str, CallState] = {}
-        self._last: CallState | None = None
+        self.all: list[StreamedCall] = []
+        self._by_index: dict[Index, StreamedCall] = {}
+        self._by_id: dict[str, StreamedCall] = {}
+        self._last: StreamedCall | None = None
         self._reported: set[tuple[str, int]] = set()
-        self._unfinished: list[CallState] = []  # calls that may be unfinished and are not marked as rivals
+        self._unfinished: list[StreamedCall] = []  # calls that may be unfinished and are not marked as rivals
         self._unowned = False  # whether arguments had an index that is neither a call's index nor its position
         self._context = context
 
-    def owner(self, index: Index) -> CallState | None:
+    def owner(self, index: Index) -> StreamedCall | None:
         """Return the call that owns an index, and make it the last call; None if there is none."""
         call_state = self._by_index.get(index)
         if call_state is not None:
             self._last = call_state
         return call_state
 
-    def route(self, call: Call, name: str | None, text: str) -> CallState:
+    def route(self, call: Call, name: str | None, text: str) -> StreamedCall:
         """Return the call of a fragment. The caller adds name and text to it."""
         index, id = _index(call), call.id
         if not id and not name and index is not None:
@@ -143,7 +143,7 @@ class CallRouter:
         self._last = call_state
         return call_state
 
-    def _by_id_or_index(self, id: str, index: Index | None, name: str | None, text: str) -> CallState:
+    def _by_id_or_index(self, id: str, index: Index | None, name: str | None, text: str) -> StreamedCall:
         owner = self._by_index.get(index) if index is not None else None
         at = owner if index is not None else self._last
         seen = at if at is not None and at.id == id else self._by_id.get(id)
@@ -167,8 +167,8 @@ class CallRouter:
         return self._open(index)
 
     def _by_known_id(
-        self, seen: CallState, owner: CallState | None, index: Index | None, name: str | None, text: str
-    ) -> CallState:
+        self, seen: StreamedCall, owner: StreamedCall | None, index: Index | None, name: str | None, text: str
+    ) -> StreamedCall:
         """Return the call for a fragment that has the id of the call ``seen``."""
         elsewhere = index is not None and owner is not seen
         if name and name != seen.name and seen.name:
@@ -187,7 +187,7 @@ class CallRouter:
             self._report("index-changed", seen, f"{seen.id} has the indexes {seen.index} and {index}")
         return seen
 
-    def _without_id(self, index: Index | None, name: str | None, text: str) -> CallState:
+    def _without_id(self, index: Index | None, name: str | None, text: str) -> StreamedCall:
         owner = self._by_index.get(index) if index is not None else self._last
         if owner is None:
             last = self._last
@@ -210,37 +210,37 @@ class CallRouter:
             return self._open(index)
         return owner
 
-    def _begins_another(self, owner: CallState, index: Index | None, name: str) -> bool:
+    def _begins_another(self, owner: StreamedCall, index: Index | None, name: str) -> bool:
         return self._is_declared_beside(owner, name) or (index is None and not self._completes_name(owner, name))
 
-    def _completes_name(self, owner: CallState, name: str) -> bool:
+    def _completes_name(self, owner: StreamedCall, name: str) -> bool:
         """Whether a name is the rest of a split name: the request declares the concatenation as a tool."""
         names = self._context.declared.names
         return not owner.length and names is not None and (owner.name or "") + name in names
 
-    def _is_declared_beside(self, owner: CallState, name: str) -> bool:
+    def _is_declared_beside(self, owner: StreamedCall, name: str) -> bool:
         """Whether a name is another tool's: the request declares it, but not the concatenation of both names."""
         names = self._context.declared.names
         return names is not None and name in names and (owner.name or "") + name not in names
 
-    def _open(self, index: Index | None, repeated: CallState | None = None) -> CallState:
+    def _open(self, index: Index | None, repeated: StreamedCall | None = None) -> StreamedCall:
         if len(self.all) >= MAX_CALLS:
             raise TooManyCalls(f"more than {MAX_CALLS} calls in one choice", hint="the stream is not a valid response")
         if index is None:
             self._context.find_once("index-missing")
-        call_state = CallState(len(self.all), index, repeated)
+        call_state = StreamedCall(len(self.all), index, repeated)
         call_state.rival = self._unowned  # the unowned arguments may belong to this call
         self.all.append(call_state)
         self._unfinished.append(call_state)
         return call_state
 
-    def add(self, id: str | None) -> CallState:
+    def add(self, id: str | None) -> StreamedCall:
         """Add a call that no delta contains."""
         self._last = call_state = self._open(len(self.all))
         call_state.id = id
         return call_state
 
-    def _mark_stray(self, taker: CallState) -> CallState:
+    def _mark_stray(self, taker: StreamedCall) -> StreamedCall:
         """Mark a call as stray, and every other unfinished call as its rival. Returns ``taker``."""
         taker.stray = True
         for call_state in self._unfinished:
@@ -248,13 +248,13 @@ class CallRouter:
         self._unfinished = [taker]
         return taker
 
-    def _report(self, code: str, call_state: CallState, message: str) -> None:
+    def _report(self, code: str, call_state: StreamedCall, message: str) -> None:
         """Report a finding about a call, once for each finding code and call."""
         if (code, call_state.order) not in self._reported:
             self._reported.add((code, call_state.order))
             self._context.find(code, message)
 
-    def _settle_snapshots(self, call_state: CallState) -> None:
+    def _settle_snapshots(self, call_state: StreamedCall) -> None:
         """Undo the replacement by snapshots if only the concatenation of all fragments is a JSON object."""
         from ...arguments import parse  # imported lazily
 
@@ -303,7 +303,7 @@ class CallRouter:
 
 
 class Doubts(Struct):
-    """Positions of stray and rival calls in a list of calls (see `CallState`)."""
+    """Positions of stray and rival calls in a list of calls (see `StreamedCall`)."""
 
     strays: set[int] = set()
     rivals: set[int] = set()
@@ -318,7 +318,7 @@ def _index(call: Call) -> Index | None:
     return None if index is None or index < 0 else index
 
 
-def add_name(call_state: CallState, name: str, context: Context) -> None:
+def add_name(call_state: StreamedCall, name: str, context: Context) -> None:
     """Set the name or ignore a repeat (NAME-01); before any argument, append the rest of a split name (NAME-02)."""
     if call_state.name is None:
         call_state.name = name
@@ -327,7 +327,7 @@ def add_name(call_state: CallState, name: str, context: Context) -> None:
         context.find("name-split", f"name in several fragments: {call_state.name}")
 
 
-def add_text(call_state: CallState, text: str) -> bool:
+def add_text(call_state: StreamedCall, text: str) -> bool:
     """Append an argument fragment. Return True if it is a snapshot that replaces all arguments so far.
 
     A fragment that starts with all arguments so far counts as a snapshot (failure SNAP-01). JSON rarely continues with

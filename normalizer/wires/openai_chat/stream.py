@@ -17,7 +17,7 @@ from ..schema import Reader, run_reader
 from ..stream_base import StreamBase
 from . import schema as s
 from .blocks import arguments_text, build_choice, read_call, stop_reason, unwrapped, usage, usage_beside
-from .routing import CallRouter, CallState, Doubts, add_name, add_text
+from .routing import CallRouter, Doubts, StreamedCall, add_name, add_text
 from .stream_state import ChoiceState, RepeatedCall, differs, matched
 
 DONE = b"[DONE]"
@@ -27,7 +27,7 @@ _PATIENCE = 8
 _MEMBERS = len(s.ChatMessage.__struct_fields__)
 
 
-def _more_arguments(call_state: CallState | None, call: s.CallPiece) -> str | None:
+def _more_arguments(call_state: StreamedCall | None, call: s.CallPiece) -> str | None:
     """Return the text of a fragment that only continues the arguments of an announced call; None for any other."""
     function = call.function
     if call_state is None or call_state.key < 0 or function is None or call.id is not None or function.name is not None:
@@ -68,7 +68,7 @@ class Stream(StreamBase):
         if self._id is None or self._model is None:
             self._identify(pieces)
         state: ChoiceState | None = None  # the choice of the previous chunk; `call_state` is its call
-        call_state: CallState | None = None
+        call_state: StreamedCall | None = None
         owned = -1
         for piece, data in zip(pieces, payloads, strict=False):
             choices = piece.choices
@@ -341,7 +341,7 @@ class Stream(StreamBase):
             add_name(call_state, name, self._context)
         self._extend(state, call_state, text, out)
 
-    def _extend(self, state: ChoiceState, call_state: CallState, text: str, out: list[Event]) -> None:
+    def _extend(self, state: ChoiceState, call_state: StreamedCall, text: str, out: list[Event]) -> None:
         """Append an argument fragment, which may be empty, and announce the call if it is due."""
         if call_state.key < 0 and (
             text or (call_state.name is not None and call_state.id and call_state.repeated is None)
@@ -356,7 +356,7 @@ class Stream(StreamBase):
             return
         out.append(BlockDelta(state.index, call_state.key, text))
 
-    def _announce(self, state: ChoiceState, call_state: CallState, out: list[Event]) -> None:
+    def _announce(self, state: ChoiceState, call_state: StreamedCall, out: list[Event]) -> None:
         """Emit the start of a call, with id and name as far as they are known by now (ID-05)."""
         call_state.key = state.block_count
         state.block_count += 1

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from .routing import CallRouter, CallState, Doubts
+from .routing import CallRouter, Doubts, StreamedCall
 from .schema import ChatMessage, Function
 
 
@@ -135,19 +135,19 @@ class RepeatedCall(Struct):
     extra: dict[str, Any] | None
 
 
-def matched(streamed: list[CallState], calls: list[RepeatedCall]) -> list[CallState | None]:
+def matched(streamed: list[StreamedCall], calls: list[RepeatedCall]) -> list[StreamedCall | None]:
     """Return for each call the streamed call that it repeats, None if there is none.
 
     A match has the same id and name, or else the same name and arguments. Failing both, it has the same name, its
     arguments are a prefix of the call's, and one of the two has no id.
     """
-    matches: list[CallState | None] = [None] * len(calls)
+    matches: list[StreamedCall | None] = [None] * len(calls)
     left = streamed
     for key in (_identity, _value, _name):
         waiting = [number for number, call_state in enumerate(matches) if call_state is None]
         if not waiting or not left:
             break
-        by_key: dict[Any, list[CallState]] = {}
+        by_key: dict[Any, list[StreamedCall]] = {}
         for call_state in reversed(left):
             if (named := key(call_state)) is not None:
                 by_key.setdefault(named, []).append(call_state)
@@ -161,24 +161,24 @@ def matched(streamed: list[CallState], calls: list[RepeatedCall]) -> list[CallSt
     return matches
 
 
-def differs(slot: CallState, text: str) -> bool:
+def differs(slot: StreamedCall, text: str) -> bool:
     """Whether ``text`` differs from the streamed arguments; a prefix of them and an equal JSON value do not."""
     return not slot.text.startswith(text) and _by_value(slot.text) != _by_value(text)
 
 
-def _identity(call: CallState | RepeatedCall) -> Any:
+def _identity(call: StreamedCall | RepeatedCall) -> Any:
     return (call.id, call.name) if call.id else None
 
 
-def _value(call: CallState | RepeatedCall) -> Any:
+def _value(call: StreamedCall | RepeatedCall) -> Any:
     return (call.name, _by_value(call.text)) if call.text.strip() else None
 
 
-def _name(call: CallState | RepeatedCall) -> Any:
+def _name(call: StreamedCall | RepeatedCall) -> Any:
     return call.name
 
 
-def _may_become(slot: CallState, call: RepeatedCall) -> bool:
+def _may_become(slot: StreamedCall, call: RepeatedCall) -> bool:
     return not (slot.id and call.id) and (not slot.has_arguments or call.text.startswith(slot.text))
 
 

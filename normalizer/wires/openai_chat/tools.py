@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...conversation import Request, Tool, ToolChoice
+from ...conversation import Request, ToolChoice, ToolDefinition
 from ..strict_schema import fits_strict
 from ..write_context import WriteContext
 from .dialects import Dialect
@@ -16,7 +16,7 @@ _MODES: dict[str, Any] = {"auto": "auto", "none": "none", "required": "required"
 _FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
 
-def read_tools(tools: Any, params: dict[str, Any]) -> list[Tool]:
+def read_tools(tools: Any, params: dict[str, Any]) -> list[ToolDefinition]:
     """Return the tool definitions of ``tools`` and of the old ``functions`` in ``params``.
 
     Consumes a valid ``functions``. A ``tools`` value that is empty or not a list goes to ``params``.
@@ -32,26 +32,26 @@ def read_tools(tools: Any, params: dict[str, Any]) -> list[Tool]:
     return declared + [_read_tool(tool) for tool in tools]
 
 
-def _read_tool(tool: Any) -> Tool:
+def _read_tool(tool: Any) -> ToolDefinition:
     kind = tool.get("type", "function") if isinstance(tool, dict) else None
     inner = tool.get(kind) if isinstance(kind, str) else None
     if kind not in ("function", "custom") or not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
         name = tool.get("name") or kind if isinstance(tool, dict) else None
-        return Tool(name if isinstance(name, str) else "", kind="hosted", wire=WIRE, raw=tool)
+        return ToolDefinition(name if isinstance(name, str) else "", kind="hosted", wire=WIRE, raw=tool)
     outer = {key: value for key, value in tool.items() if key not in ("type", kind)}
     if "type" not in tool:
         outer["type"] = None
     return _function(inner, outer, kind)
 
 
-def _function(inner: dict[str, Any], outer: dict[str, Any], kind: str = "function") -> Tool:
+def _function(inner: dict[str, Any], outer: dict[str, Any], kind: str = "function") -> ToolDefinition:
     known = {"name": str, "description": str, "parameters": dict, "strict": bool}
     if kind == "custom":
         known = {"name": str, "description": str}
     fields = {key: inner[key] for key, cls in known.items() if isinstance(inner.get(key), cls)}
     rest = {key: value for key, value in inner.items() if key not in fields}
     extra = {**outer, kind: rest} if rest else outer
-    return Tool(**fields, kind=kind, wire=WIRE, extra=extra)
+    return ToolDefinition(**fields, kind=kind, wire=WIRE, extra=extra)
 
 
 def read_choice(body: dict[str, Any], params: dict[str, Any]) -> ToolChoice | None:
@@ -107,7 +107,7 @@ def write_tools(request: Request, dialect: Dialect, context: WriteContext, body:
             context.lose("parallel")
 
 
-def _write_tool(tool: Tool, dialect: Dialect, context: WriteContext) -> Any:
+def _write_tool(tool: ToolDefinition, dialect: Dialect, context: WriteContext) -> Any:
     if tool.kind == "hosted" or (tool.wire not in (None, WIRE) and tool.raw is not None):
         if context.own and tool.wire == WIRE:
             return tool.raw
@@ -126,7 +126,7 @@ def _write_tool(tool: Tool, dialect: Dialect, context: WriteContext) -> Any:
     return {**head, kind: inner, **outer}
 
 
-def _write_function(tool: Tool, context: WriteContext, kind: str) -> dict[str, Any]:
+def _write_function(tool: ToolDefinition, context: WriteContext, kind: str) -> dict[str, Any]:
     inner: dict[str, Any] = {"name": context.name(tool.name)}
     if tool.description is not None:
         inner["description"] = tool.description

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...conversation import Request, Tool, ToolChoice
+from ...conversation import Request, ToolChoice, ToolDefinition
 from ..strict_schema import fits_strict
 from ..write_context import AS_WRITTEN, WriteContext, merged
 from .schema import WIRE
@@ -18,10 +18,10 @@ NESTED = "nested"
 _SPELLINGS = ("type", "name", "parameters", "legacy_functions")
 
 
-def read_tool(raw: Any) -> Tool:
+def read_tool(raw: Any) -> ToolDefinition:
     """Return the definition of a function or custom tool; any other is a hosted tool that keeps its raw value."""
     if not isinstance(raw, dict):
-        return Tool("", kind="hosted", wire=WIRE, raw=raw)
+        return ToolDefinition("", kind="hosted", wire=WIRE, raw=raw)
     if _is_nested(raw):
         return replace(read_tool({"type": "function", **raw["function"]}), extra={AS_WRITTEN: NESTED})
     kind, name = raw.get("type"), raw.get("name")
@@ -30,12 +30,12 @@ def read_tool(raw: Any) -> Tool:
     if kind == "function" and fits and _is(parameters, dict) and _is(strict, bool):
         known = ("type", "name", "description", "parameters", "strict")
         extra = {k: v for k, v in raw.items() if k not in known or v is None}
-        return Tool(name, description, parameters, strict, wire=WIRE, extra=extra)  # type: ignore[arg-type]
+        return ToolDefinition(name, description, parameters, strict, wire=WIRE, extra=extra)  # type: ignore[arg-type]
     if kind == "custom" and fits:
         extra = {k: v for k, v in raw.items() if k not in ("type", "name", "description") or v is None}
-        return Tool(name, description, kind="custom", wire=WIRE, extra=extra)  # type: ignore[arg-type]
+        return ToolDefinition(name, description, kind="custom", wire=WIRE, extra=extra)  # type: ignore[arg-type]
     label = name if isinstance(name, str) else kind if isinstance(kind, str) else ""
-    return Tool(label, kind="hosted", wire=WIRE, raw=raw)
+    return ToolDefinition(label, kind="hosted", wire=WIRE, raw=raw)
 
 
 def _is_nested(raw: dict[str, Any]) -> bool:
@@ -74,7 +74,7 @@ def write_tools(request: Request, context: WriteContext, body: dict[str, Any]) -
         body["parallel_tool_calls"] = request.parallel
 
 
-def _write_tool(tool: Tool, context: WriteContext) -> dict[str, Any] | None:
+def _write_tool(tool: ToolDefinition, context: WriteContext) -> dict[str, Any] | None:
     own = tool.wire == WIRE
     if tool.kind == "hosted":
         if own and context.own and tool.raw is not None:

@@ -18,7 +18,7 @@ from ..misplaced import mark_misplaced
 from ..stop_reason import CUTS, effective_stop
 from ..xai_tools import TOOLS_OF_XAI
 from . import schema as s
-from .stream_state import Call
+from .stream_state import CompleteCall
 
 
 class Output(Struct, gc=False):
@@ -29,7 +29,7 @@ class Output(Struct, gc=False):
     content: str
     reasoning: str
     encrypted: str
-    calls: list[Call]
+    calls: list[CompleteCall]
     citations: list[Any]
     finish: int
     extra: dict[str, Any]
@@ -101,7 +101,7 @@ class _Conversion(Struct):
     """
 
     builder: CallBuilder
-    cut: Call | None
+    cut: CompleteCall | None
     blocks: list[Block]
     server_blocks: dict[str, int]
     built: set[int]
@@ -120,7 +120,7 @@ class _Conversion(Struct):
         for call in output.calls:
             self._call(call, position)
 
-    def _call(self, call: Call, position: dict[str, Any]) -> bool:
+    def _call(self, call: CompleteCall, position: dict[str, Any]) -> bool:
         """Add a call, and report whether xAI executes it."""
         if (
             call.is_server_call
@@ -134,7 +134,7 @@ class _Conversion(Struct):
             self._build(call, position)
         return False
 
-    def _build(self, call: Call, position: dict[str, Any]) -> None:
+    def _build(self, call: CompleteCall, position: dict[str, Any]) -> None:
         builder = self.builder
         if call.id in builder.seen and builder.repeats(call.id, call.name, call.text):
             return
@@ -165,12 +165,12 @@ class _Conversion(Struct):
                 built = msgspec.structs.replace(built, status="invalid", arguments=None, kind="unresolved")
         self._add(call, built)
 
-    def _add(self, call: Call, block: Block) -> None:
+    def _add(self, call: CompleteCall, block: Block) -> None:
         if call.stray or call.rival:
             (self.strays if call.stray else self.rivals).add(len(self.blocks))
         self.blocks.append(block)
 
-    def _add_server_call(self, call: Call, position: dict[str, Any]) -> None:
+    def _add_server_call(self, call: CompleteCall, position: dict[str, Any]) -> None:
         known = self.server_blocks.get(call.id) if call.id else None
         if known is not None:
             earlier = self.blocks[known]
@@ -206,7 +206,7 @@ class _Conversion(Struct):
             self.blocks.append(ServerToolResult("", "", False, value, dict(position)))
 
 
-def _status(call: Call) -> str:
+def _status(call: CompleteCall) -> str:
     return s.STATUSES.get(call.status, str(call.status))
 
 

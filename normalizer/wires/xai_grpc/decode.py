@@ -9,7 +9,7 @@ from ..decode_context import Context
 from ..error_response import response_without_output
 from .blocks import Output, build_choices, is_complete, usage
 from .schema import as_dict, fields_except, response_from, unknown_fields
-from .stream_state import Call, CallState
+from .stream_state import CompleteCall, StreamedCall
 
 
 def decode(data: bytes, context: Context) -> Response:
@@ -22,7 +22,7 @@ def decode(data: bytes, context: Context) -> Response:
         return response_without_output(context, data)
     message = response_from(data)
     outputs = []
-    by_id: dict[str, CallState] = {}
+    by_id: dict[str, StreamedCall] = {}
     for output in sorted(message.outputs, key=lambda o: o.index):
         outputs.append(read_output(output, context, by_id if context.declared.n == 1 else {}))
     complete = is_complete(context, outputs)
@@ -37,7 +37,7 @@ def decode(data: bytes, context: Context) -> Response:
     )
 
 
-def read_output(output: Any, context: Context, by_id: dict[str, CallState]) -> Output:
+def read_output(output: Any, context: Context, by_id: dict[str, StreamedCall]) -> Output:
     """Convert a CompletionOutput. ``by_id``: the calls of earlier outputs, which this one may repeat or continue.
 
     The function adds the new calls to ``by_id``.
@@ -59,8 +59,8 @@ def read_output(output: Any, context: Context, by_id: dict[str, CallState]) -> O
     )
 
 
-def _calls(message: Any, context: Context, by_id: dict[str, CallState]) -> list[Call]:
-    calls: list[Call] = []
+def _calls(message: Any, context: Context, by_id: dict[str, StreamedCall]) -> list[CompleteCall]:
+    calls: list[CompleteCall] = []
     for wire_call in message.tool_calls:
         call = read_call(context, wire_call)
         known = by_id.get(call.id) if call.id else None
@@ -71,12 +71,12 @@ def _calls(message: Any, context: Context, by_id: dict[str, CallState]) -> list[
             if any(call is other for other in calls):
                 continue
         elif call.id:
-            by_id[call.id] = CallState(call, wire_call)
+            by_id[call.id] = StreamedCall(call, wire_call)
         calls.append(call)
     return calls
 
 
-def read_call(context: Context, call: Any) -> Call:
+def read_call(context: Context, call: Any) -> CompleteCall:
     """Convert a protobuf ToolCall."""
     extra: dict[str, Any] = {}
     keep_unknown(context, call, extra)
@@ -84,7 +84,7 @@ def read_call(context: Context, call: Any) -> Call:
     function = call.function
     name, text = function.name, function.arguments
     by_name = context.declared.names is None and context.provider in (None, "xai")
-    return Call(call.id, call.type, call.status, name, text, call.error_message, extra, by_name=by_name)
+    return CompleteCall(call.id, call.type, call.status, name, text, call.error_message, extra, by_name=by_name)
 
 
 def keep_unknown(context: Context, message: Any, extra: dict[str, Any]) -> None:

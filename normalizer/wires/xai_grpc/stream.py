@@ -17,7 +17,7 @@ from ..stream_base import StreamBase
 from . import schema as s
 from .blocks import Output, build_choices, is_complete, usage
 from .decode import keep_unknown, read_call
-from .stream_state import Call, CallState
+from .stream_state import CompleteCall, StreamedCall
 
 
 class _OutputState(Struct, eq=False):
@@ -30,8 +30,8 @@ class _OutputState(Struct, eq=False):
     reasoning: list[str] = []
     encrypted: list[str] = []
     citations: list[Any] = []
-    calls: list[CallState] = []
-    by_id: dict[str, CallState] = {}
+    calls: list[StreamedCall] = []
+    by_id: dict[str, StreamedCall] = {}
     extra: dict[str, Any] = {}
     keys: dict[str, int] = {}
 
@@ -42,8 +42,8 @@ class Stream(StreamBase):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._outputs: dict[int, _OutputState] = {}
-        self._by_id: dict[tuple[int, str], CallState] = {}  # by choice and id: the outputs of a choice share calls
-        self._unfinished: list[CallState] = []  # calls that may be unfinished and are not yet rivals
+        self._by_id: dict[tuple[int, str], StreamedCall] = {}  # by choice and id: the outputs of a choice share calls
+        self._unfinished: list[StreamedCall] = []  # calls that may be unfinished and are not yet rivals
         self._id = ""
         self._model = ""
         self._usage: Any = None
@@ -121,11 +121,11 @@ class Stream(StreamBase):
         key = self._key(state, block, out)
         out.append(BlockDelta(self._choice(state), key, text))
 
-    def _call(self, state: _OutputState, call: Call, out: list[Event]) -> None:
+    def _call(self, state: _OutputState, call: CompleteCall, out: list[Event]) -> None:
         """Process a call. A repeated id means the same call; no id and no name means a continuation (XAI-10)."""
         known = self._find_call(state, call)
         if known is None:
-            state.calls.append(call_state := CallState(call, state))
+            state.calls.append(call_state := StreamedCall(call, state))
             self._unfinished.append(call_state)
             if call.id:
                 state.by_id[call.id] = self._by_id[self._choice(state), call.id] = call_state
@@ -144,7 +144,7 @@ class Stream(StreamBase):
         else:
             out.append(BlockReset(self._choice(home), key, call.text))
 
-    def _find_call(self, state: _OutputState, call: Call) -> CallState | None:
+    def _find_call(self, state: _OutputState, call: CompleteCall) -> StreamedCall | None:
         if not call.id:
             return self._last_call(state, call) if state.calls and not call.name else None
         known = state.by_id.get(call.id)
@@ -157,7 +157,7 @@ class Stream(StreamBase):
                 return known
         return None if known is None or known.differs(call) else known
 
-    def _last_call(self, state: _OutputState, call: Call) -> CallState:
+    def _last_call(self, state: _OutputState, call: CompleteCall) -> StreamedCall:
         """Return the output's last call for a fragment without id and name, and mark the calls it may belong to."""
         taker = state.calls[-1]
         if call.text:
@@ -191,5 +191,5 @@ class Stream(StreamBase):
         return self._response(self._id or None, self._model or None, built, self._usage, complete, self._extra)
 
 
-def _block_type(call: Call) -> str:
+def _block_type(call: CompleteCall) -> str:
     return "server_tool_call" if call.is_server_call else "tool_call"

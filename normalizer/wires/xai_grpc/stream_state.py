@@ -11,7 +11,7 @@ from ..xai_tools import TOOLS_OF_XAI
 from .schema import TYPE_CLIENT, TYPE_UNSET
 
 
-class Call(Struct, gc=False):
+class CompleteCall(Struct, gc=False):
     """A tool call with its fragments concatenated. Several outputs may share the same object.
 
     ``type`` and ``status``: the wire's enum values. ``text``: the argument text. ``occurrences``: how often the wire
@@ -45,7 +45,7 @@ class Call(Struct, gc=False):
         return self.is_typed_server_call or (self.by_name and self.type == TYPE_UNSET and self.name in TOOLS_OF_XAI)
 
 
-class CallState:
+class StreamedCall:
     """A call while its fragments arrive. They are concatenated only on demand, so the cost stays linear (DOS-01).
 
     ``home``: where the call began, compared by identity: the output of a stream, or the wire's call in a complete
@@ -54,7 +54,7 @@ class CallState:
 
     __slots__ = ("_balance", "_checked", "_parts", "call", "home", "length")
 
-    def __init__(self, call: Call, home: Any = None) -> None:
+    def __init__(self, call: CompleteCall, home: Any = None) -> None:
         self.call = call
         self.home = home
         self._set(call.text)
@@ -85,7 +85,7 @@ class CallState:
             self._balance.feed(part)
         self._checked = len(self._parts)
 
-    def take(self, news: Call, home: Any = None) -> bool | None:
+    def take(self, news: CompleteCall, home: Any = None) -> bool | None:
         """Add a later occurrence of this call.
 
         Returns True if it adds text, False if it replaces the text with a longer one that begins the same, and None if
@@ -121,7 +121,7 @@ class CallState:
             return text == self.text
         return text[0] == "{" and self.is_closed and self.text.startswith(text)
 
-    def differs(self, news: Call) -> bool:
+    def differs(self, news: CompleteCall) -> bool:
         """Report whether a call with the same id is a different call: another name or other arguments (ID-09)."""
         call = self.call
         if call.is_typed_server_call and news.type == TYPE_UNSET:
@@ -135,7 +135,7 @@ class CallState:
             return False
         return not text.startswith(self.text) and not self.text.startswith(text)
 
-    def finished(self) -> Call:
+    def finished(self) -> CompleteCall:
         """Return the call with its complete argument text."""
         self.call.text = self.text
         return self.call

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from ... import json_codec
-from ...conversation import Request, Tool, ToolChoice
+from ...conversation import Request, ToolChoice, ToolDefinition
 from ..write_context import WriteContext
 from . import schema
 from .schema import MODES, WIRE, Function, as_dict, fields_except, parse_dict
@@ -17,11 +17,11 @@ _NO_PARAMETERS = {"type": "object", "properties": {}}
 _MODE_NUMBERS = {mode: number for number, mode in MODES.items()}
 
 
-def read_tool(tool: Any) -> Tool:
+def read_tool(tool: Any) -> ToolDefinition:
     """Convert a protobuf Tool. Tools that xAI runs are kept as raw objects."""
     kind = tool.WhichOneof("tool")
     if kind != "function":
-        return Tool(kind or "", kind="hosted", wire=WIRE, raw=as_dict(tool))
+        return ToolDefinition(kind or "", kind="hosted", wire=WIRE, raw=as_dict(tool))
     function = tool.function
     extra = fields_except(function, "name", "description", "strict", "parameters")
     parameters = None
@@ -33,7 +33,7 @@ def read_tool(tool: Any) -> Tool:
         if not isinstance(parameters, dict):
             parameters = None
     description, strict = function.description or None, function.strict or None
-    return Tool(function.name, description, parameters, strict, wire=WIRE, extra=extra)
+    return ToolDefinition(function.name, description, parameters, strict, wire=WIRE, extra=extra)
 
 
 def read_choice(choice: Any) -> ToolChoice:
@@ -53,7 +53,7 @@ def write_tools(request: Request, context: WriteContext, body: Any) -> None:
         body.parallel_tool_calls = request.parallel
 
 
-def _write_tool(tool: Tool, context: WriteContext) -> Any:
+def _write_tool(tool: ToolDefinition, context: WriteContext) -> Any:
     if tool.kind == "hosted":
         if tool.wire == WIRE:
             return parse_dict(tool.raw, schema.Tool())

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.turns import playing
 from tests.turns.playing import _PLAYERS, Counting, Emulated, Say, at_once, call, script
 from toolparity.cassettes.emulated.script_player import Play
-from toolparity.cassettes.scripts import Call, Script
+from toolparity.cassettes.scripts import Script, ScriptedCall
 from toolparity.normalizer.conversation import Assistant, Message, Request, System, TextPart, ToolResults, User
 from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
 from toolparity.normalizer.requests import read_request
@@ -43,7 +43,7 @@ class Sequenced(Emulated):
         request = read_request(body, self.wire, provider=self.name)
         round = self._script.rounds[min(fine, len(self._script.rounds) - 1)]
         offered = [one.name for one in request.tools]
-        parts = [part for part in round.parts if not isinstance(part, Call) or part.tool in offered]
+        parts = [part for part in round.parts if not isinstance(part, ScriptedCall) or part.tool in offered]
         played = Play(self._surface, self._script, number, replace(round, parts=parts), request, body)
         for event in _PLAYERS[self.wire].events(played):
             yield event if isinstance(event, bytes) else event.SerializeToString()

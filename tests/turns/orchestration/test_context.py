@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.turns.playing import WIRES, Emulated, at_once, script
-from toolparity.normalizer.conversation import Message, Request, System, TextPart, Tool, ToolResult, ToolResults, User
+from toolparity.normalizer.conversation import (
+    Message,
+    Request,
+    System,
+    TextPart,
+    ToolDefinition,
+    ToolResult,
+    ToolResults,
+    User,
+)
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns.orchestration import ContextBuilder, session_of
 from toolparity.normalizer.turns.orchestration.context import HEAD, Built
@@ -33,7 +42,7 @@ def request_of(*turns: Message, wire: str = "openai.chat") -> Request:
     from msgspec.structs import replace
 
     made = opening("x", Emulated(wire, script([])))
-    tools = [Tool("search", "Searches.", {"type": "object", "properties": {}})]
+    tools = [ToolDefinition("search", "Searches.", {"type": "object", "properties": {}})]
     return replace(made, model=Emulated(wire, script([])).model, messages=list(turns), tools=tools)
 
 
