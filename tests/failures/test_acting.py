@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.turns import playing
-from tests.turns.playing import WIRES, Counting, Emulated, Say, ServerCall, Told, at_once, call, script
+from tests.turns.playing import WIRES, Counting, Emulated, RecordingObserver, Say, ServerCall, at_once, call, script
 from toolparity.normalizer.conversation import Assistant, ToolResult, ToolResults
 from toolparity.normalizer.turns import Tool, ToolFailed, Tools
 from toolparity.normalizer.turns.errors import TurnMisused
@@ -128,7 +128,7 @@ def test_BED_06_results_that_come_early_still_stand_in_one_turn_behind_one_answe
 
 @EVERY_WIRE
 def test_DUP_01_a_result_that_did_not_get_through_is_sent_again_and_its_tool_is_not_run_again(wire: str) -> None:
-    log, counting = Told(), Counting()
+    log, counting = RecordingObserver(), Counting()
     lost = Turn(Emulated(wire, THREE, fails={1: ConnectionError("gone")}), counting.tools(), observers=[log], id="once")
     at_once(lost.run("Go."))
     assert lost.outcome.termination == "provider_failed"
@@ -159,7 +159,7 @@ def test_ADK_01_one_of_three_that_wait_is_decided_and_the_others_are_neither_run
     played = script([call(name) for name in names], [Say("Done.")], tools=names)
     counting = Counting(**{name: lambda name=name: name for name in names})
     asks = {name: {"approval": True} for name in names}
-    log = Told()
+    log = RecordingObserver()
     turn = turn_of(wire, played, counting, asks, observers=[log])
     at_once(turn.run("Go."))
     waiting = [one.id for one in turn.outcome.waiting]

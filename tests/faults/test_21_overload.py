@@ -32,9 +32,9 @@ from ..turns.playing import (
     Counting,
     Emulated,
     Fault,
+    RecordingObserver,
     Round,
     Say,
-    Told,
     assert_legal,
     at_once,
     call,
@@ -43,7 +43,7 @@ from ..turns.playing import (
     play,
     script,
 )
-from ..turns.test_clients import body_with_tool, heard, reach, running
+from ..turns.test_clients import body_with_tool, chunks_of, reach, running
 
 TWO = script([Say("Let me see."), call("look")], [Say("Done.")])
 
@@ -243,7 +243,7 @@ def test_a_turn_without_backoff_asks_once(backoff: Backoff | None) -> None:
 @pytest.mark.parametrize("wire", WIRES)
 def test_no_call_of_an_answer_that_is_asked_for_again_runs_twice(wire: str, after: int) -> None:
     """What had arrived is void, and reported as such; calls run from the answer that came whole."""
-    waits, counting, log = Waits(), Counting(), Told()
+    waits, counting, log = Waits(), Counting(), RecordingObserver()
     played = script([Say("Let me see."), call("look"), call("count")], [Say("Done.")])
     provider = Overloaded(wire, played, refuses={0: Busy(), 2: Busy()}, after=after)
     turn = Turn(provider, counting.tools(), backoff=waits.backoff(), observers=[log])
@@ -411,7 +411,7 @@ def test_a_client_passes_on_the_status_and_the_wait_of_a_refusal(wire: str) -> N
     busy = script(Round([], fault=Fault("rate_limit", retry_after=9)))
     with running({"made": busy}) as servers:
         provider = reach(servers, wire)
-        [piece] = at_once(heard(provider, body_with_tool(provider)))
+        [piece] = at_once(chunks_of(provider, body_with_tool(provider)))
     assert piece.error.status == 429
     assert demanded(piece) == 9.0
 

@@ -24,17 +24,21 @@ def tool(function: Callable[..., Any], name: str | None = None, **options: Any) 
     return Tool(
         name=name or function.__name__,
         function=function,
-        **{"parameters": taking(function) if by_name else None, **options},
+        **{"parameters": schema_for(function) if by_name else None, **options},
     )
 
 
-def taking(function: Callable[..., Any]) -> dict[str, Any] | None:
-    """The schema by which a function's parameters may have any values."""
-    named = [one for one in signature(function).parameters.values() if one.kind is one.POSITIONAL_OR_KEYWORD]
+def schema_for(function: Callable[..., Any]) -> dict[str, Any] | None:
+    """A schema that accepts any value for each parameter of a function."""
+    named = [
+        parameter
+        for parameter in signature(function).parameters.values()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ]
     if not named:
         return None
-    required = [one.name for one in named if one.default is one.empty]
-    return {"type": "object", "properties": {one.name: {} for one in named}, "required": required}
+    required = [parameter.name for parameter in named if parameter.default is parameter.empty]
+    return {"type": "object", "properties": {parameter.name: {} for parameter in named}, "required": required}
 
 
 def ran(
@@ -46,8 +50,8 @@ def ran(
     return at_once(run())
 
 
-def texts(found: list[FinishedCall]) -> list[tuple[str, str]]:
-    return [(one.outcome, "".join(getattr(part, "text", "") for part in one.result.parts)) for one in found]
+def texts(calls: list[FinishedCall]) -> list[tuple[str, str]]:
+    return [(call.outcome, "".join(getattr(part, "text", "") for part in call.result.parts)) for call in calls]
 
 
 def raising(error: BaseException) -> Callable[[], Any]:

@@ -1,4 +1,4 @@
-"""Turns to be played: scripts spelled by the emulated players of each wire, providers that fail, tools that count."""
+"""Helpers to run turns: scripts played by the emulated provider of each wire, failing providers, counting tools."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.events import TurnEvent
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 from toolparity.normalizer.turns.machine.state import TurnState, dump
@@ -48,11 +48,11 @@ _T = TypeVar("_T")
 
 
 def at_once(work: Coroutine[Any, Any, _T]) -> _T:
-    """Run it. What it left behind would be a warning, and warnings are errors."""
+    """Run a coroutine. A task that it leaves behind causes a warning, and warnings are errors."""
     return asyncio.run(work)
 
 
-# what the model says
+# scripts
 
 
 def call(tool: str, **arguments: Any) -> ScriptedCall:
@@ -61,17 +61,19 @@ def call(tool: str, **arguments: Any) -> ScriptedCall:
 
 
 def script(*rounds: Iterable[Part] | Round, tools: Iterable[str] = ("look", "count", "post"), **more: Any) -> Script:
-    """What the model does, round by round. Any arguments fit the tools."""
-    made = [one if isinstance(one, Round) else Round(list(one)) for one in rounds]
-    first = Round(made[0].parts, "Go.", made[0].ending, made[0].fault, made[0].pieces)
+    """A script of the model's rounds. Its tools accept any arguments."""
+    script_rounds = [round if isinstance(round, Round) else Round(list(round)) for round in rounds]
+    first = Round(
+        script_rounds[0].parts, "Go.", script_rounds[0].ending, script_rounds[0].fault, script_rounds[0].pieces
+    )
     offers = [OfferedTool(name, f"Does {name}.", {"type": "object", "properties": {}}, "function") for name in tools]
-    return Script("made", "Made by hand", [first, *made[1:]], offers, **more)
+    return Script("made", "Made by hand", [first, *script_rounds[1:]], offers, **more)
 
 
 class Emulated:
-    """A provider that plays a script on a wire, and refuses what the real one would refuse.
+    """A provider that plays a script on a wire, and rejects requests that the real one would reject.
 
-    ``bodies``: what it was asked. ``fails``: by number of the request from 0, what is raised, after ``after`` pieces.
+    ``bodies``: the requests. ``fails``: exceptions by number of the request from 0, raised after ``after`` chunks.
     """
 
     def __init__(
@@ -124,18 +126,18 @@ class Emulated:
         return normalize(body, wire="openai.chat", status=status)
 
 
-# what the tools do
+# tools
 
 
 class Counting:
-    """Tools by name that count how often they ran, and with what."""
+    """Tools that record their calls. Each can have a custom function."""
 
     def __init__(self, **functions: Callable[..., Any]) -> None:
         self.ran: list[tuple[str, dict[str, Any]]] = []
         self.functions = functions
 
     def tools(self, **options: dict[str, Any]) -> Tools:
-        """``options`` by tool."""
+        """The tools, with ``options`` by tool name."""
         tools = Tools()
         for name in ("look", "count", "post", *(n for n in self.functions if n not in ("look", "count", "post"))):
             tools.add(Tool(name=name, function=self._counted(name), **options.get(name, {})))
@@ -144,25 +146,25 @@ class Counting:
     def _counted(self, name: str) -> Callable[..., Any]:
         async def function(**arguments: Any) -> Any:
             self.ran.append((name, arguments))
-            given = self.functions.get(name)
-            if given is None:
+            custom = self.functions.get(name)
+            if custom is None:
                 return f"{name} ran"
-            outcome = given(**arguments)
+            outcome = custom(**arguments)
             return await outcome if asyncio.iscoroutine(outcome) else outcome
 
         return function
 
     @property
     def names(self) -> list[str]:
-        """What ran, in order."""
+        """The names of the tools that ran, in order."""
         return [name for name, _ in self.ran]
 
 
 # events
 
 
-class Told(Observer):
-    """Keeps the events, and the states as JSON, as a log does."""
+class RecordingObserver(Observer):
+    """Keeps the events, and the states as JSON."""
 
     def __init__(self) -> None:
         self.events: list[TurnEvent] = []
@@ -176,18 +178,23 @@ class Told(Observer):
 
 
 def kinds(events: Iterable[TurnEvent], *, shown: bool = False) -> list[str]:
-    """The types of the events; without those that only show a block growing unless ``shown``."""
-    growing = (told.TurnBlockStart, told.TurnBlockDelta, told.TurnBlockReset, told.TurnBlockRevised)
+    """The types of the events; without those of a growing block unless ``shown``."""
+    growing = (
+        turn_events.TurnBlockStart,
+        turn_events.TurnBlockDelta,
+        turn_events.TurnBlockReset,
+        turn_events.TurnBlockRevised,
+    )
     return [str(e.__struct_config__.tag) for e in events if shown or not isinstance(e, growing)]
 
 
 def rows(events: Iterable[TurnEvent]) -> list[tuple[int, str, str | None, Any]]:
-    """The turn's rows as a log keeps them."""
+    """The block rows that a log would contain."""
     kept: dict[int, tuple[int, str, str | None, Any]] = {}
     for event in events:
-        if isinstance(event, told.RoundStarted):
+        if isinstance(event, turn_events.RoundStarted):
             kept = {number: row for number, row in kept.items() if number < event.first_block}
-        elif isinstance(event, (told.TurnBlockStop, told.TurnBlockRevised)):
+        elif isinstance(event, (turn_events.TurnBlockStop, turn_events.TurnBlockRevised)):
             block = event.block
             kept[block.sequence] = (block.sequence, block.block_type, block.text_content, block.content)
     return [kept[number] for number in sorted(kept)]
@@ -204,7 +211,7 @@ async def play(turn: Turn, message: str | None = "Go.") -> list[TurnEvent]:
 
 
 def assert_legal(turn: Turn, *, wires: Iterable[str] = WIRES) -> None:
-    """The conversation can continue, on its own wire and on every other one."""
+    """The next request of the conversation is legal on its own wire and on every other one."""
     request: Request = turn.outcome.next("And now?")
     for wire in wires:
         own = wire == turn.provider.wire
@@ -213,7 +220,7 @@ def assert_legal(turn: Turn, *, wires: Iterable[str] = WIRES) -> None:
 
 
 def opening(played: Script, wire: str) -> Request:
-    """The first request of a script as the players' callers write it: with its hosted tools and its reasoning."""
+    """The first request of a script, with its hosted tools and its reasoning."""
     from toolparity.cassettes.recorder.script_driver import opening as opened
 
     return opened(played, SURFACES[wire], stream=True)
@@ -225,14 +232,14 @@ def write(request: Request, **members: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A struct as plain values, to be compared."""
+    """A struct as builtin values."""
     return msgspec.to_builtins(value)
 
 
 def dumped(event: TurnEvent, ids: dict[str, str]) -> str:
-    """An event as JSON without what is each provider's own: ids, keys, figures, and the number, which counts deltas."""
-    made = {k: v for k, v in plain(event).items() if k not in ("seq", "usage", "key", "turn", "wire")}
-    text = json_codec.text(made)
+    """An event as JSON without the values that differ by provider: ids, keys, usage, and the event number."""
+    members = {k: v for k, v in plain(event).items() if k not in ("seq", "usage", "key", "turn", "wire")}
+    text = json_codec.text(members)
     for id, name in ids.items():
         text = text.replace(id, name)
     return text

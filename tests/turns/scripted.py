@@ -1,6 +1,4 @@
-"""Scripts of the library, played as turns: providers that answer from cassettes, and the parts of a turn that are equal
-whichever provider answers.
-"""
+"""Scripts of the library as turns: providers that answer from cassettes, and what does not differ by provider."""
 
 from __future__ import annotations
 
@@ -25,11 +23,11 @@ from toolparity.normalizer.turns.events import (
 
 
 class CassetteOver(Exception):
-    """The script ends before the turn does: with a truncated call after which the turn asks again."""
+    """The cassette has no response for a further request."""
 
 
 class Recorded:
-    """A provider that answers from a cassette, in its order. ``asked``: what it was asked, and what was recorded."""
+    """A provider that answers from a cassette, in order. ``asked``: each request with the recorded one."""
 
     def __init__(self, scenario: str, surface: str) -> None:
         self.wire = SURFACES[surface].wire
@@ -62,7 +60,7 @@ def _plain(body: Any) -> Any:
 
 
 def _without_count(body: Any) -> Any:
-    """xAI's SDK always sends the number of answers, without being asked to."""
+    """Without the number of answers, which xAI's SDK always adds."""
     return {name: value for name, value in body.items() if (name, value) != ("n", 1)}
 
 
@@ -77,47 +75,49 @@ def skeleton(events: Iterable[TurnEvent]) -> list[dict[str, Any]]:
     events = list(events)
     ids: dict[str, str] = {}
     thoughts = {e.sequence for e in events if isinstance(e, TurnBlockStart) and e.block_type == "thinking"}
-    numbers = {n: place for place, n in enumerate(sorted(_sequences(events) - thoughts))}
+    numbers = {n: position for position, n in enumerate(sorted(_sequences(events) - thoughts))}
     blocks: dict[int, dict[str, Any]] = {}
-    told: list[dict[str, Any]] = []
+    skeletons: list[dict[str, Any]] = []
     for event in events:
         if isinstance(event, _BLOCKS):
-            _block(event, blocks, told, thoughts)
+            _block(event, blocks, skeletons, thoughts)
             continue
         plain = msgspec.to_builtins(event)
         for name in ("seq", "usage", "key", "turn", "wire"):
             plain.pop(name, None)
         if isinstance(event, RoundStarted):
-            plain["first_block"] = sum(place < event.first_block for place in numbers)
-        told.append(plain)
-    broke = told[-1].get("termination_reason") in ("provider_failed", "incomplete")
-    last = max((place for place, plain in enumerate(told) if plain.get("type") == "round_started"), default=0)
-    for place, plain in enumerate(told):
+            plain["first_block"] = sum(position < event.first_block for position in numbers)
+        skeletons.append(plain)
+    broke = skeletons[-1].get("termination_reason") in ("provider_failed", "incomplete")
+    last = max(
+        (position for position, plain in enumerate(skeletons) if plain.get("type") == "round_started"), default=0
+    )
+    for position, plain in enumerate(skeletons):
         if "sequence" in plain:
             plain["sequence"] = numbers[plain["sequence"]]
-            if broke and place > last:
+            if broke and position > last:
                 plain.pop("kept")
                 plain.pop("cut")
-        if plain.get("type") == "turn_failed":  # each provider has its own words for what went wrong
+        if plain.get("type") == "turn_failed":  # error texts differ by provider
             plain["error"] = plain["error"] is not None
             plain.pop("text")
         for ref in (*plain.get("kept", ()), *plain.get("dropped", ()), *plain.get("rejected", ())):
             if isinstance(ref, dict):
-                ref.pop("block", None)  # counts what was thought
-    return [_renamed(plain, ids) for plain in told]
+                ref.pop("block", None)  # the number includes thinking blocks
+    return [_renamed(plain, ids) for plain in skeletons]
 
 
 def _sequences(events: Iterable[TurnEvent]) -> set[int]:
     return {event.sequence for event in events if isinstance(event, TurnBlockStart)}
 
 
-def _block(event: Any, blocks: dict[int, dict[str, Any]], told: list[dict[str, Any]], thoughts: set[int]) -> None:
+def _block(event: Any, blocks: dict[int, dict[str, Any]], skeletons: list[dict[str, Any]], thoughts: set[int]) -> None:
     number = event.block.sequence if isinstance(event, (TurnBlockStop, TurnBlockRevised)) else event.sequence
     if number in thoughts:
         return
     if isinstance(event, TurnBlockStart):
         blocks[number] = {"block": event.block_type, "sequence": number, "shown": "", "name": event.tool_name}
-        told.append(blocks[number])
+        skeletons.append(blocks[number])
     elif isinstance(event, TurnBlockDelta):
         blocks[number]["shown"] += event.text
     elif isinstance(event, TurnBlockReset):
@@ -129,17 +129,17 @@ def _block(event: Any, blocks: dict[int, dict[str, Any]], told: list[dict[str, A
 
 
 def _renamed(value: Any, ids: dict[str, str]) -> Any:
-    """Ids of calls by the order in which they are met."""
+    """Replace the ids of calls by numbers in order of appearance."""
     if isinstance(value, list):
-        return [_renamed(one, ids) for one in value]
+        return [_renamed(item, ids) for item in value]
     if not isinstance(value, dict):
         return value
-    made = {}
-    for name, one in value.items():
-        if name in ("id", "call_id", "tool_use_id") and isinstance(one, str):
-            made[name] = ids.setdefault(one, f"call {len(ids) + 1}")
+    renamed = {}
+    for name, item in value.items():
+        if name in ("id", "call_id", "tool_use_id") and isinstance(item, str):
+            renamed[name] = ids.setdefault(item, f"call {len(ids) + 1}")
         elif name in ("waiting", "results"):
-            made[name] = [ids.setdefault(id, f"call {len(ids) + 1}") for id in one]
+            renamed[name] = [ids.setdefault(id, f"call {len(ids) + 1}") for id in item]
         else:
-            made[name] = _renamed(one, ids)
-    return made
+            renamed[name] = _renamed(item, ids)
+    return renamed

@@ -27,32 +27,32 @@ TOOLS = _tools(
 
 def test_the_hints_of_two_tools_become_one_sentence() -> None:
     """002, Tool Definition with Waiting Hints, Acknowledgement Generation, Implementation Steps: its sentence."""
-    told = acknowledge(_calls("appointments", "invoices"), TOOLS)
-    assert told == "Looking up your upcoming appointments and checking your billing."
+    text = acknowledge(_calls("appointments", "invoices"), TOOLS)
+    assert text == "Looking up your upcoming appointments and checking your billing."
 
 
-def test_one_tool_is_told_of_without_ado() -> None:
+def test_the_hint_of_one_tool_becomes_a_sentence() -> None:
     assert acknowledge(_calls("next"), TOOLS) == "Checking your next appointment."
 
 
-def test_the_order_is_that_of_the_calls() -> None:
-    told = acknowledge(_calls("invoices", "appointments"), TOOLS)
-    assert told == "Checking your billing and looking up your upcoming appointments."
+def test_hints_are_in_call_order() -> None:
+    text = acknowledge(_calls("invoices", "appointments"), TOOLS)
+    assert text == "Checking your billing and looking up your upcoming appointments."
 
 
-def test_a_tool_called_twice_is_told_of_once() -> None:
-    told = acknowledge(_calls("invoices", "appointments", "invoices"), TOOLS)
-    assert told == "Checking your billing and looking up your upcoming appointments."
+def test_a_tool_called_twice_is_mentioned_once() -> None:
+    text = acknowledge(_calls("invoices", "appointments", "invoices"), TOOLS)
+    assert text == "Checking your billing and looking up your upcoming appointments."
     assert hints_of(_calls("invoices", "invoices"), TOOLS) == ["checking your billing"]
 
 
-def test_tools_with_the_same_hint_are_told_of_once() -> None:
+def test_tools_with_the_same_hint_are_mentioned_once() -> None:
     tools = _tools(one="checking your billing", other="Checking  your billing.")
     assert acknowledge(_calls("one", "other"), tools) == "Checking your billing."
     assert hints_of(_calls("one", "other"), tools) == ["checking your billing"]
 
 
-def test_a_tool_without_a_hint_says_nothing() -> None:
+def test_a_tool_without_a_hint_is_not_mentioned() -> None:
     assert acknowledge(_calls("silent", "invoices"), TOOLS) == "Checking your billing."
     assert acknowledge(_calls("silent"), TOOLS) is None
     assert acknowledge(_calls("unknown"), TOOLS) is None
@@ -61,7 +61,7 @@ def test_a_tool_without_a_hint_says_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hints", "told"),
+    ("hints", "text"),
     [
         (["searching"], "Searching."),
         (
@@ -80,10 +80,10 @@ def test_a_tool_without_a_hint_says_nothing() -> None:
         (["x"], "X."),
     ],
 )
-def test_the_hints_are_listed_in_one_sentence(hints: list[str], told: str) -> None:
-    assert sentence(hints) == told
+def test_several_hints_form_one_sentence(hints: list[str], text: str) -> None:
+    assert sentence(hints) == text
 
 
-def test_no_hint_makes_a_sentence_of_nothing() -> None:
+def test_empty_hints_form_no_sentence() -> None:
     assert sentence([]) is None
     assert acknowledge(_calls("a", "b", "c"), _tools(a="", b="  ", c="...")) is None

@@ -1,4 +1,4 @@
-"""Approval: call by call, now or later, here or elsewhere; every call is answered, and nothing runs unallowed."""
+"""Approval: call by call, during or after a run, in any process; every call gets a result, and no denied call runs."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ import pytest
 from toolparity import ApprovalRequest, ToolCall, normalize
 from toolparity.normalizer.conversation import TextPart
 from toolparity.normalizer.requests import check_request, read_request
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
-from .playing import WIRES, Counting, Emulated, Say, Told, at_once, call, kinds, only, script
+from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, kinds, only, script
 
 THREE = script([call("look", at=1), call("post", text="a"), call("post", text="b")], [Say("Done.")])
 ASKS: dict[str, dict[str, Any]] = {"post": {"approval": True}}
 
 
-def waiting(wire: str = "openai.chat", played: Any = THREE, **of: Any) -> tuple[Turn, Counting, list[Any], Emulated]:
+def waiting(
+    wire: str = "openai.chat", played: Any = THREE, **options: Any
+) -> tuple[Turn, Counting, list[Any], Emulated]:
     """A turn that has run until it waits."""
     counting = Counting()
     provider = Emulated(wire, played)
-    turn = Turn(provider, counting.tools(**ASKS), **of)
+    turn = Turn(provider, counting.tools(**ASKS), **options)
     events = at_once(playing.play(turn))
     return turn, counting, events, provider
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_hitl_01_calls_that_need_no_approval_run_while_the_others_wait(wire: str) -> None:
+def test_hitl_01_calls_without_approval_run_while_others_wait(wire: str) -> None:
     turn, counting, events, _ = waiting(wire)
     assert counting.names == ["look"]
     assert [c.status for c in turn.state.rounds[0].calls] == ["done", "waiting_approval", "waiting_approval"]
-    needed = only(events, told.ApprovalNeeded)
+    needed = only(events, turn_events.ApprovalNeeded)
     assert [(e.name, e.arguments) for e in needed] == [("post", {"text": "a"}), ("post", {"text": "b"})]
     assert kinds(events)[-1] == "turn_waiting"
     assert [(w.id, w.name, w.wants, w.arguments) for w in turn.outcome.waiting] == [
@@ -46,46 +48,46 @@ def test_hitl_01_calls_that_need_no_approval_run_while_the_others_wait(wire: str
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_one_call_is_allowed_and_the_other_is_not_in_another_process(wire: str) -> None:
-    log = Told()
+def test_calls_can_be_approved_and_denied_one_by_one_in_another_process(wire: str) -> None:
+    log = RecordingObserver()
     turn, counting, _, provider = waiting(wire, observers=[log])
-    first, second = (one.id for one in turn.outcome.waiting)
-    again = Turn(provider, counting.tools(**ASKS), state=states.load(log.states[-1]))
-    again.decide(first, True)
-    events = at_once(playing.play(again, None))
-    assert [one.id for one in again.outcome.waiting] == [second]  # one by one
+    first, second = (waiting_call.id for waiting_call in turn.outcome.waiting)
+    resumed = Turn(provider, counting.tools(**ASKS), state=states.load(log.states[-1]))
+    resumed.decide(first, True)
+    events = at_once(playing.play(resumed, None))
+    assert [waiting_call.id for waiting_call in resumed.outcome.waiting] == [second]  # the other call still waits
     assert counting.ran == [("look", {"at": 1}), ("post", {"text": "a"})]
-    again.decide(second, False, "not in public")
-    events += at_once(playing.play(again, None))
-    assert again.outcome.termination == "natural_completion"
+    resumed.decide(second, False, "not in public")
+    events += at_once(playing.play(resumed, None))
+    assert resumed.outcome.termination == "natural_completion"
     assert counting.ran == [("look", {"at": 1}), ("post", {"text": "a"})]
     results = read_request(provider.bodies[-1], wire, provider=provider.name).messages[2].results  # type: ignore[union-attr]
     assert [result.is_error for result in results] == [False, False, True]
     assert results[2].parts == [TextPart("This call was not executed: it was not allowed: not in public")]
-    assert [(e.approved, e.reason) for e in only(events, told.ApprovalDecided)] == [
+    assert [(e.approved, e.reason) for e in only(events, turn_events.ApprovalDecided)] == [
         (True, None),
         (False, "not in public"),
     ]
-    playing.assert_legal(again)
+    playing.assert_legal(resumed)
 
 
-def test_under_batch_calls_behind_one_that_waits_wait_as_well() -> None:
+def test_under_batch_calls_after_a_waiting_call_also_wait() -> None:
     played = script([call("post", text="a"), call("look", at=1), call("count")], [Say("Done.")])
     turn, counting, _, _ = waiting(played=played, policy="batch")
     assert counting.ran == []
-    (one,) = turn.outcome.waiting
-    turn.decide(one.id, True)
+    (waiting_call,) = turn.outcome.waiting
+    turn.decide(waiting_call.id, True)
     at_once(turn.run())
     assert counting.names == ["post", "look", "count"]
     assert turn.outcome.text == "Done."
 
 
-def test_somebody_who_is_there_decides_while_the_turn_runs() -> None:
+def test_an_approver_decides_while_the_turn_runs() -> None:
     seen: list[tuple[str, Any]] = []
 
-    async def approve(asked: ToolCall | ApprovalRequest) -> bool | str:
-        arguments = asked.arguments if isinstance(asked, ToolCall) else None
-        seen.append((asked.name, arguments))
+    async def approve(request: ToolCall | ApprovalRequest) -> bool | str:
+        arguments = request.arguments if isinstance(request, ToolCall) else None
+        seen.append((request.name, arguments))
         await asyncio.sleep(0)
         return True if arguments == {"text": "a"} else "too rude"
 
@@ -99,7 +101,7 @@ def test_somebody_who_is_there_decides_while_the_turn_runs() -> None:
     assert "turn_complete" in kinds(events)
 
 
-def test_an_approver_that_says_later_lets_the_turn_wait_and_one_that_fails_allows_nothing() -> None:
+def test_an_approver_that_returns_none_makes_the_turn_wait_and_one_that_fails_denies() -> None:
     turn, counting, _, _ = waiting(approve=lambda _: None)
     assert len(turn.outcome.waiting) == 2
     assert counting.names == ["look"]
@@ -108,7 +110,7 @@ def test_an_approver_that_says_later_lets_the_turn_wait_and_one_that_fails_allow
         raise RuntimeError("no window to ask in")
 
     async def gone(_: Any) -> bool:
-        raise asyncio.CancelledError  # the window was closed, the turn was not
+        raise asyncio.CancelledError  # the approver was cancelled, the turn was not
 
     for approver, name in ((broken, "RuntimeError"), (gone, "CancelledError")):
         turn, counting, _, _ = waiting(approve=approver)
@@ -116,13 +118,13 @@ def test_an_approver_that_says_later_lets_the_turn_wait_and_one_that_fails_allow
         assert f"the approval failed: {name}" in str(turn.state.rounds[0].tool_results[1].parts)
 
 
-def test_a_decision_while_the_turn_runs_is_taken_at_once() -> None:
+def test_a_decision_made_while_the_turn_runs_takes_effect_immediately() -> None:
     counting = Counting()
     turn = Turn(Emulated("anthropic.messages", THREE), counting.tools(**ASKS), approve=None)
 
     async def run() -> None:
         async for event in turn.stream("Go."):
-            if isinstance(event, told.ApprovalNeeded):
+            if isinstance(event, turn_events.ApprovalNeeded):
                 turn.decide(event.call_id, True)
 
     at_once(run())
@@ -130,7 +132,7 @@ def test_a_decision_while_the_turn_runs_is_taken_at_once() -> None:
     assert sorted(counting.names) == ["look", "post", "post"]
 
 
-def test_whether_a_call_needs_approval_may_depend_on_its_arguments_and_a_rule_that_fails_asks() -> None:
+def test_approval_may_depend_on_the_arguments_and_a_failing_rule_requires_it() -> None:
     asks = {"post": {"approval": lambda arguments: arguments["text"] == "b"}}
     counting = Counting()
     turn = Turn(Emulated("openai.chat", THREE), counting.tools(**asks))
@@ -143,11 +145,11 @@ def test_whether_a_call_needs_approval_may_depend_on_its_arguments_and_a_rule_th
     assert counting.names == ["look"]
 
 
-def test_a_decision_that_nobody_waits_for_is_an_error_and_a_second_one_changes_nothing() -> None:
+def test_an_unexpected_decision_is_an_error_and_a_second_one_changes_nothing() -> None:
     turn, _, _, _ = waiting()
     with pytest.raises(TurnMisused, match="does not wait for a decision"):
         turn.decide("call_of_another_turn", True)
-    first, second = (one.id for one in turn.outcome.waiting)
+    first, second = (waiting_call.id for waiting_call in turn.outcome.waiting)
     turn.decide(first, False)
     turn.decide(first, True)
     turn.decide(second, False)
@@ -155,7 +157,7 @@ def test_a_decision_that_nobody_waits_for_is_an_error_and_a_second_one_changes_n
     assert turn.state.rounds[0].calls[1].status == "denied"
 
 
-def test_that_everything_was_denied_is_no_failure_of_the_tools() -> None:
+def test_denied_calls_do_not_count_as_failed_tools() -> None:
     played = script([call("post", text="a")], [Say("As you wish.")])
     turn, _, _, _ = waiting(played=played)
     turn.decide(turn.outcome.waiting[0].id, False)
@@ -163,8 +165,8 @@ def test_that_everything_was_denied_is_no_failure_of_the_tools() -> None:
     assert (turn.outcome.termination, turn.outcome.text) == ("natural_completion", "As you wish.")
 
 
-def test_that_a_waiting_turn_was_cancelled_is_kept_when_it_is_run_again() -> None:
-    log = Told()
+def test_cancelling_a_waiting_turn_is_stored_at_the_next_run() -> None:
+    log = RecordingObserver()
     turn, _, _, _ = waiting(observers=[log])
     turn.cancel()
     assert states.load(log.states[-1]).termination is None
@@ -175,7 +177,7 @@ def test_that_a_waiting_turn_was_cancelled_is_kept_when_it_is_run_again() -> Non
     assert at_once(playing.play(turn, None)) == []
 
 
-def test_a_turn_that_waits_can_be_cancelled_and_every_call_is_answered() -> None:
+def test_cancelling_a_waiting_turn_gives_every_call_a_result() -> None:
     for wire in WIRES:
         turn, counting, _, _ = waiting(wire)
         turn.cancel("the user went on to something else")
@@ -187,7 +189,7 @@ def test_a_turn_that_waits_can_be_cancelled_and_every_call_is_answered() -> None
         playing.assert_legal(turn)
 
 
-# the provider's own: MCP
+# server calls: MCP
 
 
 class Mcp:
@@ -201,43 +203,55 @@ class Mcp:
     async def ask(self, body: Any) -> Any:
         self.bodies.append(body)
         assert check_request(body, self.wire, provider=self.name) == []
-        asked = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "n", "arguments": "{}"}
-        ours = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "look", "arguments": "{}"}
-        said = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
-        said["content"] = [{"type": "output_text", "text": "Done.", "annotations": []}]  # type: ignore[assignment]
-        output = [asked, {**ours, "status": "completed"}] if len(self.bodies) == 1 else [said]
-        answered = {"id": "resp_1", "object": "response", "status": "completed", "model": self.model, "output": output}
-        yield normalize(answered, wire=self.wire, provider=self.name)
+        approval_request = {
+            "type": "mcp_approval_request",
+            "id": "mcpr_1",
+            "server_label": "s",
+            "name": "n",
+            "arguments": "{}",
+        }
+        client_call = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "look", "arguments": "{}"}
+        message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+        message["content"] = [{"type": "output_text", "text": "Done.", "annotations": []}]  # type: ignore[assignment]
+        output = [approval_request, {**client_call, "status": "completed"}] if len(self.bodies) == 1 else [message]
+        body = {"id": "resp_1", "object": "response", "status": "completed", "model": self.model, "output": output}
+        yield normalize(body, wire=self.wire, provider=self.name)
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_rsp_06_what_the_provider_asks_to_run_itself_takes_the_same_path(allowed: bool) -> None:
+def test_rsp_06_a_server_call_that_needs_approval_uses_the_same_decision(allowed: bool) -> None:
     provider, counting = Mcp(), Counting()
     turn = Turn(provider, counting.tools())
     events = at_once(playing.play(turn))
-    (needed,) = only(events, told.ApprovalNeeded)
+    (needed,) = only(events, turn_events.ApprovalNeeded)
     assert (needed.call_id, needed.name, needed.server) == ("mcpr_1", "n", "s")
-    [waits] = turn.outcome.waiting
-    assert (waits.id, waits.name, waits.wants, waits.arguments_text, waits.server) == (
+    [waiting_call] = turn.outcome.waiting
+    assert (
+        waiting_call.id,
+        waiting_call.name,
+        waiting_call.wants,
+        waiting_call.arguments_text,
+        waiting_call.server,
+    ) == (
         "mcpr_1",
         "n",
         "decision",
         "{}",
         "s",
     )
-    assert counting.names == ["look"]  # ours ran meanwhile
-    again = Turn(provider, counting.tools(), state=states.load(states.dump(turn.state)))
-    again.decide("mcpr_1", allowed, None if allowed else "not there")
-    events = at_once(playing.play(again, None))
-    told_ = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": allowed}
-    assert provider.bodies[1]["input"][-1] == (told_ if allowed else {**told_, "reason": "not there"})
-    assert again.outcome.text == "Done."
-    stop = next(e for e in only(events, told.TurnBlockStop) if e.block.block_type == "approval_response")
+    assert counting.names == ["look"]  # the client call ran meanwhile
+    resumed = Turn(provider, counting.tools(), state=states.load(states.dump(turn.state)))
+    resumed.decide("mcpr_1", allowed, None if allowed else "not there")
+    events = at_once(playing.play(resumed, None))
+    response = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": allowed}
+    assert provider.bodies[1]["input"][-1] == (response if allowed else {**response, "reason": "not there"})
+    assert resumed.outcome.text == "Done."
+    stop = next(e for e in only(events, turn_events.TurnBlockStop) if e.block.block_type == "approval_response")
     assert stop.block.content["approve"] is allowed
     assert counting.names == ["look"]
 
 
-def test_an_approval_that_is_never_given_is_refused_when_the_turn_is_cancelled() -> None:
+def test_cancelling_a_turn_denies_the_open_approval_of_a_server_call() -> None:
     provider = Mcp()
     turn = Turn(provider, Counting().tools())
     at_once(turn.run("Go."))

@@ -1,4 +1,4 @@
-"""Rows: what is shown of an answer while it arrives, and kept when it stops, is what the whole answer says."""
+"""The blocks that are streamed and stored while an answer arrives match the complete answer."""
 
 from __future__ import annotations
 
@@ -35,61 +35,63 @@ from toolparity.normalizer.turns.machine.inputs import (
 from toolparity.normalizer.turns.turn import Turn
 
 
-def heard(decoder: StreamDecoder, pieces: Iterable[Any]) -> tuple[list[Any], Response]:
-    """Everything that happens while an answer arrives, and the answer."""
-    listener = BlockTracker()
-    happened: list[Any] = []
+def track(decoder: StreamDecoder, pieces: Iterable[Any]) -> tuple[list[Any], Response]:
+    """The inputs of the machine while an answer arrives, and the answer."""
+    tracker = BlockTracker()
+    inputs: list[Any] = []
     for piece in pieces:
-        happened += listener.feed(decoder.feed(piece))
+        inputs += tracker.feed(decoder.feed(piece))
     response = decoder.finish()
-    return [*happened, *listener.finish(response)], response
+    return [*inputs, *tracker.finish(response)], response
 
 
-def assert_told_whole(happened: list[Any], response: Response) -> None:
-    """Rows in order, each opened, closed once, and at the end saying what the answer says."""
+def assert_blocks_match(inputs: list[Any], response: Response) -> None:
+    """Each block is opened and closed once, in order, and its final content matches the answer."""
     opened: dict[int, str] = {}
     text: dict[int, str] = {}
     last: dict[int, tuple[Any, ...]] = {}
-    for one in happened:
-        if isinstance(one, BlockStarted):
-            assert one.key == len(opened)
-            opened[one.key], text[one.key] = one.block_type, ""
-        elif isinstance(one, BlockExtended):
-            assert one.key not in last
-            text[one.key] += one.text
-        elif isinstance(one, BlockReplaced):
-            assert one.key not in last
-            text[one.key] = one.text
-        elif isinstance(one, BlockEnded):
-            assert one.key not in last
-            last[one.key] = (one.block_type, one.text_content, one.content)
-            if one.block_type in TEXT_TYPES and one.text_content != text[one.key]:
-                pytest.fail(f"row {one.key} was shown as {text[one.key]!r} and kept as {one.text_content!r}")
+    for input in inputs:
+        if isinstance(input, BlockStarted):
+            assert input.key == len(opened)
+            opened[input.key], text[input.key] = input.block_type, ""
+        elif isinstance(input, BlockExtended):
+            assert input.key not in last
+            text[input.key] += input.text
+        elif isinstance(input, BlockReplaced):
+            assert input.key not in last
+            text[input.key] = input.text
+        elif isinstance(input, BlockEnded):
+            assert input.key not in last
+            last[input.key] = (input.block_type, input.text_content, input.content)
+            if input.block_type in TEXT_TYPES and input.text_content != text[input.key]:
+                pytest.fail(f"row {input.key} was shown as {text[input.key]!r} and kept as {input.text_content!r}")
         else:
-            assert isinstance(one, BlockRevised)
-            assert one.key in last
-            last[one.key] = (one.block_type, one.text_content, one.content)
+            assert isinstance(input, BlockRevised)
+            assert input.key in last
+            last[input.key] = (input.block_type, input.text_content, input.content)
     assert opened.keys() == last.keys()
     last = {key: last[key] for key in sorted(last)}
     blocks = next((choice.blocks for choice in response.choices if choice.index == 0), [])
     expected = [tuple(row_of(block)) for block in blocks]
     if len(last) == len(expected):
-        assert _told(last.values()) == _told(expected)
-    for kind in {made[0] for made in expected}:
-        told = [made for made in last.values() if made[0] == kind]
-        known = [made for made in expected if made[0] == kind]
-        assert "".join(made[1] or "" for made in told) == "".join(made[1] or "" for made in known)
-        assert [made[2] for made in told if made[2] is not None] == [made[2] for made in known if made[2] is not None]
+        assert _counted(last.values()) == _counted(expected)
+    for kind in {row[0] for row in expected}:
+        blocks = [row for row in last.values() if row[0] == kind]
+        expected_blocks = [row for row in expected if row[0] == kind]
+        assert "".join(row[1] or "" for row in blocks) == "".join(row[1] or "" for row in expected_blocks)
+        assert [row[2] for row in blocks if row[2] is not None] == [
+            row[2] for row in expected_blocks if row[2] is not None
+        ]
 
 
-def _told(made: Iterable[tuple[Any, ...]]) -> Counter[str]:
-    return Counter(json_codec.text(list(one)) for one in made)
+def _counted(blocks: Iterable[tuple[Any, ...]]) -> Counter[str]:
+    return Counter(json_codec.text(list(block)) for block in blocks)
 
 
 @pytest.mark.parametrize("chunking", ["events", "whole", "odd"])
 @pytest.mark.parametrize("surface", SURFACES)
-def test_the_rows_of_every_scenario_say_what_its_answers_say(surface: str, chunking: str) -> None:
-    found = 0
+def test_the_blocks_of_every_scenario_match_its_answers(surface: str, chunking: str) -> None:
+    checked = 0
     for id, script in scripts().items():
         if not SURFACES[surface].plays(script):
             continue
@@ -100,34 +102,34 @@ def test_the_rows_of_every_scenario_say_what_its_answers_say(surface: str, chunk
             if SURFACES[surface].wire != "xai.grpc":
                 pieces = CHUNKINGS[chunking](b"".join(pieces))
             decoder = StreamDecoder(SURFACES[surface].wire, provider=SURFACES[surface].provider)
-            assert_told_whole(*heard(decoder, pieces))
-            found += 1
-    assert found > 60
+            assert_blocks_match(*track(decoder, pieces))
+            checked += 1
+    assert checked > 60
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_the_rows_of_recorded_streams_say_what_the_answers_say(wire: str, recordings: Path) -> None:
-    found = 0
+def test_the_blocks_of_recorded_streams_match_their_answers(wire: str, recordings: Path) -> None:
+    checked = 0
     for recorded in rows(recordings, wire):
         if not recorded.stream or recorded.failed:
             continue
         pieces = recorded.messages if recorded.frames is not None else [recorded.data]
         try:
-            happened, response = heard(StreamDecoder(wire, provider=recorded.provider), pieces)
+            inputs, response = track(StreamDecoder(wire, provider=recorded.provider), pieces)
         except ValueError:
-            continue  # no stream of this wire: the readers' own tests say so
-        assert_told_whole(happened, response)
-        found += 1
-    assert found > 5
+            continue  # not a stream of this wire
+        assert_blocks_match(inputs, response)
+        checked += 1
+    assert checked > 5
 
 
 def _response(*blocks: Any, complete: bool = True) -> Response:
     return Response("openai.chat", None, None, None, [Choice(0, list(blocks), Stop("end_turn"))], complete=complete)
 
 
-def test_words_end_where_another_block_begins_and_words_that_come_later_are_a_row_of_their_own() -> None:
-    listener = BlockTracker()
-    happened = listener.feed(
+def test_text_after_another_block_starts_a_new_text_block() -> None:
+    tracker = BlockTracker()
+    inputs = tracker.feed(
         [
             BlockStart(0, 0, "text"),
             BlockDelta(0, 0, "Let me "),
@@ -136,60 +138,60 @@ def test_words_end_where_another_block_begins_and_words_that_come_later_are_a_ro
             BlockDelta(0, 0, "see."),
         ]
     )
-    happened += listener.finish(_response(Text("Let me see."), ToolCall("c1", "look", {}, "{}")))
-    closed = [one for one in happened if isinstance(one, BlockEnded)]
-    assert [(one.key, one.block_type, one.text_content) for one in closed] == [
+    inputs += tracker.finish(_response(Text("Let me see."), ToolCall("c1", "look", {}, "{}")))
+    closed = [input for input in inputs if isinstance(input, BlockEnded)]
+    assert [(input.key, input.block_type, input.text_content) for input in closed] == [
         (0, "text", "Let me "),
         (1, "tool_use", None),
         (2, "text", "see."),
     ]
-    assert not any(isinstance(one, BlockRevised) for one in happened)
+    assert not any(isinstance(input, BlockRevised) for input in inputs)
 
 
-def test_a_row_that_the_wire_ends_is_kept_at_once_and_settled_when_its_signature_is_known() -> None:
-    listener = BlockTracker()
-    happened = listener.feed([BlockStart(0, 0, "reasoning"), BlockDelta(0, 0, "Hm."), BlockStop(0, 0)])
-    assert happened[-1] == BlockEnded(0, "thinking", "Hm.")
-    happened = listener.finish(_response(Reasoning("Hm.", signature="4k_a")))
-    assert happened == [BlockRevised(0, "thinking", "Hm.", {"signature": "4k_a"})]
+def test_a_block_is_ended_by_the_wire_and_revised_when_its_signature_is_known() -> None:
+    tracker = BlockTracker()
+    inputs = tracker.feed([BlockStart(0, 0, "reasoning"), BlockDelta(0, 0, "Hm."), BlockStop(0, 0)])
+    assert inputs[-1] == BlockEnded(0, "thinking", "Hm.")
+    inputs = tracker.finish(_response(Reasoning("Hm.", signature="4k_a")))
+    assert inputs == [BlockRevised(0, "thinking", "Hm.", {"signature": "4k_a"})]
 
 
-def test_a_row_that_was_told_anew_holds_what_was_told_last() -> None:
-    listener = BlockTracker()
-    happened = listener.feed([BlockStart(0, 0, "text"), BlockDelta(0, 0, "Helo"), BlockReset(0, 0, "Hello")])
-    assert happened[-1] == BlockReplaced(0, "Hello")
-    assert listener.finish(_response(Text("Hello"))) == [BlockEnded(0, "text", "Hello")]
+def test_a_block_that_is_reset_contains_the_last_text() -> None:
+    tracker = BlockTracker()
+    inputs = tracker.feed([BlockStart(0, 0, "text"), BlockDelta(0, 0, "Helo"), BlockReset(0, 0, "Hello")])
+    assert inputs[-1] == BlockReplaced(0, "Hello")
+    assert tracker.finish(_response(Text("Hello"))) == [BlockEnded(0, "text", "Hello")]
 
 
-def test_what_was_never_announced_is_shown_at_the_end() -> None:
-    happened = BlockTracker().finish(_response(Text("Hi."), ToolCall("c1", "look", {"a": 1}, '{"a":1}')))
-    assert [type(one) for one in happened] == [BlockStarted, BlockExtended, BlockEnded, BlockStarted, BlockEnded]
-    assert happened[-1].content == {"tool_use_id": "c1", "tool_name": "look", "input": {"a": 1}}  # type: ignore[union-attr]
+def test_blocks_without_streamed_events_are_added_at_the_end() -> None:
+    inputs = BlockTracker().finish(_response(Text("Hi."), ToolCall("c1", "look", {"a": 1}, '{"a":1}')))
+    assert [type(input) for input in inputs] == [BlockStarted, BlockExtended, BlockEnded, BlockStarted, BlockEnded]
+    assert inputs[-1].content == {"tool_use_id": "c1", "tool_name": "look", "input": {"a": 1}}  # type: ignore[union-attr]
 
 
-def test_rows_of_an_answer_that_broke_off_are_cut() -> None:
-    listener = BlockTracker()
-    listener.feed([BlockStart(0, 0, "text"), BlockDelta(0, 0, "It was in")])
-    (closed,) = listener.finish(_response(Text("It was in"), complete=False))
+def test_the_blocks_of_an_incomplete_answer_are_marked_as_cut() -> None:
+    tracker = BlockTracker()
+    tracker.feed([BlockStart(0, 0, "text"), BlockDelta(0, 0, "It was in")])
+    (closed,) = tracker.finish(_response(Text("It was in"), complete=False))
     assert isinstance(closed, BlockEnded)
     assert closed.cut
 
 
-def test_other_alternatives_are_not_shown() -> None:
-    listener = BlockTracker()
-    assert listener.feed([BlockStart(1, 0, "text"), BlockDelta(1, 0, "Another.")]) == []
+def test_blocks_of_other_choices_are_ignored() -> None:
+    tracker = BlockTracker()
+    assert tracker.feed([BlockStart(1, 0, "text"), BlockDelta(1, 0, "Another.")]) == []
 
 
-def test_names_and_ids_that_the_wire_did_not_take_are_shown_as_they_were_declared() -> None:
+def test_aliased_names_and_ids_are_mapped_back_to_the_declared_ones() -> None:
     encoded = Encoded("openai.chat", {}, ids={"c1": "call of mine"}, names={"look_1": "look.up"})
     (opened,) = BlockTracker(encoded).feed([BlockStart(0, 0, "tool_call", "c1", "look_1")])
     assert isinstance(opened, BlockStarted)
     assert (opened.id, opened.name) == ("call of mine", "look.up")
 
 
-def test_arguments_that_are_no_object_are_kept_as_they_came() -> None:
-    made = row_of(ToolCall("c1", "look", None, '{"a": ', "truncated"))
-    assert made.content == {
+def test_arguments_that_are_not_an_object_are_kept_unchanged() -> None:
+    row = row_of(ToolCall("c1", "look", None, '{"a": ', "truncated"))
+    assert row.content == {
         "tool_use_id": "c1",
         "tool_name": "look",
         "input": None,
@@ -201,9 +203,9 @@ def test_arguments_that_are_no_object_are_kept_as_they_came() -> None:
 
 
 class Reading(Emulated):
-    """Reads its answers itself: it yields canonical events and the answer so far, instead of bytes of the wire.
+    """Decodes its answers itself: it yields canonical events and the response, instead of bytes of the wire.
 
-    ``breaks``: at the first block that stops.
+    ``breaks``: raise when the first block stops.
     """
 
     breaks = False
@@ -221,16 +223,16 @@ class Reading(Emulated):
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_provider_without_bytes_of_the_wire_tells_the_same(wire: str) -> None:
+def test_a_provider_that_yields_canonical_events_produces_the_same_turn(wire: str) -> None:
     played = playing.script([Think("Hm."), Say("Let me look."), call("look", at=1), call("count")], [Say("All done.")])
-    told = []
+    results = []
     for provider in (Emulated(wire, played), Reading(wire, played)):
         turn = Turn(provider, Counting().tools(), id="turn")
-        told.append([*at_once(playing.play(turn)), turn.outcome.text, turn.state.usage])
-    assert told[0] == told[1]
+        results.append([*at_once(playing.play(turn)), turn.outcome.text, turn.state.usage])
+    assert results[0] == results[1]
 
 
-def test_what_such_a_provider_had_said_when_it_broke_is_kept_and_not_acted_on() -> None:
+def test_text_of_a_provider_that_breaks_is_kept_and_its_calls_are_not_run() -> None:
     counting = Counting()
     provider = Reading("anthropic.messages", playing.script([Say("Let me look."), call("look")]))
     provider.breaks = True

@@ -1,4 +1,4 @@
-"""Interruption: Ctrl-C, a client that is gone, a new message. The history stays one that the provider accepts."""
+"""Interruption: Ctrl-C, a disconnected client, a new message. The history stays legal."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 import pytest
 
 from toolparity.normalizer.conversation import Assistant, ToolResults
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
-from .playing import WIRES, Counting, Emulated, Say, Told, at_once, call, only, script
+from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, only, script
 
 TWO = script([Say("Let me see."), call("look", at=1), call("count", of="ducks")], [Say("Two ducks, and a goose.")])
 
 
-def places(wire: str) -> int:
+def count_events(wire: str) -> int:
     """The number of events of a whole turn."""
     return len(at_once(playing.play(Turn(Emulated(wire, TWO), Counting().tools()))))
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_wherever_a_reader_goes_away_the_history_is_legal_and_nothing_runs_on(wire: str) -> None:
-    for at in range(places(wire) - 1):
-        log = Told()
+def test_a_consumer_that_leaves_at_any_event_leaves_a_legal_history_and_no_running_task(wire: str) -> None:
+    for at in range(count_events(wire) - 1):
+        log = RecordingObserver()
         provider = Emulated(wire, TWO)
         turn = Turn(provider, Counting().tools(), observers=[log])
 
@@ -44,18 +44,18 @@ def test_wherever_a_reader_goes_away_the_history_is_legal_and_nothing_runs_on(wi
         at_once(run())
         assert turn.outcome.termination in ("cancelled", "natural_completion"), at
         assert provider.closed == len(provider.bodies), at
-        assert states.load(log.states[-1]).termination == turn.outcome.termination  # it was kept as well
+        assert states.load(log.states[-1]).termination == turn.outcome.termination  # it was also stored
         playing.assert_legal(turn)
         for round in turn.state.rounds:
             assert not round.calls or len(round.tool_results) == 2
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_wherever_the_task_is_cancelled_the_history_is_legal_and_the_task_ends(wire: str) -> None:
-    for at in range(0, places(wire) - 1, 3):
+def test_cancelling_the_task_at_any_event_ends_it_with_a_legal_history(wire: str) -> None:
+    for at in range(0, count_events(wire) - 1, 3):
         provider = Emulated(wire, TWO)
 
-        class Interrupts(Told):
+        class Interrupts(RecordingObserver):
             async def event(self, event: Any) -> None:
                 await super().event(event)
                 if len(self.events) == at + 1:  # noqa: B023
@@ -76,17 +76,17 @@ def test_wherever_the_task_is_cancelled_the_history_is_legal_and_the_task_ends(w
         playing.assert_legal(turn)
 
 
-def test_what_has_returned_is_kept_though_its_reader_went_before_it_was_told() -> None:
-    """It is certain that a call with a result took effect."""
+def test_a_returned_result_is_kept_if_the_consumer_leaves_before_its_event() -> None:
+    """A call that returned has certainly taken effect."""
     counting = Counting()
     turn = Turn(Emulated("openai.chat", TWO), counting.tools())
 
     async def run() -> None:
         stream = turn.stream("Go.")
         async for event in stream:
-            if isinstance(event, told.CallStarted):
+            if isinstance(event, turn_events.CallStarted):
                 for _ in range(20):
-                    await asyncio.sleep(0)  # it returns meanwhile
+                    await asyncio.sleep(0)  # the call returns meanwhile
                 break
         await stream.aclose()
 
@@ -99,24 +99,24 @@ def test_what_has_returned_is_kept_though_its_reader_went_before_it_was_told() -
 
 @pytest.mark.parametrize("interrupted", [True, False])
 @pytest.mark.parametrize("wire", ["openai.chat", "xai.grpc"])
-def test_an_answer_that_had_arrived_whole_is_kept_where_its_end_was_not_taken_any_more(
+def test_a_complete_answer_is_kept_if_the_turn_is_cancelled_before_its_end_is_read(
     wire: str, interrupted: bool
 ) -> None:
-    """On these wires its last block stops where it ends. All of it was seen, and then the turn is given up."""
+    """On these wires the last block stops at the end of the answer, and the turn is cancelled there."""
     played = script([Say("Let me see."), call("look", at=1)], [Say("It is there.")])
-    said: list[str] = []
-    for at in range(places(wire)):
-        log, counting = Told(), Counting()
+    texts: list[str] = []
+    for at in range(count_events(wire)):
+        log, counting = RecordingObserver(), Counting()
         turn = Turn(Emulated(wire, played), counting.tools(), observers=[log])
 
         async def run(turn: Turn = turn, at: int = at) -> Any:
             stream, seen = turn.stream("Go."), 0
             event: Any = None
-            async for one in stream:
-                event, seen = one, seen + 1
+            async for current in stream:
+                event, seen = current, seen + 1
                 if seen > at:
                     break
-            for _ in range(50):  # all that is on its way arrives
+            for _ in range(50):  # pending chunks arrive
                 await asyncio.sleep(0)
             if interrupted:
                 await stream.aclose()
@@ -128,21 +128,21 @@ def test_an_answer_that_had_arrived_whole_is_kept_where_its_end_was_not_taken_an
 
         last, round = at_once(run()), turn.state.rounds[-1]
         playing.assert_legal(turn)
-        if isinstance(last, told.TurnBlockStop) and round.answer is not None and round.answer.complete:
+        if isinstance(last, turn_events.TurnBlockStop) and round.answer is not None and round.answer.complete:
             assert turn.state.termination == "cancelled"
             assert isinstance(round.messages[0], Assistant)
-            said.append(round.answer.choices[0].text)
+            texts.append(round.answer.choices[0].text)
             ids = [
                 [row[3]["tool_use_id"] for row in playing.rows(log.events) if row[1] == kind]
                 for kind in ("tool_use", "tool_result")
             ]
             assert ids[0] == ids[1]
             assert "the turn was cancelled" in str(playing.rows(log.events)[-1]) or not round.answer.calls
-    assert said == ["Let me see.", "It is there."]
+    assert texts == ["Let me see.", "It is there."]
 
 
-def test_that_a_waiting_turn_was_cancelled_is_kept_though_its_reader_goes_at_the_first_event() -> None:
-    log = Told()
+def test_cancelling_a_waiting_turn_is_stored_even_if_the_consumer_leaves_at_once() -> None:
+    log = RecordingObserver()
     provider = Emulated("openai.chat", script([call("look", at=1), call("post")], [Say("Done.")]))
     turn = Turn(provider, Counting().tools(look={"approval": True}, post={"approval": True}), observers=[log])
     at_once(turn.run("Go."))
@@ -155,10 +155,10 @@ def test_that_a_waiting_turn_was_cancelled_is_kept_though_its_reader_goes_at_the
 
     at_once(run())
     assert states.load(log.states[-1]) == turn.state
-    assert isinstance(log.events[-1], told.TurnFailed)
+    assert isinstance(log.events[-1], turn_events.TurnFailed)
 
 
-def test_canc_01_what_had_finished_is_kept_and_the_rest_is_answered() -> None:
+def test_canc_01_finished_calls_keep_their_results_and_the_others_get_one() -> None:
     async def run() -> Turn:
         counted = asyncio.Event()
 
@@ -174,7 +174,7 @@ def test_canc_01_what_had_finished_is_kept_and_the_rest_is_answered() -> None:
         tools = counting.tools(post={"approval": True})
         turn = Turn(Emulated("anthropic.messages", played), tools)
         async for event in turn.stream("Go."):
-            if isinstance(event, told.CallFinished):
+            if isinstance(event, turn_events.CallFinished):
                 turn.cancel("enough")
         assert counting.names == ["look", "count"]
         return turn
@@ -192,14 +192,14 @@ def test_canc_01_what_had_finished_is_kept_and_the_rest_is_answered() -> None:
     playing.assert_legal(turn)
 
 
-def test_one_call_is_cancelled_and_the_turn_goes_on_without_it() -> None:
+def test_one_call_can_be_cancelled_while_the_turn_continues() -> None:
     async def run() -> Turn:
         async def hang(**_: Any) -> None:
             await asyncio.Event().wait()
 
         turn = Turn(Emulated("openai.responses", TWO), Counting(look=hang).tools())
         async for event in turn.stream("Go."):
-            if isinstance(event, told.CallFinished) and event.name == "count":
+            if isinstance(event, turn_events.CallFinished) and event.name == "count":
                 turn.cancel(call_id=turn.state.rounds[0].calls[0].id)
         return turn
 
@@ -211,34 +211,34 @@ def test_one_call_is_cancelled_and_the_turn_goes_on_without_it() -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_canc_02_words_that_were_shown_stay_in_the_history_and_half_a_call_does_not(wire: str) -> None:
+def test_canc_02_shown_text_stays_in_the_history_and_an_incomplete_call_does_not(wire: str) -> None:
     turn = Turn(Emulated(wire, TWO), Counting().tools())
 
     async def run() -> list[Any]:
         events = []
         async for event in turn.stream("Go."):
             events.append(event)
-            if isinstance(event, told.TurnBlockDelta) and event.sequence == 1:
+            if isinstance(event, turn_events.TurnBlockDelta) and event.sequence == 1:
                 turn.cancel()
         return events
 
     events = at_once(run())
     assert turn.outcome.termination == "cancelled"
-    (said,) = turn.state.history()[1:]
-    assert isinstance(said, Assistant)
-    assert said.response.text == "Let me see."
-    assert said.response.calls == []
-    stops = only(events, told.TurnBlockStop)
+    (answer,) = turn.state.history()[1:]
+    assert isinstance(answer, Assistant)
+    assert answer.response.text == "Let me see."
+    assert answer.response.calls == []
+    stops = only(events, turn_events.TurnBlockStop)
     assert [stop.block.block_type for stop in stops if stop.cut][-1] == "tool_use"
     playing.assert_legal(turn)
 
 
-def test_the_user_says_something_new_and_the_conversation_goes_on() -> None:
+def test_after_a_cancelled_turn_the_conversation_continues_with_a_new_message() -> None:
     turn = Turn(Emulated("anthropic.messages", TWO), Counting().tools())
 
     async def run() -> None:
         async for event in turn.stream("Go."):
-            if isinstance(event, told.CallStarted):
+            if isinstance(event, turn_events.CallStarted):
                 turn.cancel("the user said something new")
 
     at_once(run())
@@ -247,7 +247,7 @@ def test_the_user_says_something_new_and_the_conversation_goes_on() -> None:
     assert isinstance(request.messages[2], ToolResults)
 
 
-def test_a_tool_that_does_not_heed_its_cancellation_does_not_hold_the_turn() -> None:
+def test_a_tool_that_ignores_its_cancellation_does_not_block_the_turn() -> None:
     from toolparity.normalizer.turns.execution.executor import Executor
 
     async def run() -> None:
@@ -264,7 +264,7 @@ def test_a_tool_that_does_not_heed_its_cancellation_does_not_hold_the_turn() -> 
         executor = Executor(tools, grace=0.02)
         turn = Turn(Emulated("openai.chat", TWO), tools, executor=executor)
         async for event in turn.stream("Go."):
-            if isinstance(event, told.CallFinished):
+            if isinstance(event, turn_events.CallFinished):
                 turn.cancel()
         assert turn.outcome.termination == "cancelled"
         assert executor.abandoned == 1
@@ -275,7 +275,7 @@ def test_a_tool_that_does_not_heed_its_cancellation_does_not_hold_the_turn() -> 
     at_once(run())
 
 
-def test_a_turn_is_run_once_at_a_time_and_begins_once() -> None:
+def test_a_turn_cannot_run_twice_at_once_or_begin_twice() -> None:
     turn = Turn(Emulated("openai.chat", TWO), Counting().tools())
 
     async def run() -> None:
@@ -290,6 +290,6 @@ def test_a_turn_is_run_once_at_a_time_and_begins_once() -> None:
         at_once(Turn(Emulated("openai.chat", TWO)).run())
 
 
-def test_without_an_event_loop_a_turn_runs_as_well() -> None:
+def test_run_sync_runs_a_turn_without_an_event_loop() -> None:
     turn = Turn(Emulated("openai.chat", TWO), Counting().tools())
     assert turn.run_sync("Go.").text == "Two ducks, and a goose."

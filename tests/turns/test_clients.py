@@ -33,15 +33,15 @@ from toolparity.normalizer.turns.request import opening
 from toolparity.normalizer.wires.registry import WIRES as BUILT_IN
 
 WIRES = tuple(BUILT_IN)
-OVER_HTTP = WIRES[:3]
-#: Other providers that are reached with OpenAI's SDK.
+HTTP_WIRES = WIRES[:3]
+#: With the surfaces of other providers that use OpenAI's SDK.
 SURFACE_NAMES = (*WIRES, "xai.chat", "xai.responses")
 
 SCRIPT = script([Say("Let me look."), call("look", what="it")], [Say("Here it is.")])
 
 
 def reach(servers: Servers, name: str, **options: Any) -> SdkClient:
-    """The client of a surface, which asks the emulated provider, once."""
+    """The client of a surface, connected to the emulated provider, without retries."""
     surface = SURFACES[name]
     options = {"api_key": "any", **options}
     if surface.wire == "xai.grpc":
@@ -68,7 +68,7 @@ def body_with_tool(provider: SdkClient) -> Any:
     return write_request(replace(offered, model=provider.model), provider.wire, provider=provider.name).body
 
 
-async def heard(provider: SdkClient, body: Any) -> list[Any]:
+async def chunks_of(provider: SdkClient, body: Any) -> list[Any]:
     async with provider, aclosing(provider.ask(body)) as pieces:
         return [piece async for piece in pieces]
 
@@ -80,12 +80,12 @@ def servers() -> Iterator[Servers]:
 
 
 @pytest.mark.parametrize("name", SURFACE_NAMES)
-def test_the_pieces_of_a_streamed_answer_are_those_of_the_wire(servers: Servers, name: str) -> None:
+def test_a_client_yields_the_chunks_of_the_wire(servers: Servers, name: str) -> None:
     provider = reach(servers, name)
     assert isinstance(provider, Provider)
     body = body_with_tool(provider)
     before = copy.deepcopy(body)
-    pieces = at_once(heard(provider, body))
+    pieces = at_once(chunks_of(provider, body))
     assert body == before
     assert all(isinstance(piece, bytes) for piece in pieces) or provider.wire == "xai.grpc"
     decoder = StreamDecoder(provider.wire, provider=provider.name, request=body)
@@ -95,50 +95,52 @@ def test_the_pieces_of_a_streamed_answer_are_those_of_the_wire(servers: Servers,
     assert response.complete
     assert response.findings == ()
     assert response.text == "Let me look."
-    assert [(one.name, one.arguments) for one in response.calls] == [("look", {"what": "it"})]
+    assert [(call.name, call.arguments) for call in response.calls] == [("look", {"what": "it"})]
     assert response.usage is not None, "streams of Chat Completions tell it only where they are asked to"
 
 
-@pytest.mark.parametrize("wire", OVER_HTTP)
-def test_a_body_that_wants_no_stream_gets_its_answer_in_one_piece(servers: Servers, wire: str) -> None:
+@pytest.mark.parametrize("wire", HTTP_WIRES)
+def test_a_body_with_stream_false_yields_one_complete_response(servers: Servers, wire: str) -> None:
     provider = reach(servers, wire)
-    [piece] = at_once(heard(provider, {**body_with_tool(provider), "stream": False}))
+    [piece] = at_once(chunks_of(provider, {**body_with_tool(provider), "stream": False}))
     decoder = StreamDecoder(wire, provider=provider.name)
     decoder.feed(piece)
     response = decoder.finish()
     assert response.text == "Let me look."
-    assert [one.name for one in response.calls] == ["look"]
+    assert [call.name for call in response.calls] == ["look"]
 
 
 @pytest.mark.parametrize("name", SURFACE_NAMES)
-def test_a_refusal_is_a_response_that_says_so(servers: Servers, name: str) -> None:
+def test_an_authentication_error_is_yielded_as_an_error_response(servers: Servers, name: str) -> None:
     provider = reach(servers, name, api_key="invalid")
-    [piece] = at_once(heard(provider, body_with_tool(provider)))
+    [piece] = at_once(chunks_of(provider, body_with_tool(provider)))
     assert isinstance(piece, Response)
     assert piece.error is not None
     assert (piece.wire, piece.provider, piece.calls) == (provider.wire, provider.name, [])
     assert piece.error.retryable is False
     assert piece.error.message
-    assert piece.error.status == (400 if provider.name == "xai" else 401)  # xAI calls a wrong key an invalid argument
+    assert piece.error.status == (
+        400 if provider.name == "xai" else 401
+    )  # xAI reports a wrong key as an invalid argument
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_an_overload_is_worth_another_try(wire: str) -> None:
+def test_a_rate_limit_error_is_marked_as_retryable(wire: str) -> None:
     busy = script(Round([], fault=Fault("rate_limit", retry_after=None)))
     with running({"made": busy}) as servers:
-        [piece] = at_once(heard(reach(servers, wire), body_with_tool(reach(servers, wire))))
+        [piece] = at_once(chunks_of(reach(servers, wire), body_with_tool(reach(servers, wire))))
     assert isinstance(piece, Response)
     assert piece.error is not None
     assert (piece.error.status, piece.error.retryable) == (429, True)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_an_error_in_mid_stream_is_read_by_the_decoder(wire: str) -> None:
+def test_a_mid_stream_error_is_read_by_the_decoder(wire: str) -> None:
     breaking = script(Round([Say("Let me look at it now.")], fault=Fault("overloaded", after=3)))
     with running({"made": breaking}) as servers:
         provider = reach(servers, wire)
         body = body_with_tool(provider)
-        pieces = at_once(heard(provider, body))
+        pieces = at_once(chunks_of(provider, body))
     decoder = StreamDecoder(wire, provider=provider.name, request=body)
     for piece in pieces:
         decoder.feed(piece)
@@ -150,7 +152,7 @@ def test_an_error_in_mid_stream_is_read_by_the_decoder(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_connection_that_breaks_is_told(wire: str) -> None:
+def test_a_broken_connection_is_reported(wire: str) -> None:
     async def listen(provider: SdkClient, body: Any) -> tuple[Response, str | None]:
         decoder = StreamDecoder(wire, provider=provider.name, request=body)
         raised = None
@@ -168,7 +170,7 @@ def test_a_connection_that_breaks_is_told(wire: str) -> None:
         response, raised = at_once(listen(provider, body_with_tool(provider)))
     assert not response.complete
     assert response.text
-    if wire == "xai.grpc":  # gRPC ends every call with a status, also an invented one
+    if wire == "xai.grpc":  # gRPC ends every call with a status, which it may generate itself
         assert raised is None
         assert response.error is not None
         assert response.error.retryable
@@ -177,25 +179,25 @@ def test_a_connection_that_breaks_is_told(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_nobody_there_is_an_error_of_the_sdk(wire: str) -> None:
+def test_an_unreachable_server_raises_the_error_of_the_sdk(wire: str) -> None:
     with running({"made": SCRIPT}) as servers:
         provider = reach(servers, wire)
     body = body_with_tool(provider)
     if wire == "xai.grpc":
-        [piece] = at_once(heard(provider, body))
+        [piece] = at_once(chunks_of(provider, body))
         assert isinstance(piece, Response)
         assert piece.error is not None
         assert (piece.error.type, piece.error.retryable) == ("UNAVAILABLE", True)
         return
     with pytest.raises((openai.APIConnectionError, anthropic.APIConnectionError)):
-        at_once(heard(provider, body))
+        at_once(chunks_of(provider, body))
 
 
 @pytest.mark.parametrize("name", SURFACE_NAMES)
-def test_one_client_serves_one_event_loop_after_the_other(servers: Servers, name: str) -> None:
+def test_a_client_can_be_used_by_consecutive_event_loops(servers: Servers, name: str) -> None:
     provider = reach(servers, name)
     body = body_with_tool(provider)
-    sizes = [len(b"".join(map(_bytes, at_once(heard(provider, body))))) for _ in range(2)]
+    sizes = [len(b"".join(map(_bytes, at_once(chunks_of(provider, body))))) for _ in range(2)]
     assert sizes[0] == sizes[1] > 0
 
 
@@ -204,7 +206,7 @@ def _bytes(piece: Any) -> bytes:
 
 
 class Recorder(chat_pb2_grpc.ChatServicer):  # type: ignore[misc]
-    """Servers that keep what they are asked, answer with one piece and then hold the line, or fail a few times."""
+    """Servers that record requests, send one chunk and keep the connection open, or fail a few times first."""
 
     def __init__(self, failures: int = 0) -> None:
         self.bodies: list[Any] = []
@@ -250,7 +252,7 @@ async def _first(provider: SdkClient, body: Any, then: Callable[[], Any] | None 
 
 
 def _until(done: Callable[[], bool]) -> Callable[[], None]:
-    """Waits in a thread, for the server's loop is not ours."""
+    """A function that waits in a thread, because the server has another event loop."""
     import time
 
     def wait() -> None:
@@ -271,8 +273,8 @@ def test_closing_the_answer_closes_the_connection(wire: str) -> None:
     assert recorder.left.is_set()
 
 
-@pytest.mark.parametrize("wire", OVER_HTTP)
-def test_the_body_is_sent_as_it_was_written_but_for_the_stream(wire: str) -> None:
+@pytest.mark.parametrize("wire", HTTP_WIRES)
+def test_only_the_stream_members_are_added_to_the_body(wire: str) -> None:
     recorder = Recorder()
     with serving(recorder.app, recorder) as servers:
         provider = reach(servers, wire)
@@ -284,7 +286,7 @@ def test_the_body_is_sent_as_it_was_written_but_for_the_stream(wire: str) -> Non
     assert recorder.bodies == [{**body, **added}]
 
 
-def test_a_body_says_itself_how_it_is_streamed() -> None:
+def test_stream_options_of_the_body_are_kept() -> None:
     recorder = Recorder()
     with serving(recorder.app, recorder) as servers:
         provider = reach(servers, "openai.chat")
@@ -292,7 +294,7 @@ def test_a_body_says_itself_how_it_is_streamed() -> None:
     assert recorder.bodies[0]["stream_options"] == {"include_obfuscation": False}
 
 
-def test_a_message_is_sent_as_it_was_written() -> None:
+def test_a_grpc_message_is_sent_unchanged() -> None:
     recorder = Recorder()
     with serving(recorder.app, recorder) as servers:
         provider = reach(servers, "xai.grpc")
@@ -305,22 +307,22 @@ def test_a_message_is_sent_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_retries_are_the_sdks(wire: str) -> None:
+def test_retries_are_done_by_the_sdk(wire: str) -> None:
     recorder = Recorder(failures=2)
     with serving(recorder.app, recorder) as servers:
-        again: dict[str, Any] = {"channel_options": []} if wire == "xai.grpc" else {"max_retries": 2}
-        provider = reach(servers, wire, **again)
+        retry_options: dict[str, Any] = {"channel_options": []} if wire == "xai.grpc" else {"max_retries": 2}
+        provider = reach(servers, wire, **retry_options)
         first = at_once(_first(provider, body_with_tool(provider)))
     assert not isinstance(first, Response)
     assert len(recorder.bodies) == 3
 
 
-def test_a_client_that_the_caller_made_is_used_and_left_open(servers: Servers) -> None:
+def test_an_sdk_client_passed_by_the_caller_is_used_and_not_closed(servers: Servers) -> None:
     async def main() -> None:
         sdk = openai.AsyncOpenAI(base_url=servers.base(SURFACES["openai.chat"]), api_key="any", max_retries=0)
         async with sdk:
             provider = client("openai.chat", "gpt-5-mini", sdk=sdk)
-            pieces = await heard(provider, body_with_tool(provider))
+            pieces = await chunks_of(provider, body_with_tool(provider))
             assert pieces
             assert not sdk.is_closed()
 
@@ -331,35 +333,37 @@ def test_a_client_that_the_caller_made_is_used_and_left_open(servers: Servers) -
     ("wire", "variable"),
     [("openai.chat", "OPENAI_API_KEY"), ("openai.responses", "OPENAI_API_KEY"), ("xai.grpc", "XAI_API_KEY")],
 )
-def test_keys_come_from_the_sdks_variable(
+def test_the_api_key_is_read_from_the_environment_variable_of_the_sdk(
     servers: Servers, monkeypatch: pytest.MonkeyPatch, wire: str, variable: str
 ) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "ANTHROPIC_API_KEY", "XAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     provider = reach(servers, wire, api_key=None)
     with pytest.raises((openai.OpenAIError, ValueError), match=variable):
-        at_once(heard(provider, body_with_tool(provider)))
+        at_once(chunks_of(provider, body_with_tool(provider)))
     monkeypatch.setenv(variable, "any")
-    assert not isinstance(at_once(heard(provider, body_with_tool(provider)))[0], Response)
+    assert not isinstance(at_once(chunks_of(provider, body_with_tool(provider)))[0], Response)
 
 
-def test_anthropics_key_comes_from_its_variable(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_anthropic_api_key_is_read_from_its_environment_variable(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
     provider = reach(servers, "anthropic.messages", api_key=None)
-    assert not isinstance(at_once(heard(provider, body_with_tool(provider)))[0], Response)
+    assert not isinstance(at_once(chunks_of(provider, body_with_tool(provider)))[0], Response)
 
 
-def test_another_provider_never_gets_openais_key(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_provider_never_receives_the_openai_key(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "of openai")
     monkeypatch.delenv("XAI_API_KEY", raising=False)
     provider = client("openai.chat", "grok-4-fast", provider="xai", base_url=servers.base(SURFACES["xai.chat"]))
     with pytest.raises(MissingKey, match="XAI_API_KEY"):
-        at_once(heard(provider, body_with_tool(provider)))
+        at_once(chunks_of(provider, body_with_tool(provider)))
     monkeypatch.setenv("XAI_API_KEY", "any")
-    assert not isinstance(at_once(heard(provider, body_with_tool(provider)))[0], Response)
+    assert not isinstance(at_once(chunks_of(provider, body_with_tool(provider)))[0], Response)
 
 
-def test_a_provider_that_nobody_knows_wants_an_address() -> None:
+def test_an_unknown_provider_needs_a_base_url() -> None:
     with pytest.raises(UnknownWire, match="base_url"):
         client("openai.chat", provider="nobody")
     with pytest.raises(UnknownWire, match="base_url"):
@@ -368,7 +372,7 @@ def test_a_provider_that_nobody_knows_wants_an_address() -> None:
     assert known.name == "nobody"
 
 
-def test_a_wire_that_no_client_speaks_is_named() -> None:
+def test_a_wire_without_a_client_raises_unknown_wire() -> None:
     with pytest.raises(UnknownWire, match=r"openai\.chat, openai\.responses"):
         client("openai.realtime")
 
@@ -376,7 +380,7 @@ def test_a_wire_that_no_client_speaks_is_named() -> None:
 @pytest.mark.parametrize(
     ("wire", "sdk"), [*((w, "openai") for w in WIRES[:2]), (WIRES[2], "anthropic"), (WIRES[3], "xai_sdk")]
 )
-def test_an_sdk_that_is_not_there_is_named_by_the_error(wire: str, sdk: str) -> None:
+def test_a_missing_sdk_is_named_in_the_error(wire: str, sdk: str) -> None:
     code = (
         f"import sys; sys.modules[{sdk!r}] = None\n"
         "from toolparity.normalizer.turns.clients import client\n"
@@ -384,16 +388,16 @@ def test_an_sdk_that_is_not_there_is_named_by_the_error(wire: str, sdk: str) -> 
         f"try: client({wire!r})\n"
         "except MissingExtra as error: print(error)\n"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.startswith(f"the client of {wire} needs the SDK")
-    assert f"pip install {sdk.replace('_', '-')}" in said
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.startswith(f"the client of {wire} needs the SDK")
+    assert f"pip install {sdk.replace('_', '-')}" in output
     assert issubclass(MissingExtra, ImportError)
 
 
-def test_no_sdk_is_imported_before_a_client_is_made() -> None:
+def test_no_sdk_is_imported_before_a_client_is_created() -> None:
     code = (
         "import sys, toolparity.turns.clients\n"
         "print([name for name in ('openai', 'anthropic', 'xai_sdk', 'grpc', 'httpx') if name in sys.modules])"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.strip() == "[]"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == "[]"

@@ -1,6 +1,4 @@
-"""Tools that are run elsewhere: their calls are handed out, the turn waits, and each gets exactly one result
-(REQ: declare without implementation, hand the call back, take the result later).
-"""
+"""Tools without a function: their calls are handed over, the turn waits, and each gets exactly one result."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from msgspec.structs import replace
 from toolparity import StreamDecoder
 from toolparity.normalizer.conversation import JsonPart, TextPart, ToolResult
 from toolparity.normalizer.turns import ToolFailed
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
 from toolparity.normalizer.turns.execution.tools import Fallback, Tool, Tools
 from toolparity.normalizer.turns.machine import state as states
@@ -25,47 +23,49 @@ from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
 from .executing import asked, ran, texts, tool
-from .playing import WIRES, Counting, Emulated, Say, Told, at_once, call, kinds, only, script
+from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, kinds, only, script
 from .scripted import skeleton
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-#: `post` is run elsewhere.
-AWAY: dict[str, Any] = {"post": {"function": None}}
+#: `post` has no function.
+HANDED_OVER: dict[str, Any] = {"post": {"function": None}}
 THREE = script([call("look", at=1), call("post", text="a"), call("post", text="b")], [Say("Done.")])
 ONE = script([call("post", text="a")], [Say("Done.")])
 
 
 def offered(counting: Counting, **options: dict[str, Any]) -> Tools:
-    """The tools of a test, some with other members."""
-    return Tools(replace(one, **options.get(one.name, {})) for one in counting.tools().values())
+    """The tools of a test, some with other options."""
+    return Tools(replace(declared, **options.get(declared.name, {})) for declared in counting.tools().values())
 
 
-def waiting(wire: str = "openai.chat", played: Any = THREE, away: Any = AWAY, **of: Any) -> tuple[Turn, Counting, Any]:
+def waiting(
+    wire: str = "openai.chat", played: Any = THREE, external: Any = HANDED_OVER, **options: Any
+) -> tuple[Turn, Counting, Any]:
     """A turn that has run until it waits."""
     counting = Counting()
-    turn = Turn(Emulated(wire, played), offered(counting, **away), **of)
+    turn = Turn(Emulated(wire, played), offered(counting, **external), **options)
     events = at_once(playing.play(turn))
     return turn, counting, events
 
 
 def results(turn: Turn, round: int = 0) -> list[tuple[str, bool]]:
-    """What the calls of a round were answered with."""
-    found = turn.state.rounds[round].tool_results
-    return [("".join(getattr(part, "text", "") for part in one.parts), one.is_error) for one in found]
+    """The text and the error flag of each result of a round."""
+    tool_results = turn.state.rounds[round].tool_results
+    return [("".join(getattr(part, "text", "") for part in result.parts), result.is_error) for result in tool_results]
 
 
-# handed out
+# hand-over
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_calls_that_are_run_elsewhere_wait_and_the_others_run_meanwhile(wire: str) -> None:
+def test_calls_of_handed_over_tools_wait_while_other_calls_run(wire: str) -> None:
     turn, counting, events = waiting(wire)
     assert counting.names == ["look"]
     assert [c.status for c in turn.state.rounds[0].calls] == ["done", "waiting_result", "waiting_result"]
-    needed = only(events, told.ResultNeeded)
+    needed = only(events, turn_events.ResultNeeded)
     assert [(e.name, e.arguments) for e in needed] == [("post", {"text": "a"}), ("post", {"text": "b"})]
-    [waits] = only(events, told.TurnWaiting)
-    assert waits.waiting == waits.results == [e.call_id for e in needed]
+    [waiting_event] = only(events, turn_events.TurnWaiting)
+    assert waiting_event.waiting == waiting_event.results == [e.call_id for e in needed]
     assert turn.outcome.waiting == [
         Waiting(e.call_id, "post", "result", e.arguments, e.arguments_text, e.key) for e in needed
     ]
@@ -81,33 +81,33 @@ def test_calls_that_are_run_elsewhere_wait_and_the_others_run_meanwhile(wire: st
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_results_are_given_one_by_one_in_other_processes(wire: str) -> None:
-    log = Told()
+def test_results_can_be_supplied_one_by_one_in_other_processes(wire: str) -> None:
+    log = RecordingObserver()
     turn, counting, _ = waiting(wire, observers=[log])
     first, second = turn.outcome.waiting
-    for one in (second, first):
-        turn = Turn(turn.provider, offered(counting, **AWAY), observers=[log], state=states.load(log.states[-1]))
-        turn.answer(one.id, f"{one.id} is out")
+    for waiting_call in (second, first):
+        turn = Turn(turn.provider, offered(counting, **HANDED_OVER), observers=[log], state=states.load(log.states[-1]))
+        turn.answer(waiting_call.id, f"{waiting_call.id} is out")
         at_once(turn.run())
     assert results(turn) == [("look ran", False), (f"{first.id} is out", False), (f"{second.id} is out", False)]
     assert turn.outcome.text == "Done."
     assert counting.names == ["look"]
-    handed = [event.call_id for event in only(log.events, told.ResultNeeded)]
-    assert handed == [first.id, second.id]  # once each, so that no worker runs a call twice
+    handed_over = [event.call_id for event in only(log.events, turn_events.ResultNeeded)]
+    assert handed_over == [first.id, second.id]  # one hand-over per call, so that no worker runs a call twice
     assert [event.seq for event in log.events] == list(range(len(log.events)))
     playing.assert_legal(turn)
 
 
-def test_a_turn_that_is_resumed_says_again_what_it_waits_for_and_hands_nothing_out_again() -> None:
+def test_a_resumed_turn_reports_what_it_waits_for_without_a_second_hand_over() -> None:
     turn, _, _ = waiting()
-    again = Turn(turn.provider, turn.tools, state=states.load(states.dump(turn.state)))
-    events = at_once(playing.play(again, None))
+    resumed = Turn(turn.provider, turn.tools, state=states.load(states.dump(turn.state)))
+    events = at_once(playing.play(resumed, None))
     assert kinds(events) == ["turn_started", "turn_waiting"]
-    assert again.outcome.waiting == turn.outcome.waiting
+    assert resumed.outcome.waiting == turn.outcome.waiting
 
 
 class Whole(Emulated):
-    """Answers in one piece."""
+    """Yields a complete response instead of a stream."""
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
         decoder = StreamDecoder(self.wire, provider=self.name, request=body)
@@ -117,26 +117,26 @@ class Whole(Emulated):
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_it_is_all_the_same_whether_the_answer_was_streamed(wire: str) -> None:
-    found = []
+def test_a_streamed_and_a_complete_answer_hand_over_the_same_calls(wire: str) -> None:
+    skeletons = []
     for provider in (Emulated(wire, THREE), Whole(wire, THREE)):
-        turn = Turn(provider, offered(Counting(), **AWAY))
+        turn = Turn(provider, offered(Counting(), **HANDED_OVER))
         events = at_once(playing.play(turn))
-        for one in turn.outcome.waiting:
-            turn.answer(one.id, "out")
+        for waiting_call in turn.outcome.waiting:
+            turn.answer(waiting_call.id, "out")
         plain = skeleton([*events, *at_once(playing.play(turn, None))])
-        found.append([{**one, "shown": None} if one.get("block") == "tool_use" else one for one in plain])
-    assert found[0] == found[1]  # but for the text of arguments, which only streams show
+        skeletons.append([{**event, "shown": None} if event.get("block") == "tool_use" else event for event in plain])
+    assert skeletons[0] == skeletons[1]  # except for the text of arguments, which only streams show
 
 
-def test_arguments_that_do_not_fit_are_answered_and_never_handed_out() -> None:
+def test_calls_with_invalid_arguments_are_never_handed_over() -> None:
     counting = Counting()
     played = script([call("look", city=3), call("look", city="Ulm")], [Say("Done.")])
     turn = Turn(Emulated("openai.chat", played), offered(counting, look={"function": None, "parameters": CITY}))
     events = at_once(playing.play(turn))
-    assert [event.arguments for event in only(events, told.ResultNeeded)] == [{"city": "Ulm"}]
-    [one] = turn.outcome.waiting
-    turn.answer(one.id, "rain")
+    assert [event.arguments for event in only(events, turn_events.ResultNeeded)] == [{"city": "Ulm"}]
+    [waiting_call] = turn.outcome.waiting
+    turn.answer(waiting_call.id, "rain")
     at_once(turn.run())
     (wrong, is_error), right = results(turn)
     assert is_error
@@ -145,11 +145,11 @@ def test_arguments_that_do_not_fit_are_answered_and_never_handed_out() -> None:
     assert [c.outcome for c in turn.state.rounds[0].calls] == ["invalid_arguments", "returned"]
 
 
-# answered
+# supplied results
 
 
 class Unreadable:
-    """What JSON cannot say."""
+    """An object that is not JSON-serializable."""
 
 
 OUTCOMES: list[Callable[[], Any]] = [
@@ -169,26 +169,26 @@ OUTCOMES: list[Callable[[], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("made", OUTCOMES)
-def test_whatever_came_of_it_elsewhere_is_what_it_would_be_here(made: Callable[[], Any]) -> None:
-    def here(**_: Any) -> Any:
-        outcome = made()
+@pytest.mark.parametrize("make_outcome", OUTCOMES)
+def test_a_supplied_result_is_treated_like_the_result_of_a_local_tool(make_outcome: Callable[[], Any]) -> None:
+    def run_locally(**_: Any) -> Any:
+        outcome = make_outcome()
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
-    given = {"on_all_failed": "continue"}
-    own = Turn(Emulated("openai.chat", ONE), Counting(post=here).tools(), **given)  # type: ignore[arg-type]
-    at_once(own.run("Go."))
-    turn, _, _ = waiting(played=ONE, **given)
-    turn.answer(turn.outcome.waiting[0].id, made())
+    settings = {"on_all_failed": "continue"}
+    local = Turn(Emulated("openai.chat", ONE), Counting(post=run_locally).tools(), **settings)  # type: ignore[arg-type]
+    at_once(local.run("Go."))
+    turn, _, _ = waiting(played=ONE, **settings)
+    turn.answer(turn.outcome.waiting[0].id, make_outcome())
     at_once(turn.run())
-    assert turn.state.rounds[0].tool_results == own.state.rounds[0].tool_results
-    assert turn.state.rounds[0].calls[0].outcome == own.state.rounds[0].calls[0].outcome
+    assert turn.state.rounds[0].tool_results == local.state.rounds[0].tool_results
+    assert turn.state.rounds[0].calls[0].outcome == local.state.rounds[0].calls[0].outcome
     assert turn.outcome.termination == "natural_completion"
 
 
-def test_where_all_of_them_failed_elsewhere_all_tools_failed() -> None:
+def test_supplied_failures_count_as_failed_tools() -> None:
     turn, _, _ = waiting(played=ONE, on_all_failed="stop")
     turn.answer(turn.outcome.waiting[0].id, ToolFailed("the mail server is down"))
     at_once(turn.run())
@@ -196,7 +196,7 @@ def test_where_all_of_them_failed_elsewhere_all_tools_failed() -> None:
     assert "the mail server is down" in turn.outcome.text
 
 
-def test_a_call_has_exactly_one_result_and_only_one_that_waits_has_any() -> None:
+def test_a_result_is_accepted_only_once_and_only_for_a_waiting_call() -> None:
     turn, _, _ = waiting()
     first, second = turn.outcome.waiting
     turn.answer(first.id, "the first")
@@ -218,31 +218,31 @@ def test_a_call_has_exactly_one_result_and_only_one_that_waits_has_any() -> None
         turn.answer(second.id, "it is over")
 
 
-def test_nothing_can_be_answered_before_the_turn_has_begun() -> None:
+def test_a_result_is_rejected_before_the_turn_has_begun() -> None:
     with pytest.raises(TurnMisused, match="has not begun"):
-        Turn(Emulated("openai.chat", ONE), offered(Counting(), **AWAY)).answer("x", "y")
+        Turn(Emulated("openai.chat", ONE), offered(Counting(), **HANDED_OVER)).answer("x", "y")
 
 
-def test_a_result_that_comes_while_the_turn_runs_is_taken_at_once() -> None:
-    """The other call ends after it."""
-    given = asyncio.Event()
+def test_a_result_supplied_while_the_turn_runs_takes_effect_immediately() -> None:
+    """The local call ends after the result is supplied."""
+    result_supplied = asyncio.Event()
 
     async def look(**_: Any) -> str:
-        await given.wait()
+        await result_supplied.wait()
         return "looked"
 
-    turn = Turn(Emulated("anthropic.messages", THREE), offered(Counting(look=look), **AWAY))
+    turn = Turn(Emulated("anthropic.messages", THREE), offered(Counting(look=look), **HANDED_OVER))
     seen: list[str] = []
 
     async def run() -> None:
         async for event in turn.stream("Go."):
             seen.append(str(event.__struct_config__.tag))
-            if isinstance(event, told.ResultNeeded):
+            if isinstance(event, turn_events.ResultNeeded):
                 turn.answer(event.call_id, f"{event.arguments} is out")
                 with pytest.raises(TurnMisused, match="has its result"):
                     turn.answer(event.call_id, "again")
-            elif isinstance(event, told.CallFinished) and event.name == "post":
-                given.set()
+            elif isinstance(event, turn_events.CallFinished) and event.name == "post":
+                result_supplied.set()
 
     at_once(run())
     assert "turn_waiting" not in seen
@@ -251,51 +251,53 @@ def test_a_result_that_comes_while_the_turn_runs_is_taken_at_once() -> None:
     assert results(turn)[1] == ("{'text': 'a'} is out", False)
 
 
-# under the policies, and with approval
+# policies and approval
 
 
-def test_a_batch_waits_where_a_call_is_run_elsewhere_and_keeps_its_order() -> None:
+def test_a_batch_waits_at_a_handed_over_call_and_keeps_its_order() -> None:
     played = script([call("look", at=1), call("post", text="a"), call("count"), call("post", text="b")], [Say("Done.")])
     turn, counting, events = waiting(played=played, policy="batch")
     assert counting.names == ["look"]
-    assert [e.arguments for e in only(events, told.ResultNeeded)] == [{"text": "a"}]  # the other one's time will come
+    assert [e.arguments for e in only(events, turn_events.ResultNeeded)] == [
+        {"text": "a"}
+    ]  # the other one is handed over later
     turn.answer(turn.outcome.waiting[0].id, "a is out")
     events = at_once(playing.play(turn, None))
     assert counting.names == ["look", "count"]
-    assert [e.arguments for e in only(events, told.ResultNeeded)] == [{"text": "b"}]
+    assert [e.arguments for e in only(events, turn_events.ResultNeeded)] == [{"text": "b"}]
     turn.answer(turn.outcome.waiting[0].id, "b is out")
     at_once(turn.run())
     assert [text for text, _ in results(turn)] == ["look ran", "a is out", "count ran", "b is out"]
     assert turn.outcome.text == "Done."
 
 
-def test_a_batch_that_stops_stops_at_a_failure_elsewhere() -> None:
+def test_on_error_stop_ends_a_batch_after_a_supplied_failure() -> None:
     played = script([call("post", text="a"), call("look", at=1), call("post", text="b")], [Say("Done.")])
     turn, counting, _ = waiting(played=played, policy="batch", on_error="stop")
     turn.answer(turn.outcome.waiting[0].id, ToolFailed("no"))
     at_once(turn.run())
     assert counting.names == []
-    assert [how.outcome for how in turn.state.rounds[0].calls] == ["failed", "skipped", "skipped"]
+    assert [call_state.outcome for call_state in turn.state.rounds[0].calls] == ["failed", "skipped", "skipped"]
     assert turn.outcome.text == "Done."
 
 
-@pytest.mark.parametrize(("options", "handed"), [({"policy": "first"}, []), ({"limit": 2}, [{"text": "a"}])])
-def test_what_a_policy_or_a_limit_drops_is_not_handed_out(options: Any, handed: list[Any]) -> None:
+@pytest.mark.parametrize(("options", "handed_over"), [({"policy": "first"}, []), ({"limit": 2}, [{"text": "a"}])])
+def test_calls_dropped_by_a_policy_or_limit_are_not_handed_over(options: Any, handed_over: list[Any]) -> None:
     turn, counting, _ = waiting(**options)
     assert counting.names == ["look"]
-    assert [one.arguments for one in turn.outcome.waiting] == handed
-    for one in turn.outcome.waiting:
-        turn.answer(one.id, "out")
+    assert [waiting_call.arguments for waiting_call in turn.outcome.waiting] == handed_over
+    for waiting_call in turn.outcome.waiting:
+        turn.answer(waiting_call.id, "out")
     at_once(turn.run())
     assert turn.outcome.text == "Done."
     assert all("was not executed" in text for text, is_error in results(turn) if is_error)
 
 
-def test_a_call_can_want_a_decision_first_and_a_result_then() -> None:
-    away = {"post": {"function": None, "approval": lambda given: given["text"] == "a"}}
-    turn, _, _ = waiting(away=away)
+def test_a_handed_over_call_can_need_a_decision_before_its_result() -> None:
+    external = {"post": {"function": None, "approval": lambda arguments: arguments["text"] == "a"}}
+    turn, _, _ = waiting(external=external)
     first, second = turn.outcome.waiting
-    assert [(one.arguments, one.wants) for one in (first, second)] == [
+    assert [(waiting_call.arguments, waiting_call.wants) for waiting_call in (first, second)] == [
         ({"text": "a"}, "decision"),
         ({"text": "b"}, "result"),
     ]
@@ -303,27 +305,27 @@ def test_a_call_can_want_a_decision_first_and_a_result_then() -> None:
         turn.answer(first.id, "too early")
     turn.decide(first.id, True)
     events = at_once(playing.play(turn, None))
-    assert [event.call_id for event in only(events, told.ResultNeeded)] == [first.id]
-    assert [one.wants for one in turn.outcome.waiting] == ["result", "result"]
-    for one in turn.outcome.waiting:
-        turn.answer(one.id, "out")
+    assert [event.call_id for event in only(events, turn_events.ResultNeeded)] == [first.id]
+    assert [waiting_call.wants for waiting_call in turn.outcome.waiting] == ["result", "result"]
+    for waiting_call in turn.outcome.waiting:
+        turn.answer(waiting_call.id, "out")
     at_once(turn.run())
     assert turn.outcome.text == "Done."
 
 
-def test_what_was_not_allowed_is_never_handed_out() -> None:
-    turn, _, _ = waiting(played=ONE, away={"post": {"function": None, "approval": True}})
+def test_a_denied_call_is_never_handed_over() -> None:
+    turn, _, _ = waiting(played=ONE, external={"post": {"function": None, "approval": True}})
     turn.decide(turn.outcome.waiting[0].id, False, "not now")
     events = at_once(playing.play(turn, None))
-    assert only(events, told.ResultNeeded) == []
+    assert only(events, turn_events.ResultNeeded) == []
     assert results(turn) == [("This call was not executed: it was not allowed: not now", True)]
 
 
-# given up
+# cancelling
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_cancelling_answers_what_was_handed_out_and_says_that_nobody_knows(wire: str) -> None:
+def test_cancelling_gives_handed_over_calls_an_unknown_outcome_result(wire: str) -> None:
     turn, _, _ = waiting(wire)
     turn.cancel()
     assert turn.outcome.termination == "cancelled"
@@ -334,14 +336,14 @@ def test_cancelling_answers_what_was_handed_out_and_says_that_nobody_knows(wire:
     playing.assert_legal(turn)
 
 
-def test_what_a_batch_never_handed_out_is_said_to_have_never_run() -> None:
+def test_cancelling_a_batch_marks_calls_that_were_never_handed_over_as_skipped() -> None:
     turn, _, _ = waiting(played=THREE, policy="batch")
     turn.cancel()
-    assert [how.outcome for how in turn.state.rounds[0].calls] == ["returned", "cancelled", "skipped"]
+    assert [call_state.outcome for call_state in turn.state.rounds[0].calls] == ["returned", "cancelled", "skipped"]
 
 
-def test_a_result_that_was_given_before_the_turn_was_cancelled_counts() -> None:
-    log = Told()
+def test_a_result_supplied_before_the_turn_is_cancelled_is_kept() -> None:
+    log = RecordingObserver()
     turn, _, _ = waiting(observers=[log])
     first, _ = turn.outcome.waiting
     turn.answer(first.id, "it was out")
@@ -353,8 +355,8 @@ def test_a_result_that_was_given_before_the_turn_was_cancelled_counts() -> None:
     playing.assert_legal(turn)
 
 
-class Interrupted(Told):
-    """Ctrl-C while the log is still writing the first event of a kind."""
+class Interrupted(RecordingObserver):
+    """Cancels the run while the log is writing the first event of a kind."""
 
     task: asyncio.Task[Any]
 
@@ -374,24 +376,24 @@ class Interrupted(Told):
             await asyncio.sleep(0)
 
 
-def test_what_was_done_to_a_turn_that_was_not_running_is_told_though_the_program_is_interrupted_meanwhile() -> None:
+def test_inputs_to_an_idle_turn_are_recorded_even_if_its_next_run_is_interrupted() -> None:
     turn, _, _ = waiting()
     log = Interrupted()
-    again = Turn(turn.provider, turn.tools, observers=[log], state=turn.state)
-    again.answer(again.outcome.waiting[0].id, "it was out")
-    again.cancel()
+    resumed = Turn(turn.provider, turn.tools, observers=[log], state=turn.state)
+    resumed.answer(resumed.outcome.waiting[0].id, "it was out")
+    resumed.cancel()
 
-    at_once(log.run(again))
-    assert states.load(log.states[-1]) == again.state
-    assert isinstance(log.events[-1], told.TurnFailed)
+    at_once(log.run(resumed))
+    assert states.load(log.states[-1]) == resumed.state
+    assert isinstance(log.events[-1], turn_events.TurnFailed)
 
 
-def test_a_result_that_comes_with_the_cancelling_changes_nothing() -> None:
-    turn = Turn(Emulated("openai.chat", ONE), offered(Counting(), **AWAY))
+def test_a_result_supplied_after_the_turn_is_cancelled_is_ignored() -> None:
+    turn = Turn(Emulated("openai.chat", ONE), offered(Counting(), **HANDED_OVER))
 
     async def run() -> None:
         async for event in turn.stream("Go."):
-            if isinstance(event, told.ResultNeeded):
+            if isinstance(event, turn_events.ResultNeeded):
                 turn.cancel()
                 turn.answer(event.call_id, "a moment too late")
 
@@ -400,22 +402,22 @@ def test_a_result_that_comes_with_the_cancelling_changes_nothing() -> None:
     assert results(turn) == [(CANCELLED_ELSEWHERE, True)]
 
 
-def test_a_result_that_was_given_counts_though_the_program_is_interrupted_before_it_is_taken() -> None:
-    """Ctrl-C while the log still writes that the turn is resumed."""
+def test_a_supplied_result_is_kept_if_the_run_is_interrupted_before_it_is_processed() -> None:
+    """The run is cancelled while the log writes that the turn is resumed."""
     turn, _, _ = waiting()
     first, _ = turn.outcome.waiting
 
-    log = Interrupted(told.TurnStarted)
-    again = Turn(turn.provider, turn.tools, observers=[log], state=turn.state)
-    again.answer(first.id, "it was out")
+    log = Interrupted(turn_events.TurnStarted)
+    resumed = Turn(turn.provider, turn.tools, observers=[log], state=turn.state)
+    resumed.answer(first.id, "it was out")
 
-    at_once(log.run(again))
+    at_once(log.run(resumed))
     assert log.task.cancelled()
-    assert results(again)[1:] == [("it was out", False), (CANCELLED_ELSEWHERE, True)]
-    assert states.load(log.states[-1]) == again.state
+    assert results(resumed)[1:] == [("it was out", False), (CANCELLED_ELSEWHERE, True)]
+    assert states.load(log.states[-1]) == resumed.state
 
 
-def test_what_was_given_stays_given_where_the_turn_is_told_to_begin_again() -> None:
+def test_a_supplied_result_survives_a_rejected_attempt_to_begin_again() -> None:
     turn, _, _ = waiting(played=ONE)
     turn.answer(turn.outcome.waiting[0].id, "out")
     with pytest.raises(TurnMisused, match="has already begun"):
@@ -424,51 +426,56 @@ def test_what_was_given_stays_given_where_the_turn_is_told_to_begin_again() -> N
     assert turn.outcome.text == "Done."
 
 
-def test_an_answer_that_was_not_taken_because_the_turn_broke_can_be_given_again() -> None:
-    class Breaks(Told):
+def test_a_result_can_be_supplied_again_after_a_failed_write() -> None:
+    class FailingObserver(RecordingObserver):
         broken = False
 
         async def record(self, *arguments: Any) -> None:
             if self.broken:
                 raise OSError("the disk is full")
 
-    breaks = Breaks()
-    turn, _, _ = waiting(played=ONE, observers=[breaks])
-    [one] = turn.outcome.waiting
-    turn.answer(one.id, "out")
-    breaks.broken = True
+    failing_observer = FailingObserver()
+    turn, _, _ = waiting(played=ONE, observers=[failing_observer])
+    [waiting_call] = turn.outcome.waiting
+    turn.answer(waiting_call.id, "out")
+    failing_observer.broken = True
     with pytest.raises(OSError, match="full"):
         at_once(turn.run())
-    breaks.broken = False
-    turn.answer(one.id, "out")
+    failing_observer.broken = False
+    turn.answer(waiting_call.id, "out")
     at_once(turn.run())
     assert turn.outcome.text == "Done."
 
 
-# declared
+# declaration
 
 
 @pytest.mark.parametrize("options", [{"parallel": False}, {"fallback": "look"}, {"fallback": Fallback("look")}])
-def test_a_tool_without_a_function_can_be_neither_alone_nor_helped_out(options: Any) -> None:
+def test_a_tool_without_a_function_cannot_be_exclusive_or_have_a_fallback(options: Any) -> None:
     with pytest.raises(InvalidTool, match="without a function"):
         Tools([Tool(name="post", **options)])
 
 
-def test_nobody_falls_back_to_a_tool_that_is_run_elsewhere() -> None:
+def test_a_tool_without_a_function_cannot_be_a_fallback() -> None:
     tools = Tools([Tool(name="look", function=lambda: None, fallback="post"), Tool(name="post")])
     with pytest.raises(InvalidTool, match="its fallback 'post' runs elsewhere"):
         Coordinator(Emulated("openai.chat", ONE), tools)
 
 
-def test_without_a_turn_around_it_such_a_call_is_answered_as_not_executed() -> None:
-    found = ran([asked("post"), asked("here")], Tool(name="post"), tool(lambda: "ran", "here"))
-    assert texts(found) == [("skipped", "This call was not executed: post is run elsewhere."), ("returned", "ran")]
+def test_the_executor_alone_answers_handed_over_calls_as_not_executed() -> None:
+    finished_calls = ran([asked("post"), asked("here")], Tool(name="post"), tool(lambda: "ran", "here"))
+    assert texts(finished_calls) == [
+        ("skipped", "This call was not executed: post is run elsewhere."),
+        ("returned", "ran"),
+    ]
 
 
-def test_a_directed_turn_hands_out_and_waits_too() -> None:
-    coordinator = Coordinator(Emulated("openai.chat", THREE), offered(Counting(), **AWAY), limits=Limits(rounds=3))
+def test_an_orchestrated_turn_can_hand_over_calls() -> None:
+    coordinator = Coordinator(
+        Emulated("openai.chat", THREE), offered(Counting(), **HANDED_OVER), limits=Limits(rounds=3)
+    )
     assert at_once(coordinator.run("Go.")).text == ""
-    for one in coordinator.turn.outcome.waiting:
-        coordinator.turn.answer(one.id, "out")
+    for waiting_call in coordinator.turn.outcome.waiting:
+        coordinator.turn.answer(waiting_call.id, "out")
     assert at_once(coordinator.run()).text == "Done."
     assert results(coordinator.turn)[1:] == [("out", False), ("out", False)]

@@ -1,4 +1,4 @@
-"""Why a turn ends, and with what: never with nothing, and never by running what must not run."""
+"""How a turn ends: always with a text, and without running any rejected call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from toolparity import Choice, Response, Stop, Text
 from toolparity.normalizer.conversation import Request, TextPart, ToolChoice, User
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
@@ -21,7 +21,7 @@ from .test_rounds import TWO, run
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_after_the_last_round_the_model_answers_without_calling(wire: str) -> None:
+def test_after_the_last_round_the_model_must_answer_without_calls(wire: str) -> None:
     played = script([call("look", at=1)], [call("look", at=2)], [Say("That is all I found."), call("look", at=3)])
     counting = Counting()
     turn, events, provider = run(wire, played, counting, max_rounds=2)
@@ -32,21 +32,21 @@ def test_after_the_last_round_the_model_answers_without_calling(wire: str) -> No
     assert turn.outcome.termination == "max_rounds_reached"
     assert turn.outcome.text == "That is all I found."
     assert turn.outcome.written
-    assert [event.last for event in only(events, told.RoundStarted)] == [False, False, True]
+    assert [event.last for event in only(events, turn_events.RoundStarted)] == [False, False, True]
     playing.assert_legal(turn)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_calls_in_the_last_answer_are_rejected_and_answered(wire: str) -> None:
-    """A server that does not keep to tool_choice none: the players do, so the answer is taken from another request."""
+def test_calls_in_the_last_answer_are_rejected_with_a_result(wire: str) -> None:
+    """The provider ignores `tool_choice: none`. The emulated one does not, so it receives a request without it."""
     played = script([call("look", at=1)], [call("look", at=2)], [Say("Well.")])
 
     class Stubborn(Emulated):
         async def ask(self, body: Any) -> Any:
-            lasts = isinstance(body, dict) and body.get("tool_choice") in ("none", {"type": "none"})
+            is_last = isinstance(body, dict) and body.get("tool_choice") in ("none", {"type": "none"})
             if wire == "xai.grpc":
-                lasts = read_request(body, wire).tool_choice == ToolChoice("none")
-            if lasts and len(self.bodies) < 3:
+                is_last = read_request(body, wire).tool_choice == ToolChoice("none")
+            if is_last and len(self.bodies) < 3:
                 request = read_request(body, wire, provider=self.name)
                 body = playing.write(request, tool_choice=ToolChoice("auto"))
             async for piece in super().ask(body):
@@ -56,7 +56,7 @@ def test_calls_in_the_last_answer_are_rejected_and_answered(wire: str) -> None:
     turn = Turn(Stubborn(wire, played), counting.tools(), max_rounds=1)
     events = at_once(playing.play(turn))
     assert counting.names == ["look"]
-    refused = only(events, told.CallsKnown)[-1].rejected
+    refused = only(events, turn_events.CallsKnown)[-1].rejected
     assert [ref.name for ref in refused] == ["look"]
     assert refused[0].reason is not None
     assert "at its end" in refused[0].reason
@@ -66,25 +66,25 @@ def test_calls_in_the_last_answer_are_rejected_and_answered(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_nobody_ends_with_nothing_where_the_model_has_no_last_words(wire: str) -> None:
+def test_without_final_text_from_the_model_the_answer_consists_of_the_results(wire: str) -> None:
     played = script([call("look", at=1)], [call("look", at=2)], [call("look", at=3)])
     turn, events, _ = run(wire, played, max_rounds=1)
     outcome = turn.outcome
     assert outcome.termination == "max_rounds_reached"
     assert not outcome.written
     assert "look ran" in outcome.text
-    assert isinstance(events[-1], told.TurnComplete)
+    assert isinstance(events[-1], turn_events.TurnComplete)
     playing.assert_legal(turn)
 
 
-def test_no_rounds_at_all_is_one_answer_without_calls() -> None:
+def test_with_max_rounds_zero_the_turn_is_one_answer_without_calls() -> None:
     turn, _, provider = run("openai.chat", script([Say("Hello."), call("look")]), max_rounds=0)
     assert (turn.outcome.termination, turn.outcome.text) == ("max_rounds_reached", "Hello.")
     assert len(provider.bodies) == 1
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_where_all_tools_fail_the_turn_may_end_with_what_went_wrong(wire: str) -> None:
+def test_on_all_failed_stop_ends_the_turn_with_the_errors(wire: str) -> None:
     counting = Counting(look=lambda **_: 1 / 0, count=lambda **_: {}["x"])
     turn, events, provider = run(wire, TWO, counting, on_all_failed="stop")
     outcome = turn.outcome
@@ -92,19 +92,19 @@ def test_where_all_tools_fail_the_turn_may_end_with_what_went_wrong(wire: str) -
     assert "look failed: Tool 'look' failed: ZeroDivisionError: division by zero" in outcome.text
     assert "count failed" in outcome.text
     assert len(provider.bodies) == 1
-    assert isinstance(events[-1], told.TurnFailed)
+    assert isinstance(events[-1], turn_events.TurnFailed)
     playing.assert_legal(turn)
 
 
-def test_where_all_tools_fail_the_model_may_be_asked_for_a_last_word() -> None:
+def test_on_all_failed_answer_asks_the_model_for_a_final_answer() -> None:
     counting = Counting(look=lambda **_: 1 / 0, count=lambda **_: 1 / 0)
     turn, events, provider = run("anthropic.messages", TWO, counting, on_all_failed="answer")
     assert (turn.outcome.termination, turn.outcome.text) == ("all_tools_failed", "Two ducks.")
     assert provider.bodies[-1]["tool_choice"] == {"type": "none"}
-    assert isinstance(events[-1], told.TurnComplete)
+    assert isinstance(events[-1], turn_events.TurnComplete)
 
 
-def test_where_all_tools_fail_the_model_sees_why_and_the_turn_goes_on() -> None:
+def test_by_default_the_turn_continues_when_all_tools_fail() -> None:
     counting = Counting(look=lambda **_: 1 / 0, count=lambda **_: 1 / 0)
     turn, _, provider = run("openai.chat", TWO, counting)
     assert turn.outcome.termination == "natural_completion"
@@ -112,7 +112,7 @@ def test_where_all_tools_fail_the_model_sees_why_and_the_turn_goes_on() -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_where_some_tools_fail_the_model_learns_which_and_why(wire: str) -> None:
+def test_the_model_receives_the_error_of_each_failed_tool(wire: str) -> None:
     turn, _, provider = run(wire, TWO, Counting(count=lambda **_: 1 / 0))
     assert turn.outcome.termination == "natural_completion"
     results = read_request(provider.bodies[1], wire, provider=provider.name).messages[2].results  # type: ignore[union-attr]
@@ -121,14 +121,14 @@ def test_where_some_tools_fail_the_model_learns_which_and_why(wire: str) -> None
     assert texts[1] == (True, "Tool 'count' failed: ZeroDivisionError: division by zero")
 
 
-def test_a_call_that_the_model_got_wrong_does_not_count_as_a_failing_tool() -> None:
+def test_an_unknown_tool_does_not_count_as_a_failed_tool() -> None:
     played = script([call("nothing_of_that_name")], [Say("I was wrong.")])
     turn, _, _ = run("openai.chat", played)
     assert (turn.outcome.termination, turn.outcome.text) == ("natural_completion", "I was wrong.")
 
 
 @pytest.mark.parametrize("wire", BYTE_WIRES)
-def test_a_refusal_ends_the_turn_and_runs_nothing(wire: str) -> None:
+def test_a_refusal_ends_the_turn(wire: str) -> None:
     from toolparity.cassettes.scripts import Refuse
 
     turn, _, _ = run(wire, script([Refuse("I would rather not.")]))
@@ -137,7 +137,7 @@ def test_a_refusal_ends_the_turn_and_runs_nothing(wire: str) -> None:
     playing.assert_legal(turn)
 
 
-def test_a_filtered_answer_runs_nothing() -> None:
+def test_a_filtered_answer_runs_no_calls() -> None:
     counting = Counting()
     turn, _, _ = run("openai.chat", script(Round([call("look")], ending="content_filter")), counting)
     assert (turn.outcome.termination, counting.ran) == ("refused", [])
@@ -145,26 +145,26 @@ def test_a_filtered_answer_runs_nothing() -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_an_answer_that_was_cut_ends_the_turn_as_incomplete_with_its_words(wire: str) -> None:
+def test_a_truncated_answer_ends_the_turn_as_incomplete_with_its_text(wire: str) -> None:
     turn, _, _ = run(wire, script(Round([Say("It was in the year")], ending="length")))
     assert (turn.outcome.termination, turn.outcome.text) == ("incomplete", "It was in the year")
     playing.assert_legal(turn)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_call_that_was_cut_is_answered_and_never_run(wire: str) -> None:
+def test_a_truncated_call_gets_a_result_and_is_never_run(wire: str) -> None:
     from toolparity.cassettes.scripts import ScriptedCall
 
     counting = Counting()
     cut = Round([Say("Wait."), ScriptedCall("look", arguments_text='{"at": ')], ending="length")
     turn, events, _ = run(wire, script(cut), counting)
     assert (turn.outcome.termination, counting.ran) == ("incomplete", [])
-    assert [ref.name for ref in only(events, told.CallsKnown)[0].rejected] == ["look"]
+    assert [ref.name for ref in only(events, turn_events.CallsKnown)[0].rejected] == ["look"]
     assert [row[1] for row in rows(events)] == ["text", "tool_use", "tool_result"]
     playing.assert_legal(turn)
 
 
-def test_a_pause_of_the_provider_is_gone_on_from() -> None:
+def test_a_turn_continues_after_a_pause_of_the_provider() -> None:
     search = ServerCall("web_search", {"query": "logs"}, hits=[])
     paused = script(
         Round([Say("I am searching."), search], ending="pause"), [Say(" They begin in 1890.")], hosted=["web_search"]
@@ -179,15 +179,15 @@ def test_a_pause_of_the_provider_is_gone_on_from() -> None:
     assert turn.state.pauses == 1
 
 
-def test_pauses_without_end_end_the_turn() -> None:
+def test_too_many_pauses_end_the_turn() -> None:
     class Pauses:
         wire, name, model = "anthropic.messages", "anthropic", "claude-haiku-4-5"
         asked = 0
 
         async def ask(self, _: Any) -> Any:
             self.asked += 1
-            said = Choice(0, [Text(f"{self.asked}.")], Stop("pause", "pause_turn"))
-            yield Response(self.wire, self.name, "msg", self.model, [said])
+            choice = Choice(0, [Text(f"{self.asked}.")], Stop("pause", "pause_turn"))
+            yield Response(self.wire, self.name, "msg", self.model, [choice])
 
     provider = Pauses()
     turn = Turn(provider)
@@ -197,13 +197,13 @@ def test_pauses_without_end_end_the_turn() -> None:
     assert turn.outcome.text == "1.2.3.4.5.6.7.8.9."
 
 
-@pytest.mark.parametrize("wire", [w for w in WIRES if w != "openai.chat"])  # there, figures have to be asked for
-def test_a_budget_ends_the_turn_before_anything_more_is_run(wire: str) -> None:
+@pytest.mark.parametrize("wire", [w for w in WIRES if w != "openai.chat"])  # there, the request must enable usage
+def test_an_exceeded_budget_ends_the_turn_before_any_further_call(wire: str) -> None:
     counting = Counting()
     turn, events, provider = run(wire, TWO, counting, budget=10)
     assert (turn.outcome.termination, counting.ran, len(provider.bodies)) == ("budget_exceeded", [], 1)
     assert turn.outcome.text == "Let me see."
-    assert all("budget" in str(ref.reason) for ref in only(events, told.CallsKnown)[0].rejected)
+    assert all("budget" in str(ref.reason) for ref in only(events, turn_events.CallsKnown)[0].rejected)
     playing.assert_legal(turn)
 
 
@@ -217,34 +217,34 @@ def test_usage_is_summed_over_the_rounds(wire: str) -> None:
     assert turn.outcome.usage.output_tokens == sum(usage.output_tokens or 0 for usage in parts if usage is not None)
 
 
-def test_the_same_call_again_and_again_is_reported_and_still_run() -> None:
+def test_repeated_identical_calls_are_reported_and_still_run() -> None:
     played = script(*([call("look", at=1)] for _ in range(4)), [Say("Done.")])
     counting = Counting()
     _, events, _ = run("anthropic.messages", played, counting)
-    suspected = only(events, told.LoopSuspected)
+    suspected = only(events, turn_events.LoopSuspected)
     assert [(event.times, event.stopped) for event in suspected] == [(3, False), (4, False)]
     assert len(counting.ran) == 4
 
 
-def test_the_same_call_too_often_is_stopped_where_that_is_asked_for() -> None:
+def test_loop_limit_stops_repeated_identical_calls() -> None:
     played = script(*([call("look", at=1)] for _ in range(4)), [Say("Done.")])
     counting = Counting()
     turn, events, provider = run("anthropic.messages", played, counting, loop_limit=2)
     assert len(counting.ran) == 2
-    assert [(event.times, event.stopped) for event in only(events, told.LoopSuspected)] == [(3, True)]
+    assert [(event.times, event.stopped) for event in only(events, turn_events.LoopSuspected)] == [(3, True)]
     assert turn.outcome.termination == "loop_detected"
     assert provider.bodies[-1]["tool_choice"] == {"type": "none"}
     playing.assert_legal(turn)
 
 
-def test_calls_with_other_arguments_are_no_loop() -> None:
+def test_repeated_calls_with_different_arguments_are_not_a_loop() -> None:
     played = script(*([call("look", at=n)] for n in range(5)), [Say("Done.")])
     _, events, _ = run("openai.chat", played)
-    assert only(events, told.LoopSuspected) == []
+    assert only(events, turn_events.LoopSuspected) == []
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_calls_above_the_limit_are_dropped_with_their_warning_and_their_answer(
+def test_calls_above_the_limit_are_dropped_with_a_warning_and_a_result(
     wire: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """000, Why This Matters: the model learns why a call was not executed."""
@@ -253,7 +253,7 @@ def test_calls_above_the_limit_are_dropped_with_their_warning_and_their_answer(
     with caplog.at_level(logging.WARNING, logger="toolparity"):
         _, events, provider = run(wire, script(calls, [Say("Three.")]), counting, limit=3)
     assert [arguments for _, arguments in counting.ran] == [{"at": 0}, {"at": 1}, {"at": 2}]
-    (dropped,) = only(events, told.Dropped)
+    (dropped,) = only(events, turn_events.Dropped)
     assert (dropped.total, len(dropped.processing), len(dropped.dropped)) == (4, 3, 1)
     assert "4 tool calls returned, processing 3, dropped 1" in caplog.text
     results = read_request(provider.bodies[1], wire, provider=provider.name).messages[2].results  # type: ignore[union-attr]
@@ -263,7 +263,7 @@ def test_calls_above_the_limit_are_dropped_with_their_warning_and_their_answer(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_under_first_one_call_is_run_and_the_model_is_told_so(wire: str) -> None:
+def test_under_first_one_call_runs_and_the_request_disables_parallel_calls(wire: str) -> None:
     counting = Counting()
     turn, _, provider = run(wire, TWO, counting, policy="first")
     assert counting.names == ["look"]
@@ -272,19 +272,19 @@ def test_under_first_one_call_is_run_and_the_model_is_told_so(wire: str) -> None
 
 
 @pytest.mark.parametrize("settings", [{"policy": "none"}, {"limit": -1}, {"max_rounds": -1}, {"budget": -5}])
-def test_settings_that_cannot_be_are_refused_before_anybody_is_asked(settings: dict[str, Any]) -> None:
+def test_invalid_settings_are_rejected_before_any_request(settings: dict[str, Any]) -> None:
     with pytest.raises(PolicyError):
         Turn(Emulated("openai.chat", TWO), **settings)
 
 
-def test_a_budget_that_cannot_be_kept_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_budget_without_reported_usage_logs_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, logger="toolparity"):
         turn, _, _ = run("openai.chat", TWO, budget=10)  # streamed without usage: the request did not ask for it
     assert turn.outcome.termination == "natural_completion"
     assert "the budget of turn turn-1 is not enforced" in caplog.text
 
 
-def test_a_choice_that_forces_a_call_holds_for_the_first_round_only() -> None:
+def test_a_required_tool_choice_applies_only_to_the_first_round() -> None:
     provider = Emulated("openai.chat", TWO)
     turn = Turn(provider, Counting().tools())
     request = Request("openai.chat", None, [User([TextPart("Go.")])], tool_choice=ToolChoice("required"))

@@ -1,4 +1,4 @@
-"""What goes wrong in a turn: each tool in each way, the provider in each round and in mid-stream, a log that fails."""
+"""Faults in a turn: of each tool in each way, of the provider in each round and mid-stream, of an observer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.execution.tool_results import ToolFailed
 from toolparity.normalizer.turns.narration.acknowledge import hints_of
 from toolparity.normalizer.turns.observer import Observer
@@ -56,23 +56,25 @@ FAULTS: dict[str, tuple[Callable[..., Any], str]] = {
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("tool", ["look", "count", "post"])
 @pytest.mark.parametrize("wire", WIRES)
-def test_whatever_a_tool_does_the_turn_ends_with_every_call_answered(wire: str, tool: str, fault: str) -> None:
+def test_a_turn_ends_with_a_result_for_every_call_whatever_a_tool_does(wire: str, tool: str, fault: str) -> None:
     """003, Testing Approach: failures are injected into every tool."""
-    function, how = FAULTS[fault]
+    function, outcome = FAULTS[fault]
     counting = Counting(**{tool: function})
     tools = counting.tools(**{tool: {"timeout": 0.02}})
     turn = Turn(Emulated(wire, LONG), tools)
     at_once(turn.run("Go."))
     assert (turn.outcome.termination, turn.outcome.text) == ("natural_completion", "All done.")
-    calls = [made for round in turn.state.rounds for made in round.calls]
-    assert [made.outcome for made in calls] == [how if made.name == tool else "returned" for made in calls]
+    calls = [call_state for round in turn.state.rounds for call_state in round.calls]
+    assert [call_state.outcome for call_state in calls] == [
+        outcome if call_state.name == tool else "returned" for call_state in calls
+    ]
     assert len(counting.ran) == 4
     results = [result for round in turn.state.rounds for result in round.tool_results]
-    assert [result.call_id for result in results] == [made.id for made in calls]
+    assert [result.call_id for result in results] == [call_state.id for call_state in calls]
     playing.assert_legal(turn)
 
 
-def test_a_blocking_tool_that_hangs_does_not_hold_the_turn() -> None:
+def test_a_hanging_blocking_tool_does_not_block_the_turn() -> None:
     from toolparity.normalizer.turns.execution.tools import Tool
 
     tools = [Tool(name=name, function=_blocks, timeout=0.02) for name in ("look", "count", "post")]
@@ -86,7 +88,7 @@ def test_a_blocking_tool_that_hangs_does_not_hold_the_turn() -> None:
 @pytest.mark.parametrize("after", [0, 2])
 @pytest.mark.parametrize("number", [0, 1, 2])
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_provider_that_fails_in_any_round_ends_the_turn_and_nothing_of_that_round_runs(
+def test_a_provider_error_in_any_round_ends_the_turn_without_running_its_calls(
     wire: str, number: int, after: int
 ) -> None:
     counting = Counting()
@@ -98,42 +100,42 @@ def test_a_provider_that_fails_in_any_round_ends_the_turn_and_nothing_of_that_ro
     assert (turn.outcome.error.type, turn.outcome.error.message) == ("ConnectionError", "gone")
     assert len(counting.ran) == 2 * number
     assert ("look ran" in turn.outcome.text) == bool(number)  # the text contains the known results
-    assert isinstance(events[-1], told.TurnFailed)
-    started = [(e.round, e.sequence) for e in only(events, told.TurnBlockStart)]
-    stopped = [(e.round, e.block.sequence) for e in only(events, told.TurnBlockStop)]
-    assert sorted(started) == sorted(stopped)  # no row is left open
+    assert isinstance(events[-1], turn_events.TurnFailed)
+    started = [(e.round, e.sequence) for e in only(events, turn_events.TurnBlockStart)]
+    stopped = [(e.round, e.block.sequence) for e in only(events, turn_events.TurnBlockStop)]
+    assert sorted(started) == sorted(stopped)  # no block is left open
     assert provider.closed == len(provider.bodies) == number + 1
     playing.assert_legal(turn)
 
 
 @pytest.mark.parametrize("kind", ["cut", "reset", "server_error", "overloaded"])
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_stream_that_breaks_after_a_call_runs_nothing(wire: str, kind: Any) -> None:
+def test_a_stream_that_breaks_after_a_call_runs_no_calls(wire: str, kind: Any) -> None:
     broken = Round([Say("Wait."), call("look", at=1), call("count")], fault=Fault(kind, after=2))
     counting = Counting()
     turn = Turn(Emulated(wire, script(broken)), counting.tools(), backoff=None)
     events = at_once(playing.play(turn))
     assert turn.outcome.termination in ("provider_failed", "incomplete")
     assert counting.ran == []
-    assert only(events, told.CallStarted) == []
-    assert isinstance(events[-1], told.TurnFailed) or turn.outcome.text == "Wait."
+    assert only(events, turn_events.CallStarted) == []
+    assert isinstance(events[-1], turn_events.TurnFailed) or turn.outcome.text == "Wait."
     playing.assert_legal(turn)
 
 
-def test_a_provider_that_cannot_be_asked_at_all_ends_the_turn() -> None:
-    class Nobody:
+def test_a_provider_whose_ask_raises_ends_the_turn() -> None:
+    class Unreachable:
         wire, name, model = "openai.chat", "openai", "gpt-5-mini"
 
         def ask(self, _: Any) -> Any:
             raise OSError("no network")
 
-    turn = Turn(Nobody())
+    turn = Turn(Unreachable())
     at_once(turn.run("Go."))
     assert turn.outcome.termination == "provider_failed"
     assert turn.outcome.text == "There is no answer of the model: provider failed (OSError: no network)."
 
 
-def test_a_provider_that_cancels_itself_has_failed_and_nobody_else_was_cancelled() -> None:
+def test_a_provider_that_raises_cancelled_error_counts_as_failed() -> None:
     class Cancels:
         wire, name, model = "openai.chat", "openai", "gpt-5-mini"
 
@@ -146,7 +148,7 @@ def test_a_provider_that_cancels_itself_has_failed_and_nobody_else_was_cancelled
     assert turn.outcome.termination == "provider_failed"
 
 
-def test_a_provider_that_sends_nothing_or_rubbish_ends_the_turn() -> None:
+def test_a_provider_that_sends_no_or_invalid_data_ends_the_turn() -> None:
     class Sends:
         wire, name, model = "openai.chat", "openai", "gpt-5-mini"
 
@@ -166,7 +168,7 @@ def test_a_provider_that_sends_nothing_or_rubbish_ends_the_turn() -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_log_that_fails_stops_the_turn_before_anything_that_it_does_not_know(wire: str) -> None:
+def test_a_failing_observer_stops_the_turn_before_any_unrecorded_step(wire: str) -> None:
     for at in range(0, 30, 3):
         counting = Counting()
 
@@ -182,16 +184,18 @@ def test_a_log_that_fails_stops_the_turn_before_anything_that_it_does_not_know(w
         turn = Turn(provider, counting.tools(), observers=[Full()])
         with pytest.raises(OSError, match="the disk is full"):
             at_once(turn.run("Go."))
-        begun = sum(made.status in ("started", "done") for round in turn.state.rounds for made in round.calls)
+        begun = sum(
+            call_state.status in ("started", "done") for round in turn.state.rounds for call_state in round.calls
+        )
         assert len(counting.ran) <= begun
         turn.cancel()
         playing.assert_legal(turn)
 
 
-def test_an_acknowledgement_that_comes_too_late_is_not_told_of_the_next_round() -> None:
+def test_a_late_acknowledgement_is_not_reported_in_the_next_round() -> None:
     played = script([call("look", at=1)], [call("count")], [Say("All done.")])
     for late in (True, False):
-        written, goes_on = asyncio.Event(), asyncio.Event()
+        written, may_end = asyncio.Event(), asyncio.Event()
 
         async def count(written: asyncio.Event = written, **_: Any) -> str:
             written.set()
@@ -199,44 +203,46 @@ def test_an_acknowledgement_that_comes_too_late_is_not_told_of_the_next_round() 
                 await asyncio.sleep(0)
             return "counted"
 
-        async def look(goes_on: asyncio.Event = goes_on, late: bool = late, **_: Any) -> str:
+        async def look(may_end: asyncio.Event = may_end, late: bool = late, **_: Any) -> str:
             if not late:
-                await goes_on.wait()
+                await may_end.wait()
             return "looked"
 
-        async def writes(calls: Any, tools: Any, written: asyncio.Event = written, late: bool = late) -> str | None:
+        async def write(calls: Any, tools: Any, written: asyncio.Event = written, late: bool = late) -> str | None:
             if calls[0].name != "look":
                 return None
             if late:
                 await written.wait()
             return "I look."
 
-        turn = Turn(Emulated("openai.chat", played), Counting(look=look, count=count).tools(), acknowledge=writes)
-        found: list[told.Acknowledged] = []
+        turn = Turn(Emulated("openai.chat", played), Counting(look=look, count=count).tools(), acknowledge=write)
+        acknowledgements: list[turn_events.Acknowledged] = []
 
-        async def run(turn: Turn = turn, goes_on: asyncio.Event = goes_on, found: list[Any] = found) -> None:
+        async def run(
+            turn: Turn = turn, may_end: asyncio.Event = may_end, acknowledgements: list[Any] = acknowledgements
+        ) -> None:
             async for event in turn.stream("Go."):
-                if isinstance(event, told.Acknowledged):
-                    found.append(event)
-                    goes_on.set()
+                if isinstance(event, turn_events.Acknowledged):
+                    acknowledgements.append(event)
+                    may_end.set()
 
         at_once(run())
-        assert [(event.round, event.text) for event in found] == ([] if late else [(1, "I look.")])
+        assert [(event.round, event.text) for event in acknowledgements] == ([] if late else [(1, "I look.")])
         assert turn.outcome.text == "All done."
 
 
-def test_an_acknowledgement_comes_before_any_tool_starts_and_one_that_fails_is_left_out() -> None:
+def test_an_acknowledgement_precedes_all_calls_and_is_omitted_if_it_fails() -> None:
     def hints(calls: Any, tools: Any) -> str:
         return "Sure: " + " and ".join(hints_of(calls, tools))
 
     counting = Counting()
     tools = counting.tools(look={"waiting_hint": "looking"}, count={"waiting_hint": "counting"})
     events = at_once(playing.play(Turn(Emulated("openai.chat", LONG), tools, acknowledge=hints)))
-    (first, second) = only(events, told.Acknowledged)
-    assert (first.text, first.spoken) == ("First.", True)  # the model said it beside its calls
+    (first, second) = only(events, turn_events.Acknowledged)
+    assert (first.text, first.spoken) == ("First.", True)  # the model's own text beside its calls
     assert (second.text, second.spoken) == ("Sure: looking", False)
-    starts = [event.seq for event in only(events, told.CallStarted)]
-    known = [event.seq for event in only(events, told.CallsKnown)]
+    starts = [event.seq for event in only(events, turn_events.CallStarted)]
+    known = [event.seq for event in only(events, turn_events.CallsKnown)]
     assert known[0] < first.seq < starts[0]
 
     def broken(calls: Any, tools: Any) -> str:
@@ -251,11 +257,11 @@ def test_an_acknowledgement_comes_before_any_tool_starts_and_one_that_fails_is_l
     for writer in (broken, broken_too, gone):
         turn = Turn(Emulated("openai.chat", LONG), Counting().tools(), acknowledge=writer)
         events = at_once(playing.play(turn))
-        assert [event.spoken for event in only(events, told.Acknowledged)] == [True]  # what the model said itself
+        assert [event.spoken for event in only(events, turn_events.Acknowledged)] == [True]  # the model's own text
         assert turn.outcome.text == "All done."
 
 
-def test_an_acknowledgement_that_a_model_writes_does_not_hold_the_tools() -> None:
+def test_a_slow_acknowledgement_does_not_delay_the_tools() -> None:
     async def run() -> list[Any]:
         ran = asyncio.Event()
 
@@ -278,15 +284,15 @@ def test_an_acknowledgement_that_a_model_writes_does_not_hold_the_tools() -> Non
         events = []
         async for event in turn.stream("Go."):
             events.append(event)
-            if isinstance(event, told.Acknowledged):
+            if isinstance(event, turn_events.Acknowledged):
                 acknowledged.set()
         return events
 
     events = at_once(run())
-    assert [event.text for event in only(events, told.Acknowledged)] == ["I am looking."]
+    assert [event.text for event in only(events, turn_events.Acknowledged)] == ["I am looking."]
 
 
-def test_what_a_tool_says_of_itself_is_told_while_it_runs() -> None:
+def test_the_progress_of_a_tool_is_reported_while_it_runs() -> None:
     from toolparity.normalizer.turns.execution.invoke import current_call
 
     async def look(**_: Any) -> str:
@@ -297,6 +303,6 @@ def test_what_a_tool_says_of_itself_is_told_while_it_runs() -> None:
 
     played = script([call("look")], [Say("Done.")])
     events = at_once(playing.play(Turn(Emulated("openai.chat", played), Counting(look=look).tools())))
-    assert [(e.name, e.data) for e in only(events, told.CallProgress)] == [("look", 1), ("look", 2)]
-    last = only(events, told.CallProgress)[-1].seq
-    assert only(events, told.CallStarted)[0].seq < last < only(events, told.CallFinished)[0].seq
+    assert [(e.name, e.data) for e in only(events, turn_events.CallProgress)] == [("look", 1), ("look", 2)]
+    last = only(events, turn_events.CallProgress)[-1].seq
+    assert only(events, turn_events.CallStarted)[0].seq < last < only(events, turn_events.CallFinished)[0].seq

@@ -14,10 +14,10 @@ from toolparity.normalizer.turns.execution.tools import Tools
 from .executing import asked, texts, tool
 from .playing import at_once
 
-# what is given up
+# abandoned work
 
 
-def test_a_call_that_is_cancelled_takes_no_sibling_with_it() -> None:
+def test_cancelling_one_call_does_not_affect_the_others() -> None:
     ended: list[str] = []
 
     async def run() -> list[FinishedCall]:
@@ -30,18 +30,18 @@ def test_a_call_that_is_cancelled_takes_no_sibling_with_it() -> None:
             finally:
                 ended.append("cleaned up")
 
-        unwanted = asyncio.get_running_loop().create_future()
+        cancellation = asyncio.get_running_loop().create_future()
 
         async def fine() -> str:
             await begun.wait()
-            unwanted.set_result(None)
+            cancellation.set_result(None)
             return "fine"
 
         executor = Executor(Tools([tool(hang), tool(fine)]))
-        return await executor.run([asked("hang"), asked("fine")], cancellations={"call_hang": unwanted})
+        return await executor.run([asked("hang"), asked("fine")], cancellations={"call_hang": cancellation})
 
-    found = at_once(run())
-    assert [one.outcome for one in found] == ["cancelled", "returned"]
+    finished_calls = at_once(run())
+    assert [finished.outcome for finished in finished_calls] == ["cancelled", "returned"]
     assert ended == ["cleaned up"]
 
 
@@ -70,29 +70,29 @@ def test_cancelling_the_run_cancels_every_call() -> None:
     assert sorted(ended) == ["0", "1"]
 
 
-def test_a_thread_that_hangs_is_left_behind_and_counted_until_it_ends() -> None:
+def test_a_hanging_thread_is_abandoned_and_counted_until_it_ends() -> None:
     release = threading.Event()
-    over = threading.Event()
+    ended_event = threading.Event()
 
     def stuck() -> None:
         release.wait(20)
-        over.set()
+        ended_event.set()
 
     async def run() -> None:
         threads = Threads(most=1)
         executor = Executor(Tools([tool(stuck, timeout=0.02), tool(lambda: "ran", "next")]), threads=threads)
-        found = await executor.run([asked("stuck"), asked("next")])
-        assert [one.outcome for one in found] == ["timeout", "returned"]  # the slot is free again
+        finished_calls = await executor.run([asked("stuck"), asked("next")])
+        assert [finished.outcome for finished in finished_calls] == ["timeout", "returned"]  # the slot is free again
         assert executor.abandoned == 1
         release.set()
-        await asyncio.to_thread(over.wait, 20)
+        await asyncio.to_thread(ended_event.wait, 20)
         while executor.abandoned:
             await asyncio.sleep(0.001)
 
     at_once(run())
 
 
-def test_threads_serve_one_event_loop_after_the_other() -> None:
+def test_a_thread_pool_can_be_used_by_consecutive_event_loops() -> None:
     threads = Threads(most=1)
     for _ in range(2):
 
@@ -100,10 +100,10 @@ def test_threads_serve_one_event_loop_after_the_other() -> None:
             executor = Executor(Tools([tool(lambda: "ran", "work")]), threads=threads)
             return await executor.run([asked("work", f"c{n}") for n in range(4)])  # they wait for each other's slot
 
-        assert [one.outcome for one in at_once(run())] == ["returned"] * 4
+        assert [finished.outcome for finished in at_once(run())] == ["returned"] * 4
 
 
-def test_where_too_many_threads_hang_no_more_are_started() -> None:
+def test_no_threads_are_started_when_too_many_hang() -> None:
     release = threading.Event()
 
     async def run() -> None:
@@ -113,9 +113,9 @@ def test_where_too_many_threads_hang_no_more_are_started() -> None:
             threads=threads,
         )
         await executor.run([asked("stuck")])
-        (one,) = await executor.run([asked("next")])
-        assert one.outcome == "raised"
-        assert "too many abandoned threads: 1" in texts([one])[0][1]
+        (finished,) = await executor.run([asked("next")])
+        assert finished.outcome == "raised"
+        assert "too many abandoned threads: 1" in texts([finished])[0][1]
 
     try:
         at_once(run())
@@ -123,7 +123,7 @@ def test_where_too_many_threads_hang_no_more_are_started() -> None:
         release.set()
 
 
-def test_a_task_that_does_not_end_when_it_is_cancelled_is_left_behind() -> None:
+def test_a_task_that_ignores_its_cancellation_is_abandoned() -> None:
     async def run() -> None:
         release = asyncio.Event()
 
@@ -135,8 +135,8 @@ def test_a_task_that_does_not_end_when_it_is_cancelled_is_left_behind() -> None:
                     continue
 
         executor = Executor(Tools([tool(stubborn, timeout=0.02)]), grace=0.02)
-        (one,) = await executor.run([asked("stubborn")])
-        assert one.outcome == "timeout"
+        (finished,) = await executor.run([asked("stubborn")])
+        assert finished.outcome == "timeout"
         assert executor.abandoned == 1
         release.set()
         while executor.abandoned:

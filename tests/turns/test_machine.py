@@ -1,4 +1,4 @@
-"""The machine: whatever happens in whatever order, every call has one result, and the history is legal at its end."""
+"""The machine: after any sequence of inputs every call has one result, and the history is legal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from toolparity.normalizer.conversation import (
     User,
 )
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.machine import inputs
 from toolparity.normalizer.turns.machine import state as states
@@ -33,13 +33,13 @@ from toolparity.normalizer.turns.machine.table import step
 TOOLS = [ToolDefinition(name, parameters={"type": "object", "properties": {}}) for name in ("look", "post")]
 
 
-def new(**of: Any) -> states.TurnState:
+def new(**settings: Any) -> states.TurnState:
     request = Request("openai.chat", "gpt-5-mini", [User([TextPart("Go.")])], TOOLS, provider="openai")
-    return states.TurnState("t", "openai.chat", request, states.Settings(**of))
+    return states.TurnState("t", "openai.chat", request, states.Settings(**settings))
 
 
 def said(*calls: str, text: str = "", stop: Any = "tool_calls", complete: bool = True, error: Any = None) -> Response:
-    """An answer. A call is a tool's name, its id the place; "look!" is one whose arguments were cut."""
+    """An answer. ``calls`` are tool names, their positions are the ids; "look!" is a call with truncated arguments."""
     blocks: list[Any] = [Text(text)] if text else []
     for number, name in enumerate(calls):
         cut = name.endswith("!")
@@ -57,40 +57,40 @@ def said(*calls: str, text: str = "", stop: Any = "tool_calls", complete: bool =
     return Response("openai.chat", "openai", "r", "m", [Choice(0, blocks, Stop(reason))], None, error, complete)
 
 
-class Driven:
-    """A machine, and everything that came of it."""
+class Driver:
+    """A machine with all its effects."""
 
     def __init__(self, state: states.TurnState) -> None:
         self.state = state
         self.effects: list[Any] = []
 
-    def tell(self, *inputs: Any) -> list[Any]:
-        made: list[Any] = []
-        for one in inputs:
-            self.state, effects = step(self.state, one)
-            made += effects
-        self.effects += made
-        return made
+    def apply(self, *inputs: Any) -> list[Any]:
+        new_effects: list[Any] = []
+        for input in inputs:
+            self.state, effects = step(self.state, input)
+            new_effects += effects
+        self.effects += new_effects
+        return new_effects
 
     @property
     def events(self) -> list[Any]:
         return [effect.event for effect in self.effects if isinstance(effect, Emit)]
 
 
-def done(id: str, text: str = "fine", how: Any = "returned") -> inputs.CallSettled:
-    return inputs.CallSettled(id, ToolResult(id, [TextPart(text)], is_error=how != "returned"), how)
+def done(id: str, text: str = "fine", outcome: Any = "returned") -> inputs.CallSettled:
+    return inputs.CallSettled(id, ToolResult(id, [TextPart(text)], is_error=outcome != "returned"), outcome)
 
 
-def supplied(id: str, text: str = "from afar", how: Any = "returned") -> inputs.ResultSupplied:
-    return inputs.ResultSupplied(id, done(id, text, how).result, how)
+def supplied(id: str, text: str = "from afar", outcome: Any = "returned") -> inputs.ResultSupplied:
+    return inputs.ResultSupplied(id, done(id, text, outcome).result, outcome)
 
 
 def kinds(effects: list[Any]) -> list[str]:
     return [type(effect).__name__ for effect in effects]
 
 
-def test_a_step_tells_then_keeps_then_does() -> None:
-    driven = Driven(new())
+def test_effects_are_ordered_as_events_then_save_then_actions() -> None:
+    driver = Driver(new())
     for input in (
         inputs.Begin(),
         inputs.AnswerReceived(said("look", "post"), ["c1"]),
@@ -99,27 +99,27 @@ def test_a_step_tells_then_keeps_then_does() -> None:
         inputs.CallDecided("c1", False),
         inputs.AnswerReceived(said(text="Bye.")),
     ):
-        names = kinds(driven.tell(input))
+        names = kinds(driver.apply(input))
         rank = {"Emit": 0, "Save": 1}
         assert [rank.get(name, 2) for name in names] == sorted(rank.get(name, 2) for name in names)
         assert names.count("Save") == 1
-    for save in (effect for effect in driven.effects if isinstance(effect, Save)):
+    for save in (effect for effect in driver.effects if isinstance(effect, Save)):
         assert states.load(states.dump(save.state)) == save.state
-    assert driven.state.text == "Bye."
+    assert driver.state.text == "Bye."
 
 
-def test_nothing_is_asked_or_run_that_was_not_kept_before() -> None:
-    driven = Driven(new())
+def test_every_request_and_execution_is_preceded_by_a_save() -> None:
+    driver = Driver(new())
     for input in (inputs.Begin(), inputs.AnswerReceived(said("look")), inputs.CallStarting("c0"), done("c0")):
-        made = driven.tell(input)
-        for place, effect in enumerate(made):
+        new_effects = driver.apply(input)
+        for position, effect in enumerate(new_effects):
             if isinstance(effect, (Ask, Execute, Approve)):
-                assert any(isinstance(before, Save) for before in made[:place])
+                assert any(isinstance(before, Save) for before in new_effects[:position])
 
 
-def test_what_comes_too_late_changes_nothing() -> None:
-    driven = Driven(new())
-    driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post")), inputs.CallStarting("c0"), done("c0"))
+def test_late_inputs_are_ignored() -> None:
+    driver = Driver(new())
+    driver.apply(inputs.Begin(), inputs.AnswerReceived(said("look", "post")), inputs.CallStarting("c0"), done("c0"))
     for late in (
         done("c0", "again"),
         done("nobody"),
@@ -134,236 +134,243 @@ def test_what_comes_too_late_changes_nothing() -> None:
         inputs.BlockEnded(0, "text", "x"),
         inputs.BlockRevised(0, "text", "x"),
     ):
-        before = driven.state
-        assert driven.tell(late) == []
-        assert driven.state == before
-    driven.tell(inputs.Cancel())
-    over = driven.state
+        before = driver.state
+        assert driver.apply(late) == []
+        assert driver.state == before
+    driver.apply(inputs.Cancel())
+    over = driver.state
     for late in (done("c1"), inputs.Cancel(), inputs.Resume(), inputs.Retry(), inputs.AcknowledgementReady("x")):
-        assert driven.tell(late) == []
-        assert driven.state is over
+        assert driver.apply(late) == []
+        assert driver.state is over
 
 
-def test_what_cannot_be_is_an_error() -> None:
-    driven = Driven(new())
-    driven.tell(inputs.Begin())
+def test_invalid_inputs_raise_turn_misused() -> None:
+    driver = Driver(new())
+    driver.apply(inputs.Begin())
     for wrong in (inputs.Begin(), inputs.CallDecided("c0", True), supplied("c0")):
         with pytest.raises(TurnMisused):
-            driven.tell(wrong)
+            driver.apply(wrong)
     for wrong in (inputs.CallDecided("c0", True), supplied("c0")):
         with pytest.raises(TurnMisused):
-            Driven(new()).tell(wrong)
+            Driver(new()).apply(wrong)
 
 
-def test_a_batch_gives_out_one_call_at_a_time() -> None:
-    driven = Driven(new(policy="batch"))
-    made = driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post", "look")))
-    assert [[call.id for call in e.calls] for e in made if isinstance(e, Execute)] == [["c0"]]
-    made = driven.tell(inputs.CallStarting("c0"), done("c0"))
-    assert [[call.id for call in e.calls] for e in made if isinstance(e, Execute)] == [["c1"]]
+def test_a_batch_executes_one_call_at_a_time() -> None:
+    driver = Driver(new(policy="batch"))
+    new_effects = driver.apply(inputs.Begin(), inputs.AnswerReceived(said("look", "post", "look")))
+    assert [[call.id for call in e.calls] for e in new_effects if isinstance(e, Execute)] == [["c0"]]
+    new_effects = driver.apply(inputs.CallStarting("c0"), done("c0"))
+    assert [[call.id for call in e.calls] for e in new_effects if isinstance(e, Execute)] == [["c1"]]
 
 
-def test_a_batch_that_stops_skips_what_waits_as_well() -> None:
-    driven = Driven(new(policy="batch", on_error="stop"))
-    driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post", "look"), ["c1"]), inputs.CallStarting("c0"))
-    driven.tell(done("c0", "broken", "raised"))
-    results = driven.state.rounds[0].tool_results
+def test_on_error_stop_also_skips_waiting_calls() -> None:
+    driver = Driver(new(policy="batch", on_error="stop"))
+    driver.apply(inputs.Begin(), inputs.AnswerReceived(said("look", "post", "look"), ["c1"]), inputs.CallStarting("c0"))
+    driver.apply(done("c0", "broken", "raised"))
+    results = driver.state.rounds[0].tool_results
     assert [result.is_error for result in results] == [True, True, True]
     assert "look (c0), before it, failed" in str(results[1].parts)
-    assert driven.state.phase == "asking"  # the model gets the error and may continue
+    assert driver.state.phase == "asking"  # the model gets the error and may continue
 
 
-def test_while_something_runs_nobody_waits() -> None:
-    driven = Driven(new())
-    made = driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post"), ["c1"]))
-    assert not any(isinstance(effect, Wait) for effect in made)
-    made = driven.tell(inputs.CallStarting("c0"), done("c0"))
-    assert [effect.call_ids for effect in made if isinstance(effect, Wait)] == [["c1"]]
+def test_a_turn_waits_only_when_no_call_is_running() -> None:
+    driver = Driver(new())
+    new_effects = driver.apply(inputs.Begin(), inputs.AnswerReceived(said("look", "post"), ["c1"]))
+    assert not any(isinstance(effect, Wait) for effect in new_effects)
+    new_effects = driver.apply(inputs.CallStarting("c0"), done("c0"))
+    assert [effect.call_ids for effect in new_effects if isinstance(effect, Wait)] == [["c1"]]
 
 
-def test_a_call_that_is_run_elsewhere_is_handed_out_kept_and_waited_for() -> None:
-    driven = Driven(new())
-    made = driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post"), [], ["c1"]))
-    assert [[call.id for call in e.calls] for e in made if isinstance(e, Execute)] == [["c0"]]
-    [needed] = [event for event in driven.events if isinstance(event, told.ResultNeeded)]
+def test_a_handed_over_call_is_reported_saved_and_waited_for() -> None:
+    driver = Driver(new())
+    new_effects = driver.apply(inputs.Begin(), inputs.AnswerReceived(said("look", "post"), [], ["c1"]))
+    assert [[call.id for call in e.calls] for e in new_effects if isinstance(e, Execute)] == [["c0"]]
+    [needed] = [event for event in driver.events if isinstance(event, turn_events.ResultNeeded)]
     assert (needed.call_id, needed.name, needed.arguments) == ("c1", "post", {"n": 1})
-    assert needed.key == driven.state.rounds[0].calls[1].key
-    assert next(e for e in reversed(made) if isinstance(e, Save)).state.rounds[0].calls[1].status == "waiting_result"
+    assert needed.key == driver.state.rounds[0].calls[1].key
+    assert (
+        next(e for e in reversed(new_effects) if isinstance(e, Save)).state.rounds[0].calls[1].status
+        == "waiting_result"
+    )
     for wrong in (inputs.CallStarting("c1"), done("c1")):
-        assert driven.tell(wrong) == []  # it does not run here
-    made = driven.tell(inputs.CallStarting("c0"), done("c0"))
-    assert [effect.call_ids for effect in made if isinstance(effect, Wait)] == [["c1"]]
-    assert made[-3].event == told.TurnWaiting(driven.state.seq - 1, ["c1"], ["c1"])
-    assert not driven.state.rounds[0].tool_results[1:]
-    made = driven.tell(supplied("c1"))
-    assert isinstance(made[-1], Ask)
-    assert [result.parts for result in driven.state.rounds[0].tool_results] == [
+        assert driver.apply(wrong) == []  # the call does not run locally
+    new_effects = driver.apply(inputs.CallStarting("c0"), done("c0"))
+    assert [effect.call_ids for effect in new_effects if isinstance(effect, Wait)] == [["c1"]]
+    assert new_effects[-3].event == turn_events.TurnWaiting(driver.state.seq - 1, ["c1"], ["c1"])
+    assert not driver.state.rounds[0].tool_results[1:]
+    new_effects = driver.apply(supplied("c1"))
+    assert isinstance(new_effects[-1], Ask)
+    assert [result.parts for result in driver.state.rounds[0].tool_results] == [
         [TextPart("fine")],
         [TextPart("from afar")],
     ]
     with pytest.raises(TurnMisused, match="'c1' does not wait for a result"):
-        driven.tell(supplied("c1"))
+        driver.apply(supplied("c1"))
 
 
-def test_what_waits_for_a_decision_and_what_waits_for_a_result_are_told_apart() -> None:
-    driven = Driven(new())
-    driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post"), ["c0"], ["c1"]))
-    assert driven.events[-1] == told.TurnWaiting(driven.state.seq - 1, ["c0", "c1"], ["c1"])
+def test_waiting_for_a_decision_and_waiting_for_a_result_are_distinct() -> None:
+    driver = Driver(new())
+    driver.apply(inputs.Begin(), inputs.AnswerReceived(said("look", "post"), ["c0"], ["c1"]))
+    assert driver.events[-1] == turn_events.TurnWaiting(driver.state.seq - 1, ["c0", "c1"], ["c1"])
     for wrong in (supplied("c0"), inputs.CallDecided("c1", True)):
         with pytest.raises(TurnMisused):
-            driven.tell(wrong)
+            driver.apply(wrong)
 
 
-def test_what_a_batch_hands_out_holds_up_what_is_behind_it() -> None:
-    driven = Driven(new(policy="batch"))
-    made = driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post", "look"), [], ["c0", "c2"]))
-    assert [effect.call_ids for effect in made if isinstance(effect, Wait)] == [["c0"]]
-    assert [event.call_id for event in driven.events if isinstance(event, told.ResultNeeded)] == ["c0"]
-    made = driven.tell(supplied("c0"))
-    assert [[call.id for call in e.calls] for e in made if isinstance(e, Execute)] == [["c1"]]
-    made = driven.tell(inputs.CallStarting("c1"), done("c1"))
-    assert [effect.call_ids for effect in made if isinstance(effect, Wait)] == [["c2"]]
+def test_a_handed_over_call_delays_the_later_calls_of_a_batch() -> None:
+    driver = Driver(new(policy="batch"))
+    new_effects = driver.apply(inputs.Begin(), inputs.AnswerReceived(said("look", "post", "look"), [], ["c0", "c2"]))
+    assert [effect.call_ids for effect in new_effects if isinstance(effect, Wait)] == [["c0"]]
+    assert [event.call_id for event in driver.events if isinstance(event, turn_events.ResultNeeded)] == ["c0"]
+    new_effects = driver.apply(supplied("c0"))
+    assert [[call.id for call in e.calls] for e in new_effects if isinstance(e, Execute)] == [["c1"]]
+    new_effects = driver.apply(inputs.CallStarting("c1"), done("c1"))
+    assert [effect.call_ids for effect in new_effects if isinstance(effect, Wait)] == [["c2"]]
 
 
-def test_what_a_director_notes_is_told_and_where_he_says_so_kept_with_the_next_state() -> None:
-    driven = Driven(new())
-    driven.tell(inputs.Begin())
-    assert kinds(driven.tell(inputs.AddNote(1, "phase", {"at": 1}))) == ["Emit"]
-    assert driven.state.notes == []
-    driven.tell(inputs.AddNote(1, "recovery", {"at": 2}, keep=True))
-    assert driven.events[-1] == told.Noted(driven.state.seq - 1, 1, "recovery", {"at": 2})
-    [save] = [e for e in driven.tell(inputs.AnswerReceived(said(text="Bye."))) if isinstance(e, Save)]
+def test_notes_are_emitted_and_stored_with_the_next_state_only_if_requested() -> None:
+    driver = Driver(new())
+    driver.apply(inputs.Begin())
+    assert kinds(driver.apply(inputs.AddNote(1, "phase", {"at": 1}))) == ["Emit"]
+    assert driver.state.notes == []
+    driver.apply(inputs.AddNote(1, "recovery", {"at": 2}, keep=True))
+    assert driver.events[-1] == turn_events.Noted(driver.state.seq - 1, 1, "recovery", {"at": 2})
+    [save] = [e for e in driver.apply(inputs.AnswerReceived(said(text="Bye."))) if isinstance(e, Save)]
     assert states.load(states.dump(save.state)).notes == [states.TurnNote(1, "recovery", {"at": 2})]
-    assert driven.tell(inputs.AddNote(1, "late")) == []
+    assert driver.apply(inputs.AddNote(1, "late")) == []
 
 
 def test_only_kept_and_executed_calls_count_as_tools_used() -> None:
-    driven = Driven(new(limit=2))
-    driven.tell(inputs.Begin(), inputs.AnswerReceived(said("look", "post", "look", "look!")))
-    driven.tell(inputs.CallStarting("c0"), done("c0"), done("c1", "unknown", "unknown_tool"))
-    round = driven.state.rounds[0]
+    driver = Driver(new(limit=2))
+    driver.apply(inputs.Begin(), inputs.AnswerReceived(said("look", "post", "look", "look!")))
+    driver.apply(inputs.CallStarting("c0"), done("c0"), done("c1", "unknown", "unknown_tool"))
+    round = driver.state.rounds[0]
     assert round.tools_used == ["look"]
     assert [result.call_id for result in round.tool_results] == ["c0", "c1", "c2", "c3"]
     assert len(round.ai_response_content) == 4
     assert round.termination_reason is None
 
 
-# anything
+# random inputs
 
 
-def _answer(chance: Random) -> Response:
-    """An answer that calls, mostly; or one that says, breaks off, is refused, pauses."""
-    kind = chance.random()
+def _answer(random: Random) -> Response:
+    """A random answer: usually with calls, or with text, incomplete, refused, paused."""
+    kind = random.random()
     if kind < 0.08:
         return said(error=Error("overloaded", "busy"))
-    text = chance.choice(["", "Words."])
-    complete = chance.random() < 0.95
+    text = random.choice(["", "Words."])
+    complete = random.random() < 0.95
     if kind < 0.3:
-        return said(text=text, stop=chance.choice(["end_turn", "max_tokens", "pause"]), complete=complete)
-    names = chance.choices(["look", "post", "fly", "look!"], [4, 4, 2, 1], k=chance.randint(1, 3))
-    stop = chance.choices(["tool_calls", "max_tokens", "pause", "refusal", "unknown"], [8, 1, 1, 1, 1])[0]
+        return said(text=text, stop=random.choice(["end_turn", "max_tokens", "pause"]), complete=complete)
+    names = random.choices(["look", "post", "fly", "look!"], [4, 4, 2, 1], k=random.randint(1, 3))
+    stop = random.choices(["tool_calls", "max_tokens", "pause", "refusal", "unknown"], [8, 1, 1, 1, 1])[0]
     return said(*names, text=text, stop=stop, complete=complete)
 
 
-def _input(chance: Random, state: states.TurnState) -> Any:
-    """Something that may well happen in this state; now and then anything at all."""
+def _input(random: Random, state: states.TurnState) -> Any:
+    """A random input, usually one that is expected in this state."""
     ids = ["c0", "c1", "c2"]
-    kind = chance.random()
+    kind = random.random()
     if kind < 0.1:
-        return chance.choice(
+        return random.choice(
             [
-                inputs.AnswerReceived(_answer(chance)),
-                inputs.CallStarting(chance.choice(ids)),
-                done(chance.choice(ids)),
-                inputs.CallDecided(chance.choice(ids), True),
-                supplied(chance.choice(ids)),
+                inputs.AnswerReceived(_answer(random)),
+                inputs.CallStarting(random.choice(ids)),
+                done(random.choice(ids)),
+                inputs.CallDecided(random.choice(ids), True),
+                supplied(random.choice(ids)),
                 inputs.AcknowledgementReady("Sure."),
                 inputs.BlockStarted(0, "text"),
                 inputs.BlockEnded(0, "text", "Words."),
             ]
         )
     if kind < 0.16:
-        return inputs.Resume(chance.sample(ids, 1))
+        return inputs.Resume(random.sample(ids, 1))
     if kind < 0.18:
-        return chance.choice([inputs.AnswerFailed(Error("gone", "gone")), inputs.Cancel("enough")])
+        return random.choice([inputs.AnswerFailed(Error("gone", "gone")), inputs.Cancel("enough")])
     if kind < 0.22:
-        return chance.choice([inputs.Retry(), inputs.Retry(), inputs.Finalize("incomplete")])
+        return random.choice([inputs.Retry(), inputs.Retry(), inputs.Finalize("incomplete")])
     if state.phase == "asking":
-        wants, away = (chance.sample(ids, chance.randint(0, 2)) for _ in range(2))
-        return inputs.AnswerReceived(_answer(chance), wants, away if chance.random() < 0.5 else [])
-    calls = [one for one in state.rounds[-1].calls if not one.settled]
+        wants, away = (random.sample(ids, random.randint(0, 2)) for _ in range(2))
+        return inputs.AnswerReceived(_answer(random), wants, away if random.random() < 0.5 else [])
+    calls = [call for call in state.rounds[-1].calls if not call.settled]
     if not calls:
         return inputs.AcknowledgementReady("Sure.")
-    call = chance.choice(calls)
+    call = random.choice(calls)
     if call.status == "waiting_approval":
-        return inputs.CallDecided(call.id, chance.random() < 0.6, "because")
+        return inputs.CallDecided(call.id, random.random() < 0.6, "because")
     if call.status == "waiting_result":
-        return supplied(call.id, how=chance.choice(["returned", "returned", "raised"]))
+        return supplied(call.id, outcome=random.choice(["returned", "returned", "raised"]))
     if call.status == "approved" and call.name != "fly":
         return inputs.CallStarting(call.id)
-    how = chance.choices(["returned", "raised", "timeout", "cancelled"], [6, 2, 1, 1])[0]
-    return done(call.id, "x", how if call.name != "fly" else "unknown_tool")
+    outcome = random.choices(["returned", "raised", "timeout", "cancelled"], [6, 2, 1, 1])[0]
+    return done(call.id, "x", outcome if call.name != "fly" else "unknown_tool")
 
 
-def _settings(chance: Random) -> dict[str, Any]:
+def _settings(random: Random) -> dict[str, Any]:
     return {
-        "policy": chance.choice(["first", "all", "all", "batch", "batch"]),
-        "max_rounds": chance.randint(0, 4),
-        "limit": chance.choice([None, None, 0, 1, 2]),
-        "on_error": chance.choice(["stop", "continue"]),
-        "on_all_failed": chance.choice(["stop", "answer", "continue"]),
-        "loop_limit": chance.choice([None, None, 1]),
+        "policy": random.choice(["first", "all", "all", "batch", "batch"]),
+        "max_rounds": random.randint(0, 4),
+        "limit": random.choice([None, None, 0, 1, 2]),
+        "on_error": random.choice(["stop", "continue"]),
+        "on_all_failed": random.choice(["stop", "answer", "continue"]),
+        "loop_limit": random.choice([None, None, 1]),
     }
 
 
-def _walk(seed: int) -> tuple[Driven, Counter[Any]]:
-    """A turn in which anything happens, and how often each of its calls was started since a call could be resumed."""
-    chance = Random(seed)
-    driven = Driven(new(**_settings(chance)))
-    driven.tell(inputs.Begin())
+def _walk(seed: int) -> tuple[Driver, Counter[Any]]:
+    """A turn with random inputs, and the number of starts of each call since it could last be rerun."""
+    random = Random(seed)
+    driver = Driver(new(**_settings(random)))
+    driver.apply(inputs.Begin())
     started: Counter[Any] = Counter()
     for _ in range(30):
-        if driven.state.phase == "over":
+        if driver.state.phase == "over":
             break
-        input = _input(chance, driven.state)
-        round = len(driven.state.rounds)
+        input = _input(random, driver.state)
+        round = len(driver.state.rounds)
         try:
-            made = driven.tell(input)
+            new_effects = driver.apply(input)
         except TurnMisused:
             assert isinstance(input, (inputs.CallDecided, inputs.ResultSupplied))
             continue
-        for effect in made:
-            if isinstance(effect, Emit) and isinstance(effect.event, told.ResultNeeded):
+        for effect in new_effects:
+            if isinstance(effect, Emit) and isinstance(effect.event, turn_events.ResultNeeded):
                 started[round, effect.event.call_id, "elsewhere"] += 1
-        if isinstance(input, inputs.CallStarting) and made:
+        if isinstance(input, inputs.CallStarting) and new_effects:
             started[round, input.call_id] += 1
         if isinstance(input, inputs.Resume):
             for id in input.rerun:
                 started[round, id] = 0  # its tool may run again
-        assert states.load(states.dump(driven.state)) == driven.state
-    driven.tell(inputs.Cancel())
-    return driven, started
+        assert states.load(states.dump(driver.state)) == driver.state
+    driver.apply(inputs.Cancel())
+    return driver, started
 
 
-def test_whatever_happens_every_call_has_one_result_and_the_history_is_legal(caplog: pytest.LogCaptureFixture) -> None:
+def test_any_sequence_of_inputs_ends_with_one_result_per_call_and_a_legal_history(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level("ERROR")
     seen: Counter[Any] = Counter()
-    handed: Counter[Any] = Counter()
+    handed_over: Counter[Any] = Counter()
     for seed in range(400):
-        driven, started = _walk(seed)
-        state = driven.state
+        driver, started = _walk(seed)
+        state = driver.state
         assert state.phase == "over", seed
         assert state.text, seed
         assert all(times <= 1 for times in started.values()), seed
-        handed.update(place[2:] for place in started)
-        assert [event.seq for event in driven.events] == list(range(len(driven.events))), seed
-        ends = [event for event in driven.events if isinstance(event, (told.TurnComplete, told.TurnFailed))]
+        handed_over.update(position[2:] for position in started)
+        assert [event.seq for event in driver.events] == list(range(len(driver.events))), seed
+        ends = [
+            event for event in driver.events if isinstance(event, (turn_events.TurnComplete, turn_events.TurnFailed))
+        ]
         assert len(ends) == 1, seed
-        assert isinstance(driven.effects[-1], StopEffect)
+        assert isinstance(driver.effects[-1], StopEffect)
         turns = state.history()
-        for place, turn in enumerate(turns):
+        for position, turn in enumerate(turns):
             if isinstance(turn, Assistant) and turn.response.calls:
-                answers = turns[place + 1]
+                answers = turns[position + 1]
                 assert isinstance(answers, ToolResults)
                 asked = [call.id for call in turn.response.calls]
                 assert [result.call_id for result in answers.results] == asked, seed
@@ -372,6 +379,6 @@ def test_whatever_happens_every_call_has_one_result_and_the_history_is_legal(cap
             assert check_request(write_request(request, wire).body, wire) == [], (seed, wire)
         seen[state.termination] += 1
         seen.update(call.outcome for round in state.rounds for call in round.calls)
-    assert seen.keys() >= set(get_args(states.Termination)) - {"budget_exceeded"}  # all of it was there
-    assert handed["elsewhere",] > 30
+    assert seen.keys() >= set(get_args(states.Termination)) - {"budget_exceeded"}  # all terminations occurred
+    assert handed_over["elsewhere",] > 30
     assert seen.keys() >= set(get_args(states.CallOutcome)) - {"failed", "unsayable", "invalid_arguments"}

@@ -1,4 +1,4 @@
-"""One model decides, another one narrates: the execution flow of several tools asked for in one sentence."""
+"""One model decides, another one narrates: the execution flow of several calls of one message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import TextPart, User
 from toolparity.normalizer.model import Text
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 from toolparity.normalizer.turns.narration.acknowledge import acknowledge
 from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
@@ -42,7 +42,7 @@ APPOINTMENTS = [{"id": "appt_001", "date": "2026-01-20"}]
 
 
 class Narrating(Emulated):
-    """Narrates, whatever it is given: each request is answered with the same words."""
+    """A narrator that answers each request with the same text."""
 
     def __init__(self, wire: str, words: str = ANSWER, fault: Fault | None = None, *, thought: str = "") -> None:
         super().__init__(wire, script([]))
@@ -51,9 +51,9 @@ class Narrating(Emulated):
     def _pieces(self, body: Any) -> Any:
         user = read_request(body, self.wire).messages[-1]
         assert isinstance(user, User)
-        [said] = [part.text for part in user.parts if isinstance(part, TextPart)]
-        self.given = json_codec.decode(said)
-        played: Script = replace(script([]), rounds=[replace(self._round, ask=said)], tools=[])
+        [message] = [part.text for part in user.parts if isinstance(part, TextPart)]
+        self.given = json_codec.decode(message)
+        played: Script = replace(script([]), rounds=[replace(self._round, ask=message)], tools=[])
         self._library = {played.id: played}
         return super()._pieces(body)
 
@@ -76,7 +76,7 @@ def turn_of(decider: Emulated, narrator: Emulated, offered: Tools, **options: An
 
 
 TOOLS = ("list_appointments", "open_invoices")
-DECIDES = script(
+DECISION = script(
     [call("list_appointments"), call("open_invoices")],
     [Say("Never said.")],
     tools=TOOLS,
@@ -84,14 +84,14 @@ DECIDES = script(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_two_tools_are_acknowledged_run_together_and_told_of_in_one_answer(wire: str) -> None:
+def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire: str) -> None:
     """002, Problem, Solution, Execution Flow, Multiple Tools: one message, two calls, one answer, step by step."""
-    decider, narrator, offered = Emulated(wire, DECIDES), Narrating(wire), tools()
+    decider, narrator, offered = Emulated(wire, DECISION), Narrating(wire), tools()
     turn = turn_of(decider, narrator, offered)
     events = at_once(play(turn))
-    [said] = only(events, told.Acknowledged)
-    assert said.text == "Looking up your upcoming appointments and checking your billing."
-    assert not said.spoken
+    [acknowledgement] = only(events, turn_events.Acknowledged)
+    assert acknowledgement.text == "Looking up your upcoming appointments and checking your billing."
+    assert not acknowledgement.spoken
     order = kinds(events)
     assert order.index("calls_known") < order.index("acknowledged") < order.index("call_started")
     assert turn.outcome.text == ANSWER
@@ -108,19 +108,21 @@ def test_two_tools_are_acknowledged_run_together_and_told_of_in_one_answer(wire:
         ),
     }
     assert (len(decider.bodies), len(narrator.bodies)) == (1, 1)
-    last = max(event.round for event in only(events, told.TurnBlockDelta))
-    assert len([event for event in only(events, told.TurnBlockDelta) if event.round == last]) > 3, "it is streamed"
+    last = max(event.round for event in only(events, turn_events.TurnBlockDelta))
+    assert len([event for event in only(events, turn_events.TurnBlockDelta) if event.round == last]) > 3, (
+        "it is streamed"
+    )
     assert_legal(turn)
 
 
-def test_one_tool_that_fails_takes_nothing_from_the_others() -> None:
+def test_a_failed_tool_does_not_affect_the_narration_of_the_others() -> None:
     """002, Considerations: error handling."""
 
     def broken() -> Any:
         raise RuntimeError("the billing service is down")
 
     narrator, offered = Narrating("openai.chat"), tools(broken)
-    turn = turn_of(Emulated("openai.chat", DECIDES), narrator, offered)
+    turn = turn_of(Emulated("openai.chat", DECISION), narrator, offered)
     at_once(play(turn))
     first, second = narrator.given["toolResults"]
     assert first["result"] == APPOINTMENTS
@@ -129,9 +131,9 @@ def test_one_tool_that_fails_takes_nothing_from_the_others() -> None:
     assert turn.outcome.text == ANSWER
 
 
-def test_calls_above_the_limit_are_told_of_as_not_done() -> None:
+def test_the_narrator_input_marks_dropped_calls_as_not_executed() -> None:
     narrator, offered = Narrating("anthropic.messages"), tools()
-    turn = turn_of(Emulated("anthropic.messages", DECIDES), narrator, offered, limit=1)
+    turn = turn_of(Emulated("anthropic.messages", DECISION), narrator, offered, limit=1)
     at_once(play(turn))
     first, second = narrator.given["toolResults"]
     assert first["toolName"] == "list_appointments"
@@ -146,18 +148,18 @@ def test_without_calls_the_narrator_is_not_asked() -> None:
     assert narrator.bodies == []
 
 
-def another(wire: str) -> str:
+def other_wire(wire: str) -> str:
     return "anthropic.messages" if wire != "anthropic.messages" else "openai.responses"
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_the_words_of_a_narrator_on_another_wire_are_streamed_as_well(wire: str) -> None:
-    narrator, offered = Narrating(another(wire), thought="Two things."), tools()
-    turn = turn_of(Emulated(wire, DECIDES), narrator, offered)
+def test_a_narration_from_another_wire_is_streamed(wire: str) -> None:
+    narrator, offered = Narrating(other_wire(wire), thought="Two things."), tools()
+    turn = turn_of(Emulated(wire, DECISION), narrator, offered)
     events = at_once(play(turn))
     assert turn.outcome.text == ANSWER
     assert turn.outcome.termination == "natural_completion"
-    pieces = [event.text for event in only(events, told.TurnBlockDelta) if event.round == 2]
+    pieces = [event.text for event in only(events, turn_events.TurnBlockDelta) if event.round == 2]
     assert len(pieces) > 3
     assert "".join(pieces) == ANSWER
     assert turn.state.rounds[1].usage is not None, "what the narrator cost is in the sum"
@@ -166,14 +168,14 @@ def test_the_words_of_a_narrator_on_another_wire_are_streamed_as_well(wire: str)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_of_a_narration_that_is_interrupted_the_words_that_were_shown_are_kept(wire: str) -> None:
-    turn = turn_of(Emulated(wire, DECIDES), Narrating(another(wire)), tools())
+def test_an_interrupted_narration_keeps_the_text_that_was_shown(wire: str) -> None:
+    turn = turn_of(Emulated(wire, DECISION), Narrating(other_wire(wire)), tools())
 
     async def main() -> str:
         shown = ""
         stream = turn.stream("Go.")
         async for event in stream:
-            if isinstance(event, told.TurnBlockDelta) and event.round == 2:
+            if isinstance(event, turn_events.TurnBlockDelta) and event.round == 2:
                 shown += event.text
                 if len(shown) > 10:
                     break
@@ -199,9 +201,9 @@ def test_of_a_narration_that_is_interrupted_the_words_that_were_shown_are_kept(w
         ("anthropic.messages", Fault("cut", after=4)),
     ],
 )
-def test_where_the_narrator_fails_the_user_still_gets_what_is_known(other: str, fault: Fault) -> None:
+def test_when_the_narrator_fails_the_user_receives_the_plain_results(other: str, fault: Fault) -> None:
     narrator, offered = Narrating(other, fault=fault), tools()
-    turn = turn_of(Emulated("openai.chat", DECIDES), narrator, offered)
+    turn = turn_of(Emulated("openai.chat", DECISION), narrator, offered)
     at_once(play(turn))
     assert "appt_001" in turn.outcome.text
     assert "inv_001" in turn.outcome.text
@@ -209,7 +211,7 @@ def test_where_the_narrator_fails_the_user_still_gets_what_is_known(other: str, 
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_the_narrator_hears_of_tools_by_their_own_names_and_hints_whatever_the_wire_calls_them(wire: str) -> None:
+def test_the_narrator_input_has_declared_tool_names_not_wire_aliases(wire: str) -> None:
     names = ("crm.listUpcomingAppointments", "crm.getOpenInvoices")
     hints = ("looking up your upcoming appointments", "checking your billing")
     offered = Tools(
@@ -219,13 +221,13 @@ def test_the_narrator_hears_of_tools_by_their_own_names_and_hints_whatever_the_w
     narrator = Narrating(wire)
     decider = Emulated(wire, script([call(name) for name in names], [Say("Never said.")], tools=names))
     at_once(play(turn_of(decider, narrator, offered)))
-    assert [one["toolName"] for one in narrator.given["toolResults"]] == list(names)
+    assert [tool_result["toolName"] for tool_result in narrator.given["toolResults"]] == list(names)
     assert "looking up your upcoming appointments and checking your billing" in narrator.given["contextHint"]
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_what_a_narrator_thought_does_not_go_to_the_model_that_decides(wire: str) -> None:
-    turn = turn_of(Emulated(wire, DECIDES), Narrating(wire, thought="Two things."), tools())
+def test_the_narrators_reasoning_is_not_sent_to_the_deciding_model(wire: str) -> None:
+    turn = turn_of(Emulated(wire, DECISION), Narrating(wire, thought="Two things."), tools())
     at_once(play(turn))
     assert turn.outcome.text == ANSWER
     assert [type(block).__name__ for block in turn.state.rounds[-1].ai_response_content] == ["Text"]
@@ -237,7 +239,9 @@ def test_what_a_narrator_thought_does_not_go_to_the_model_that_decides(wire: str
     [({}, "natural_completion"), ({"on_all_failed": "answer"}, "all_tools_failed")],
 )
 @pytest.mark.parametrize("wire", WIRES)
-def test_where_all_tools_fail_the_narrator_says_so(wire: str, options: dict[str, Any], termination: str) -> None:
+def test_when_all_tools_fail_the_narrator_input_asks_to_say_so(
+    wire: str, options: dict[str, Any], termination: str
+) -> None:
     def broken() -> Any:
         raise RuntimeError("the billing service is down")
 
@@ -253,22 +257,22 @@ def test_where_all_tools_fail_the_narrator_says_so(wire: str, options: dict[str,
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_model_that_acknowledges_its_calls_itself_is_not_doubled(wire: str) -> None:
-    said = "One moment, I'll look at both."
-    decider = Emulated(wire, script([Say(said), *DECIDES.rounds[0].calls], DECIDES.rounds[1], tools=TOOLS))
+def test_the_models_own_acknowledgement_replaces_the_generated_one(wire: str) -> None:
+    acknowledgement = "One moment, I'll look at both."
+    decider = Emulated(wire, script([Say(acknowledgement), *DECISION.rounds[0].calls], DECISION.rounds[1], tools=TOOLS))
     events = at_once(play(turn_of(decider, Narrating(wire), tools())))
-    [acknowledged] = only(events, told.Acknowledged)
-    assert (acknowledged.text, acknowledged.spoken) == (said, True)
-    assert acknowledged.seq < only(events, told.CallStarted)[0].seq
+    [acknowledged] = only(events, turn_events.Acknowledged)
+    assert (acknowledged.text, acknowledged.spoken) == (acknowledgement, True)
+    assert acknowledged.seq < only(events, turn_events.CallStarted)[0].seq
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_what_the_user_said_reaches_the_narrator_behind_a_briefing_as_well(wire: str) -> None:
-    """A directed turn puts a briefing of older rounds behind the user's words."""
-    before = turn_of(Emulated(wire, DECIDES), Narrating(wire), tools())
+def test_the_narrator_receives_the_users_text_despite_a_briefing(wire: str) -> None:
+    """An orchestrated turn adds a briefing of older rounds after the user's text."""
+    before = turn_of(Emulated(wire, DECISION), Narrating(wire), tools())
     at_once(play(before))
     narrator, offered = Narrating(wire), tools()
-    provider = NarratingProvider(Sequenced(wire, DECIDES), Narrator(narrator), offered)
+    provider = NarratingProvider(Sequenced(wire, DECISION), Narrator(narrator), offered)
     coordinator = Coordinator(provider, offered, context=ContextBuilder(1))
     done = at_once(coordinator.run(before.outcome.next("And now, once more?")))
     assert coordinator.built is not None

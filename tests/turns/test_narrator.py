@@ -1,4 +1,4 @@
-"""The narrator: what it is given, what it says, and what the user gets where it fails."""
+"""The narrator: its input, its text, and what the user receives if it fails."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ CALLS = [
 APPOINTMENTS = [{"id": "appt_001", "date": "2026-01-20"}]
 INVOICES = [{"id": "inv_001", "amount": 150}]
 RESULTS = [ToolResult("call_1", [JsonPart(APPOINTMENTS)]), ToolResult("call_2", [JsonPart(INVOICES)])]
-GIVEN = input_for(ASKED, CALLS, RESULTS, TOOLS)
+NARRATOR_INPUT = input_for(ASKED, CALLS, RESULTS, TOOLS)
 
 
-def test_the_narrators_input_is_what_the_user_said_and_what_the_tools_returned() -> None:
+def test_the_narrator_input_contains_the_user_message_and_the_tool_results() -> None:
     """002, Combined Narration: the document's input, member by member."""
     hint = "Summarize both the appointments and billing information naturally."
-    given = input_for(ASKED, CALLS, RESULTS, context_hint=hint)
-    assert json_codec.decode(json_codec.encode(given)) == {
+    narrator_input = input_for(ASKED, CALLS, RESULTS, context_hint=hint)
+    assert json_codec.decode(json_codec.encode(narrator_input)) == {
         "userMessage": "Show me my appointments and my billing",
         "toolResults": [
             {"toolName": "crm.listUpcomingAppointments", "result": [{"id": "appt_001", "date": "2026-01-20"}]},
@@ -55,14 +55,14 @@ def test_the_narrators_input_is_what_the_user_said_and_what_the_tools_returned()
     }
 
 
-def test_results_are_told_in_the_order_asked_whenever_they_came() -> None:
+def test_results_are_in_call_order_whatever_order_they_arrived_in() -> None:
     """002, Considerations: ordering."""
-    assert input_for(ASKED, CALLS, RESULTS[::-1], TOOLS) == GIVEN
+    assert input_for(ASKED, CALLS, RESULTS[::-1], TOOLS) == NARRATOR_INPUT
 
 
-def test_the_hint_names_what_was_done_in_order() -> None:
+def test_the_context_hint_lists_the_waiting_hints_in_call_order() -> None:
     """002, Implementation Steps: a combined context hint."""
-    assert GIVEN.context_hint == (
+    assert NARRATOR_INPUT.context_hint == (
         "Report the results of looking up your upcoming appointments and checking your billing, in this order, as one "
         "natural answer."
     )
@@ -71,39 +71,39 @@ def test_the_hint_names_what_was_done_in_order() -> None:
     )
 
 
-def test_a_failure_is_noted_and_the_rest_is_there() -> None:
+def test_a_failed_result_is_marked_and_the_others_are_included() -> None:
     failed = ToolResult("call_2", [TextPart("The billing service is down.")], is_error=True)
-    given = input_for(ASKED, CALLS, [RESULTS[0], failed], TOOLS)
-    first, second = json_codec.decode(json_codec.encode(given))["toolResults"]
+    narrator_input = input_for(ASKED, CALLS, [RESULTS[0], failed], TOOLS)
+    first, second = json_codec.decode(json_codec.encode(narrator_input))["toolResults"]
     assert first == {"toolName": "crm.listUpcomingAppointments", "result": APPOINTMENTS}
     assert second == {"toolName": "crm.getOpenInvoices", "error": "The billing service is down."}
-    assert given.context_hint.endswith("natural answer. This failed: checking your billing. Say so, and why.")
+    assert narrator_input.context_hint.endswith("natural answer. This failed: checking your billing. Say so, and why.")
 
 
-def test_where_everything_failed_the_hint_says_so() -> None:
-    given = input_for(ASKED, CALLS, [ToolResult(one.id, [], is_error=True) for one in CALLS], TOOLS)
-    assert given.context_hint.endswith("All of it failed: say so, and why.")
-    assert [result.error for result in given.tool_results] == ["The tool failed without a message."] * 2
+def test_the_context_hint_states_that_all_calls_failed() -> None:
+    narrator_input = input_for(ASKED, CALLS, [ToolResult(result.id, [], is_error=True) for result in CALLS], TOOLS)
+    assert narrator_input.context_hint.endswith("All of it failed: say so, and why.")
+    assert [result.error for result in narrator_input.tool_results] == ["The tool failed without a message."] * 2
 
 
-def test_a_call_that_nobody_answered_has_failed() -> None:
-    given = input_for(ASKED, CALLS, RESULTS[:1], TOOLS)
-    assert [told.failed for told in given.tool_results] == [False, True]
+def test_a_call_without_a_result_counts_as_failed() -> None:
+    narrator_input = input_for(ASKED, CALLS, RESULTS[:1], TOOLS)
+    assert [result.failed for result in narrator_input.tool_results] == [False, True]
 
 
-def test_a_tool_that_returned_nothing_has_not_failed() -> None:
-    given = input_for(ASKED, CALLS[:2], [ToolResult("call_1", []), ToolResult("call_2", [JsonPart(None)])])
-    told = json_codec.decode(json_codec.encode(given))["toolResults"]
-    assert [one["result"] for one in told] == ["", None]
+def test_a_tool_that_returns_nothing_has_not_failed() -> None:
+    narrator_input = input_for(ASKED, CALLS[:2], [ToolResult("call_1", []), ToolResult("call_2", [JsonPart(None)])])
+    results = json_codec.decode(json_codec.encode(narrator_input))["toolResults"]
+    assert [result["result"] for result in results] == ["", None]
 
 
-# what it says
+# narration
 
 
 def narrating(wire: str, *rounds: Any, **more: Any) -> Emulated:
-    """A provider that answers the narrator's one question."""
-    made = script(*rounds)
-    first = Round(made.rounds[0].parts, _message(), fault=made.rounds[0].fault)
+    """A provider that answers the narrator's request."""
+    narration = script(*rounds)
+    first = Round(narration.rounds[0].parts, _message(), fault=narration.rounds[0].fault)
     return Emulated(wire, script_of(first), **more)
 
 
@@ -114,11 +114,11 @@ def script_of(first: Round) -> Any:
 
 
 def _message() -> str:
-    return json_codec.text(GIVEN)
+    return json_codec.text(NARRATOR_INPUT)
 
 
-async def streamed(narrator: Narrator, given: NarratorInput = GIVEN) -> list[str]:
-    return [piece async for piece in narrator.stream(given)]
+async def streamed(narrator: Narrator, narrator_input: NarratorInput = NARRATOR_INPUT) -> list[str]:
+    return [piece async for piece in narrator.stream(narrator_input)]
 
 
 ANSWER = "You have an appointment on Tuesday at 2pm, and your current balance is $150."
@@ -135,7 +135,7 @@ def test_the_answer_is_streamed_on_every_wire(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_the_narrator_sees_the_input_and_nothing_else(wire: str) -> None:
+def test_the_narrator_request_contains_only_instructions_and_input(wire: str) -> None:
     provider = narrating(wire, [Say(ANSWER)])
     assert "".join(at_once(streamed(Narrator(provider)))) == ANSWER
     [body] = provider.bodies
@@ -150,19 +150,21 @@ def test_the_narrator_sees_the_input_and_nothing_else(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_where_the_narrator_breaks_off_the_results_follow(wire: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_when_the_narrator_breaks_off_the_plain_results_are_appended(
+    wire: str, caplog: pytest.LogCaptureFixture
+) -> None:
     provider = narrating(wire, Round([Say(ANSWER)], fault=Fault("cut", after=4)))
     with caplog.at_level(logging.WARNING):
-        told = "".join(at_once(streamed(Narrator(provider))))
-    begun, _, rest = told.partition("\n\n")
+        text = "".join(at_once(streamed(Narrator(provider))))
+    begun, _, rest = text.partition("\n\n")
     assert begun
     assert ANSWER.startswith(begun)
-    assert rest == plain(GIVEN)
+    assert rest == plain(NARRATOR_INPUT)
     assert "the narrator failed" in caplog.text
 
 
 @pytest.mark.parametrize("fault", ["rate_limit", "overloaded", "reset"])
-def test_where_the_narrator_fails_the_results_are_told_as_they_are(fault: Any) -> None:
+def test_when_the_narrator_request_fails_the_plain_results_are_returned(fault: Any) -> None:
     provider = narrating("anthropic.messages", Round([Say(ANSWER)], fault=Fault(fault)))
     assert "".join(at_once(streamed(Narrator(provider)))) == (
         "These are the results:\n"
@@ -171,20 +173,20 @@ def test_where_the_narrator_fails_the_results_are_told_as_they_are(fault: Any) -
     )
 
 
-def test_where_the_narrator_raises_the_results_are_told_as_they_are() -> None:
+def test_when_the_narrator_connection_breaks_the_plain_results_are_appended() -> None:
     provider = narrating("openai.chat", [Say(ANSWER)], fails={0: ConnectionResetError("gone")}, after=4)
-    told = "".join(at_once(streamed(Narrator(provider))))
-    assert told.endswith("\n\n" + plain(GIVEN))
-    assert ANSWER.startswith(told.partition("\n\n")[0])
+    text = "".join(at_once(streamed(Narrator(provider))))
+    assert text.endswith("\n\n" + plain(NARRATOR_INPUT))
+    assert ANSWER.startswith(text.partition("\n\n")[0])
 
 
-def test_a_narrator_that_declines_has_said_nothing() -> None:
+def test_a_refusal_of_the_narrator_raises_text_failed() -> None:
     provider = narrating("openai.chat", [Refuse("I cannot.")])
     with pytest.raises(TextFailed, match="refusal"):
         at_once(_all(texts_of(provider)))
 
 
-def test_what_the_provider_said_went_wrong_is_told() -> None:
+def test_text_failed_contains_the_providers_error_and_the_partial_text() -> None:
     provider = narrating("anthropic.messages", Round([Say(ANSWER)], fault=Fault("overloaded", after=1)))
     with pytest.raises(TextFailed, match="overloaded") as raised:
         at_once(_all(texts_of(provider)))
@@ -192,11 +194,11 @@ def test_what_the_provider_said_went_wrong_is_told() -> None:
     assert ANSWER.startswith(raised.value.text)
 
 
-def test_a_narrator_without_words_has_said_nothing() -> None:
+def test_an_empty_narration_raises_text_failed_and_yields_the_plain_results() -> None:
     provider = narrating("anthropic.messages", [Say("  ")])
     with pytest.raises(TextFailed):
         at_once(_all(texts_of(provider)))
-    assert at_once(streamed(Narrator(provider)))[-1].endswith(plain(GIVEN))
+    assert at_once(streamed(Narrator(provider)))[-1].endswith(plain(NARRATOR_INPUT))
 
 
 def texts_of(provider: Emulated) -> AsyncIterator[str]:
@@ -211,7 +213,7 @@ def test_closing_the_narration_closes_the_connection() -> None:
     provider = narrating("openai.responses", [Say(ANSWER)])
 
     async def main() -> None:
-        words = Narrator(provider).stream(GIVEN)
+        words = Narrator(provider).stream(NARRATOR_INPUT)
         await anext(words)
         await words.aclose()
 
@@ -219,48 +221,48 @@ def test_closing_the_narration_closes_the_connection() -> None:
     assert provider.closed == 1
 
 
-def test_long_results_are_cut_where_they_are_told_as_they_are() -> None:
-    given = input_for(ASKED, CALLS[:1], [ToolResult("call_1", [TextPart("x" * 5000)])])
-    assert len(plain(given)) < 2100
-    assert plain(given).endswith("x…")
+def test_long_plain_results_are_truncated() -> None:
+    narrator_input = input_for(ASKED, CALLS[:1], [ToolResult("call_1", [TextPart("x" * 5000)])])
+    assert len(plain(narrator_input)) < 2100
+    assert plain(narrator_input).endswith("x…")
     assert plain(input_for(ASKED, [], [])) == "No tool was called."
 
 
-# the acknowledgement, written by a model
+# acknowledgement by a model
 
 HINTS = '{"hints":["looking up your upcoming appointments","checking your billing"]}'
-WRITTEN = "Of course, let me see to both."
+ACKNOWLEDGEMENT = "Of course, let me see to both."
 
 
-def writing(*parts: Any, fault: Fault | None = None, **more: Any) -> Emulated:
+def acknowledging(*parts: Any, fault: Fault | None = None, **more: Any) -> Emulated:
     return Emulated("anthropic.messages", script_of(Round(list(parts), HINTS, fault=fault)), **more)
 
 
-def test_a_model_writes_the_acknowledgement_where_it_is_asked_to() -> None:
-    assert at_once(ModelAcknowledger(writing(Say(WRITTEN)))(CALLS, TOOLS)) == WRITTEN
+def test_a_model_can_write_the_acknowledgement() -> None:
+    assert at_once(ModelAcknowledger(acknowledging(Say(ACKNOWLEDGEMENT)))(CALLS, TOOLS)) == ACKNOWLEDGEMENT
 
 
 @pytest.mark.parametrize(
     "provider",
     [
-        writing(Say(WRITTEN), fault=Fault("overloaded")),
-        writing(Say(WRITTEN), fault=Fault("cut", after=3)),
-        writing(Say(WRITTEN), fails={0: ConnectionResetError("gone")}),
-        writing(call("look")),
+        acknowledging(Say(ACKNOWLEDGEMENT), fault=Fault("overloaded")),
+        acknowledging(Say(ACKNOWLEDGEMENT), fault=Fault("cut", after=3)),
+        acknowledging(Say(ACKNOWLEDGEMENT), fails={0: ConnectionResetError("gone")}),
+        acknowledging(call("look")),
     ],
     ids=["refused", "cut", "gone", "called"],
 )
-def test_where_the_model_fails_the_acknowledgement_is_made_of_the_hints(provider: Emulated) -> None:
-    told = at_once(ModelAcknowledger(provider)(CALLS, TOOLS))
-    assert told == "Looking up your upcoming appointments and checking your billing."
+def test_when_the_model_fails_the_acknowledgement_consists_of_the_hints(provider: Emulated) -> None:
+    text = at_once(ModelAcknowledger(provider)(CALLS, TOOLS))
+    assert text == "Looking up your upcoming appointments and checking your billing."
 
 
-def test_a_model_that_takes_too_long_is_not_waited_for() -> None:
-    told = at_once(ModelAcknowledger(writing(Say(WRITTEN)), patience=0)(CALLS, TOOLS))
-    assert told == "Looking up your upcoming appointments and checking your billing."
+def test_a_model_that_exceeds_its_patience_is_replaced_by_the_hints() -> None:
+    text = at_once(ModelAcknowledger(acknowledging(Say(ACKNOWLEDGEMENT)), patience=0)(CALLS, TOOLS))
+    assert text == "Looking up your upcoming appointments and checking your billing."
 
 
-def test_where_there_is_nothing_to_say_no_model_is_asked() -> None:
-    provider = writing(Say(WRITTEN))
+def test_without_hints_no_model_is_asked_for_an_acknowledgement() -> None:
+    provider = acknowledging(Say(ACKNOWLEDGEMENT))
     assert at_once(ModelAcknowledger(provider)([ToolCall("1", "unknown", {}, "{}")], TOOLS)) is None
     assert provider.bodies == []

@@ -19,7 +19,7 @@ from toolparity.normalizer.turns.execution.tools import Tools
 from .executing import asked, raising, ran, texts, tool
 from .playing import at_once
 
-# what tools do
+# outcomes
 
 
 async def _hang() -> None:
@@ -80,16 +80,16 @@ _FAILURES: dict[str, tuple[Callable[[], Any], str, str]] = {
 
 
 @pytest.mark.parametrize("case", _FAILURES)
-def test_whatever_one_tool_does_every_call_has_its_own_result(case: str) -> None:
-    function, how, said = _FAILURES[case]
+def test_every_call_has_its_own_result_whatever_a_tool_does(case: str) -> None:
+    function, outcome, message = _FAILURES[case]
     tools = [tool(lambda: "fine", "good"), tool(function, "bad", timeout=0.05)]
     calls = [asked("good", "c1"), asked("bad", "c2"), asked("good", "c3")]
-    found = ran(calls, *tools)
-    assert [one.result.call_id for one in found] == ["c1", "c2", "c3"]
-    assert texts([found[0], found[2]]) == [("returned", "fine")] * 2
-    assert found[1].outcome == how
-    assert found[1].result.is_error
-    assert said in texts(found)[1][1]
+    finished_calls = ran(calls, *tools)
+    assert [finished.result.call_id for finished in finished_calls] == ["c1", "c2", "c3"]
+    assert texts([finished_calls[0], finished_calls[2]]) == [("returned", "fine")] * 2
+    assert finished_calls[1].outcome == outcome
+    assert finished_calls[1].result.is_error
+    assert message in texts(finished_calls)[1][1]
 
 
 _GOOD: dict[str, tuple[Any, list[Any]]] = {
@@ -104,29 +104,29 @@ _GOOD: dict[str, tuple[Any, list[Any]]] = {
 
 
 @pytest.mark.parametrize("case", _GOOD)
-def test_what_tools_return_is_told_as_it_is(case: str) -> None:
+def test_the_return_value_of_a_tool_becomes_its_result(case: str) -> None:
     value, parts = _GOOD[case]
-    (one,) = ran([asked("give")], tool(lambda: value, "give"))
-    assert one.outcome == "returned"
-    assert not one.result.is_error
-    assert one.result.parts == (value if parts is None else parts)
+    (finished,) = ran([asked("give")], tool(lambda: value, "give"))
+    assert finished.outcome == "returned"
+    assert not finished.result.is_error
+    assert finished.result.parts == (value if parts is None else parts)
 
 
-def test_fifty_megabytes_are_cut_and_the_cut_is_told() -> None:
+def test_a_result_of_fifty_megabytes_is_truncated_with_a_note() -> None:
     big = "x" * 50_000_000
     for value in (big, {"rows": [big]}, big.encode()):
-        (one,) = ran([asked("give")], tool(lambda value=value: value, "give"), executor={"most": 1000})
-        (part,) = one.result.parts
+        (finished,) = ran([asked("give")], tool(lambda value=value: value, "give"), executor={"most": 1000})
+        (part,) = finished.result.parts
         assert isinstance(part, TextPart)
-        assert one.outcome == "returned"
+        assert finished.outcome == "returned"
         assert len(part.text) < 1100
         assert "the first 1000 of 5000" in part.text or "the first 1000 of 50000000 characters" in part.text
 
 
-def test_of_many_parts_those_that_fit_are_kept() -> None:
+def test_parts_beyond_the_size_limit_are_left_out() -> None:
     parts = [TextPart("a" * 6), TextPart("b" * 6), MediaPart("image", data="c" * 6)]
-    result, how = rendered(asked("give"), parts, 10)
-    assert how == "returned"
+    result, outcome = rendered(asked("give"), parts, 10)
+    assert outcome == "returned"
     assert [getattr(part, "text", "") for part in result.parts] == [
         "aaaaaa",
         "bbbb\n[cut: these are the first 4 of 6 characters]",
@@ -136,28 +136,28 @@ def test_of_many_parts_those_that_fit_are_kept() -> None:
     assert result.parts == [TextPart("[image of 60 characters left out: the limit is 10]")]
 
 
-def test_an_error_as_long_as_a_book_is_cut_too() -> None:
+def test_a_long_error_message_is_truncated() -> None:
     result, _ = rendered(asked("give"), ValueError("x" * 5000), 100)
     assert len(result.parts[0].text) < 200  # type: ignore[union-attr]
 
 
-# what tools get
+# arguments
 
 
-def test_arguments_come_as_keywords_as_a_mapping_or_as_text() -> None:
-    got: list[Any] = []
+def test_tools_receive_arguments_as_keywords_a_mapping_or_text() -> None:
+    received: list[Any] = []
     tools = [
-        tool(lambda a, b=2: got.append((a, b)), "keywords"),
-        tool(got.append, "mapping", mapping=True),
-        tool(got.append, "custom", kind="custom"),
+        tool(lambda a, b=2: received.append((a, b)), "keywords"),
+        tool(received.append, "mapping", mapping=True),
+        tool(received.append, "custom", kind="custom"),
     ]
     free = ToolCall("c", "custom", None, "free text {", kind="custom")
     for call in (asked("keywords", a=1), asked("mapping", **{"no-name": 1}), free):
         ran([call], *tools)
-    assert got == [(1, 2), {"no-name": 1}, "free text {"]
+    assert received == [(1, 2), {"no-name": 1}, "free text {"]
 
 
-def test_a_tool_that_changes_its_arguments_changes_no_history() -> None:
+def test_a_tool_that_modifies_its_arguments_does_not_change_the_history() -> None:
     def spoil(items: list[int]) -> None:
         items.clear()
 
@@ -166,7 +166,7 @@ def test_a_tool_that_changes_its_arguments_changes_no_history() -> None:
     assert call.arguments == {"items": [1, 2]}
 
 
-def test_every_kind_of_function_is_a_tool() -> None:
+def test_every_kind_of_callable_can_be_a_tool() -> None:
     import functools
 
     class Callable_:  # noqa: N801
@@ -181,12 +181,12 @@ def test_every_kind_of_function_is_a_tool() -> None:
         tool(functools.partial(later, "partial"), "partial"),
         tool(lambda: later("awaitable"), "awaitable"),
     ]
-    found = ran([asked("object"), asked("partial"), asked("awaitable")], *tools)
-    assert [text for _, text in texts(found)] == ["called", "partial", "awaitable"]
+    finished_calls = ran([asked("object"), asked("partial"), asked("awaitable")], *tools)
+    assert [text for _, text in texts(finished_calls)] == ["called", "partial", "awaitable"]
 
 
-def test_a_tool_knows_its_call_and_says_how_far_it_is() -> None:
-    said: list[Any] = []
+def test_a_tool_can_read_its_call_and_report_progress() -> None:
+    progress: list[Any] = []
 
     def work() -> str:
         context = current_call.get()
@@ -195,12 +195,12 @@ def test_a_tool_knows_its_call_and_says_how_far_it_is() -> None:
 
     async def run() -> list[FinishedCall]:
         executor = Executor(Tools([tool(work)]))
-        found = await executor.run(
-            [asked("work")], turn="t", round=2, on_progress=lambda call, data: said.append((call.id, data))
+        finished_calls = await executor.run(
+            [asked("work")], turn="t", round=2, on_progress=lambda call, data: progress.append((call.id, data))
         )
         await asyncio.sleep(0)
-        return found
+        return finished_calls
 
     assert texts(at_once(run())) == [("returned", "call_work t 2 32")]
-    assert said == [("call_work", {"done": 1})]
+    assert progress == [("call_work", {"done": 1})]
     assert current_call.get(None) is None

@@ -26,9 +26,9 @@ from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.turns.turn import Turn
 
-#: Scripts that every one of the four can say.
+#: Scripts that can be played on all four wires.
 COMMON = [id for id, script in scripts().items() if all(SURFACES[wire].plays(script) for wire in WIRES)]
-#: Played over the network too: words, calls, several rounds, failures, refusals, answers that break off.
+#: Scripts that are also played over the network: text, calls, several rounds, failures, refusals, incomplete answers.
 OVER_THE_NETWORK = [
     "appointments-and-billing",
     "asks-again",
@@ -46,56 +46,61 @@ OVER_THE_NETWORK = [
     "truncated-arguments",
     "wrong-key",
 ]
-#: Those that other providers serve.
+#: Surfaces of other providers.
 OTHERS = ("xai.chat", "xai.responses")
-Told = list[dict[str, Any]]
+Skeleton = list[dict[str, Any]]
 
 
 def turn_of(provider: Provider, script: Script, **options: Any) -> tuple[Turn, ScriptedTools]:
-    returning = ScriptedTools(script)
+    scripted_tools = ScriptedTools(script)
     settings = {"backoff": None, "max_rounds": 30, "acknowledge": acknowledge, **options}
-    return Turn(provider, returning.tools, **settings), returning
+    return Turn(provider, scripted_tools.tools, **settings), scripted_tools
 
 
-def told_by(provider: Provider, script: Script, surface: str, **options: Any) -> tuple[Told, Turn]:
+def skeleton_of(provider: Provider, script: Script, surface: str, **options: Any) -> tuple[Skeleton, Turn]:
     """The first turn of a script."""
     turn, _ = turn_of(provider, script, **options)
     request = opening(script, SURFACES[surface], stream=True)
     return skeleton(at_once(play(turn, request))), turn  # type: ignore[arg-type]
 
 
-def recorded(id: str, surface: str) -> tuple[Told, Recorded, Turn]:
+def recorded(id: str, surface: str) -> tuple[Skeleton, Recorded, Turn]:
     provider = Recorded(id, surface)
-    told, turn = told_by(provider, scripts()[id], surface)
-    return told, provider, turn
+    skeletons, turn = skeleton_of(provider, scripts()[id], surface)
+    return skeletons, provider, turn
 
 
-def ended(told: Told) -> tuple[str, str]:
-    return told[-1]["type"], told[-1]["termination_reason"]
+def ended(skeletons: Skeleton) -> tuple[str, str]:
+    return skeletons[-1]["type"], skeletons[-1]["termination_reason"]
 
 
-def test_most_of_the_library_is_common() -> None:
+def test_more_than_50_scripts_can_be_played_on_every_wire() -> None:
     assert len(COMMON) > 50
     assert set(OVER_THE_NETWORK) <= set(COMMON)
 
 
 @pytest.mark.thorough(keep=15)
 @pytest.mark.parametrize("id", COMMON)
-def test_a_recorded_script_tells_the_same_whatever_the_wire(id: str) -> None:
+def test_a_recorded_script_yields_the_same_events_on_every_wire(id: str) -> None:
     """000, Why This Matters; 003, Testing Approach: the same events and rows with every provider."""
-    told = {wire: recorded(id, wire)[0] for wire in WIRES}
-    assert told["openai.chat"] == told["openai.responses"] == told["anthropic.messages"] == told["xai.grpc"]
-    assert ended(told["openai.chat"])[0] in ("turn_complete", "turn_failed")
+    skeletons = {wire: recorded(id, wire)[0] for wire in WIRES}
+    assert (
+        skeletons["openai.chat"]
+        == skeletons["openai.responses"]
+        == skeletons["anthropic.messages"]
+        == skeletons["xai.grpc"]
+    )
+    assert ended(skeletons["openai.chat"])[0] in ("turn_complete", "turn_failed")
 
 
 @pytest.mark.thorough(keep=40)
 @pytest.mark.parametrize("id", COMMON)
 @pytest.mark.parametrize("surface", [*WIRES, *OTHERS])
-def test_a_turn_asks_what_was_recorded(id: str, surface: str) -> None:
+def test_the_requests_of_a_turn_equal_the_recorded_ones(id: str, surface: str) -> None:
     _, provider, turn = recorded(id, surface)
     assert provider.asked
-    for asked, wanted in provider.asked:
-        assert asked == wanted
+    for asked, expected in provider.asked:
+        assert asked == expected
     assert_legal(turn)
 
 
@@ -105,7 +110,7 @@ def servers() -> Iterator[Servers]:
         yield up
 
 
-def emulated(servers: Servers, id: str, surface: str, **options: Any) -> Told:
+def emulated(servers: Servers, id: str, surface: str, **options: Any) -> Skeleton:
     async def main() -> Any:
         async with reach(servers, surface) as provider:
             turn, _ = turn_of(provider, scripts()[id], **options)
@@ -115,18 +120,20 @@ def emulated(servers: Servers, id: str, surface: str, **options: Any) -> Told:
 
 
 @pytest.mark.parametrize("id", OVER_THE_NETWORK)
-def test_a_script_over_the_network_tells_what_its_cassette_tells(servers: Servers, id: str) -> None:
-    wanted = recorded(id, "openai.chat")[0]
+def test_an_emulated_provider_yields_the_same_events_as_the_cassette(servers: Servers, id: str) -> None:
+    expected = recorded(id, "openai.chat")[0]
     for surface in (*WIRES, *OTHERS):
-        assert emulated(servers, id, surface) == wanted, surface
+        assert emulated(servers, id, surface) == expected, surface
 
 
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("limit", [None, 2])
-def test_what_is_kept_is_the_same_whatever_the_wire(servers: Servers, policy: str, limit: int | None) -> None:
-    told = [emulated(servers, "eight-at-once", wire, policy=policy, limit=limit) for wire in WIRES]
-    assert told[0] == told[1] == told[2] == told[3]
-    [known, *_] = [one for one in told[0] if one.get("type") == "calls_known"]
+def test_the_calls_kept_by_a_policy_are_the_same_on_every_wire(
+    servers: Servers, policy: str, limit: int | None
+) -> None:
+    skeletons = [emulated(servers, "eight-at-once", wire, policy=policy, limit=limit) for wire in WIRES]
+    assert skeletons[0] == skeletons[1] == skeletons[2] == skeletons[3]
+    [known, *_] = [event for event in skeletons[0] if event.get("type") == "calls_known"]
     kept, total = (1, 1) if policy == "first" else (limit or 8, 8)  # under `first` the model is asked for one
     assert (len(known["kept"]), len(known["dropped"])) == (kept, total - kept)
 
@@ -140,27 +147,25 @@ ELSEWHERE = [
 
 
 async def run_elsewhere(id: str, wire: str, observer: Observer, policy: str) -> Turn:
-    """The first turn of a script, its tools run elsewhere, and each result comes when all others wait."""
+    """The first turn of a script, its calls handed over; results are supplied when all others wait."""
     provider, script = Recorded(id, wire), scripts()[id]
-    own = ScriptedTools(script)
-    tools = [replace(tool, function=None) for tool in own.tools.values()]
+    local_tools = ScriptedTools(script)
+    tools = [replace(tool, function=None) for tool in local_tools.tools.values()]
     settings: Any = {"policy": policy, "backoff": None, "max_rounds": 30, "acknowledge": acknowledge}
     turn = Turn(provider, tools, observers=[observer], **settings)
     outcome = await turn.run(opening(script, SURFACES[wire], stream=True))
     while outcome.waiting:
-        for waits in outcome.waiting:
-            function = own.tools[waits.name].function
+        for waiting_call in outcome.waiting:
+            function = local_tools.tools[waiting_call.name].function
             assert function is not None
-            turn.answer(waits.id, await function(waits.arguments))
+            turn.answer(waiting_call.id, await function(waiting_call.arguments))
         outcome = await turn.run()
     return turn
 
 
 @pytest.mark.parametrize(("id", "policy"), ELSEWHERE)
-def test_a_script_whose_tools_are_run_elsewhere_tells_the_same_whatever_the_wire(
-    id: str, policy: str, tmp_path: Path
-) -> None:
-    found: list[Any] = []
+def test_handed_over_calls_yield_the_same_events_on_every_wire(id: str, policy: str, tmp_path: Path) -> None:
+    results: list[Any] = []
 
     async def main(log: Log, wire: str) -> None:
         async with log.record() as recorder:
@@ -172,15 +177,15 @@ def test_a_script_whose_tools_are_run_elsewhere_tells_the_same_whatever_the_wire
         assert streamed == [sse.encode(row.event) for row in page.events]
         calls = [(call.name, call.status, call.outcome, call.attempts) for call in kept.calls]
         rows = [(block.block_type, block.text_content) for block in kept.blocks if block.block_type != "thinking"]
-        found.append([skeleton(row.event for row in page.events), calls, rows, kept.termination])
+        results.append([skeleton(row.event for row in page.events), calls, rows, kept.termination])
 
     with Log(tmp_path / "turns.db") as log:
         for wire in WIRES:
             at_once(main(log, wire))
-    chat, *others = found
+    chat, *others = results
     assert others == [chat, chat, chat]
-    handed = [one for one in chat[0] if one.get("type") == "result_needed"]
-    assert len(handed) == len(chat[1]) >= 2
+    handed_over = [event for event in chat[0] if event.get("type") == "result_needed"]
+    assert len(handed_over) == len(chat[1]) >= 2
     assert chat[3] == "natural_completion"
 
 
@@ -194,14 +199,14 @@ def test_a_script_whose_tools_are_run_elsewhere_tells_the_same_whatever_the_wire
         ("wrong-key", ("turn_failed", "provider_failed")),
     ],
 )
-def test_the_termination_is_the_same_whatever_the_wire(id: str, ends: tuple[str, str]) -> None:
+def test_the_termination_is_the_same_on_every_wire(id: str, ends: tuple[str, str]) -> None:
     assert {wire: ended(recorded(id, wire)[0]) for wire in WIRES} == dict.fromkeys(WIRES, ends)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_two_things_asked_in_one_sentence_are_acknowledged_before_they_are_looked_up(wire: str) -> None:
-    told = recorded("appointments-and-billing", wire)[0]
-    kinds = [one.get("type", one.get("block")) for one in told]
+def test_two_calls_of_one_message_are_acknowledged_before_they_start(wire: str) -> None:
+    skeletons = recorded("appointments-and-billing", wire)[0]
+    kinds = [event.get("type", event.get("block")) for event in skeletons]
     assert kinds.index("acknowledged") < kinds.index("call_started") < kinds.index("tool_result")
-    [said] = [one["text"] for one in told if one.get("type") == "acknowledged"]
-    assert said == "Sure, I'll look up your appointments and check your billing."
+    [text] = [event["text"] for event in skeletons if event.get("type") == "acknowledged"]
+    assert text == "Sure, I'll look up your appointments and check your billing."

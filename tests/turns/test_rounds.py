@@ -1,4 +1,4 @@
-"""Rounds: a turn asks, acts, answers and asks again, on every wire alike, and always ends with an answer."""
+"""Rounds: a turn requests, runs calls, returns results and repeats, on every wire, and always ends with an answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from toolparity import Choice, Response, Stop, ToolCall, normalize
 from toolparity.normalizer.conversation import Request, TextPart, User
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
@@ -20,15 +20,15 @@ from .playing import WIRES, Counting, Emulated, Say, Think, at_once, call, kinds
 TWO = script([Say("Let me see."), call("look", at=1), call("count", of="ducks")], [Say("Two ducks.")])
 
 
-def run(wire: str, played: Any, counting: Counting | None = None, **of: Any) -> tuple[Turn, list[Any], Emulated]:
-    options = of.pop("options", {})
-    provider = Emulated(wire, played, **{name: of.pop(name) for name in ("fails", "after") if name in of})
-    turn = Turn(provider, (counting or Counting()).tools(**options), id="turn-1", **of)
+def run(wire: str, played: Any, counting: Counting | None = None, **options: Any) -> tuple[Turn, list[Any], Emulated]:
+    tool_options = options.pop("options", {})
+    provider = Emulated(wire, played, **{name: options.pop(name) for name in ("fails", "after") if name in options})
+    turn = Turn(provider, (counting or Counting()).tools(**tool_options), id="turn-1", **options)
     return turn, at_once(playing.play(turn)), provider
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_turn_calls_answers_and_ends_with_the_models_words(wire: str) -> None:
+def test_a_turn_runs_the_calls_returns_the_results_and_ends_with_the_models_text(wire: str) -> None:
     turn, events, provider = run(wire, TWO)
     assert kinds(events) == [
         "turn_started",
@@ -56,7 +56,7 @@ def test_a_turn_calls_answers_and_ends_with_the_models_words(wire: str) -> None:
     playing.assert_legal(turn)
 
 
-def test_the_rows_of_a_turn_are_those_of_the_turn_log_whatever_the_wire() -> None:
+def test_the_rows_of_a_turn_are_the_same_on_every_wire() -> None:
     for wire in WIRES:
         turn, events, _ = run(wire, TWO)
         (first, second) = [c.id for c in turn.state.rounds[0].calls]
@@ -70,16 +70,16 @@ def test_the_rows_of_a_turn_are_those_of_the_turn_log_whatever_the_wire() -> Non
         ]
 
 
-def test_the_same_script_gives_the_same_events_whatever_the_wire() -> None:
+def test_the_same_script_yields_the_same_events_on_every_wire() -> None:
     def bare(events: list[Any]) -> list[Any]:
-        """Without ids and figures, which are each provider's own."""
+        """Without ids and usage, which differ by provider."""
         ids: dict[str, str] = {}
         found = []
         for event in events:
-            if isinstance(event, told.CallsKnown):
+            if isinstance(event, turn_events.CallsKnown):
                 ids.update({ref.id: f"call {len(ids) + n}" for n, ref in enumerate([*event.kept, *event.dropped])})
         for event in events:
-            if kinds([event]) and not isinstance(event, told.TurnStarted):
+            if kinds([event]) and not isinstance(event, turn_events.TurnStarted):
                 text = playing.dumped(event, ids)
                 found.append(text)
         return found
@@ -94,7 +94,7 @@ def test_the_same_script_gives_the_same_events_whatever_the_wire() -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_each_request_holds_the_whole_history_and_always_offers_the_tools(wire: str) -> None:
+def test_each_request_contains_the_whole_history_and_all_tools(wire: str) -> None:
     """003, Current Problem, Core Architecture Changes: a second call can follow, and the first is remembered."""
     played = script([call("look", at=1)], [call("count", of="x")], [Say("Done.")])
     _, _, provider = run(wire, played)
@@ -108,7 +108,7 @@ def test_each_request_holds_the_whole_history_and_always_offers_the_tools(wire: 
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_what_the_model_thought_goes_back_with_its_calls(wire: str) -> None:
+def test_the_models_reasoning_is_sent_back_with_its_calls(wire: str) -> None:
     played = script([Think("I should look."), call("look", at=1)], [Say("Seen.")])
     provider = Emulated(wire, played)
     turn = Turn(provider, Counting().tools())
@@ -119,7 +119,7 @@ def test_what_the_model_thought_goes_back_with_its_calls(wire: str) -> None:
     assert turn.state.history()[1].response is said  # type: ignore[union-attr]
 
 
-def test_a_whole_response_is_an_answer_as_good_as_a_stream() -> None:
+def test_a_complete_response_yields_the_same_events_as_a_stream() -> None:
     class Plain(Emulated):
         async def ask(self, body: Any) -> Any:
             pieces = [piece async for piece in super().ask(body)]
@@ -138,7 +138,7 @@ def test_a_whole_response_is_an_answer_as_good_as_a_stream() -> None:
         assert kinds(events) == kinds(streamed)
 
 
-def test_a_provider_that_sends_a_plain_body_is_read_as_well() -> None:
+def test_a_provider_may_yield_a_response_body_without_streaming() -> None:
     body = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi."}, "finish_reason": "stop"}]}
 
     class Plain:
@@ -152,7 +152,7 @@ def test_a_provider_that_sends_a_plain_body_is_read_as_well() -> None:
     assert turn.outcome.text == "Hi."
 
 
-def test_a_refusal_of_the_provider_is_told_with_its_status() -> None:
+def test_an_error_response_is_reported_with_its_status() -> None:
     class Refuses:
         wire, name, model = "openai.chat", "openai", "gpt-5-mini"
 
@@ -162,14 +162,14 @@ def test_a_refusal_of_the_provider_is_told_with_its_status() -> None:
     turn = Turn(Refuses(), backoff=None)
     events = at_once(playing.play(turn))
     failed = events[-1]
-    assert isinstance(failed, told.TurnFailed)
+    assert isinstance(failed, turn_events.TurnFailed)
     assert failed.error is not None
     assert (failed.error.status, failed.error.retryable) == (429, True)
     assert "slow down" in failed.text
 
 
-def test_what_is_sent_may_be_made_of_the_whole_request() -> None:
-    """A briefing instead of the history, and yet the turn keeps all of it."""
+def test_a_prepare_function_can_shorten_the_request_but_not_the_history() -> None:
+    """The request contains a shortened history, but the turn keeps all of it."""
     seen: list[int] = []
 
     def brief(request: Request) -> Request:
@@ -188,7 +188,7 @@ def test_what_is_sent_may_be_made_of_the_whole_request() -> None:
     assert len(turn.state.history()) == 5
 
 
-def test_an_answer_may_be_read_by_whoever_reads_calls_out_of_text() -> None:
+def test_a_custom_reader_can_extract_calls_from_text() -> None:
     """The reader ends the answer at its limit; the turn treats it as complete, and the text up to there is shown."""
     from toolparity.normalizer.errors import ToolLimitReached
     from toolparity.normalizer.events import BlockStart
@@ -221,7 +221,7 @@ def test_an_answer_may_be_read_by_whoever_reads_calls_out_of_text() -> None:
     playing.assert_legal(turn)
 
 
-def test_the_conversation_goes_on_where_a_turn_ended() -> None:
+def test_the_conversation_can_continue_after_a_turn() -> None:
     provider = Emulated("anthropic.messages", TWO)
     first = Turn(provider, Counting().tools())
     at_once(first.run("Go."))

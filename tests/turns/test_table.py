@@ -1,4 +1,4 @@
-"""The table of the state machine: every pair is decided, transitions stay in it, and nothing leads out of `over`."""
+"""The table of the state machine: every pair is defined, transitions stay in it, and none leaves `over`."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ INPUTS: dict[type[Struct], st.SearchStrategy[Any]] = {
     inputs.CallDecided: st.builds(inputs.CallDecided, _ids, st.booleans()),
     inputs.CallStarting: st.builds(inputs.CallStarting, _ids),
     inputs.CallProgressed: st.builds(inputs.CallProgressed, _ids),
-    inputs.CallSettled: st.builds(done, _ids, how=_outcomes),
-    inputs.ResultSupplied: st.builds(supplied, _ids, how=_outcomes),
+    inputs.CallSettled: st.builds(done, _ids, outcome=_outcomes),
+    inputs.ResultSupplied: st.builds(supplied, _ids, outcome=_outcomes),
 }
 _settings = st.fixed_dictionaries(
     {
@@ -64,7 +64,7 @@ _settings = st.fixed_dictionaries(
         "on_all_failed": st.sampled_from(["stop", "answer", "continue"]),
     }
 )
-#: Inputs that make a turn advance, so that all phases are reached, and then any.
+#: Sequences of inputs; those that make a turn advance are more frequent, so that all phases are reached.
 _sequences = st.lists(
     st.one_of(INPUTS[inputs.AnswerReceived], INPUTS[inputs.CallStarting], INPUTS[inputs.CallSettled], *INPUTS.values()),
     max_size=15,
@@ -83,7 +83,7 @@ def steps(state: TurnState, sequence: Iterable[Input]) -> Iterable[tuple[TurnSta
         state = after
 
 
-def test_every_pair_of_an_input_and_a_phase_is_decided() -> None:
+def test_the_table_defines_every_pair_of_input_and_phase() -> None:
     assert set(TABLE) == set(INPUTS) == set(get_args(Input))
     for row in TABLE.values():
         assert tuple(row) == PHASES
@@ -96,12 +96,12 @@ def test_every_pair_of_an_input_and_a_phase_is_decided() -> None:
         assert not any(row[phase].statuses for phase in PHASES if phase != "acting")
 
 
-def test_nothing_leads_out_of_over() -> None:
+def test_no_transition_leaves_the_phase_over() -> None:
     assert all(row["over"].apply is None for row in TABLE.values())
 
 
 @given(settings=_settings, sequence=_sequences)
-def test_a_step_leads_only_where_the_table_says(settings: dict[str, Any], sequence: list[Input]) -> None:
+def test_a_step_leads_only_to_a_phase_of_the_table(settings: dict[str, Any], sequence: list[Input]) -> None:
     ended = 0
     for before, input, after, effects in steps(new(**settings), [inputs.Begin(), *sequence]):
         cell = TABLE[type(input)][before.phase]
@@ -114,7 +114,7 @@ def test_a_step_leads_only_where_the_table_says(settings: dict[str, Any], sequen
     assert ended <= 1
 
 
-def test_the_architecture_page_has_the_diagram_of_the_table() -> None:
+def test_the_architecture_page_contains_the_diagram_of_the_table() -> None:
     text = (DOCS / "architecture.md").read_text("utf-8")
     assert runpy.run_path(str(DOCS / "state_diagram.py"))["page"](text) == text
     assert "acting --> over" in text

@@ -45,7 +45,7 @@ def test_a_decorated_function_is_a_tool_and_stays_a_function() -> None:
     assert list(tools) == ["get_weather", "plain"]
 
 
-def test_a_decorator_may_say_everything_anew() -> None:
+def test_a_decorator_can_set_all_members_of_a_tool() -> None:
     tools = Tools()
     tools.tool(name="look.up", description="Looks.", timeout=1.5, fallback=Fallback("other"))(lambda: None)
     tool = tools["look.up"]
@@ -53,7 +53,7 @@ def test_a_decorator_may_say_everything_anew() -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_every_wire_takes_a_tool_without_a_schema_and_a_name_that_it_does_not_know(wire: str) -> None:
+def test_every_wire_accepts_a_tool_without_a_schema_and_with_an_unsupported_name(wire: str) -> None:
     tools = Tools(
         [
             Tool(name="crm.listInvoices", function=lambda: None),
@@ -70,7 +70,7 @@ def written(wire: str, tools: Tools) -> Encoded:
     return write_request(request, wire, provider=provider.name)
 
 
-def test_a_call_under_the_name_that_the_wire_took_reaches_the_tool_of_the_true_name() -> None:
+def test_a_call_by_alias_reaches_the_tool_with_the_declared_name() -> None:
     ran: list[str] = []
     tools = Tools([Tool(name="crm.look up", function=lambda **_: ran.append("ran"))])
     for wire in WIRES:
@@ -85,7 +85,7 @@ def test_a_call_under_the_name_that_the_wire_took_reaches_the_tool_of_the_true_n
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"name": ""}, "a tool has no name"),
         ({"name": "a", "timeout": 0}, "timeout must be > 0 or None, got 0"),
@@ -94,24 +94,26 @@ def test_a_call_under_the_name_that_the_wire_took_reaches_the_tool_of_the_true_n
         ({"name": "a", "parameters": {"required": "city"}}, "not a JSON schema"),
     ],
 )
-def test_a_tool_that_cannot_be_offered_is_refused_when_it_is_declared(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidTool, match=said):
+def test_an_invalid_tool_is_rejected_at_its_declaration(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidTool, match=message):
         Tools([Tool(function=lambda: None, **options)])
 
 
-def test_two_tools_of_one_name_are_an_error() -> None:
+def test_two_tools_with_the_same_name_are_an_error() -> None:
     with pytest.raises(InvalidTool, match="two tools are called 'a'"):
         Tools([Tool(name="a", function=lambda: None), Tool(name="a", function=list)])
 
 
-def test_without_jsonschema_a_tool_with_a_schema_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_jsonschema_a_tool_with_a_schema_raises_an_error_that_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema", None)
     with pytest.raises(MissingExtra, match=r"toolparity\[turns\]"):
         Tools([Tool(name="a", function=lambda city: None, parameters=CITY)])
-    Tools([Tool(name="a", function=lambda: None)])  # nothing to check, nothing needed
+    Tools([Tool(name="a", function=lambda: None)])  # no schema, no jsonschema needed
 
 
-def test_arguments_that_are_too_deep_for_the_judge_are_problems_and_no_crash() -> None:
+def test_arguments_nested_too_deep_to_validate_are_reported_as_a_problem() -> None:
     schema = {"$defs": {"n": {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}}}, "$ref": "#/$defs/n"}
     deep: dict[str, Any] = {}
     for _ in range(sys.getrecursionlimit()):
@@ -119,13 +121,13 @@ def test_arguments_that_are_too_deep_for_the_judge_are_problems_and_no_crash() -
     assert validation.problems(schema, deep) == ["the arguments are nested too deep"]
 
 
-def test_of_long_arguments_little_is_quoted() -> None:
-    (said,) = validation.problems(CITY, {"city": ["x" * 10_000]})
-    assert said.startswith("city: ['xxx")
-    assert len(said) < 320
+def test_a_validation_problem_quotes_only_part_of_a_long_value() -> None:
+    (message,) = validation.problems(CITY, {"city": ["x" * 10_000]})
+    assert message.startswith("city: ['xxx")
+    assert len(message) < 320
 
 
-def test_importing_the_normalizer_imports_no_turns_and_a_turn_no_sdk() -> None:
+def test_importing_the_normalizer_does_not_import_turns_nor_do_turns_import_an_sdk() -> None:
     def loaded(code: str) -> set[str]:
         show = f"import sys; {code}; print('\\n'.join(sys.modules))"
         out = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True)
@@ -140,7 +142,7 @@ def test_importing_the_normalizer_imports_no_turns_and_a_turn_no_sdk() -> None:
     assert not turns & {"openai", "anthropic", "xai_sdk", "jsonschema", "sqlalchemy"}
 
 
-def test_the_face_of_the_package_names_what_it_has() -> None:
+def test_all_names_of_the_package_can_be_imported() -> None:
     from toolparity.normalizer import turns
 
     for name in turns.__all__:
@@ -150,7 +152,7 @@ def test_the_face_of_the_package_names_what_it_has() -> None:
         _ = turns.nothing
 
 
-def test_a_system_prompt_may_tell_of_the_rounds() -> None:
+def test_the_system_prompt_can_state_the_number_of_rounds() -> None:
     provider = Emulated("openai.chat", script([Say("Hi.")]))
     request = opening("Hello", provider, system="You help.", rounds=3)
     body = write_request(request).body
@@ -158,6 +160,6 @@ def test_a_system_prompt_may_tell_of_the_rounds() -> None:
     assert "up to 3 rounds" in body["messages"][0]["content"]
 
 
-def test_a_turn_that_has_not_begun_has_no_state() -> None:
+def test_a_turn_that_has_not_begun_has_no_outcome() -> None:
     with pytest.raises(TurnMisused, match="has not begun"):
         _ = Turn(Emulated("openai.chat", script([Say("Hi.")]))).outcome

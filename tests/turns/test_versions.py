@@ -1,4 +1,4 @@
-"""States and recordings that earlier versions of this program wrote are read, continued and replayed."""
+"""States and recordings of earlier versions are loaded, continued and replayed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PLAYED = script(
 
 @pytest.mark.parametrize("path", [WAITING, OVER])
 @pytest.mark.parametrize("version", [1, 2])
-def test_a_state_of_an_earlier_version_is_read_and_can_be_written_again(path: Path, version: int) -> None:
+def test_a_state_of_an_earlier_version_can_be_loaded_and_dumped(path: Path, version: int) -> None:
     """Version 1 had the same members, without the handed-over calls of version 2."""
     text = path.read_bytes().replace(b'"version":2', b'"version":%d' % version)
     state = states.load(text)
@@ -53,12 +53,12 @@ def test_a_turn_of_an_earlier_version_is_continued() -> None:
 
 
 def test_a_recording_of_an_earlier_version_is_replayed() -> None:
-    """Its inputs have other types, and its digests are those of the states in their earlier form."""
-    again = replay(RECORDING.read_bytes())
-    assert again.difference is None
-    assert again.state == states.load(OVER.read_bytes())
+    """Its inputs have other types, and its digests were computed from states of the earlier version."""
+    replayed = replay(RECORDING.read_bytes())
+    assert replayed.difference is None
+    assert replayed.state == states.load(OVER.read_bytes())
     lines = RECORDING.read_bytes().splitlines()
-    kept = json_codec.decode(lines[-1])
-    difference = replay(b"\n".join([*lines[:-1], json_codec.encode({**kept, "state": "0" * 64})])).difference
+    last_line = json_codec.decode(lines[-1])
+    difference = replay(b"\n".join([*lines[:-1], json_codec.encode({**last_line, "state": "0" * 64})])).difference
     assert difference is not None
     assert (difference.step, difference.path) == (len(lines) - 1, "state")

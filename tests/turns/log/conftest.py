@@ -17,21 +17,21 @@ from toolparity.normalizer.turns.log import Log
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[URL]:
-    """A server of PostgreSQL."""
+    """The URL of a running PostgreSQL server."""
     with servers.server() as url:
         yield url
 
 
 @pytest.fixture
 def postgres_database(postgres: URL) -> Iterator[URL]:
-    """An empty database of PostgreSQL."""
-    with servers.database(postgres) as made:
-        yield made
+    """The URL of an empty PostgreSQL database."""
+    with servers.database(postgres) as database_url:
+        yield database_url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest) -> Iterator[URL]:
-    """An empty database, where possible in memory that is a file system: these tests kill processes, not machines."""
+    """The URL of an empty database. SQLite uses a memory file system if there is one: no test kills the machine."""
     if request.param == "sqlite":
         memory = Path("/dev/shm")
         with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
@@ -42,12 +42,12 @@ def url(request: pytest.FixtureRequest) -> Iterator[URL]:
 
 @pytest.fixture
 def clock() -> Clock:
-    """The time of `log`."""
+    """The clock of the `log` fixture."""
     return Clock()
 
 
 @pytest.fixture
 def log(url: URL, clock: Clock) -> Iterator[Log]:
-    """An empty log, by that clock."""
-    with Log(url, clock=clock, lease=60.0) as made:
-        yield made
+    """An empty log that uses the `clock` fixture."""
+    with Log(url, clock=clock, lease=60.0) as log:
+        yield log

@@ -2,9 +2,9 @@
 
     python -m tests.turns.log.crash < jobs > reports        # one JSON object a line
 
-A point is whatever is done between the process and its database (each statement, each commit), each piece of an
-answer, and each tool: before it does what it is there for, and after. Children are forked, so that one takes
-milliseconds; this process never opens a database and never starts a thread.
+A point is each statement and each commit of the database, each chunk of an answer, and the start and the end of each
+tool's work. Children are forked, so that one takes milliseconds; this process never opens a database and never starts
+a thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.log.engine import make_engine
 from toolparity.normalizer.turns.turn import Turn
 
-#: Two rounds, three calls: one slow, one in a thread, one that may be run again.
+#: Two rounds, three calls: one slow, one in a thread, one idempotent.
 PLAYED = script(
     [Say("Let me look."), call("look", city="Ulm"), call("count", of="cats")],
     [call("post", text="hello")],
@@ -39,9 +39,9 @@ IDEMPOTENT = "look"
 
 
 class Job(msgspec.Struct):
-    """What a child is to do: ``act`` is run, resume or close. ``kill``: the number of the point, from 1; 0 for never.
+    """The work of a child. ``act``: run, resume or close. ``kill``: the number of the point, from 1; 0 for never.
 
-    ``side``: the file into which each tool writes a line when it does what it is there for: its call's key, its name.
+    ``side``: the file to which each tool appends a line with its call's key and its name.
     """
 
     act: str
@@ -61,7 +61,7 @@ class Report(msgspec.Struct):
 
 
 class Points:
-    """Counts, and kills its own process at the one that is wanted. Threads take their numbers one by one."""
+    """Counts points and kills its own process at the given one. Threads may share an instance."""
 
     def __init__(self, kill: int) -> None:
         self._kill = kill
@@ -75,7 +75,7 @@ class Points:
 
 
 class Slow(Emulated):
-    """Its pieces are points."""
+    """An emulated provider that counts each chunk as a point."""
 
     def __init__(self, wire: str, point: Points) -> None:
         super().__init__(wire, PLAYED)
@@ -88,7 +88,7 @@ class Slow(Emulated):
 
 
 def tools(side: Path, point: Callable[[], None]) -> Tools:
-    """Each run leaves a line in a file, which shows how often each call ran, independently of the log."""
+    """Tools that write a line to a file for each run: it shows how often each call ran, independently of the log."""
 
     def done(name: str) -> str:
         point()
@@ -118,7 +118,7 @@ def tools(side: Path, point: Callable[[], None]) -> Tools:
 
 
 async def act(job: Job, point: Points) -> None:
-    """Do it."""
+    """Do the job in this process."""
     with Log(job.url) as log:
         engine = log._database.engine
         event.listen(engine, "before_cursor_execute", point)
@@ -136,7 +136,7 @@ async def act(job: Job, point: Points) -> None:
 
 
 def in_a_child(job: Job) -> Report:
-    """Do it in a child, and wait for its end."""
+    """Do the job in a child process and wait for its end."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -164,7 +164,7 @@ async def nothing() -> None:
 
 
 def warm() -> None:
-    """Load whatever a child needs, so that none has to. No thread, no connection."""
+    """Load all modules that a child needs, without starting a thread or opening a connection."""
     for url in ("sqlite:///none.db", "postgresql://none/none"):
         make_engine(url)
     for wire in WIRES:
@@ -173,7 +173,7 @@ def warm() -> None:
 
 
 def main() -> None:
-    """One job a line."""
+    """Read one job per line and write one report per line."""
     warm()
     for line in sys.stdin.buffer:
         report = in_a_child(msgspec.json.decode(line, type=Job))

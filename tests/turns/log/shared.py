@@ -37,7 +37,7 @@ class Clock:
 
 
 def rows(url: URL, statement: str, **values: Any) -> list[tuple[Any, ...]]:
-    """The rows of a statement, from a connection apart from the log."""
+    """The rows of a statement, read through a connection separate from the log."""
     engine = make_engine(url)
     try:
         with engine.begin() as connection:
@@ -48,7 +48,7 @@ def rows(url: URL, statement: str, **values: Any) -> list[tuple[Any, ...]]:
 
 
 def turn(recorder: LogObserver, played: Any = TWO_ROUNDS, wire: str = "anthropic.messages", **options: Any) -> Turn:
-    """A turn that plays the script and is written down."""
+    """A turn that plays the script and is recorded in the log."""
     counting = options.pop("counting", None) or Counting()
     tools = counting.tools(**options.pop("tools", {}))
     options.setdefault("observers", [recorder])
@@ -56,20 +56,20 @@ def turn(recorder: LogObserver, played: Any = TWO_ROUNDS, wire: str = "anthropic
 
 
 async def recorded(log: Log, played: Any = TWO_ROUNDS, wire: str = "anthropic.messages", **options: Any) -> Turn:
-    """A turn that was run from its beginning."""
+    """A logged turn that has run from its beginning to its end."""
     async with log.record() as recorder:
-        made = turn(recorder, played, wire, **options)
-        await made.run("Go.")
-    return made
+        result = turn(recorder, played, wire, **options)
+        await result.run("Go.")
+    return result
 
 
 class Killed(Exception):
-    """The process of a turn ended."""
+    """Raised in place of killing the process of a turn."""
 
 
 class Dies(Observer):
-    """Ends a turn after so many steps were written, as a process does that is killed: nothing more is written, and the
-    lease is not given back.
+    """Ends a turn after a number of recorded steps like a killed process: nothing more is written, and the lease is not
+    released.
     """
 
     def __init__(self, log: Log, steps: int) -> None:
@@ -87,19 +87,19 @@ class Dies(Observer):
 
 
 async def killed(log: Log, steps: int, played: Any = TWO_ROUNDS, **options: Any) -> str | None:
-    """The id of a turn that was killed after so many steps, None if the turn was over before."""
-    dies = Dies(log, steps)
+    """The id of a turn that was killed after a number of steps, or None if the turn ended before."""
+    killer = Dies(log, steps)
     counting = options.pop("counting", None) or Counting()
     tools = counting.tools(**options.pop("tools", {}))
     try:
-        await Turn(Emulated("anthropic.messages", played), tools, observers=[dies], **options).run("Go.")
+        await Turn(Emulated("anthropic.messages", played), tools, observers=[killer], **options).run("Go.")
     except Killed:
-        return dies.recorder.turn
+        return killer.recorder.turn
     return None
 
 
 def assert_whole(kept: StoredTurn) -> None:
-    """Each call has one result, in the rows and in the history, and the provider accepts what comes next."""
+    """Each call has one result, in the rows and in the history, and the next request is legal."""
     assert kept.status == "over"
     assert kept.state is not None
     uses = [b.content["tool_use_id"] for b in kept.blocks if b.block_type == "tool_use"]

@@ -1,4 +1,4 @@
-"""Processes killed (SIGKILL) at each thing they do: the log is read, and the turn resumed or closed by another one.
+"""Processes are killed (SIGKILL) at many points; another process reads the log and resumes or closes the turn.
 
 No call is run twice, and none is without a result. The plain run kills at some points of each policy. `--thorough`
 kills at every point of three turns in SQLite and at every eighth of the others, almost 1,000 in all;
@@ -29,26 +29,26 @@ from toolparity.normalizer.turns.errors import UnknownTurn
 from toolparity.normalizer.turns.log import Log, StoredTurn
 from toolparity.normalizer.turns.orchestration import replay
 
-#: The name of the killed processes at the server.
+#: The application name of the killed processes in PostgreSQL.
 CHILD = "toolparity killed"
 Run = Callable[[Job], Report]
 
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[Run]:
-    """Does a job in a separate process."""
+    """A function that does a job in a separate process."""
     root = Path(__file__).resolve().parents[3]
     command = [sys.executable, "-m", "tests.turns.log.crash"]
     with subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        to, back = _pipe(process.stdin), _pipe(process.stdout)
+        requests, responses = _pipe(process.stdin), _pipe(process.stdout)
 
-        def ask(job: Job) -> Report:
-            to.write(msgspec.json.encode(job) + b"\n")
-            to.flush()
-            return msgspec.json.decode(back.readline(), type=Report)
+        def submit(job: Job) -> Report:
+            requests.write(msgspec.json.encode(job) + b"\n")
+            requests.flush()
+            return msgspec.json.decode(responses.readline(), type=Report)
 
-        yield ask
-        to.close()
+        yield submit
+        requests.close()
         process.wait()
 
 
@@ -57,13 +57,13 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     return pipe
 
 
-def ran(side: Path) -> Counter[str]:
-    """How often each call was run, by its key."""
+def count_runs(side: Path) -> Counter[str]:
+    """The number of runs of each call, by its key."""
     return Counter(line.split()[0] for line in side.read_text().splitlines()) if side.exists() else Counter()
 
 
-def settle(url: URL) -> None:
-    """Wait until the server has ended what the killed process began: it may still commit what it was sent."""
+def wait_for_the_server(url: URL) -> None:
+    """Wait until the server has closed the connection of the killed process: it may still commit a statement."""
     if url.get_backend_name() == "postgresql":
         left = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{CHILD}'"
         while rows(url, left) != [(0,)]:
@@ -71,7 +71,7 @@ def settle(url: URL) -> None:
 
 
 def assert_readable(log: Log, id: str) -> StoredTurn | None:
-    """What a killed process left: null where it had not begun."""
+    """The turn that a killed process left in the log, or None if it had not begun."""
     try:
         kept = asyncio.run(log.turn(id))
     except UnknownTurn:
@@ -85,15 +85,15 @@ def assert_readable(log: Log, id: str) -> StoredTurn | None:
 
 def assert_replays(log: Log, id: str) -> None:
     """A replay yields the events in the log, from before and after the process was killed."""
-    again = replay(asyncio.run(log.recording(id)))
-    assert again.difference is None
-    assert again.events == [row.event for row in asyncio.run(log.events(id)).events]
+    replayed = replay(asyncio.run(log.recording(id)))
+    assert replayed.difference is None
+    assert replayed.events == [row.event for row in asyncio.run(log.events(id)).events]
 
 
 def assert_at_most_once(kept: StoredTurn, times: Counter[str]) -> None:
-    """By what the tools did, whatever the log says."""
+    """No call ran twice unless its tool is idempotent, judged by the tools' own records."""
     names = {call.key: call.name for call in kept.calls}
-    assert set(times) <= set(names)  # none that the log does not know
+    assert set(times) <= set(names)  # the log contains each call that ran
     assert [key for key, count in times.items() if count > 1 and names[key] != IDEMPOTENT] == []
     for call in kept.calls:
         if call.outcome == "returned":
@@ -105,36 +105,38 @@ def assert_at_most_once(kept: StoredTurn, times: Counter[str]) -> None:
 @pytest.mark.thorough(keep=1, per="{url}/{policy}")
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("wire", ["anthropic.messages", "xai.grpc"])
-def test_a_turn_that_is_killed_is_resumed_or_closed(url: URL, tmp_path: Path, run: Run, policy: str, wire: str) -> None:
+def test_a_turn_killed_at_any_point_can_be_resumed_or_closed(
+    url: URL, tmp_path: Path, run: Run, policy: str, wire: str
+) -> None:
     child = url.update_query_dict({"application_name": CHILD}) if url.get_backend_name() == "postgresql" else url
-    where = child.render_as_string(hide_password=False)
+    database_url = child.render_as_string(hide_password=False)
 
     def job(act: str, id: str, kill: int = 0) -> Job:
-        return Job(act, where, id, wire, policy, str(tmp_path / f"{id}.ran"), kill)
+        return Job(act, database_url, id, wire, policy, str(tmp_path / f"{id}.ran"), kill)
 
     with Log(url) as log:
-        whole = run(job("run", "whole"))
-        assert whole.code == 0
+        uninterrupted = run(job("run", "whole"))
+        assert uninterrupted.code == 0
         every_point = url.get_backend_name() == "sqlite" and wire == "anthropic.messages"
         step = 1 if every_point or os.environ.get("TOOLPARITY_KILL_POINTS") == "all" else 8
-        points = sampled(range(1 + len(wire) % step, whole.points + 1, step), plain=5)
+        points = sampled(range(1 + len(wire) % step, uninterrupted.points + 1, step), plain=5)
         killed = 0
         for number, point in enumerate(points):
             id = f"killed at {point}"
             side = tmp_path / f"{id}.ran"
             first = run(job("run", id, point))
-            settle(url)
+            wait_for_the_server(url)
             killed += first.code == -signal.SIGKILL
             assert first.code == -signal.SIGKILL or (first.code == 0 and first.points < point)
             if assert_readable(log, id) is None:
-                assert not side.exists()  # nothing was run that was not written down
+                assert not side.exists()  # no call ran before it was recorded
                 continue
             if number % 3 == 0:
                 assert_replays(log, id)
             if number % 2:
-                again = run(job("resume", id, 1 + point % 40))  # and killed again
-                settle(url)
-                assert again.code in (-signal.SIGKILL, 0)
+                resumed = run(job("resume", id, 1 + point % 40))  # and killed again
+                wait_for_the_server(url)
+                assert resumed.code in (-signal.SIGKILL, 0)
                 assert assert_readable(log, id) is not None
             last = run(job("resume" if number % 3 else "close", id))
             assert last.code == 0
@@ -142,7 +144,7 @@ def test_a_turn_that_is_killed_is_resumed_or_closed(url: URL, tmp_path: Path, ru
             assert kept is not None
             assert_replays(log, id)
             assert_whole(kept)
-            assert_at_most_once(kept, ran(side))
+            assert_at_most_once(kept, count_runs(side))
             assert kept.termination == "natural_completion" or number % 3 == 0
         # How many points a turn has depends on which writes share a transaction, and so on how busy the machine is.
         assert killed >= len(points) // 2

@@ -18,7 +18,7 @@ ONE_CALL = script([call("post")], [Say("Done.")])
 BEGAN = TurnStarted(0, "turn", "openai.chat", "all")
 
 
-def test_a_turn_that_runs_is_taken_by_nobody(log: Log) -> None:
+def test_a_running_turn_cannot_be_taken_closed_or_deleted(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             async for _ in turn(recorder, ONE_CALL).stream("Go."):
@@ -36,7 +36,7 @@ def test_a_turn_that_runs_is_taken_by_nobody(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_a_turn_is_given_back_at_its_end_and_by_a_crash_when_its_lease_is_over(log: Log, clock: Clock) -> None:
+def test_a_crashed_turn_can_be_taken_after_its_lease_expires(log: Log, clock: Clock) -> None:
     async def run() -> None:
         id = await killed(log, 5) or ""
         clock.now += 59
@@ -70,32 +70,32 @@ def test_every_write_renews_the_lease(log: Log, clock: Clock) -> None:
     asyncio.run(run())
 
 
-def test_a_tool_at_work_renews_the_lease(url: URL, clock: Clock) -> None:
+def test_the_lease_is_renewed_while_nothing_is_written(url: URL, clock: Clock) -> None:
     async def run() -> None:
         with Log(url, clock=clock, lease=0.03) as log:
             async with log.record() as recorder:
                 await recorder.event(BEGAN)
-                clock.now += 1000  # nothing more is written by the turn, and another's lease would be over long ago
+                clock.now += 1000  # the turn writes nothing more, so an unrenewed lease would have expired
                 while not (await log.turn("turn")).held:
                     await asyncio.sleep(0.001)
 
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
-def test_of_many_that_want_a_turn_one_gets_it(url: URL, clock: Clock) -> None:
+def test_only_one_of_many_concurrent_takers_gets_a_turn(url: URL, clock: Clock) -> None:
     async def run() -> None:
-        with Log(url, clock=clock) as one, Log(url, clock=clock) as other:  # as two processes have it
-            id = await killed(one, 5) or ""
+        with Log(url, clock=clock) as first, Log(url, clock=clock) as second:  # like two processes
+            id = await killed(first, 5) or ""
             clock.now += 61
             entered = asyncio.Event()
             ran: list[str] = []
 
-            async def wants(log: Log) -> None:
+            async def take(log: Log) -> None:
                 async with log.take(id) as recorder:
                     ran.append(recorder.turn or "")
                     await entered.wait()
 
-            tasks = [asyncio.create_task(wants(log)) for log in (one, other) * 5]
+            tasks = [asyncio.create_task(take(log)) for log in (first, second) * 5]
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             while len(done) < 9:
                 done, _ = await asyncio.wait(tasks, timeout=0.01)
@@ -107,11 +107,11 @@ def test_of_many_that_want_a_turn_one_gets_it(url: URL, clock: Clock) -> None:
     asyncio.run(run())
 
 
-def test_who_was_overtaken_writes_nothing_and_starts_nothing(log: Log, clock: Clock) -> None:
-    """A process that was suspended for so long that another one took its turn."""
+def test_a_runner_that_lost_its_lease_writes_nothing_and_starts_no_call(log: Log, clock: Clock) -> None:
+    """The process was suspended until its lease expired and another one took the turn."""
     counting = Counting()
 
-    async def overtaken(slow: LogObserver) -> None:
+    async def run_and_lose_the_lease(slow: LogObserver) -> None:
         async for event in turn(slow, ONE_CALL, counting=counting).stream("Go."):
             if event.seq == 1:
                 clock.now += 61
@@ -121,7 +121,7 @@ def test_who_was_overtaken_writes_nothing_and_starts_nothing(log: Log, clock: Cl
     async def run() -> None:
         async with log.record() as slow:
             with pytest.raises(TurnHeld, match="took over"):
-                await overtaken(slow)
+                await run_and_lose_the_lease(slow)
         kept = await log.turn(slow.turn or "")
         assert kept.termination == "natural_completion"
         page = await log.events(kept.id)
@@ -131,7 +131,7 @@ def test_who_was_overtaken_writes_nothing_and_starts_nothing(log: Log, clock: Cl
     assert counting.names == ["post"]
 
 
-def test_a_turn_can_be_taken_by_force_from_somebody_who_is_gone(log: Log) -> None:
+def test_a_turn_can_be_taken_by_force_before_its_lease_expires(log: Log) -> None:
     async def run() -> None:
         id = await killed(log, 5) or ""
         async with log.take(id, force=True) as recorder:
@@ -141,7 +141,7 @@ def test_a_turn_can_be_taken_by_force_from_somebody_who_is_gone(log: Log) -> Non
     asyncio.run(run())
 
 
-def test_an_overtaken_runner_does_not_give_back_what_is_not_its_own(log: Log, url: URL) -> None:
+def test_a_runner_that_lost_its_lease_does_not_release_the_new_one(log: Log, url: URL) -> None:
     async def run() -> None:
         async with log.record() as slow:
             await slow.event(BEGAN)
@@ -151,7 +151,7 @@ def test_an_overtaken_runner_does_not_give_back_what_is_not_its_own(log: Log, ur
     asyncio.run(run())
 
 
-def test_a_turn_that_nobody_knows_is_not_taken(log: Log) -> None:
+def test_an_unknown_turn_id_raises_unknown_turn(log: Log) -> None:
     async def run() -> None:
         for attempt in (log.close("none"), log.turn("none"), log.events("none"), log.take("none").__aenter__()):
             with pytest.raises(UnknownTurn, match="'none'"):
@@ -160,7 +160,7 @@ def test_a_turn_that_nobody_knows_is_not_taken(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_the_leases_of_all_processes_go_by_one_clock(url: URL) -> None:
+def test_leases_use_the_clock_of_the_database(url: URL) -> None:
     async def run() -> None:
         with Log(url) as log:
             async with log.record() as recorder:

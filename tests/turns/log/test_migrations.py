@@ -1,4 +1,4 @@
-"""The database is made, brought up to date, or refused; and what opening it costs who does not need it."""
+"""The database is created, migrated or rejected; and optional dependencies are loaded only when needed."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from toolparity.normalizer.turns.log.tables import metadata
 from toolparity.normalizer.turns.machine.state import VERSION
 from toolparity.normalizer.turns.orchestration import replay
 
-#: What the model of `v0001.jsonl` does in the turn that waits.
+#: The model's script of the waiting turn in `v0001.jsonl`.
 PLAYED_BY_VERSION_1 = script(
     [Say("Let me look."), call("look", city="Ulm"), call("post", text="hello")], [Say("Done.")]
 )
 
-#: What it does in the turn of `v0002.jsonl` that waits, and waited before for a decision on `post`.
+#: The model's script of the waiting turn in `v0002.jsonl`, which waited earlier for a decision on `post`.
 PLAYED_BY_VERSION_2 = script(
     [Say("Let me look."), call("look", city="Ulm"), call("post", text="hello"), call("count")], [Say("Done.")]
 )
 
-#: What it does in the turn of `v0003.jsonl`, which waits for a decision on `post`.
+#: The model's script of the turn in `v0003.jsonl`, which waits for a decision on `post`.
 PLAYED_BY_VERSION_3 = script(
     [Think("Two things."), Say("Let me look."), call("look", city="Ulm"), call("count", of="cats")],
     [call("look", city="Bonn"), call("post", text="hello"), call("count")],
@@ -55,68 +55,68 @@ MIGRATIONS = Path(package.__file__).parent / "migrations"
 
 
 def config() -> Config:
-    made = Config()
-    made.set_main_option("script_location", str(MIGRATIONS))
-    return made
+    result = Config()
+    result.set_main_option("script_location", str(MIGRATIONS))
+    return result
 
 
-def differences(url: URL) -> list[Any]:
-    """Between the database and what the program thinks of it."""
-    made = make_engine(url)
+def schema_differences(url: URL) -> list[Any]:
+    """Differences between the tables of the database and the declared ones."""
+    database = make_engine(url)
     try:
-        with made.connect() as connection:
+        with database.connect() as connection:
             context = MigrationContext.configure(
                 connection, opts={"compare_type": True, "version_table": VERSION_TABLE}
             )
             return list(compare_metadata(context, metadata))
     finally:
-        made.dispose()
+        database.dispose()
 
 
-def test_the_migrations_make_the_tables_that_the_program_uses(url: URL) -> None:
-    assert len(differences(url)) > 5
+def test_migrations_create_the_tables_that_the_code_declares(url: URL) -> None:
+    assert len(schema_differences(url)) > 5
     upgrade(url)
-    assert differences(url) == []
+    assert schema_differences(url) == []
     assert rows(url, f"SELECT version_num FROM {VERSION_TABLE}") == [(LATEST,)]
 
 
-def test_the_last_migration_is_the_one_that_the_program_knows() -> None:
+def test_the_latest_migration_is_the_version_that_the_code_expects() -> None:
     assert ScriptDirectory.from_config(config()).get_heads() == [LATEST]
 
 
-def test_opening_a_log_again_keeps_what_is_in_it(url: URL) -> None:
+def test_reopening_a_log_keeps_its_content(url: URL) -> None:
     with Log(url) as log:
-        made = asyncio.run(recorded(log))
+        recorded_turn = asyncio.run(recorded(log))
     upgrade(url)
     with Log(url) as log:
-        assert asyncio.run(log.turn(made.state.id)).state == made.state
+        assert asyncio.run(log.turn(recorded_turn.state.id)).state == recorded_turn.state
 
 
-def migrated(url: URL, to: str) -> None:
-    """Bring a database to some version."""
-    made = make_engine(url)
-    with made.begin() as connection:
-        way = config()
-        way.attributes["connection"] = connection
-        command.upgrade(way, to)
-    made.dispose()
+def migrate_to(url: URL, to: str) -> None:
+    """Migrate a database to a version."""
+    database = make_engine(url)
+    with database.begin() as connection:
+        migration_config = config()
+        migration_config.attributes["connection"] = connection
+        command.upgrade(migration_config, to)
+    database.dispose()
 
 
-def written_by(version: str, url: URL) -> None:
-    """What a version of the log wrote: one turn that is over, and one that waits for a decision."""
-    migrated(url, version)
-    made = make_engine(url)
+def load_fixture_log(version: str, url: URL) -> None:
+    """Insert the rows that an earlier version wrote: a finished turn, and one that waits for a decision."""
+    migrate_to(url, version)
+    database = make_engine(url)
     tables = sa.MetaData()
-    tables.reflect(made)
-    with made.begin() as connection:
+    tables.reflect(database)
+    with database.begin() as connection:
         for line in (Path(__file__).parent / f"v{version}.jsonl").read_text("ascii").splitlines():
             kept = json_codec.decode(line)
             connection.execute(sa.insert(tables.tables[kept["table"]]), kept["row"])
-    made.dispose()
+    database.dispose()
 
 
-def test_a_log_of_version_1_goes_on_and_its_turns_are_recorded_from_there(url: URL) -> None:
-    written_by("0001", url)
+def test_turns_of_a_version_1_log_resume_and_are_recorded_from_then_on(url: URL) -> None:
+    load_fixture_log("0001", url)
     counting = Counting()
 
     async def run() -> None:
@@ -132,25 +132,29 @@ def test_a_log_of_version_1_goes_on_and_its_turns_are_recorded_from_there(url: U
             async with log.take("waits") as recorder:
                 assert recorder.state is not None
                 assert recorder.state.version == VERSION
-                went = turn(recorder, PLAYED_BY_VERSION_1, counting=counting, tools={"post": {"approval": True}})
-                [waits] = went.outcome.waiting
-                assert (waits.name, waits.wants, waits.arguments) == ("post", "decision", {"text": "hello"})
-                went.decide(waits.id, True)
-                await went.run()
+                resumed = turn(recorder, PLAYED_BY_VERSION_1, counting=counting, tools={"post": {"approval": True}})
+                [waiting_call] = resumed.outcome.waiting
+                assert (waiting_call.name, waiting_call.wants, waiting_call.arguments) == (
+                    "post",
+                    "decision",
+                    {"text": "hello"},
+                )
+                resumed.decide(waiting_call.id, True)
+                await resumed.run()
             kept = await log.turn("waits")
             assert_whole(kept)
             assert (kept.termination, counting.names) == ("natural_completion", ["post"])
-            again = replay(await log.recording("waits"))
-            assert again.difference is None
-            assert again.events == [row.event for row in (await log.events("waits", 28)).events]
-            assert again.state == kept.state
+            replayed = replay(await log.recording("waits"))
+            assert replayed.difference is None
+            assert replayed.events == [row.event for row in (await log.events("waits", 28)).events]
+            assert replayed.state == kept.state
 
     asyncio.run(run())
-    assert differences(url) == []
+    assert schema_differences(url) == []
 
 
-def test_a_log_of_version_2_goes_on_and_its_turns_can_be_run_again(url: URL) -> None:
-    written_by("0002", url)
+def test_turns_of_a_version_2_log_resume_and_can_be_replayed(url: URL) -> None:
+    load_fixture_log("0002", url)
     counting = Counting()
 
     async def run() -> None:
@@ -158,50 +162,50 @@ def test_a_log_of_version_2_goes_on_and_its_turns_can_be_run_again(url: URL) -> 
             assert rows(url, f"SELECT version_num FROM {VERSION_TABLE}") == [(LATEST,)]
             assert_whole(await log.turn("over"))
             for id in ("over", "waits"):
-                again = replay(await log.recording(id))
-                assert again.difference is None
-                assert again.events == [row.event for row in (await log.events(id)).events]
-                assert again.state == (await log.turn(id)).state
+                replayed = replay(await log.recording(id))
+                assert replayed.difference is None
+                assert replayed.events == [row.event for row in (await log.events(id)).events]
+                assert replayed.state == (await log.turn(id)).state
             options: Any = {"counting": counting, "tools": {"count": {"approval": True}}}
             async with log.take("waits") as recorder:
-                went = turn(recorder, PLAYED_BY_VERSION_2, **options)
-                went.decide(went.outcome.waiting[0].id, True)
-                await went.run()
+                resumed = turn(recorder, PLAYED_BY_VERSION_2, **options)
+                resumed.decide(resumed.outcome.waiting[0].id, True)
+                await resumed.run()
             kept = await log.turn("waits")
             assert_whole(kept)
             assert (kept.termination, counting.names) == ("natural_completion", ["count"])
             assert "a long result; " * 100 in [(block.content or {}).get("content") for block in kept.blocks]
-            again = replay(await log.recording("waits"))
-            assert again.difference is None
-            assert again.state == kept.state
+            replayed = replay(await log.recording("waits"))
+            assert replayed.difference is None
+            assert replayed.state == kept.state
 
     asyncio.run(run())
-    assert differences(url) == []
+    assert schema_differences(url) == []
 
 
-def test_a_log_of_version_3_goes_on_with_states_of_this_version(url: URL) -> None:
-    """Its states were version 2, with other names of members. The next state is stored whole, and then changes."""
-    written_by("0003", url)
+def test_turns_of_a_version_3_log_resume_with_states_of_the_current_version(url: URL) -> None:
+    """Its states are version 2, with other member names. The next one is stored completely, later ones as changes."""
+    load_fixture_log("0003", url)
     counting = Counting()
 
     async def run() -> None:
         with Log(url) as log:
             before = await log.turn("waits")
-            again = replay(await log.recording("waits"))
-            assert again.difference is None
-            assert again.state == before.state
+            replayed = replay(await log.recording("waits"))
+            assert replayed.difference is None
+            assert replayed.state == before.state
             async with log.take("waits") as recorder:
-                went = turn(recorder, PLAYED_BY_VERSION_3, counting=counting, tools={"post": {"approval": True}})
-                went.decide(went.outcome.waiting[0].id, True)
-                await went.run()
+                resumed = turn(recorder, PLAYED_BY_VERSION_3, counting=counting, tools={"post": {"approval": True}})
+                resumed.decide(resumed.outcome.waiting[0].id, True)
+                await resumed.run()
             kept = await log.turn("waits")
             assert_whole(kept)
             assert (kept.termination, counting.names) == ("natural_completion", ["post"])
             assert [call.outcome for call in kept.calls] == ["returned"] * 5
-            assert kept.state == went.state
-            again = replay(await log.recording("waits"))
-            assert again.difference is None
-            assert again.state == kept.state
+            assert kept.state == resumed.state
+            replayed = replay(await log.recording("waits"))
+            assert replayed.difference is None
+            assert replayed.state == kept.state
 
     asyncio.run(run())
     written = [json_codec.decode(change) for (change,) in rows(url, "SELECT change FROM states ORDER BY number")]
@@ -210,9 +214,9 @@ def test_a_log_of_version_3_goes_on_with_states_of_this_version(url: URL) -> Non
     assert "turns" not in json_codec.text(documents[-1])
 
 
-def test_what_version_2_kept_of_a_state_is_still_compared(url: URL) -> None:
-    """It kept the digests of states, and not the states."""
-    written_by("0002", url)
+def test_a_replay_compares_the_state_digests_that_version_2_stored(url: URL) -> None:
+    """Version 2 stored digests of states, not the states themselves."""
+    load_fixture_log("0002", url)
     rows(url, "UPDATE steps SET state = 'another' WHERE turn_id = 'over' AND number = 4")
     with Log(url) as log:
         difference = replay(asyncio.run(log.recording("over"))).difference
@@ -220,64 +224,64 @@ def test_what_version_2_kept_of_a_state_is_still_compared(url: URL) -> None:
         assert (difference.path, difference.recorded) == ("state", "another")
 
 
-def test_a_database_of_a_later_version_is_refused_and_left_alone(url: URL) -> None:
+def test_a_database_of_a_later_version_is_rejected_and_not_modified(url: URL) -> None:
     with Log(url) as log:
-        made = asyncio.run(recorded(log))
+        recorded_turn = asyncio.run(recorded(log))
     rows(url, f"UPDATE {VERSION_TABLE} SET version_num = '9999'")
     for attempt in (Log, upgrade):
         with pytest.raises(NewerLog, match=f"version of the turn log: 9999.*knows up to {LATEST}"):
             attempt(url)
     assert rows(url, f"SELECT version_num FROM {VERSION_TABLE}") == [("9999",)]
-    assert rows(url, "SELECT id FROM turns") == [(made.state.id,)]
+    assert rows(url, "SELECT id FROM turns") == [(recorded_turn.state.id,)]
 
 
-def opened_at_once(urls: Sequence[URL]) -> list[BaseException]:
+def open_concurrently(urls: Sequence[URL]) -> list[BaseException]:
     """Open logs in separate threads and run a turn in each. Return the errors."""
-    together = threading.Barrier(len(urls))
-    failed: list[BaseException] = []
+    barrier = threading.Barrier(len(urls))
+    errors: list[BaseException] = []
 
-    def opens(url: URL) -> None:
-        together.wait()
+    def open_and_run(url: URL) -> None:
+        barrier.wait()
         try:
             with Log(url) as log:
                 asyncio.run(recorded(log))
         except BaseException as error:
-            failed.append(error)
+            errors.append(error)
 
-    threads = [threading.Thread(target=opens, args=(url,)) for url in urls]
+    threads = [threading.Thread(target=open_and_run, args=(url,)) for url in urls]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return failed
+    return errors
 
 
-def test_many_that_open_an_empty_database_at_once_all_get_it(url: URL) -> None:
-    """With separate connections, as processes have them."""
-    assert opened_at_once([url] * 6) == []
+def test_an_empty_database_can_be_opened_by_several_threads_at_once(url: URL) -> None:
+    """Each thread has a separate connection, like a process."""
+    assert open_concurrently([url] * 6) == []
     assert rows(url, "SELECT count(*) FROM turns") == [(6,)]
     assert rows(url, f"SELECT version_num FROM {VERSION_TABLE}") == [(LATEST,)]
 
 
-def test_many_databases_can_be_opened_at_once(tmp_path: Path) -> None:
+def test_several_databases_can_be_opened_at_once(tmp_path: Path) -> None:
     urls = [URL.create("sqlite", database=str(tmp_path / f"{number}.db")) for number in range(6)]
-    assert opened_at_once(urls) == []
+    assert open_concurrently(urls) == []
     for url in urls:
         assert rows(url, "SELECT count(*) FROM turns") == [(1,)]
-        assert differences(url) == []
+        assert schema_differences(url) == []
 
 
-def test_a_migration_that_fails_leaves_the_database_as_it_was(url: URL) -> None:
-    rows(url, "CREATE TABLE calls (mine TEXT)")  # of another program
+def test_a_failed_migration_leaves_the_database_unchanged(url: URL) -> None:
+    rows(url, "CREATE TABLE calls (mine TEXT)")  # a table of another program
     with pytest.raises(LogFailed, match="calls"):
         Log(url)
-    made = make_engine(url)
-    assert sa.inspect(made).get_table_names() == ["calls"]
-    made.dispose()
+    database = make_engine(url)
+    assert sa.inspect(database).get_table_names() == ["calls"]
+    database.dispose()
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("database", "message"),
     [
         ("no url", "invalid database URL"),
         ("mysql://user:hunter2@host/turns", "unsupported database: mysql"),
@@ -287,47 +291,47 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(url: URL) -> None:
         ("postgresql://user:hunter2@127.0.0.1:1/turns", "turns"),
     ],
 )
-def test_a_database_that_cannot_be_says_why_and_not_its_password(given: str, said: str) -> None:
-    with pytest.raises(LogFailed, match=said) as failed:
-        Log(given)
-    assert "hunter2" not in str(failed.value)
+def test_the_error_of_an_unusable_database_states_the_reason_but_not_the_password(database: str, message: str) -> None:
+    with pytest.raises(LogFailed, match=message) as raised:
+        Log(database)
+    assert "hunter2" not in str(raised.value)
 
 
-def test_a_path_is_a_file_of_sqlite(tmp_path: Path) -> None:
+def test_a_path_opens_an_sqlite_file(tmp_path: Path) -> None:
     path = tmp_path / "strange % name.db"
     with Log(path):
         assert path.exists()
 
 
-def test_without_psycopg_postgresql_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_psycopg_a_postgresql_url_raises_an_error_that_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"toolparity\[postgres\]"):
         make_engine("postgresql://host/turns")
 
 
-def python(code: str, *flags: str) -> str:
-    """What a fresh Python prints."""
+def python_output(code: str, *flags: str) -> str:
+    """The output of a new Python process."""
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     ended = subprocess.run([sys.executable, *flags, "-c", code], capture_output=True, text=True, env=env, check=True)
     return ended.stdout.strip()
 
 
-def test_nobody_else_loads_sqlalchemy() -> None:
+def test_importing_turns_does_not_load_sqlalchemy() -> None:
     imports = "import toolparity.turns, toolparity.normalizer.turns.turn, toolparity.normalizer.turns.sse"
     loaded = "[name for name in ('sqlalchemy', 'alembic', 'psycopg') if name in sys.modules]"
-    assert python(f"import sys; {imports}; print({loaded})") == "[]"
+    assert python_output(f"import sys; {imports}; print({loaded})") == "[]"
 
 
-def test_opening_a_log_that_is_up_to_date_loads_no_alembic(tmp_path: Path) -> None:
+def test_opening_an_up_to_date_log_does_not_load_alembic(tmp_path: Path) -> None:
     upgrade(tmp_path / "turns.db")
-    opens = f"from toolparity.normalizer.turns.log import Log; Log({f'sqlite:///{tmp_path}/turns.db'!r}).dispose()"
-    assert python(f"import sys; {opens}; print('alembic' in sys.modules)") == "False"
+    code = f"from toolparity.normalizer.turns.log import Log; Log({f'sqlite:///{tmp_path}/turns.db'!r}).dispose()"
+    assert python_output(f"import sys; {code}; print('alembic' in sys.modules)") == "False"
 
 
-def test_without_sqlalchemy_the_log_says_what_to_install() -> None:
+def test_without_sqlalchemy_importing_the_log_raises_an_error_that_names_the_extra() -> None:
     none = "lambda name, *more: None if name == 'sqlalchemy' else find(name, *more)"
     hidden = f"import importlib.util as util; find = util.find_spec; util.find_spec = {none}"
     tries = "try:\n import toolparity.turns.log\nexcept Exception as error: print(type(error).__name__, error)"
-    said = python(f"{hidden}\n{tries}")
-    assert said.startswith("MissingExtra")
-    assert "toolparity[log]" in said
+    output = python_output(f"{hidden}\n{tries}")
+    assert output.startswith("MissingExtra")
+    assert "toolparity[log]" in output

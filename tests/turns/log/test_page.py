@@ -1,4 +1,4 @@
-"""What the page about the turn log shows does what it says."""
+"""The examples of the page about the turn log."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ PAGE = "turn-log.md"
 
 @pytest.fixture
 def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """What the page defines but for its part on PostgreSQL, with a provider and tools as its reader has them."""
+    """The names that the page defines outside its section on PostgreSQL, with a provider and tools."""
     monkeypatch.chdir(tmp_path)
-    made: dict[str, Any] = {"provider": Emulated("anthropic.messages", TWO_ROUNDS), "tools": Counting().tools()}
+    namespace: dict[str, Any] = {"provider": Emulated("anthropic.messages", TWO_ROUNDS), "tools": Counting().tools()}
     for block in blocks(PAGE):
         if block.language == "python" and block.section != "PostgreSQL":
-            exec(block.text, made)
-    yield made
-    made["log"].dispose()
+            exec(block.text, namespace)
+    yield namespace
+    namespace["log"].dispose()
 
 
-def test_a_turn_is_written_read_and_streamed(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_examples_record_read_and_stream_a_turn(
+    names: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
     async def run() -> None:
         outcome = await names["answer"]("Go.")
         assert outcome.text == "All done."
-        told = await names["show"](outcome.state.id)
-        assert [event.seq for event in told] == list(range(outcome.state.seq))
+        listed = await names["show"](outcome.state.id)
+        assert [event.seq for event in listed] == list(range(outcome.state.seq))
         pieces = [piece async for piece in names["stream"](outcome.state.id, str(outcome.state.seq - 2))]
         assert [json.loads(piece.split(b"data: ")[1])["type"] for piece in pieces[1:]] == ["turn_complete"]
 
@@ -52,21 +54,23 @@ def test_a_turn_is_written_read_and_streamed(names: dict[str, Any], capsys: pyte
     assert Path("turns.db").exists()
 
 
-@pytest.mark.parametrize("way", ["recover", "give_up"])
-def test_what_a_crash_left_is_brought_to_an_end(names: dict[str, Any], tmp_path: Path, way: str) -> None:
+@pytest.mark.parametrize("function", ["recover", "give_up"])
+def test_the_page_examples_finish_turns_that_a_crash_interrupted(
+    names: dict[str, Any], tmp_path: Path, function: str
+) -> None:
     async def run() -> None:
         left = [await killed(names["log"], steps) or "" for steps in (1, 9, 20, 30)]
         rows(URL.create("sqlite", database=str(tmp_path / "turns.db")), "UPDATE turns SET lease_until = 0")
-        await names[way]()
+        await names[function]()
         for turn in left:
             kept = await names["log"].turn(turn)
             assert_whole(kept)
-            assert kept.termination == ("natural_completion" if way == "recover" else "cancelled")
+            assert kept.termination == ("natural_completion" if function == "recover" else "cancelled")
 
     asyncio.run(run())
 
 
-def test_a_decision_is_taken_by_whoever_hears_of_it(names: dict[str, Any]) -> None:
+def test_the_page_example_decides_a_call_in_another_process(names: dict[str, Any]) -> None:
     names["provider"] = Emulated("anthropic.messages", script([call("post")], [Say("Done.")]))
     names["tools"] = Counting().tools(post={"approval": True})
 
@@ -79,27 +83,27 @@ def test_a_decision_is_taken_by_whoever_hears_of_it(names: dict[str, Any]) -> No
     asyncio.run(run())
 
 
-def test_a_result_is_given_by_whoever_has_it_and_the_turn_is_run_again(
+def test_the_page_examples_supply_a_result_and_replay_the_turn(
     names: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     names["provider"] = Emulated("anthropic.messages", script([call("post"), call("look")], [Say("Done.")]))
-    names["tools"] = [Tool(name="post"), *(one for one in names["tools"].values() if one.name != "post")]
+    names["tools"] = [Tool(name="post"), *(tool for tool in names["tools"].values() if tool.name != "post")]
 
     async def run() -> None:
         outcome = await names["answer"]("Go.")
-        [waits] = outcome.waiting
-        assert (waits.name, waits.wants, waits.arguments) == ("post", "result", {})
-        outcome = await names["give"](outcome.state.id, waits.id, "posted")
+        [waiting_call] = outcome.waiting
+        assert (waiting_call.name, waiting_call.wants, waiting_call.arguments) == ("post", "result", {})
+        outcome = await names["give"](outcome.state.id, waiting_call.id, "posted")
         assert outcome.text == "Done."
-        told = await names["show"](outcome.state.id)
+        listed = await names["show"](outcome.state.id)
         capsys.readouterr()
-        assert await names["again"](outcome.state.id) == told
+        assert await names["again"](outcome.state.id) == listed
 
     asyncio.run(run())
     assert capsys.readouterr().out == "None\n"
 
 
-def test_a_server_of_postgresql_is_started_used_and_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_commands_start_use_and_stop_a_postgresql_server(monkeypatch: pytest.MonkeyPatch) -> None:
     owner = postgres.owner_of_a_server()
     start, use, stop = (block for block in blocks(PAGE) if block.section == "PostgreSQL")
     with postgres.folder_of(owner) as folder:
@@ -108,29 +112,30 @@ def test_a_server_of_postgresql_is_started_used_and_stopped(monkeypatch: pytest.
         started = postgres.run(owner, folder, *shell, start.text)
         try:
             assert started.returncode == 0, started.stdout
-            made: dict[str, Any] = {}
-            exec(use.text, made)
-            with made["log"] as log:
+            namespace: dict[str, Any] = {}
+            exec(use.text, namespace)
+            with namespace["log"] as log:
                 assert asyncio.run(log.turns()) == []
         finally:
             stopped = postgres.run(owner, folder, *shell, stop.text)
         assert stopped.returncode == 0, stopped.stdout
 
 
-def test_the_page_names_every_table_and_its_columns() -> None:
+def test_the_page_lists_every_table_with_its_columns() -> None:
     page = (DOCS / PAGE).read_text("utf-8")
-    told = {row.split("|")[1].strip(" `"): row for row in page.splitlines() if row.startswith("| `")}
-    assert set(told) == set(metadata.tables)
+    listed = {row.split("|")[1].strip(" `"): row for row in page.splitlines() if row.startswith("| `")}
+    assert set(listed) == set(metadata.tables)
     for name, table in metadata.tables.items():
-        untold = {"created", "updated", "exact", "state"} | ({"seq"} if name == "states" else set())  # said in words
-        assert {column.name for column in table.c} - untold == set(re.findall(r"`(\w+)`", told[name])) - {name}
+        in_prose = {"created", "updated", "exact", "state"} | ({"seq"} if name == "states" else set())
+        columns = set(re.findall(r"`(\w+)`", listed[name])) - {name}
+        assert {column.name for column in table.c} - in_prose == columns
 
 
-def test_a_search_path_keeps_the_tables_apart(postgres_database: URL) -> None:
+def test_a_search_path_selects_the_schema_of_the_tables(postgres_database: URL) -> None:
     rows(postgres_database, "CREATE SCHEMA gateway")
-    apart = postgres_database.update_query_dict({"options": "-csearch_path=gateway"})
+    with_search_path = postgres_database.update_query_dict({"options": "-csearch_path=gateway"})
     for _ in range(2):
-        with Log(apart) as log:
+        with Log(with_search_path) as log:
             assert asyncio.run(log.turns()) == []
-    found = rows(postgres_database, "SELECT schemaname FROM pg_tables WHERE tablename = 'turns'")
-    assert found == [("gateway",)]
+    schemas = rows(postgres_database, "SELECT schemaname FROM pg_tables WHERE tablename = 'turns'")
+    assert schemas == [("gateway",)]

@@ -1,4 +1,4 @@
-"""What the log holds of the steps of a turn is enough to run it again: the same events, the same state."""
+"""The log contains enough of a turn's steps to replay it: the same events, the same state."""
 
 from __future__ import annotations
 
@@ -38,37 +38,37 @@ from toolparity.normalizer.turns.turn import Turn
 WAITS = script([call("look", city="Ulm"), call("post", text="hello"), call("mail")], [Say("Done.")])
 
 
-async def told(log: Log, id: str) -> list[TurnEvent]:
-    """All events that the log holds of a turn."""
+async def logged_events(log: Log, id: str) -> list[TurnEvent]:
+    """All events of a turn in the log."""
     page = await log.events(id, limit=100_000)
     return [row.event for row in page.events]
 
 
 async def assert_replays(log: Log, id: str) -> Replayed:
     """A replay yields the same events and the last stored state."""
-    again = replay(await log.recording(id))
-    assert again.difference is None
-    assert again.events == await told(log, id)
+    replayed = replay(await log.recording(id))
+    assert replayed.difference is None
+    assert replayed.events == await logged_events(log, id)
     kept = await log.turn(id)
     if kept.status != "open":
         assert kept.state is not None
-        assert dump(again.state) == dump(kept.state)
-    return again
+        assert dump(replayed.state) == dump(kept.state)
+    return replayed
 
 
 @pytest.mark.thorough(keep=8)
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_turn_in_the_log_is_run_again_and_tells_the_same(log: Log, wire: str, policy: str) -> None:
+def test_replaying_a_logged_turn_yields_the_same_events(log: Log, wire: str, policy: str) -> None:
     async def run() -> None:
-        made = await recorded(log, wire=wire, policy=policy, acknowledge=acknowledge)
-        again = await assert_replays(log, made.state.id)
-        assert again.state.text == "All done."
+        recorded_turn = await recorded(log, wire=wire, policy=policy, acknowledge=acknowledge)
+        replayed = await assert_replays(log, recorded_turn.state.id)
+        assert replayed.state.text == "All done."
 
     asyncio.run(run())
 
 
-def test_wherever_a_turn_ended_what_happened_is_there_before_and_after_it_is_gone_on_with(
+def test_a_turn_interrupted_at_any_step_replays_before_and_after_it_is_continued(
     log: Log, url: URL, clock: Clock
 ) -> None:
     every = 2 if url.get_backend_name() == "sqlite" else 5
@@ -83,41 +83,43 @@ def test_wherever_a_turn_ended_what_happened_is_there_before_and_after_it_is_gon
                     await turn(recorder).run()
             else:
                 await log.close(id, "enough")
-            again = await assert_replays(log, id)
-            assert again.state.termination == ("natural_completion" if steps % 3 else "cancelled")
+            replayed = await assert_replays(log, id)
+            assert replayed.state.termination == ("natural_completion" if steps % 3 else "cancelled")
             steps += every
         return steps
 
     assert asyncio.run(run()) > 25
 
 
-def test_a_turn_that_waited_for_others_and_went_on_with_another_provider_is_one_recording(log: Log) -> None:
-    """Five programs have a part in it."""
+def test_a_turn_that_waited_and_changed_provider_is_one_recording(log: Log) -> None:
+    """Four runners continue it one after the other."""
     options: Any = {"look": {"approval": True}}
 
-    def offered() -> list[Tool]:
+    def make_tools() -> list[Tool]:
         counting = Counting()
-        return [*(one for one in counting.tools(**options).values()), Tool(name="mail")]
+        return [*(call for call in counting.tools(**options).values()), Tool(name="mail")]
 
     async def run() -> None:
         async with log.record() as recorder:
-            outcome = await Turn(Emulated("openai.chat", WAITS), offered(), observers=[recorder]).run("Go.")
+            outcome = await Turn(Emulated("openai.chat", WAITS), make_tools(), observers=[recorder]).run("Go.")
         id = outcome.state.id
         looks, mails = (waiting.id for waiting in outcome.waiting)
         async with log.take(id) as recorder:
-            await Turn(Emulated("openai.chat", WAITS), offered(), observers=[recorder], state=recorder.state).run()
+            await Turn(Emulated("openai.chat", WAITS), make_tools(), observers=[recorder], state=recorder.state).run()
         async with log.take(id) as recorder:
-            running = Turn(Emulated("xai.grpc", WAITS), offered(), observers=[recorder], state=recorder.state)
+            running = Turn(Emulated("xai.grpc", WAITS), make_tools(), observers=[recorder], state=recorder.state)
             running.answer(mails, "mailed")
-            assert [one.wants for one in (await running.run()).waiting] == ["decision"]
+            assert [call.wants for call in (await running.run()).waiting] == ["decision"]
         await assert_replays(log, id)
         async with log.take(id) as recorder:
-            running = Turn(Emulated("anthropic.messages", WAITS), offered(), observers=[recorder], state=recorder.state)
+            running = Turn(
+                Emulated("anthropic.messages", WAITS), make_tools(), observers=[recorder], state=recorder.state
+            )
             running.decide(looks, True)
             await running.run()
             assert running.outcome.text == "Done."
-        again = await assert_replays(log, id)
-        assert [event.wire for event in again.events if isinstance(event, TurnStarted)] == [
+        replayed = await assert_replays(log, id)
+        assert [event.wire for event in replayed.events if isinstance(event, TurnStarted)] == [
             "openai.chat",
             "openai.chat",
             "xai.grpc",
@@ -128,7 +130,7 @@ def test_a_turn_that_waited_for_others_and_went_on_with_another_provider_is_one_
 
 
 @pytest.mark.parametrize("fails", [(1,), (0, 1, 2, 3)])
-def test_a_directed_turn_is_run_again_with_what_it_was_told_instead(log: Log, fails: tuple[int, ...]) -> None:
+def test_an_orchestrated_turn_with_recoveries_replays(log: Log, fails: tuple[int, ...]) -> None:
     async def run() -> None:
         provider = Sequenced("openai.chat", LONG, fails={at: RuntimeError("gone") for at in fails}, after=2)
         async with log.record() as recorder:
@@ -142,7 +144,7 @@ def test_a_directed_turn_is_run_again_with_what_it_was_told_instead(log: Log, fa
 STRANGE = "a\x00b\ud800c\U0001f600\u2028"
 
 
-def test_whatever_a_tool_says_comes_back_as_it_was(log: Log) -> None:
+def test_unusual_tool_output_replays_unchanged(log: Log) -> None:
     def look(**_: Any) -> Any:
         current_call.get().progress({"at": complex(1, 2)})
         return {STRANGE: [STRANGE, 2**70, 1e16, -0.0, 0.1]}
@@ -150,21 +152,21 @@ def test_whatever_a_tool_says_comes_back_as_it_was(log: Log) -> None:
     async def run() -> None:
         played = script([call("look"), call("count")], [Say("Done.")])
         counting = Counting(look=look, count=lambda **_: STRANGE)
-        made = await recorded(log, played, counting=counting)
-        await assert_replays(log, made.state.id)
+        recorded_turn = await recorded(log, played, counting=counting)
+        await assert_replays(log, recorded_turn.state.id)
 
     asyncio.run(run())
 
 
-def test_what_the_machine_was_told_otherwise_is_found_where_it_was(log: Log, url: URL) -> None:
+def test_a_replay_reports_the_path_of_a_modified_input(log: Log, url: URL) -> None:
     async def run() -> None:
-        made = await recorded(log)
+        recorded_turn = await recorded(log)
         changed = "UPDATE steps SET input = replace(input, 'look ran', 'look run') WHERE number = :number"
         [(number,)] = rows(
             url, "SELECT number FROM steps WHERE input LIKE '%look ran%' AND input LIKE '%call_settled%'"
         )
         rows(url, changed, number=number)
-        difference = replay(await log.recording(made.state.id)).difference
+        difference = replay(await log.recording(recorded_turn.state.id)).difference
         assert difference is not None
         assert (difference.path, difference.recorded, difference.replayed) == ("events[1].text", "look ran", "look run")
 
@@ -176,7 +178,7 @@ LIMITED = '{"/settings/max_rounds":7}'
 
 
 @pytest.mark.parametrize(
-    ("put", "place"),
+    ("statement", "path"),
     [
         (
             f"INSERT INTO states SELECT turn_id, number + 1, seq, '{LIMITED}' FROM states WHERE number = {LAST}",
@@ -185,49 +187,49 @@ LIMITED = '{"/settings/max_rounds":7}'
         (f"UPDATE states SET change = '{LIMITED}' WHERE number = {LAST}", "state"),
     ],
 )
-def test_a_state_that_somebody_put_in_its_place_is_found(log: Log, url: URL, put: str, place: str) -> None:
-    """The turn was resumed from it, but it is not the state that the turn had reached."""
+def test_a_replay_reports_a_modified_state(log: Log, url: URL, statement: str, path: str) -> None:
+    """The turn is resumed from a state that it had not reached."""
 
     async def run() -> None:
         id = await killed(log, 12)
         assert id is not None
-        rows(url, put.replace(":", "\\:"))
+        rows(url, statement.replace(":", "\\:"))
         async with log.take(id, force=True) as recorder:
             assert recorder.state is not None
             assert recorder.state.settings.max_rounds == 7
             await turn(recorder).run()
         difference = replay(await log.recording(id)).difference
         assert difference is not None
-        assert difference.path in (place, f"{place}.settings.max_rounds")
+        assert difference.path in (path, f"{path}.settings.max_rounds")
 
     asyncio.run(run())
 
 
-def test_the_pieces_of_an_answer_are_written_once(log: Log, url: URL) -> None:
+def test_the_text_of_an_answer_is_stored_only_in_its_events(log: Log, url: URL) -> None:
     """A step whose event contains the whole input has no row."""
 
     async def run() -> None:
         counts = []
         for words in ("Hi.", "Many words, in many pieces, one after the other, and then some more. " * 5):
-            made = await recorded(log, script([Say(words)]))
-            again = await assert_replays(log, made.state.id)
-            pieces = sum(isinstance(event, TurnBlockDelta) for event in again.events)
-            [(steps,)] = rows(url, "SELECT count(*) FROM steps WHERE turn_id = :id", id=made.state.id)
+            recorded_turn = await recorded(log, script([Say(words)]))
+            replayed = await assert_replays(log, recorded_turn.state.id)
+            pieces = sum(isinstance(event, TurnBlockDelta) for event in replayed.events)
+            [(steps,)] = rows(url, "SELECT count(*) FROM steps WHERE turn_id = :id", id=recorded_turn.state.id)
             counts.append((pieces, steps))
         assert counts[0][0] < 3
         assert counts[1][0] > 20
-        assert counts[0][1] == counts[1][1] == 2  # it began, and was answered
+        assert counts[0][1] == counts[1][1] == 2  # the inputs Begin and AnswerReceived
 
     asyncio.run(run())
 
 
-def test_a_step_that_told_nothing_stands_before_one_that_its_event_tells(log: Log) -> None:
+def test_a_step_without_events_is_stored_before_the_next_step_with_events(log: Log) -> None:
     """A denied call has a starting input all the same, and the next event is a block."""
     request = Request("openai.chat", "m", [User([TextPart("Go.")])], provider="openai")
     state = TurnState("turn", "openai.chat", request)
     called = ToolCall("c0", "look", {}, "{}", "complete")
     response = Response("openai.chat", "openai", "r", "m", [Choice(0, [called], Stop("tool_calls"))])
-    happened: list[Input] = [
+    inputs: list[Input] = [
         Begin(),
         AnswerReceived(response),
         CallStarting("c0"),
@@ -241,9 +243,9 @@ def test_a_step_that_told_nothing_stands_before_one_that_its_event_tells(log: Lo
     async def run() -> None:
         nonlocal state
         async with log.record() as recorder:
-            for one in happened:
-                state, effects = step(state, one)
-                await recorder.input(one)
+            for input in inputs:
+                state, effects = step(state, input)
+                await recorder.input(input)
                 events = [effect.event for effect in effects if isinstance(effect, Emit)]
                 await recorder.record(events, next((e.state for e in effects if isinstance(e, Save)), None))
         await assert_replays(log, "turn")
@@ -251,7 +253,7 @@ def test_a_step_that_told_nothing_stands_before_one_that_its_event_tells(log: Lo
     asyncio.run(run())
 
 
-def test_a_step_that_cannot_be_written_is_not_done(log: Log, url: URL) -> None:
+def test_a_step_that_cannot_be_stored_is_not_executed(log: Log, url: URL) -> None:
     counting = Counting()
 
     async def run() -> None:
@@ -265,7 +267,7 @@ def test_a_step_that_cannot_be_written_is_not_done(log: Log, url: URL) -> None:
     assert rows(url, "SELECT count(*) FROM states") == [(0,)]
 
 
-def test_what_is_not_there_cannot_be_run_again(log: Log) -> None:
+def test_an_unknown_or_deleted_turn_and_one_without_steps_cannot_be_replayed(log: Log) -> None:
     async def run() -> None:
         with pytest.raises(UnknownTurn):
             await log.recording("nobody")
@@ -273,19 +275,19 @@ def test_what_is_not_there_cannot_be_run_again(log: Log) -> None:
             await recorder.event(TurnStarted(0, "by hand", "openai.chat", "all"))
         with pytest.raises(InvalidState, match="has no steps of this turn"):
             await log.recording("by hand")
-        made = await recorded(log)
-        await log.forget(made.state.id)
+        recorded_turn = await recorded(log)
+        await log.forget(recorded_turn.state.id)
         with pytest.raises(UnknownTurn):
-            await log.recording(made.state.id)
+            await log.recording(recorded_turn.state.id)
 
     asyncio.run(run())
 
 
-def test_events_whose_steps_are_gone_are_told_by_number(log: Log, url: URL) -> None:
+def test_a_recording_with_a_missing_step_is_rejected_with_the_number_of_its_event(log: Log, url: URL) -> None:
     async def run() -> None:
-        made = await recorded(log)
+        recorded_turn = await recorded(log)
         rows(url, "DELETE FROM steps WHERE number = 2")
         with pytest.raises(InvalidState, match=r"the log lacks the step of event \d+, calls_known"):
-            await log.recording(made.state.id)
+            await log.recording(recorded_turn.state.id)
 
     asyncio.run(run())

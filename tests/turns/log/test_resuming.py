@@ -1,4 +1,4 @@
-"""What a crash left is read, resumed, or closed: no call is run twice, and none is without a result."""
+"""A turn left by a crash is read, resumed, or closed: no call runs twice, and none lacks a result."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from toolparity.normalizer.turns.turn import Turn
 
 @pytest.mark.thorough(keep=1, per="{url}")
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
-def test_wherever_a_turn_ended_it_goes_on_and_runs_nothing_twice(log: Log, url: URL, clock: Clock, policy: str) -> None:
-    every = 1 if url.get_backend_name() == "sqlite" else 2  # the places are the same, the other database is slower
+def test_a_turn_interrupted_at_any_step_resumes_and_runs_no_call_twice(
+    log: Log, url: URL, clock: Clock, policy: str
+) -> None:
+    every = 1 if url.get_backend_name() == "sqlite" else 2  # PostgreSQL is slower
 
     async def run() -> int:
-        steps = 1  # before the first there is nothing in the log
+        steps = 1  # before the first step the log is empty
         while True:
             counting = Counting()
             id = await killed(log, steps, policy=policy, counting=counting)
@@ -48,7 +50,7 @@ def test_wherever_a_turn_ended_it_goes_on_and_runs_nothing_twice(log: Log, url: 
 
 
 @pytest.mark.thorough(keep=1)
-def test_wherever_a_turn_ended_it_can_be_closed(log: Log, clock: Clock) -> None:
+def test_a_turn_interrupted_at_any_step_can_be_closed(log: Log, clock: Clock) -> None:
     async def run() -> None:
         steps = 1
         while (id := await killed(log, steps)) is not None:
@@ -62,7 +64,7 @@ def test_wherever_a_turn_ended_it_can_be_closed(log: Log, clock: Clock) -> None:
             assert [row.seq for row in page.events] == list(range(kept.seq))
             assert page.over
             assert isinstance(page.events[-1].event, TurnFailed)
-            assert await log.close(id) == state  # and once more changes nothing
+            assert await log.close(id) == state  # closing again changes nothing
             assert (await log.turn(id)).seq == kept.seq
             steps += 1
         assert await log.left() == []
@@ -73,7 +75,7 @@ def test_wherever_a_turn_ended_it_can_be_closed(log: Log, clock: Clock) -> None:
 ONE_CALL = script([call("post", text="hello")], [Say("Done.")])
 
 
-async def ended_after_the_call_started(log: Log, **options: Any) -> str:
+async def kill_during_the_call(log: Log, **options: Any) -> str:
     """The id of a turn that was killed while its call ran."""
     for steps in range(100):
         id = await killed(log, steps, ONE_CALL, **options)
@@ -83,24 +85,29 @@ async def ended_after_the_call_started(log: Log, **options: Any) -> str:
 
 
 @pytest.mark.parametrize("idempotent", [False, True])
-def test_a_call_whose_outcome_is_unknown_is_run_again_only_where_it_may_be(
+def test_a_call_with_an_unknown_outcome_is_rerun_only_if_its_tool_is_idempotent(
     log: Log, clock: Clock, idempotent: bool
 ) -> None:
     async def run() -> None:
         options: Any = {"tools": {"post": {"idempotent": idempotent}}}
-        id = await ended_after_the_call_started(log, **options)
+        id = await kill_during_the_call(log, **options)
         clock.now += 61
         counting = Counting()
         async with log.take(id) as recorder:
             await turn(recorder, ONE_CALL, counting=counting, **options).run()
         kept = await log.turn(id)
         assert_whole(kept)
-        [called] = kept.calls
+        [call_row] = kept.calls
         [result] = [b.content for b in kept.blocks if b.block_type == "tool_result"]
         if idempotent:
-            assert (called.status, called.outcome, called.attempts, counting.names) == ("done", "returned", 2, ["post"])
+            assert (call_row.status, call_row.outcome, call_row.attempts, counting.names) == (
+                "done",
+                "returned",
+                2,
+                ["post"],
+            )
         else:
-            assert (called.status, called.outcome, called.attempts) == ("abandoned", "unknown_outcome", 1)
+            assert (call_row.status, call_row.outcome, call_row.attempts) == ("abandoned", "unknown_outcome", 1)
             assert counting.names == []
             assert result["is_error"]
             assert UNKNOWN_OUTCOME in str(result["content"])
@@ -108,16 +115,16 @@ def test_a_call_whose_outcome_is_unknown_is_run_again_only_where_it_may_be(
     asyncio.run(run())
 
 
-def test_a_call_that_was_to_be_run_again_is_not_said_to_have_never_run(log: Log, clock: Clock) -> None:
-    """Killed while it ran, killed again before it ran again, and closed."""
+def test_closing_a_turn_reports_a_call_awaiting_its_rerun_as_cancelled_while_running(log: Log, clock: Clock) -> None:
+    """The turn was killed while the call ran, killed again before its rerun, and closed."""
 
     async def run() -> None:
         options: Any = {"tools": {"post": {"idempotent": True}}}
-        id = await ended_after_the_call_started(log, **options)
-        dies = Dies(log, 1)
-        await dies.recorder.claim(id, force=True)
+        id = await kill_during_the_call(log, **options)
+        killer = Dies(log, 1)
+        await killer.recorder.claim(id, force=True)
         with pytest.raises(Killed):
-            await turn(dies.recorder, ONE_CALL, observers=[dies], **options).run()
+            await turn(killer.recorder, ONE_CALL, observers=[killer], **options).run()
         assert [c.status for c in (await log.turn(id)).calls] == ["approved"]
         await log.close(id, force=True)
         kept = await log.turn(id)
@@ -128,7 +135,7 @@ def test_a_call_that_was_to_be_run_again_is_not_said_to_have_never_run(log: Log,
     asyncio.run(run())
 
 
-def test_a_decision_is_given_in_another_process(url: URL, clock: Clock) -> None:
+def test_a_decision_can_be_made_in_another_process(url: URL, clock: Clock) -> None:
     options: Any = {"tools": {"post": {"approval": True}, "look": {"approval": True}}}
     played = script([call("post"), call("look"), call("count")], [Say("Done.")])
     counting = Counting()
@@ -136,18 +143,18 @@ def test_a_decision_is_given_in_another_process(url: URL, clock: Clock) -> None:
     async def run() -> None:
         with Log(url, clock=clock) as log:
             async with log.record() as recorder:
-                first = turn(recorder, played, counting=counting, **options)
-                await first.run("Go.")
+                first_turn = turn(recorder, played, counting=counting, **options)
+                await first_turn.run("Go.")
         with Log(url, clock=clock) as log:
             [id] = await log.turns("waiting")
             assert counting.names == ["count"]
             for name, allowed in (("post", True), ("look", False)):
                 async with log.take(id) as recorder:
                     assert recorder.state is not None
-                    later = turn(recorder, played, counting=counting, **options)
+                    second_turn = turn(recorder, played, counting=counting, **options)
                     [waiting] = [c.id for c in recorder.state.waiting if c.name == name]
-                    later.decide(waiting, allowed)
-                    await later.run()
+                    second_turn.decide(waiting, allowed)
+                    await second_turn.run()
             kept = await log.turn(id)
             assert_whole(kept)
             assert [(c.name, c.status) for c in kept.calls] == [("post", "done"), ("look", "denied"), ("count", "done")]
@@ -157,21 +164,21 @@ def test_a_decision_is_given_in_another_process(url: URL, clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("policy", ["all", "batch"])
-def test_a_result_from_elsewhere_is_given_in_another_process(url: URL, clock: Clock, policy: str) -> None:
+def test_an_external_result_can_be_supplied_in_another_process(url: URL, clock: Clock, policy: str) -> None:
     played = script([call("post", text="a"), call("count"), call("post", text="b")], [Say("Done.")])
     counting = Counting()
 
     def options() -> Any:
-        own = counting.tools()
-        return {"policy": policy, "tools": [Tool(name="post"), own["count"]]}
+        counted = counting.tools()
+        return {"policy": policy, "tools": [Tool(name="post"), counted["count"]]}
 
     async def run() -> None:
         with Log(url, clock=clock) as log:
             async with log.record() as recorder:
                 await Turn(Emulated("xai.grpc", played), observers=[recorder], **options()).run("Go.")
-        handed: list[str] = []
+        handed_over: list[str] = []
         while True:
-            with Log(url, clock=clock) as log:  # another process each time
+            with Log(url, clock=clock) as log:  # like another process
                 assert await log.left() == []  # it waits for a decision
                 waiting = await log.turns("waiting")
                 if not waiting:
@@ -181,10 +188,10 @@ def test_a_result_from_elsewhere_is_given_in_another_process(url: URL, clock: Cl
                     running = Turn(
                         Emulated("xai.grpc", played), observers=[recorder], state=recorder.state, **options()
                     )
-                    asked = running.outcome.waiting[0]
-                    assert {c.status for c in kept.calls if c.call_id == asked.id} == {"waiting_result"}
-                    handed.append(asked.id)
-                    running.answer(asked.id, f"{asked.arguments} is out")
+                    waiting_call = running.outcome.waiting[0]
+                    assert {c.status for c in kept.calls if c.call_id == waiting_call.id} == {"waiting_result"}
+                    handed_over.append(waiting_call.id)
+                    running.answer(waiting_call.id, f"{waiting_call.arguments} is out")
                     await running.run()
         with Log(url, clock=clock) as log:
             [id] = await log.turns("over")
@@ -197,13 +204,13 @@ def test_a_result_from_elsewhere_is_given_in_another_process(url: URL, clock: Cl
             ]
             assert counting.names == ["count"]
             events = [row.event for row in (await log.events(id)).events]
-            assert [event.call_id for event in events if isinstance(event, ResultNeeded)] == handed
-            assert len(handed) == 2
+            assert [event.call_id for event in events if isinstance(event, ResultNeeded)] == handed_over
+            assert len(handed_over) == 2
 
     asyncio.run(run())
 
 
-def test_a_turn_that_waits_for_a_result_can_be_closed(log: Log) -> None:
+def test_a_turn_waiting_for_a_result_can_be_closed(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             provider = Emulated("openai.responses", ONE_CALL)
@@ -218,8 +225,8 @@ def test_a_turn_that_waits_for_a_result_can_be_closed(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_a_batch_that_waits_is_no_turn_that_a_crash_left(log: Log) -> None:
-    """Though calls behind the one that waits could be run."""
+def test_a_waiting_batch_is_not_listed_as_interrupted(log: Log) -> None:
+    """Even though later calls of the batch could run."""
 
     async def run() -> None:
         played = script([call("post"), call("look")], [Say("Done.")])
@@ -231,7 +238,7 @@ def test_a_batch_that_waits_is_no_turn_that_a_crash_left(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_a_turn_that_is_over_stays_over_when_it_is_resumed(log: Log) -> None:
+def test_resuming_a_finished_turn_does_not_change_it(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             await turn(recorder, TWO_ROUNDS).run("Go.")
@@ -244,8 +251,8 @@ def test_a_turn_that_is_over_stays_over_when_it_is_resumed(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_a_turn_of_which_nothing_was_kept_but_that_it_began_can_be_closed(log: Log) -> None:
-    """A driver that writes events one by one may leave it."""
+def test_a_turn_without_a_stored_state_can_be_closed_but_not_resumed(log: Log) -> None:
+    """A runner that writes events one by one can crash after the first."""
 
     async def run() -> None:
         async with log.record() as recorder:
@@ -262,7 +269,7 @@ def test_a_turn_of_which_nothing_was_kept_but_that_it_began_can_be_closed(log: L
     asyncio.run(run())
 
 
-def test_the_state_of_a_later_program_is_refused_and_left_alone(log: Log, url: URL) -> None:
+def test_a_state_of_a_later_version_is_rejected_and_not_modified(log: Log, url: URL) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             await turn(recorder).run("Go.")
@@ -272,6 +279,6 @@ def test_the_state_of_a_later_program_is_refused_and_left_alone(log: Log, url: U
             with pytest.raises(InvalidState, match="99"):
                 await attempt
         assert rows(url, "SELECT owner FROM turns") == [(None,)]
-        assert (await log.events(id)).over  # its events can be read all the same
+        assert (await log.events(id)).over  # its events can still be read
 
     asyncio.run(run())

@@ -33,7 +33,7 @@ BLOCKS = "SELECT sequence, block_type, text_content, content FROM turn_blocks OR
 
 
 class Anthropic:
-    """Answers with these blocks, one list an answer."""
+    """A provider that returns these blocks, one list per answer."""
 
     wire = "anthropic.messages"
     name = "anthropic"
@@ -61,15 +61,15 @@ def use(id: str, path: str) -> dict[str, Any]:
     return {"type": "tool_use", "id": id, "name": "read_file", "input": {"path": path}}
 
 
-FILES = Tools([Tool(name="read_file", function=lambda **asked: f"{asked['path']} contents")])
+FILES = Tools([Tool(name="read_file", function=lambda **arguments: f"{arguments['path']} contents")])
 
 
 def content(row: Any) -> Any:
-    """SQLite gives JSON as text."""
+    """Decode JSON, which SQLite returns as text."""
     return json.loads(row) if isinstance(row, str) else row
 
 
-def shown(url: URL) -> list[tuple[Any, ...]]:
+def block_rows(url: URL) -> list[tuple[Any, ...]]:
     return [(*row[:3], content(row[3])) for row in rows(url, BLOCKS)]
 
 
@@ -85,7 +85,7 @@ def test_document_004_turn_block_sequence_with_tools(log: Log, url: URL) -> None
             await Turn(provider, FILES, observers=[recorder]).run("Read file.txt")
 
     asyncio.run(run())
-    assert shown(url) == [
+    assert block_rows(url) == [
         (0, "thinking", "I need to check the file...", {"signature": "4k_a"}),
         (1, "text", "Let me read the file.", None),
         (2, "tool_use", None, {"tool_use_id": "toolu_1", "tool_name": "read_file", "input": {"path": "file"}}),
@@ -108,7 +108,7 @@ def test_document_004_multiple_tool_calls(log: Log, url: URL) -> None:
             await Turn(provider, FILES, observers=[recorder]).run("Compare.")
 
     asyncio.run(run())
-    assert shown(url) == [
+    assert block_rows(url) == [
         (0, "text", "Let me check both files.", None),
         (1, "tool_use", None, {"tool_use_id": "toolu_1", "tool_name": "read_file", "input": {"path": "a.txt"}}),
         (2, "tool_use", None, {"tool_use_id": "toolu_2", "tool_name": "read_file", "input": {"path": "b.txt"}}),
@@ -125,7 +125,7 @@ def test_the_content_of_blocks_is_jsonb_in_postgresql(postgres_database: URL) ->
         assert rows(postgres_database, f"SELECT content->>'tool_name' FROM turn_blocks WHERE {cats}") == [("count",)]
 
 
-def test_what_is_read_is_what_the_turn_told(log: Log) -> None:
+def test_the_log_returns_the_events_blocks_and_calls_of_the_turn(log: Log) -> None:
     async def run() -> None:
         turn = await recorded(log)
         kept = await log.turn(turn.state.id)
@@ -151,7 +151,7 @@ def test_what_is_read_is_what_the_turn_told(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_events_are_given_in_pages(log: Log) -> None:
+def test_events_are_returned_in_pages(log: Log) -> None:
     async def run() -> None:
         turn = await recorded(log, script([Say("Hello, how are you today?")]))
         whole = await log.events(turn.state.id)
@@ -173,7 +173,7 @@ def block(sequence: int, said: str | None, more: Any = None, seq: int = 1) -> Tu
 STRANGE = "a\x00b\ud800c\U0001f600\u2028"
 
 
-def test_characters_that_no_database_takes_are_kept_exactly_and_shown_replaced(log: Log, url: URL) -> None:
+def test_characters_that_databases_reject_are_stored_exactly_and_shown_replaced(log: Log, url: URL) -> None:
     strange = block(0, STRANGE, {STRANGE: [STRANGE, None, 1.5]})
 
     async def run() -> None:
@@ -184,7 +184,7 @@ def test_characters_that_no_database_takes_are_kept_exactly_and_shown_replaced(l
 
     asyncio.run(run())
     replaced = "a\ufffdb\ufffdc\U0001f600\u2028"
-    assert shown(url) == [(0, "text", replaced, {replaced: [replaced, None, 1.5]})]
+    assert block_rows(url) == [(0, "text", replaced, {replaced: [replaced, None, 1.5]})]
 
 
 VALUES = st.recursive(
@@ -198,19 +198,19 @@ VALUES = st.recursive(
 @examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(said=st.none() | st.text(st.characters(codec=None)), content=VALUES)
 @example(said=None, content=2**63 + 1)
-def test_any_block_comes_back_as_it_was(log: Log, said: str | None, content: Any) -> None:
+def test_any_block_is_read_back_unchanged(log: Log, said: str | None, content: Any) -> None:
     async def run() -> None:
-        told = block(0, said, content)
+        stop = block(0, said, content)
         async with log.record() as recorder:
             id = f"turn {time.monotonic_ns()}"
-            await recorder.record([TurnStarted(0, id, "openai.chat", "all"), told], None)
-        assert (await log.turn(id)).blocks == [told.block]
-        assert (await log.events(id)).events[1].event == told
+            await recorder.record([TurnStarted(0, id, "openai.chat", "all"), stop], None)
+        assert (await log.turn(id)).blocks == [stop.block]
+        assert (await log.events(id)).events[1].event == stop
 
     asyncio.run(run())
 
 
-def test_a_settled_block_replaces_the_one_that_stopped(log: Log) -> None:
+def test_a_revised_block_replaces_the_stopped_one(log: Log) -> None:
     async def run() -> None:
         settled = TurnBlock(0, "thinking", "Hm.", {"signature": "abc"})
         async with log.record() as recorder:
@@ -221,7 +221,7 @@ def test_a_settled_block_replaces_the_one_that_stopped(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_blocks_of_an_answer_that_is_asked_for_again_are_void(log: Log) -> None:
+def test_repeating_a_request_removes_the_blocks_of_the_failed_answer(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             begun = [TurnStarted(0, "turn", "openai.chat", "all"), RoundStarted(1, 1, 1, 0)]
@@ -229,12 +229,12 @@ def test_blocks_of_an_answer_that_is_asked_for_again_are_void(log: Log) -> None:
             await recorder.record([*begun, *first], None)
             await recorder.record([RoundStarted(5, 2, 2, 1), block(1, "new", seq=6)], None)
         assert [b.text_content for b in (await log.turn("turn")).blocks] == ["kept", "new"]
-        assert len((await log.events("turn")).events) == 7  # that they were shown is not forgotten
+        assert len((await log.events("turn")).events) == 7  # the events of the failed answer remain
 
     asyncio.run(run())
 
 
-def test_what_a_tool_says_of_its_progress_is_never_in_the_way(log: Log) -> None:
+def test_progress_that_is_not_json_is_stored_as_text(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             began = TurnStarted(0, "turn", "openai.chat", "all")

@@ -15,7 +15,7 @@ from sqlalchemy import URL
 from tests.turns.log.shared import killed, recorded, turn
 from tests.turns.playing import Counting, Say, call, script
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns import sse
 from toolparity.normalizer.turns.errors import UnknownTurn
 from toolparity.normalizer.turns.events import TurnBlockDelta, TurnEvent, TurnStarted
@@ -25,7 +25,7 @@ ONE_CALL = script([Say("Let me look."), call("look")], [Say("Done.")])
 
 
 class Client:
-    """Reads a stream as a browser does: fields by line, an event at a blank line."""
+    """Parses a stream like a browser: fields by line, an event at a blank line."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[int, str, dict[str, Any]]] = []
@@ -61,9 +61,9 @@ def test_document_004_complete_tool_call_cycle(log: Log) -> None:
     """004, Complete Tool Call Cycle, 5. Executor Continues LLM Stream: the client's side of the diagram."""
 
     async def run() -> None:
-        made = await recorded(log, script([call("look", city="Ulm")], [Say("Done.")]))
+        recorded_turn = await recorded(log, script([call("look", city="Ulm")], [Say("Done.")]))
         client = Client()
-        await client.read(sse.events(log, made.state.id))
+        await client.read(sse.events(log, recorded_turn.state.id))
         shown = [
             (type, data.get("block_type") or data.get("block", {}).get("block_type"))
             for _, type, data in client.seen
@@ -88,10 +88,10 @@ def test_document_004_complete_tool_call_cycle(log: Log) -> None:
 
 def test_the_stream_of_a_turn_is_its_events(log: Log) -> None:
     async def run() -> None:
-        made = await recorded(log)
+        recorded_turn = await recorded(log)
         client = Client()
-        await client.read(sse.events(log, made.state.id))
-        page = await log.events(made.state.id)
+        await client.read(sse.events(log, recorded_turn.state.id))
+        page = await log.events(recorded_turn.state.id)
         assert [msgspec.convert(data, TurnEvent) for _, _, data in client.seen] == [row.event for row in page.events]
         assert [id for id, _, _ in client.seen] == list(range(page.seq))
         assert client.retry == 1000
@@ -99,17 +99,17 @@ def test_the_stream_of_a_turn_is_its_events(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_an_event_is_encoded_as_it_is_streamed(log: Log) -> None:
+def test_encoding_one_event_yields_the_streamed_bytes(log: Log) -> None:
     async def run() -> None:
-        made = await recorded(log)
-        streamed = [piece async for piece in sse.events(log, made.state.id, retry=None)]
-        page = await log.events(made.state.id)
+        recorded_turn = await recorded(log)
+        streamed = [piece async for piece in sse.events(log, recorded_turn.state.id, retry=None)]
+        page = await log.events(recorded_turn.state.id)
         assert streamed == [sse.encode(row.event) for row in page.events]
 
     asyncio.run(run())
 
 
-def test_words_with_line_ends_and_half_characters_are_one_event() -> None:
+def test_text_with_line_ends_and_lone_surrogates_is_one_sse_event() -> None:
     event = TurnBlockDelta(7, 1, 0, "a\nb\r\n\r\ndata: c\u2028\ud83d\n\nid: 9")
     encoded = sse.encode(event)
     assert encoded.count(b"\n\n") == 1
@@ -119,8 +119,8 @@ def test_words_with_line_ends_and_half_characters_are_one_event() -> None:
     assert json_codec.decode(data.removeprefix(b"data:"))["text"] == event.text
 
 
-def test_a_reader_follows_a_turn_while_it_runs(log: Log) -> None:
-    """It has seen the call start before the tool is allowed to end."""
+def test_a_client_follows_a_turn_while_it_runs(log: Log) -> None:
+    """The tool ends only after the client has received the start of its call."""
     client = Client()
 
     async def run() -> None:
@@ -135,7 +135,7 @@ def test_a_reader_follows_a_turn_while_it_runs(log: Log) -> None:
             ran = asyncio.create_task(running.run("Go."))
             while "turn" not in await log.turns():
                 await asyncio.sleep(0)
-            async for piece in sse.events(log, "turn", poll=3600.0, heartbeat=3600.0):  # woken
+            async for piece in sse.events(log, "turn", poll=3600.0, heartbeat=3600.0):  # no polling
                 client.take(piece)
                 if client.types[-1:] == ["call_started"]:
                     assert not ran.done()
@@ -147,7 +147,7 @@ def test_a_reader_follows_a_turn_while_it_runs(log: Log) -> None:
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
-class Written:
+class LogWithLateWrite:
     """A log in which an event is written just after a read."""
 
     def __init__(self) -> None:
@@ -165,56 +165,56 @@ class Written:
         return nullcontext(self.bell)
 
 
-def test_what_is_written_just_after_a_look_is_not_slept_over() -> None:
+def test_an_event_written_just_after_a_read_wakes_the_stream() -> None:
     client = Client()
-    stream = sse.events(Written(), "turn", poll=3600.0, heartbeat=3600.0)
+    stream = sse.events(LogWithLateWrite(), "turn", poll=3600.0, heartbeat=3600.0)
     asyncio.run(asyncio.wait_for(client.read(stream), 60))
     assert client.types == ["turn_started", "turn_complete"]
 
 
-def test_a_reader_follows_a_turn_that_another_process_runs(url: URL) -> None:
+def test_a_client_follows_a_turn_that_another_process_runs(url: URL) -> None:
     client = Client()
 
     async def run() -> None:
-        with Log(url) as theirs, Log(url) as ours:  # nothing in one wakes who waits in the other
-            async with theirs.record() as recorder:
+        with Log(url) as running_log, Log(url) as reading_log:  # logs do not notify each other
+            async with running_log.record() as recorder:
                 await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
-                reading = asyncio.create_task(client.read(sse.events(ours, "turn", poll=0.01)))
+                reading = asyncio.create_task(client.read(sse.events(reading_log, "turn", poll=0.01)))
                 for seq in range(1, 6):
                     await recorder.event(TurnBlockDelta(seq, 1, 0, str(seq)))
                     while len(client.seen) <= seq:
                         await asyncio.sleep(0.001)
-                await recorder.event(told.TurnComplete(6, "natural_completion", "Done."))
+                await recorder.event(turn_events.TurnComplete(6, "natural_completion", "Done."))
                 await reading
 
     asyncio.run(asyncio.wait_for(run(), 120))
     assert [id for id, _, _ in client.seen] == list(range(7))
 
 
-def test_nothing_is_lost_or_doubled_wherever_the_connection_drops(log: Log) -> None:
+def test_a_client_resumes_without_loss_or_duplicates_after_a_drop_at_any_event(log: Log) -> None:
     async def run() -> None:
-        made = await recorded(log, ONE_CALL)
-        page = await log.events(made.state.id)
+        recorded_turn = await recorded(log, ONE_CALL)
+        page = await log.events(recorded_turn.state.id)
         for cut in range(page.seq + 1):
             client = Client()
-            stream = sse.events(log, made.state.id)
+            stream = sse.events(log, recorded_turn.state.id)
             async for piece in stream:
                 if len(client.seen) == cut:
                     break
                 client.take(piece)
             await stream.aclose()  # type: ignore[attr-defined]
-            await client.read(sse.events(log, made.state.id, client.last_event_id))
+            await client.read(sse.events(log, recorded_turn.state.id, client.last_event_id))
             assert [id for id, _, _ in client.seen] == list(range(page.seq))
 
     asyncio.run(run())
 
 
-def test_nothing_is_lost_or_doubled_while_the_turn_runs_and_connections_drop(log: Log) -> None:
-    chance = random.Random(7)
+def test_clients_that_reconnect_during_a_turn_receive_every_event_once(log: Log) -> None:
+    random_source = random.Random(7)
 
     async def follow(client: Client) -> None:
         while client.types[-1:] != ["turn_complete"]:
-            left = chance.randrange(1, 9)
+            left = random_source.randrange(1, 9)
             stream = sse.events(log, "turn", client.last_event_id, poll=0.01)
             async for piece in stream:
                 client.take(piece)
@@ -230,13 +230,13 @@ def test_nothing_is_lost_or_doubled_while_the_turn_runs_and_connections_drop(log
             while "turn" not in await log.turns():
                 await asyncio.sleep(0)
             await asyncio.gather(running, *map(follow, clients))
-        whole = list(range((await log.events("turn")).seq))
-        assert [[id for id, _, _ in client.seen] for client in clients] == [whole] * 5
+        all_ids = list(range((await log.events("turn")).seq))
+        assert [[id for id, _, _ in client.seen] for client in clients] == [all_ids] * 5
 
     asyncio.run(asyncio.wait_for(run(), 120))
 
 
-def test_a_reader_that_reads_nothing_does_not_hold_up_the_turn(log: Log) -> None:
+def test_a_client_that_does_not_read_does_not_delay_the_turn(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             running = turn(recorder, ONE_CALL, id="turn").stream("Go.")
@@ -252,7 +252,7 @@ def test_a_reader_that_reads_nothing_does_not_hold_up_the_turn(log: Log) -> None
     asyncio.run(run())
 
 
-def test_a_silent_connection_is_kept_open_by_comments(log: Log) -> None:
+def test_comments_keep_an_idle_connection_open(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
@@ -267,21 +267,21 @@ def test_a_silent_connection_is_kept_open_by_comments(log: Log) -> None:
 
 
 @pytest.mark.thorough(keep=4)
-@pytest.mark.parametrize("junk", [None, "", "-5", "seven", "1e3", "99999999999999999999", "12345", "٣"])
-def test_an_id_that_no_event_of_the_turn_has_begins_at_the_beginning(log: Log, junk: str | None) -> None:
+@pytest.mark.parametrize("unknown_id", [None, "", "-5", "seven", "1e3", "99999999999999999999", "12345", "٣"])
+def test_an_unknown_last_event_id_restarts_from_the_first_event(log: Log, unknown_id: str | None) -> None:
     async def run() -> None:
-        made = await recorded(log, ONE_CALL)
+        recorded_turn = await recorded(log, ONE_CALL)
         client = Client()
-        await client.read(sse.events(log, made.state.id, junk))
-        assert [id for id, _, _ in client.seen] == list(range((await log.events(made.state.id)).seq))
+        await client.read(sse.events(log, recorded_turn.state.id, unknown_id))
+        assert [id for id, _, _ in client.seen] == list(range((await log.events(recorded_turn.state.id)).seq))
 
     asyncio.run(run())
 
 
-def test_who_comes_back_after_the_end_is_told_that_it_was_the_end(log: Log) -> None:
+def test_a_client_that_reconnects_after_the_last_event_learns_that_the_turn_is_over(log: Log) -> None:
     async def run() -> None:
-        made = await recorded(log, ONE_CALL)
-        id = made.state.id
+        recorded_turn = await recorded(log, ONE_CALL)
+        id = recorded_turn.state.id
         last = (await log.events(id)).seq - 1
         assert await sse.over(log, id, str(last))
         assert not await sse.over(log, id, str(last - 1))
@@ -294,7 +294,7 @@ def test_who_comes_back_after_the_end_is_told_that_it_was_the_end(log: Log) -> N
     asyncio.run(run())
 
 
-def test_a_turn_that_nobody_knows_has_no_stream(log: Log) -> None:
+def test_streaming_an_unknown_turn_raises_unknown_turn(log: Log) -> None:
     async def run() -> None:
         with pytest.raises(UnknownTurn):
             await anext(sse.events(log, "none"))
@@ -304,8 +304,8 @@ def test_a_turn_that_nobody_knows_has_no_stream(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_a_turn_that_a_crash_left_is_followed_over_its_end(log: Log) -> None:
-    """The reader stays; another process closes the turn."""
+def test_a_client_following_a_crashed_turn_receives_its_closing_events(log: Log) -> None:
+    """The client stays connected while another process closes the turn."""
 
     async def run() -> None:
         id = await killed(log, 8) or ""

@@ -17,7 +17,7 @@ from tests.turns.log.shared import Clock, recorded, rows, turn
 from tests.turns.playing import Counting, Say, call, script
 from tests.wires import WIRES
 from toolparity.normalizer.errors import MalformedBody
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
 from toolparity.normalizer.turns.events import TurnBlock, TurnBlockDelta, TurnBlockStop, TurnStarted
 from toolparity.normalizer.turns.log import Log
@@ -27,7 +27,7 @@ def began(id: str = "turn") -> TurnStarted:
     return TurnStarted(0, id, "openai.chat", "all")
 
 
-def test_every_event_stands_in_the_log_before_anybody_sees_it(log: Log) -> None:
+def test_every_event_is_in_the_log_before_the_consumer_receives_it(log: Log) -> None:
     async def run() -> None:
         seen = 0
         async with log.record() as recorder:
@@ -40,8 +40,8 @@ def test_every_event_stands_in_the_log_before_anybody_sees_it(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_a_block_is_persisted_the_moment_it_stops(log: Log) -> None:
-    """004, Complete Tool Call Cycle, 2. Executor Persists Tool Request: stored before a reader sees the end."""
+def test_a_block_is_stored_before_the_consumer_receives_its_end(log: Log) -> None:
+    """004, Complete Tool Call Cycle, 2. Executor Persists Tool Request: stored before a consumer sees the end."""
 
     async def run() -> None:
         stopped = []
@@ -50,24 +50,24 @@ def test_a_block_is_persisted_the_moment_it_stops(log: Log) -> None:
                 if isinstance(event, TurnBlockStop):
                     stopped.append(event.block)
                     assert event.block in (await log.turn(recorder.turn or "")).blocks
-        assert len(stopped) == 8  # Anthropic shows no thinking unless it is asked to
+        assert len(stopped) == 8  # Anthropic returns no thinking unless the request enables it
 
     asyncio.run(run())
 
 
-def test_a_tool_finds_its_own_call_in_the_log_as_started(log: Log, url: URL) -> None:
-    found: list[Any] = []
+def test_a_call_is_stored_as_started_before_its_tool_runs(log: Log, url: URL) -> None:
+    stored: list[Any] = []
 
     def look(**arguments: Any) -> str:
-        found.extend(rows(url, "SELECT name, status, attempts FROM calls ORDER BY name"))
-        found.extend(rows(url, "SELECT type FROM events WHERE type = 'call_started'"))
+        stored.extend(rows(url, "SELECT name, status, attempts FROM calls ORDER BY name"))
+        stored.extend(rows(url, "SELECT type FROM events WHERE type = 'call_started'"))
         return "seen"
 
     asyncio.run(recorded(log, script([call("look")], [Say("Done.")]), counting=Counting(look=look)))
-    assert found == [("look", "started", 1), ("call_started",)]
+    assert stored == [("look", "started", 1), ("call_started",)]
 
 
-def test_the_state_never_knows_of_events_that_the_log_does_not_hold(log: Log) -> None:
+def test_the_stored_state_never_runs_ahead_of_the_stored_events(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             async for _ in turn(recorder).stream("Go."):
@@ -84,13 +84,13 @@ def test_the_state_never_knows_of_events_that_the_log_does_not_hold(log: Log) ->
     asyncio.run(run())
 
 
-def test_what_goes_wrong_in_a_step_leaves_nothing_of_it(log: Log) -> None:
+def test_a_step_that_fails_to_encode_stores_nothing(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             await recorder.event(began())
-            bad = TurnBlockStop(2, 1, TurnBlock(0, "text", "words", object()))
+            unencodable = TurnBlockStop(2, 1, TurnBlock(0, "text", "words", object()))
             with pytest.raises(MalformedBody):
-                await recorder.record([TurnBlockDelta(1, 1, 0, "words"), bad], None)
+                await recorder.record([TurnBlockDelta(1, 1, 0, "words"), unencodable], None)
             page = await log.events("turn")
             assert [row.type for row in page.events] == ["turn_started"]
             assert (await log.turn("turn")).blocks == []
@@ -98,27 +98,27 @@ def test_what_goes_wrong_in_a_step_leaves_nothing_of_it(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_one_turn_that_cannot_be_written_does_not_spoil_the_others(log: Log) -> None:
+def test_a_turn_that_cannot_be_written_does_not_affect_concurrent_turns(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             await recorder.event(began("there"))
-        made = []
+        written = []
 
-        async def one(id: str) -> None:
+        async def write_turn(id: str) -> None:
             async with log.record() as recorder:
                 await recorder.event(began(id))
-                made.append(id)
+                written.append(id)
 
         wanted = [f"turn {number}" for number in range(20)]
-        outcomes = await asyncio.gather(*map(one, [*wanted[:10], "there", *wanted[10:]]), return_exceptions=True)
+        outcomes = await asyncio.gather(*map(write_turn, [*wanted[:10], "there", *wanted[10:]]), return_exceptions=True)
         assert [type(outcome) for outcome in outcomes if outcome is not None] == [TurnHeld]
-        assert sorted(made) == sorted(wanted)
+        assert sorted(written) == sorted(wanted)
         assert sorted(await log.turns()) == sorted([*wanted, "there"])
 
     asyncio.run(run())
 
 
-def test_events_have_to_follow_each_other(log: Log) -> None:
+def test_events_must_be_numbered_consecutively(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             await recorder.event(began())
@@ -132,11 +132,11 @@ def test_events_have_to_follow_each_other(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_after_a_step_that_could_not_be_written_none_is(log: Log) -> None:
-    """The database failed once, and the driver of the turn did not stop."""
+def test_after_a_failed_write_the_turn_writes_no_later_events(log: Log) -> None:
+    """The database failed once, and the runner of the turn did not stop."""
     broken = [1]
 
-    def fails(connection: Any, cursor: Any, statement: str, *more: Any) -> None:
+    def fail_once(connection: Any, cursor: Any, statement: str, *more: Any) -> None:
         if statement.startswith("INSERT INTO events") and broken:
             broken.pop()
             raise OperationalError(statement, {}, Exception("the disk is full"))
@@ -144,7 +144,7 @@ def test_after_a_step_that_could_not_be_written_none_is(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
             await recorder.event(began())
-            event.listen(log._database.engine, "before_cursor_execute", fails)
+            event.listen(log._database.engine, "before_cursor_execute", fail_once)
             with pytest.raises(LogFailed, match="the disk is full"):
                 await recorder.event(TurnBlockDelta(1, 1, 0, "lost"))
             with pytest.raises(InvalidState, match="the next event must be number 1, got 2"):
@@ -154,8 +154,8 @@ def test_after_a_step_that_could_not_be_written_none_is(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_a_reader_that_goes_away_leaves_a_log_that_is_whole(log: Log) -> None:
-    """Wherever the stream is left, and whatever is being written then."""
+def test_a_consumer_that_disconnects_at_any_event_leaves_a_consistent_log(log: Log) -> None:
+    """The stream is closed after each event, while writes may be in progress."""
 
     async def run() -> None:
         played = script([call("look")], [Say("Done.")])
@@ -178,8 +178,8 @@ def test_a_reader_that_goes_away_leaves_a_log_that_is_whole(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_a_task_that_is_cancelled_leaves_a_log_that_is_whole(log: Log) -> None:
-    """After any number of steps of the event loop: in the midst of writing, too."""
+def test_a_task_cancelled_at_any_time_leaves_a_consistent_log(log: Log) -> None:
+    """The task is cancelled after various numbers of event loop steps, also during a write."""
 
     async def run(steps: int) -> bool:
         async with log.record() as recorder:
@@ -200,14 +200,14 @@ def test_a_task_that_is_cancelled_leaves_a_log_that_is_whole(log: Log) -> None:
         asyncio.run(run(steps))
 
 
-def test_turns_that_wait_for_a_decision_say_so(log: Log) -> None:
+def test_a_turn_waiting_for_a_decision_has_the_status_waiting(log: Log) -> None:
     async def run() -> None:
         options: Any = {"tools": {"post": {"approval": True}}}
-        made = await recorded(log, script([call("post")], [Say("Done.")]), **options)
-        kept = await log.turn(made.state.id)
+        recorded_turn = await recorded(log, script([call("post")], [Say("Done.")]), **options)
+        kept = await log.turn(recorded_turn.state.id)
         assert (kept.status, [c.status for c in kept.calls]) == ("waiting", ["waiting_approval"])
         assert await log.left() == []  # it waits for a decision
-        async with log.take(made.state.id) as recorder:
+        async with log.take(recorded_turn.state.id) as recorder:
             later = turn(recorder, script([call("post")], [Say("Done.")]), **options)
             later.decide(recorder.state.waiting[0].id, True)
         assert kept.held is False
@@ -215,52 +215,56 @@ def test_turns_that_wait_for_a_decision_say_so(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_many_turns_at_once_are_each_written_whole(log: Log) -> None:
+def test_concurrent_turns_are_each_stored_completely(log: Log) -> None:
     async def run() -> None:
         turns = await asyncio.gather(*(recorded(log) for _ in range(20)))
         assert len(await log.turns("over")) == 20
-        for made in turns:
-            kept = await log.turn(made.state.id)
-            assert kept.state == made.state
+        for recorded_turn in turns:
+            kept = await log.turn(recorded_turn.state.id)
+            assert kept.state == recorded_turn.state
             assert len(kept.blocks) == 8
 
     asyncio.run(run())
 
 
-def test_a_turn_can_be_forgotten(log: Log, url: URL) -> None:
+def test_forgetting_a_turn_deletes_all_its_rows(log: Log, url: URL) -> None:
     async def run() -> None:
-        one, other = await recorded(log), await recorded(log)
-        await log.forget(one.state.id)
-        assert await log.turns() == [other.state.id]
+        first, second = await recorded(log), await recorded(log)
+        await log.forget(first.state.id)
+        assert await log.turns() == [second.state.id]
         with pytest.raises(UnknownTurn):
-            await log.turn(one.state.id)
+            await log.turn(first.state.id)
         with pytest.raises(UnknownTurn):
-            await log.forget(one.state.id)
+            await log.forget(first.state.id)
         for table in ("events", "turn_blocks", "calls", "states"):
-            assert rows(url, f"SELECT DISTINCT turn_id FROM {table}") == [(other.state.id,)], table
+            assert rows(url, f"SELECT DISTINCT turn_id FROM {table}") == [(second.state.id,)], table
 
     asyncio.run(run())
 
 
-def test_the_same_turn_gives_the_same_rows_on_every_wire(log: Log, url: URL) -> None:
+def test_the_same_turn_stores_the_same_rows_on_every_wire(log: Log, url: URL) -> None:
     async def run() -> list[Any]:
-        found = []
+        results_by_wire = []
         for wire in WIRES:
-            made = await recorded(log, script([Say("Let me look."), call("look", city="Ulm")], [Say("Done.")]), wire)
-            kept = await log.turn(made.state.id)
+            recorded_turn = await recorded(
+                log, script([Say("Let me look."), call("look", city="Ulm")], [Say("Done.")]), wire
+            )
+            kept = await log.turn(recorded_turn.state.id)
             without_ids = []
             for block in kept.blocks:
                 content = {k: v for k, v in (block.content or {}).items() if k != "tool_use_id"} or None
                 without_ids.append((block.sequence, block.block_type, block.text_content, content))
-            found.append((without_ids, kept.termination, [(c.name, c.status, c.attempts) for c in kept.calls]))
-        return found
+            results_by_wire.append(
+                (without_ids, kept.termination, [(c.name, c.status, c.attempts) for c in kept.calls])
+            )
+        return results_by_wire
 
     chat, *others = asyncio.run(run())
     assert others == [chat, chat, chat]
     assert [row[1] for row in chat[0]] == ["text", "tool_use", "tool_result", "text"]
 
 
-def test_a_database_that_fails_stops_the_turn_before_anything_is_run(log: Log, url: URL) -> None:
+def test_a_failing_database_stops_the_turn_before_any_tool_runs(log: Log, url: URL) -> None:
     counting = Counting()
 
     async def run() -> None:
@@ -272,8 +276,8 @@ def test_a_database_that_fails_stops_the_turn_before_anything_is_run(log: Log, u
     assert counting.ran == []
 
 
-def test_what_was_to_be_written_is_not_told_by_what_goes_wrong(log: Log, url: URL) -> None:
-    """Not in the traceback either."""
+def test_a_database_error_does_not_contain_the_data_to_be_written(log: Log, url: URL) -> None:
+    """The traceback does not contain it either."""
     secret = "".join(reversed("2retnuh"))
 
     async def run() -> None:
@@ -285,23 +289,25 @@ def test_what_was_to_be_written_is_not_told_by_what_goes_wrong(log: Log, url: UR
     asyncio.run(run())
 
 
-def test_only_words_on_their_way_do_not_wait_for_the_disk(log: Log) -> None:
-    """They are void if the machine goes down, and the model is asked again; nothing else may be lost."""
+def test_only_events_of_streamed_text_skip_the_disk_sync(log: Log) -> None:
+    """Streamed text may be lost if the machine fails, because the request is then repeated; nothing else may."""
     modes: list[str] = []
-    light = (told.TurnBlockStart, told.TurnBlockDelta)
+    volatile = (turn_events.TurnBlockStart, turn_events.TurnBlockDelta)
 
-    def begins(connection: Connection) -> None:
+    def record_mode(connection: Connection) -> None:
         modes.append(connection.get_execution_options()["turn_log"])
 
     async def run() -> None:
         async with log.record() as recorder:
             running = turn(recorder, script([call("look")], [Say("Done.")]))
-            event.listen(log._database.engine, "begin", begins)
+            event.listen(log._database.engine, "begin", record_mode)
             events = [event async for event in running.stream("Go.")]
             results = [
-                e.sequence for e in events if isinstance(e, told.TurnBlockStart) and e.block_type == "tool_result"
+                e.sequence
+                for e in events
+                if isinstance(e, turn_events.TurnBlockStart) and e.block_type == "tool_result"
             ]
-            soft = [e for e in events if isinstance(e, light) and e.sequence not in results]
+            soft = [e for e in events if isinstance(e, volatile) and e.sequence not in results]
             assert modes.count("soft") == len(soft) > 3
             modes.clear()
             await recorder.save(running.state)
@@ -310,39 +316,39 @@ def test_only_words_on_their_way_do_not_wait_for_the_disk(log: Log) -> None:
     asyncio.run(run())
 
 
-def test_transactions_wait_for_the_disk_unless_they_may_be_lost(log: Log, url: URL) -> None:
-    said: list[str] = []
+def test_transactions_sync_to_disk_except_for_streamed_text(log: Log, url: URL) -> None:
+    statements: list[str] = []
 
-    def listens(connection: Any, cursor: Any, statement: str, *more: Any) -> None:
-        said.append(statement)
+    def record_statement(connection: Any, cursor: Any, statement: str, *more: Any) -> None:
+        statements.append(statement)
 
     async def run() -> None:
         async with log.record() as recorder:
             await recorder.event(began())
-            event.listen(log._database.engine, "before_cursor_execute", listens)
+            event.listen(log._database.engine, "before_cursor_execute", record_statement)
             await recorder.event(TurnBlockDelta(1, 1, 0, "words"))
-            light = list(said)
-            said.clear()
+            volatile = list(statements)
+            statements.clear()
             await recorder.event(TurnBlockStop(2, 1, TurnBlock(0, "text", "words")))
         if url.get_backend_name() == "sqlite":
-            assert light[0] == "PRAGMA synchronous = NORMAL"
-            assert said[0] == "PRAGMA synchronous = FULL"
+            assert volatile[0] == "PRAGMA synchronous = NORMAL"
+            assert statements[0] == "PRAGMA synchronous = FULL"
         else:
-            assert light[0] == "SET LOCAL synchronous_commit TO OFF"
-            assert not any("synchronous" in statement for statement in said)
+            assert volatile[0] == "SET LOCAL synchronous_commit TO OFF"
+            assert not any("synchronous" in statement for statement in statements)
 
     asyncio.run(run())
 
 
-def test_a_closed_log_says_so(tmp_path: Path) -> None:
+def test_writing_to_a_closed_log_raises_log_failed(tmp_path: Path) -> None:
     log = Log(tmp_path / "turns.db", clock=Clock())
     log.dispose()
     with pytest.raises(LogFailed, match="closed"):
         asyncio.run(recorded(log))
 
 
-def test_what_waits_to_be_written_is_one_call_of_the_writer_however_much_it_is(log: Log, url: URL) -> None:
-    """Each call takes all that waits along: one for each write would be a pile of calls that find nothing."""
+def test_all_queued_writes_are_one_call_of_the_writer(log: Log, url: URL) -> None:
+    """Each call of the writer executes all queued writes, so one call per write would be redundant."""
     database, busy = log._database, threading.Event()
     calls: list[Any] = []
     submit = database._writer.submit
@@ -370,7 +376,7 @@ def test_what_waits_to_be_written_is_one_call_of_the_writer_however_much_it_is(l
         await asyncio.sleep(0)
         busy.set()
         await asyncio.gather(*writes)
-        assert len(calls) <= 1  # the writer may have been at it when the first one came
+        assert len(calls) <= 1  # zero if the writer was still running
         await database.write(insert(1001))
 
     asyncio.run(run())

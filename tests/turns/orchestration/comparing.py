@@ -1,4 +1,4 @@
-"""The same question, in one round and in several: what was found, what was answered, and what it cost."""
+"""The same question answered in one round and in several: facts found, answer, and cost."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .staging import Sequenced, assert_answered, directed
 
 
 class Compared(Struct, frozen=True):
-    """One way of answering. ``found``: facts by call; ``asked``: tokens of all its requests, as the context counts."""
+    """The result of one configuration. ``found``: facts by call; ``asked``: estimated tokens of all its requests."""
 
-    done: Orchestrated
+    result: Orchestrated
     found: dict[str, str]
     requests: int
     asked: int
 
 
-def compared(wire: str, script: Script, tools: Tools, *ways: tuple[Limits, ContextBuilder]) -> list[Compared]:
-    """The script played in each way, with the same tools."""
-    made = []
-    for limits, context in ways:
+def compared(wire: str, script: Script, tools: Tools, *settings: tuple[Limits, ContextBuilder]) -> list[Compared]:
+    """Play the script under each configuration, with the same tools."""
+    comparisons = []
+    for limits, context in settings:
         provider = Sequenced(wire, script)
         coordinator = Coordinator(provider, tools, limits=limits, context=context)
         directed(coordinator)
         assert_answered(coordinator)
-        done = coordinator.orchestrated
+        result = coordinator.orchestrated
         asked = sum(context.weight(provider.asked(number)) for number in range(len(provider.bodies)))
-        made.append(Compared(done, done.session.discovered_facts, len(provider.bodies), asked))
-    return made
+        comparisons.append(Compared(result, result.session.discovered_facts, len(provider.bodies), asked))
+    return comparisons

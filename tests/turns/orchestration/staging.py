@@ -1,4 +1,4 @@
-"""Turns that are directed: a provider that plays its script whatever of the conversation it is shown."""
+"""Helpers for orchestrated turns: a provider that plays its script whatever part of the conversation it receives."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ LONG = script(
 
 
 class Sequenced(Emulated):
-    """Plays one round after the other, by how often it was asked and did not fail: a model that is briefed answers,
-    too. It calls nothing that was not offered to it. It refuses what the real provider would refuse.
+    """Plays one round per successful request, so that it also answers requests with a briefing.
+
+    It calls only tools of the request, and rejects requests that the real provider would reject.
     """
 
     def __init__(self, wire: str, played: Script, **more: Any) -> None:
@@ -39,17 +40,17 @@ class Sequenced(Emulated):
 
     def _pieces(self, body: Any) -> Any:
         number = len(self.bodies) - 1
-        fine = number - sum(failed < number for failed in self._fails)
+        successful = number - sum(failed < number for failed in self._fails)
         request = read_request(body, self.wire, provider=self.name)
-        round = self._script.rounds[min(fine, len(self._script.rounds) - 1)]
-        offered = [one.name for one in request.tools]
+        round = self._script.rounds[min(successful, len(self._script.rounds) - 1)]
+        offered = [tool.name for tool in request.tools]
         parts = [part for part in round.parts if not isinstance(part, ScriptedCall) or part.tool in offered]
         played = Play(self._surface, self._script, number, replace(round, parts=parts), request, body)
         for event in _PLAYERS[self.wire].events(played):
             yield event if isinstance(event, bytes) else event.SerializeToString()
 
     def asked(self, number: int = -1) -> Request:
-        """What it was asked."""
+        """The request with this number."""
         return read_request(self.bodies[number], self.wire, provider=self.name)
 
 
@@ -63,7 +64,7 @@ class Clock:
         return self.now
 
     def passes(self, seconds: float) -> Callable[..., Any]:
-        """A tool that takes so long."""
+        """A tool that advances the clock."""
 
         def function(**_: Any) -> str:
             self.now += seconds
@@ -76,39 +77,39 @@ def directed(coordinator: Coordinator, message: str | None = "Go.") -> list[Turn
     """All events of an orchestrated turn, which must end with a text, a result for each call, and a legal history."""
 
     async def listen() -> list[TurnEvent]:
-        return [told async for told in coordinator.stream(message)]
+        return [event async for event in coordinator.stream(message)]
 
-    told = at_once(listen())
+    events = at_once(listen())
     assert_answered(coordinator)
-    return told
+    return events
 
 
 def assert_answered(coordinator: Coordinator) -> None:
-    """An answer in words, every call answered once, the next request legal on every wire."""
+    """The turn has a text and one result for every call, and its next request is legal on every wire."""
     turn = coordinator.turn
     assert turn.state.phase == "over"
     assert coordinator.orchestrated.text.strip()
     for round in turn.state.rounds:
-        assert all(made.settled for made in round.calls)
+        assert all(call_state.settled for call_state in round.calls)
         calls = [block.id for block in round.ai_response_content if isinstance(block, ToolCall)]
         if round.messages and isinstance(round.messages[-1], ToolResults):
-            assert [one.call_id for one in round.messages[-1].results] == calls
+            assert [result.call_id for result in round.messages[-1].results] == calls
     playing.assert_legal(turn)
 
 
-def messages(told: list[TurnEvent]) -> list[str]:
-    """The phases and recoveries, by name."""
-    return [one.note for one in told if isinstance(one, Noted)]
+def messages(events: list[TurnEvent]) -> list[str]:
+    """The names of all notes."""
+    return [event.note for event in events if isinstance(event, Noted)]
 
 
-def spoken(told: list[TurnEvent], kind: type[_M]) -> list[_M]:
-    """The messages of a type."""
-    found = [note_of(one) for one in told if isinstance(one, Noted)]
-    return [one for one in found if isinstance(one, kind)]
+def spoken(events: list[TurnEvent], kind: type[_M]) -> list[_M]:
+    """The notes of a type."""
+    notes = [note_of(event) for event in events if isinstance(event, Noted)]
+    return [note for note in notes if isinstance(note, kind)]
 
 
 def words(turn: Message) -> str:
-    """The words of a turn of system, user or assistant."""
+    """The text of a system, user or assistant message."""
     if isinstance(turn, Assistant):
         return turn.response.text
     assert isinstance(turn, (User, System))
@@ -116,12 +117,17 @@ def words(turn: Message) -> str:
 
 
 def said(text: str, *calls: tuple[str, dict[str, Any]], number: int = 0, wire: str = "openai.chat") -> Assistant:
-    """What a model said, with calls."""
+    """An assistant message with calls."""
     from toolparity.normalizer import json_codec
 
-    made = [ToolCall(f"c{number}-{at}", name, given, json_codec.text(given)) for at, (name, given) in enumerate(calls)]
+    calls_made = [
+        ToolCall(f"c{number}-{at}", name, arguments, json_codec.text(arguments))
+        for at, (name, arguments) in enumerate(calls)
+    ]
     stop = Stop("tool_calls" if calls else "end_turn")
-    return Assistant(Response(wire, None, None, None, [Choice(0, [*([Text(text)] if text else []), *made], stop)]))
+    return Assistant(
+        Response(wire, None, None, None, [Choice(0, [*([Text(text)] if text else []), *calls_made], stop)])
+    )
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Circuit breakers: what fails again and again is left alone, and tried again when its time is over."""
+"""Circuit breakers open after repeated failures and admit a trial call after their timeout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from toolparity.normalizer.turns.orchestration import Breakers
 from .staging import Clock
 
 
-def test_a_breaker_opens_after_so_many_failures_in_a_row() -> None:
+def test_a_breaker_opens_after_its_threshold_of_consecutive_failures() -> None:
     breakers = Breakers(threshold=3, seconds=60, clock=Clock())
     for _ in range(2):
         breakers.admit("tool", "look")
@@ -23,7 +23,7 @@ def test_a_breaker_opens_after_so_many_failures_in_a_row() -> None:
         breakers.admit("tool", "look")
 
 
-def test_when_its_time_is_over_one_try_decides() -> None:
+def test_after_its_timeout_a_breaker_admits_one_call_that_decides_its_state() -> None:
     clock = Clock()
     breakers = Breakers(threshold=1, seconds=60, clock=clock)
     breakers.failed("tool", "look")
@@ -42,7 +42,7 @@ def test_when_its_time_is_over_one_try_decides() -> None:
     assert breakers.state("tool", "look") == "closed"
 
 
-def test_breakers_are_apart_by_kind_and_name() -> None:
+def test_breakers_are_separate_by_kind_and_name() -> None:
     breakers = Breakers(threshold=1, clock=Clock())
     breakers.failed("tool", "xai")
     breakers.admit("provider", "xai")
@@ -51,7 +51,7 @@ def test_breakers_are_apart_by_kind_and_name() -> None:
         breakers.admit("tool", "xai")
 
 
-def test_calls_that_fail_beside_the_one_that_opened_it_do_not_hold_it_open_longer() -> None:
+def test_concurrent_failures_do_not_extend_the_time_a_breaker_is_open() -> None:
     clock = Clock()
     breakers = Breakers(threshold=1, seconds=10, clock=clock)
     breakers.admit("tool", "look")
@@ -63,7 +63,7 @@ def test_calls_that_fail_beside_the_one_that_opened_it_do_not_hold_it_open_longe
     breakers.admit("tool", "look")
 
 
-def test_what_was_given_up_says_nothing() -> None:
+def test_a_call_without_an_outcome_does_not_change_a_breaker() -> None:
     breakers = Breakers(threshold=1, clock=Clock())
     breakers.admit("tool", "look")
     assert breakers.state("tool", "look") == "closed"

@@ -1,4 +1,4 @@
-"""Limits of a directed turn: what is used up ends the calling, and never the answer."""
+"""Limits of an orchestrated turn: an exhausted limit ends the calls, but never the answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .staging import LONG, Clock, Counting, Sequenced, assert_answered, directed
 
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("limits", [Limits(calls=2), Limits(tokens=1), Limits(rounds=1)])
-def test_a_limit_that_is_used_up_leads_to_one_last_answer(wire: str, limits: Limits) -> None:
+def test_an_exhausted_limit_leads_to_one_last_answer(wire: str, limits: Limits) -> None:
     played = script([call("look", at=1), call("count", of="x")], [Say("What I know."), call("post", text="x")])
     provider = Sequenced(wire, played)
     counting = Counting()
@@ -30,7 +30,7 @@ def test_a_limit_that_is_used_up_leads_to_one_last_answer(wire: str, limits: Lim
     assert counting.names == ["look", "count"]
 
 
-def test_calls_above_the_limit_of_the_turn_are_answered_and_not_run() -> None:
+def test_calls_above_the_limit_of_the_turn_get_a_result_and_do_not_run() -> None:
     counting = Counting()
     coordinator = Coordinator(Sequenced("openai.chat", LONG), counting.tools(), limits=Limits(calls=1))
     directed(coordinator)
@@ -38,7 +38,7 @@ def test_calls_above_the_limit_of_the_turn_are_answered_and_not_run() -> None:
     assert "the limit of 1 calls" in coordinator.orchestrated.session.rounds[0].calls[1].text
 
 
-def test_calls_that_are_handed_out_count() -> None:
+def test_handed_over_calls_count_towards_the_limit() -> None:
     counting = Counting()
     tools = Tools([Tool(name="away"), *counting.tools().values()])
     played = script([call("away"), call("look", at=1)], [Say("Done.")], tools=("away", "look"))
@@ -53,19 +53,19 @@ def test_calls_that_are_handed_out_count() -> None:
 
 
 @pytest.mark.parametrize("policy", ["all", "batch"])
-def test_calls_that_a_limit_keeps_from_running_are_not_told_as_started_nor_as_used(policy: str) -> None:
+def test_calls_dropped_by_a_limit_are_reported_as_neither_started_nor_used(policy: str) -> None:
     coordinator = Coordinator(Sequenced("openai.chat", LONG), Counting().tools(), limits=Limits(calls=1), policy=policy)
-    told = directed(coordinator)
+    events = directed(coordinator)
     first = coordinator.turn.state.rounds[0]
-    assert [(made.name, made.outcome, made.attempts) for made in first.calls] == [
+    assert [(call.name, call.outcome, call.attempts) for call in first.calls] == [
         ("look", "returned", 1),
         ("count", "skipped", 0),
     ]
     assert first.tools_used == ["look"]
-    assert [one.name for one in told if isinstance(one, CallStarted)] == ["look"]
+    assert [event.name for event in events if isinstance(event, CallStarted)] == ["look"]
 
 
-def test_where_the_time_is_over_the_model_is_asked_a_last_time() -> None:
+def test_after_the_time_limit_the_model_is_asked_once_more() -> None:
     clock = Clock()
     counting = Counting(look=clock.passes(20))
     limits = Limits(seconds=10, last_seconds=30)
@@ -78,7 +78,7 @@ def test_where_the_time_is_over_the_model_is_asked_a_last_time() -> None:
     assert coordinator.turn.state.rounds[-1].last
 
 
-def test_a_tool_that_hangs_is_given_up_when_the_time_is_over() -> None:
+def test_a_hanging_tool_is_cancelled_at_the_time_limit() -> None:
     async def hang(**_: Any) -> None:
         await asyncio.Event().wait()
 
@@ -86,10 +86,10 @@ def test_a_tool_that_hangs_is_given_up_when_the_time_is_over() -> None:
     coordinator = Coordinator(provider, Counting(look=hang).tools(), limits=Limits(seconds=0.3))
     directed(coordinator)
     assert coordinator.orchestrated.answer == "Too slow."
-    assert [made.outcome for made in coordinator.turn.state.rounds[0].calls] == ["cancelled", "returned"]
+    assert [call.outcome for call in coordinator.turn.state.rounds[0].calls] == ["cancelled", "returned"]
 
 
-def test_a_provider_that_hangs_is_given_up_when_the_time_is_over_and_has_one_more_chance() -> None:
+def test_a_hanging_provider_is_cancelled_at_the_time_limit_and_asked_once_more() -> None:
     class Hanging(Sequenced):
         async def ask(self, body: Any) -> Any:
             async for piece in super().ask(body):
@@ -105,11 +105,11 @@ def test_a_provider_that_hangs_is_given_up_when_the_time_is_over_and_has_one_mor
     assert len(provider.bodies) == 3
     assert provider.closed == 3
     assert (done.level, done.outcome.termination) == ("assembled", "provider_failed")
-    assert [one.level for one in done.recoveries] == ["session", "assembled"]
+    assert [recovery.level for recovery in done.recoveries] == ["session", "assembled"]
     assert "look ran" in done.answer
 
 
-def test_a_summariser_that_hangs_is_left_when_the_time_is_over() -> None:
+def test_a_hanging_summariser_is_abandoned_at_the_time_limit() -> None:
     async def hangs(round: Any, tokens: int) -> str:
         await asyncio.Event().wait()
         return ""
@@ -121,7 +121,7 @@ def test_a_summariser_that_hangs_is_left_when_the_time_is_over() -> None:
     assert coordinator.turn.state.rounds[-1].last
 
 
-def test_a_turn_that_waits_for_a_decision_goes_on_and_the_waiting_takes_none_of_its_time() -> None:
+def test_time_spent_between_runs_does_not_count_towards_the_time_limit() -> None:
     clock = Clock()
     counting = Counting()
     provider = Sequenced("openai.chat", LONG)
@@ -140,26 +140,30 @@ def test_a_turn_that_waits_for_a_decision_goes_on_and_the_waiting_takes_none_of_
     assert coordinator.orchestrated.level is None
 
 
-def test_while_somebody_who_is_there_decides_no_time_passes() -> None:
+def test_time_spent_in_an_approver_does_not_count_towards_the_time_limit() -> None:
     clock = Clock()
 
-    async def approve(asked: Any) -> bool:
+    async def approve(arguments: Any) -> bool:
         clock.now += 3600
         return True
 
     counting = Counting(count=clock.passes(6), post=clock.passes(6))
-    tools = counting.tools(look={"approval": lambda asked: asked["at"] == 1})
+    tools = counting.tools(look={"approval": lambda arguments: arguments["at"] == 1})
     coordinator = Coordinator(
         Sequenced("openai.chat", LONG), tools, limits=Limits(seconds=10), clock=clock, policy="batch", approve=approve
     )
     directed(coordinator)
-    assert counting.names == ["look", "count", "post"]  # an hour for a yes is nothing, twice six seconds are too much
+    assert counting.names == [
+        "look",
+        "count",
+        "post",
+    ]  # two tools of six seconds exceed the limit, an hour of waiting does not
     assert coordinator.turn.state.rounds[-1].last
 
 
-def test_what_runs_when_somebody_has_decided_is_given_up_in_time() -> None:
-    async def approve(asked: Any) -> bool:
-        await asyncio.sleep(0.4)  # longer than the whole turn may take
+def test_a_call_approved_late_is_still_cancelled_at_the_time_limit() -> None:
+    async def approve(arguments: Any) -> bool:
+        await asyncio.sleep(0.4)  # longer than the limit of the turn
         return True
 
     async def hang(**_: Any) -> None:
@@ -170,11 +174,11 @@ def test_what_runs_when_somebody_has_decided_is_given_up_in_time() -> None:
     coordinator = Coordinator(provider, tools, limits=Limits(seconds=0.3), approve=approve)
     directed(coordinator)
     assert coordinator.orchestrated.answer == "Too slow."
-    assert [made.outcome for made in coordinator.turn.state.rounds[0].calls] == ["cancelled"]
+    assert [call.outcome for call in coordinator.turn.state.rounds[0].calls] == ["cancelled"]
 
 
 @pytest.mark.parametrize("limit", [{"rounds": -1}, {"calls": -1}, {"seconds": -0.5}, {"attempts": -1}])
-def test_a_limit_below_nothing_is_refused(limit: dict[str, Any]) -> None:
+def test_a_negative_limit_is_rejected(limit: dict[str, Any]) -> None:
     from toolparity.normalizer.errors import PolicyError
 
     with pytest.raises(PolicyError, match="must be >= 0, got -"):
@@ -182,7 +186,7 @@ def test_a_limit_below_nothing_is_refused(limit: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("limits", [Limits(calls=0), Limits(tokens=0), Limits(seconds=0), Limits(rounds=0)])
-def test_where_nothing_is_allowed_the_model_answers_at_once(limits: Limits) -> None:
+def test_with_a_limit_of_zero_the_model_answers_without_calls(limits: Limits) -> None:
     provider = Sequenced("openai.chat", script([Say("From memory."), call("look", at=1)]))
     counting = Counting()
     coordinator = Coordinator(provider, counting.tools(), limits=limits, clock=Clock())
@@ -190,15 +194,15 @@ def test_where_nothing_is_allowed_the_model_answers_at_once(limits: Limits) -> N
     assert (coordinator.orchestrated.answer, len(provider.bodies), counting.names) == ("From memory.", 1, [])
 
 
-def test_tokens_that_nobody_tells_are_counted_in_what_was_asked_and_what_was_answered() -> None:
+def test_without_reported_usage_tokens_are_estimated_from_requests_and_answers() -> None:
     """Chat Completions reports no usage of a stream unless the request asks for it."""
     plain = Coordinator(Sequenced("openai.chat", LONG), Counting().tools())
     directed(plain)
     assert plain.orchestrated.outcome.usage is None
     first = ContextBuilder().weight(plain.turn.state.request)
-    for tokens, asked in ((first, 2), (10_000, 3)):
+    for tokens, requests in ((first, 2), (10_000, 3)):
         provider = Sequenced("openai.chat", LONG)
         coordinator = Coordinator(provider, Counting().tools(), limits=Limits(tokens=tokens))
         directed(coordinator)
-        assert len(provider.bodies) == asked
-        assert coordinator.turn.state.rounds[-1].last == (asked == 2)
+        assert len(provider.bodies) == requests
+        assert coordinator.turn.state.rounds[-1].last == (requests == 2)

@@ -1,4 +1,4 @@
-"""An orchestrated turn in the turn log: void blocks are not in it, and a reader sees the same as a listener."""
+"""An orchestrated turn in the turn log: it contains no void blocks, and its readers see the same as listeners."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from .staging import LONG, Counting, Sequenced, assert_answered
 
 @pytest.mark.parametrize("fails", [(1,), (1, 2), (1, 2, 3)])
 @pytest.mark.parametrize("wire", WIRES)
-def test_the_log_of_a_turn_that_recovered_holds_what_holds(tmp_path: Path, wire: str, fails: tuple[int, ...]) -> None:
+def test_the_log_of_a_recovered_turn_contains_only_the_valid_blocks(
+    tmp_path: Path, wire: str, fails: tuple[int, ...]
+) -> None:
     async def run() -> None:
         provider = Sequenced(wire, LONG, fails={at: RuntimeError("gone") for at in fails}, after=4)
         with Log(tmp_path / "turns.db") as log:
             async with log.record() as recorder:
                 coordinator = Coordinator(provider, Counting().tools(), observers=[recorder])
-                told = [one async for one in coordinator.stream("Go.")]
+                events = [event async for event in coordinator.stream("Go.")]
             id = recorder.turn or ""
-            assert [event.seq for event in told] == list(range(len(told)))
+            assert [event.seq for event in events] == list(range(len(events)))
             kept = await log.turn(id)
-            assert [(b.sequence, b.block_type, b.text_content, b.content) for b in kept.blocks] == rows(told)
+            assert [(b.sequence, b.block_type, b.text_content, b.content) for b in kept.blocks] == rows(events)
             assert kept.state is not None
             assert dump(kept.state) == dump(coordinator.turn.state)
-            assert max(one.attempt for one in told if isinstance(one, RoundStarted)) == len(fails[:2]) + 1
+            assert max(event.attempt for event in events if isinstance(event, RoundStarted)) == len(fails[:2]) + 1
         assert_answered(coordinator)
 
     asyncio.run(run())
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_whoever_follows_the_log_reads_what_failed_what_was_done_and_the_answer_with_its_note(
-    tmp_path: Path, wire: str
-) -> None:
+def test_a_reader_of_the_log_sees_the_recoveries_and_the_answer_with_its_uncertainty(tmp_path: Path, wire: str) -> None:
     async def run() -> tuple[Coordinator, list[TurnEvent], str]:
         provider = Sequenced(wire, LONG, fails={at: RuntimeError("gone") for at in (1, 2, 3)})
         with Log(tmp_path / "turns.db") as log:
@@ -58,9 +58,9 @@ def test_whoever_follows_the_log_reads_what_failed_what_was_done_and_the_answer_
 
     coordinator, kept, streamed = asyncio.run(run())
     done = coordinator.orchestrated
-    notes = [note_of(event) for event in kept if isinstance(event, Noted)]
-    assert [one.level for one in done.recoveries] == ["round", "session", "assembled"]
-    assert [one for one in notes if isinstance(one, Recovery)] == done.recoveries
+    notes = [note_of(note) for note in kept if isinstance(note, Noted)]
+    assert [note.level for note in done.recoveries] == ["round", "session", "assembled"]
+    assert [note for note in notes if isinstance(note, Recovery)] == done.recoveries
     assert isinstance(notes[-1], FinalPhase)
     assert (notes[-1].text, notes[-1].uncertainty) == (done.text, done.uncertainty)
     frames = streamed.split("\n\n")
@@ -68,7 +68,7 @@ def test_whoever_follows_the_log_reads_what_failed_what_was_done_and_the_answer_
     assert [frame for frame in frames if '"note":"recovery"' in frame and '"level":"session"' in frame]
 
 
-def test_an_answer_is_as_unsure_where_another_process_gives_it(tmp_path: Path) -> None:
+def test_an_answer_completed_in_another_process_keeps_its_recoveries_and_uncertainty(tmp_path: Path) -> None:
     def fails(**_: Any) -> None:
         raise ValueError("the index is gone")
 
@@ -79,14 +79,14 @@ def test_an_answer_is_as_unsure_where_another_process_gives_it(tmp_path: Path) -
         with Log(tmp_path / "turns.db") as log:
             async with log.record() as recorder:
                 waiting = await Coordinator(provider, tools, observers=[recorder]).run("Go.")
-            [wanted] = waiting.outcome.waiting
+            [waiting_call] = waiting.outcome.waiting
             async with log.take(recorder.turn or "") as taken:
                 other = Coordinator(provider, tools, observers=[taken], state=taken.state)
-                other.turn.decide(wanted.id, True)
+                other.turn.decide(waiting_call.id, True)
                 done = await other.run()
-            again = replay(await log.recording(recorder.turn or ""))
-        assert again.difference is None
-        assert dump(again.state) == dump(done.outcome.state)
+            replayed = replay(await log.recording(recorder.turn or ""))
+        assert replayed.difference is None
+        assert dump(replayed.state) == dump(done.outcome.state)
         assert done.recoveries == waiting.recoveries
         assert (done.level, done.answer) == ("tool", "Done.")
         assert "count was used in place of a tool that failed" in done.text
@@ -95,7 +95,7 @@ def test_an_answer_is_as_unsure_where_another_process_gives_it(tmp_path: Path) -
 
 
 class Killed(Observer):
-    """The process ends at a write: the log has it, and nothing comes behind it."""
+    """Raises after a number of writes, so that nothing is recorded after it."""
 
     def __init__(self, writes: int) -> None:
         self.left = writes
@@ -108,9 +108,7 @@ class Killed(Observer):
 
 @pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("wire", ["anthropic.messages", "xai.grpc"])
-def test_wherever_a_directed_turn_ended_another_process_goes_on_and_runs_nothing_twice(
-    tmp_path: Path, wire: str
-) -> None:
+def test_an_orchestrated_turn_killed_at_any_write_resumes_and_runs_no_call_twice(tmp_path: Path, wire: str) -> None:
     def fails(**_: Any) -> None:
         raise ValueError("the index is gone")
 
@@ -134,9 +132,9 @@ def test_wherever_a_directed_turn_ended_another_process_goes_on_and_runs_nothing
         assert [call.attempts for call in kept.calls if call.attempts > 1] == []
         assert counting.names.count("post") <= 1
         assert_answered(coordinator)
-        again = replay(await log.recording(id))
-        assert again.difference is None
-        assert again.events == [row.event for row in (await log.events(id)).events]
+        replayed = replay(await log.recording(id))
+        assert replayed.difference is None
+        assert replayed.events == [row.event for row in (await log.events(id)).events]
         return True
 
     async def main() -> int:

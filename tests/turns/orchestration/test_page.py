@@ -1,4 +1,4 @@
-"""The page does what it shows."""
+"""The examples of the page about orchestration."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .staging import LONG, Counting, Sequenced
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "orchestration.md"
 
 
-def test_the_page_does_what_it_shows(tmp_path: Path) -> None:
-    shown: dict[str, Any] = {}
+def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
+    namespace: dict[str, Any] = {}
     for block in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
-        exec(block, shown)
+        exec(block, namespace)
     provider = Sequenced("openai.chat", script([call("search", course="MCP")], [Say("It is about servers.")]))
-    done = at_once(shown["ask"](provider, "What is MCP about?"))
+    done = at_once(namespace["ask"](provider, "What is MCP about?"))
     assert (done.answer, done.level) == ("It is about servers.", "tool")
     assert "outline was used in place of" in done.text
     assert provider.asked().tools[0].parameters["required"] == ["course"]  # type: ignore[index]
@@ -30,14 +30,14 @@ def test_the_page_does_what_it_shows(tmp_path: Path) -> None:
         provider = Sequenced("openai.chat", LONG, fails={1: RuntimeError("gone")})
         with Log(tmp_path / "turns.db") as log:
             async with log.record() as recorder:
-                told = await Coordinator(provider, Counting().tools(), observers=[recorder]).run("Go.")
-            assert await shown["recovered"](log, recorder.turn) == told.recoveries != []
+                result = await Coordinator(provider, Counting().tools(), observers=[recorder]).run("Go.")
+            assert await namespace["recovered"](log, recorder.turn) == result.recoveries != []
 
     at_once(logged())
     file = io.BytesIO()
 
-    def made(**more: Any) -> Coordinator:
+    def make_coordinator(**more: Any) -> Coordinator:
         return Coordinator(Sequenced("openai.chat", LONG), Counting().tools(), **more)
 
-    at_once(shown["recorded"](made, file))
-    assert shown["check"](file.getvalue()) is None
+    at_once(namespace["recorded"](make_coordinator, file))
+    assert namespace["check"](file.getvalue()) is None

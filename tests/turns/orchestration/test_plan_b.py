@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.turns.playing import WIRES, Round, Say, call, script
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns import orchestration
 from toolparity.normalizer.turns.execution.tools import Fallback
 from toolparity.normalizer.turns.machine.state import TurnState
@@ -49,41 +49,42 @@ COMPARE = script(
 )
 
 
-def _finds(course: str) -> str:
+def _find(course: str) -> str:
     return COURSES[course]
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_003_core_architectural_philosophy(wire: str) -> None:
     """003, Core Architectural Philosophy: discrete phases, each of which leads to the next one; nothing is foreseen."""
-    heard = directed(Coordinator(Sequenced(wire, LONG), Counting().tools()))
-    assert messages(heard) == PIPELINE
+    events = directed(Coordinator(Sequenced(wire, LONG), Counting().tools()))
+    assert messages(events) == PIPELINE
     short = directed(Coordinator(Sequenced(wire, script([Say("At once.")])), Counting().tools()))
     assert messages(short) == ["reasoning", "final_response"]
     # A phase comes before its events.
-    order = [one.note if isinstance(one, told.Noted) else type(one) for one in heard]
-    assert order[:3] == [told.TurnStarted, told.RoundStarted, "reasoning"]  # but for the first, which begins the turn
-    second = order.index(told.RoundStarted, 2)
-    assert order.index("synthesis") < order.index("reasoning", 3) < order.index(told.RoundFinished) < second
-    assert order.index("tool_execution") < order.index(told.CallsKnown) < order.index(told.CallStarted)
-    assert order[-3:] == ["final_response", told.RoundFinished, told.TurnComplete]
+    order = [event.note if isinstance(event, turn_events.Noted) else type(event) for event in events]
+    # The first phase comes after the event that begins the turn.
+    assert order[:3] == [turn_events.TurnStarted, turn_events.RoundStarted, "reasoning"]
+    second = order.index(turn_events.RoundStarted, 2)
+    assert order.index("synthesis") < order.index("reasoning", 3) < order.index(turn_events.RoundFinished) < second
+    assert order.index("tool_execution") < order.index(turn_events.CallsKnown) < order.index(turn_events.CallStarted)
+    assert order[-3:] == ["final_response", turn_events.RoundFinished, turn_events.TurnComplete]
 
 
 def test_003_alternative_api_call_loop_structure() -> None:
     """003, Alternative API Call Loop Structure: each of the five parts does its own work in one turn."""
-    counting = Counting(look=_finds)
+    counting = Counting(look=_find)
     provider = Sequenced("openai.chat", COMPARE)
     coordinator = Coordinator(provider, counting.tools(), limits=Limits(rounds=2))
-    heard = directed(coordinator)
+    events = directed(coordinator)
     done = coordinator.orchestrated
     # Query Coordinator: the limit of rounds holds, and the last question may not be answered with calls.
-    reasoned = spoken(heard, ReasoningPhase)
-    assert [one.last for one in reasoned] == [False, False, True]
+    reasoned = spoken(events, ReasoningPhase)
+    assert [event.last for event in reasoned] == [False, False, True]
     # Reasoning Engine: a question each, the context whole in every one.
     assert len(provider.bodies) == 3
     # Tool Execution Dispatcher: the calls ran, and are reported one by one.
-    executed = spoken(heard, ToolExecutionPhase)
-    assert [[name for _, name in one.calls] for one in executed] == [["look"], ["look"]]
+    executed = spoken(events, ToolExecutionPhase)
+    assert [[name for _, name in event.calls] for event in executed] == [["look"], ["look"]]
     # Context Synthesizer: what was found is there by call.
     assert list(done.session.discovered_facts.values()) == list(COURSES.values())
     # Response Assembler: the model's words, and nothing to be unsure of.
@@ -121,13 +122,13 @@ def test_003_error_handling_strategy() -> None:
     levels: dict[str, list[str]] = {}
     for name, failing in {"none": [], "round": [1], "session": [1, 2], "assembled": [1, 2, 3]}.items():
         provider = Sequenced("openai.chat", COMPARE, fails=dict.fromkeys(failing, gone))
-        coordinator = Coordinator(provider, Counting(look=_finds).tools())
-        heard = directed(coordinator)
-        levels[name] = [one.level for one in coordinator.orchestrated.recoveries]
+        coordinator = Coordinator(provider, Counting(look=_find).tools())
+        events = directed(coordinator)
+        levels[name] = [event.level for event in coordinator.orchestrated.recoveries]
         # User Feedback Loop: the answer shows that the turn recovered from a failure.
         assert ("Note: this answer may be incomplete" in coordinator.orchestrated.text) == bool(failing)
-        assert spoken(heard, Recovery) == coordinator.orchestrated.recoveries
-        [final] = spoken(heard, FinalPhase)
+        assert spoken(events, Recovery) == coordinator.orchestrated.recoveries
+        [final] = spoken(events, FinalPhase)
         assert (final.text, final.uncertainty) == (coordinator.orchestrated.text, coordinator.orchestrated.uncertainty)
         if name == "assembled":  # Partial Response Assembly: of the rounds that went well
             assert COURSES["MCP"] in coordinator.orchestrated.answer
@@ -168,7 +169,7 @@ def test_003_performance_boundary(wire: str, rounds: int) -> None:
     """003, Testing Approach, 5: at the limit of two rounds, and below it, there is an answer, and nothing more runs."""
     names = enumerate(["MCP", "RAG", "MCP", "RAG"])
     played = script(*(Round([call("look", course=name), Say(f"Round {n}.")]) for n, name in names))
-    counting = Counting(look=_finds)
+    counting = Counting(look=_find)
     coordinator = Coordinator(Sequenced(wire, played), counting.tools(), limits=Limits(rounds=rounds))
     directed(coordinator)
     assert len(counting.ran) == rounds
@@ -204,7 +205,7 @@ def test_003_comparative_quality_testing(wire: str) -> None:
     """
     long = {name: text + " More." * 2000 for name, text in COURSES.items()}
     tools = Counting(look=lambda course: long[course]).tools()
-    one, several, briefed = compared(
+    single, several, briefed = compared(
         wire,
         COMPARE,
         tools,
@@ -212,21 +213,21 @@ def test_003_comparative_quality_testing(wire: str) -> None:
         (Limits(rounds=4), ContextBuilder()),
         (Limits(rounds=4), ContextBuilder(4000)),
     )
-    assert [len(way.found) for way in (one, several, briefed)] == [1, 2, 2]
-    assert one.found.items() < several.found.items()
+    assert [len(way.found) for way in (single, several, briefed)] == [1, 2, 2]
+    assert single.found.items() < several.found.items()
     assert briefed.found == several.found
-    assert [way.requests for way in (one, several, briefed)] == [2, 3, 3]
+    assert [way.requests for way in (single, several, briefed)] == [2, 3, 3]
     assert briefed.asked < several.asked
-    assert several.done.answer == briefed.done.answer
+    assert several.result.answer == briefed.result.answer
 
 
 def test_003_key_differentiators() -> None:
     """003, Key Differentiators from Linear Approaches: a listener of a phase decides on the next one."""
-    heard: list[str] = []
+    phases: list[str] = []
     lasts: list[bool] = []
 
     def enough(message: OrchestrationNote, state: TurnState) -> bool | None:
-        heard.append(str(message.__struct_config__.tag))
+        phases.append(str(message.__struct_config__.tag))
         if isinstance(message, ReasoningPhase):
             lasts.append(message.last)
         return False if isinstance(message, SynthesisPhase) and message.found else None
@@ -236,21 +237,21 @@ def test_003_key_differentiators() -> None:
 
     provider = Sequenced("openai.chat", script([call("look", course="MCP")], [Say("One is enough."), call("look")]))
     listeners: list[Callable[..., Any]] = [raises, enough]
-    coordinator = Coordinator(provider, Counting(look=_finds).tools(), listeners=listeners)
+    coordinator = Coordinator(provider, Counting(look=_find).tools(), listeners=listeners)
     directed(coordinator)
-    assert heard[:4] == ["reasoning", "tool_execution", "synthesis", "reasoning"]
+    assert phases[:4] == ["reasoning", "tool_execution", "synthesis", "reasoning"]
     assert coordinator.orchestrated.answer == "One is enough."
     assert coordinator.turn.state.rounds[-1].last
     assert lasts == [False, True]
 
 
-def test_a_directed_turn_is_the_same_turn() -> None:
+def test_an_orchestrated_turn_without_interventions_yields_the_events_of_a_plain_turn() -> None:
     """A coordinator that never intervenes yields the events of a `Turn`, one by one."""
     from tests.turns.playing import at_once, play
     from toolparity.normalizer.turns.turn import Turn
 
-    heard = directed(Coordinator(Sequenced("openai.chat", LONG), Counting().tools(), id="t"))
+    events = directed(Coordinator(Sequenced("openai.chat", LONG), Counting().tools(), id="t"))
     plain = at_once(play(Turn(Sequenced("openai.chat", LONG), Counting().tools(), id="t")))
-    unsaid = [replace(one, seq=0) for one in heard if not isinstance(one, told.Noted)]
-    assert unsaid == [replace(one, seq=0) for one in plain]
+    without_notes = [replace(event, seq=0) for event in events if not isinstance(event, turn_events.Noted)]
+    assert without_notes == [replace(event, seq=0) for event in plain]
     assert step.__module__ == "toolparity.normalizer.turns.machine.table"

@@ -1,4 +1,4 @@
-"""What fails in a directed turn, at every step of it: always an answer, every call answered, the next request legal."""
+"""Failures at every step of an orchestrated turn: it has an answer, a result per call, and a legal next request."""
 
 from __future__ import annotations
 
@@ -24,27 +24,25 @@ def _raises(**_: Any) -> None:
 @pytest.mark.parametrize("after", [0, 2, 1000])
 @pytest.mark.parametrize("request_number", [0, 1, 2])
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_provider_that_fails_once_is_asked_again_whatever_had_arrived(
-    wire: str, request_number: int, after: int
-) -> None:
+def test_a_request_that_fails_once_at_any_point_is_repeated(wire: str, request_number: int, after: int) -> None:
     provider = Sequenced(wire, LONG, fails={request_number: RuntimeError("gone")}, after=after)
     counting = Counting()
     coordinator = Coordinator(provider, counting.tools())
-    told = directed(coordinator)
+    events = directed(coordinator)
     done = coordinator.orchestrated
     assert (done.answer, done.level, done.written) == ("All done.", "round", True)
     assert done.outcome.termination == "natural_completion"
     assert "repeated with less context" in done.uncertainty
     assert done.text == f"All done.\n\n{done.uncertainty}"
     assert counting.names == ["look", "count", "post", "look"]
-    assert messages(told).count("recovery") == 1
+    assert messages(events).count("recovery") == 1
     assert [round.attempt for round in coordinator.turn.state.rounds] == [
         1 + (number == request_number) for number in range(3)
     ]
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_round_that_fails_twice_becomes_one_answer_without_tools_from_what_is_known(wire: str) -> None:
+def test_a_round_that_fails_twice_leads_to_one_answer_without_tools(wire: str) -> None:
     played = script([call("look", at=1)], [Say("It is noon."), call("count", of="x")])
     provider = Sequenced(wire, played, fails={1: RuntimeError("gone"), 2: RuntimeError("gone")})
     counting = Counting(look=lambda at: "the clock says noon")
@@ -52,7 +50,7 @@ def test_a_round_that_fails_twice_becomes_one_answer_without_tools_from_what_is_
     directed(coordinator)
     done = coordinator.orchestrated
     assert (done.answer, done.level, done.outcome.termination) == ("It is noon.", "session", "incomplete")
-    assert [one.level for one in done.recoveries] == ["round", "session"]
+    assert [recovery.level for recovery in done.recoveries] == ["round", "session"]
     assert "without further calls" in done.uncertainty
     asked = provider.asked()
     assert asked.tools == []
@@ -62,22 +60,22 @@ def test_a_round_that_fails_twice_becomes_one_answer_without_tools_from_what_is_
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_where_nothing_helps_the_answer_is_put_together_of_what_was_found(wire: str) -> None:
+def test_when_every_recovery_fails_the_answer_is_assembled_from_the_results(wire: str) -> None:
     fails = {number: RuntimeError("gone") for number in range(1, 9)}
     provider = Sequenced(wire, LONG, fails=fails)
     coordinator = Coordinator(provider, Counting(look=lambda at: "noon", count=_raises).tools())
-    told = directed(coordinator)
+    events = directed(coordinator)
     done = coordinator.orchestrated
     assert (done.level, done.written, done.outcome.termination) == ("assembled", False, "provider_failed")
     assert 'look({"at":1}): noon' in done.answer
     assert "no such luck" in done.answer
     assert "not written by the model" in done.uncertainty
     assert "without further calls" not in done.uncertainty
-    assert len(provider.bodies) == 4  # once, again with less, once without tools, and no more
-    assert messages(told)[-2:] == ["recovery", "final_response"]
+    assert len(provider.bodies) == 4  # the request, a repetition with less context, and one without tools
+    assert messages(events)[-2:] == ["recovery", "final_response"]
 
 
-def test_where_nothing_was_found_at_all_the_answer_says_so() -> None:
+def test_when_every_request_fails_the_answer_states_that_there_are_no_results() -> None:
     provider = Sequenced("openai.chat", LONG, fails={number: RuntimeError("gone") for number in range(9)})
     coordinator = Coordinator(provider, Counting().tools())
     directed(coordinator)
@@ -86,7 +84,7 @@ def test_where_nothing_was_found_at_all_the_answer_says_so() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_who_is_not_let_in_does_not_knock_again(status: int) -> None:
+def test_a_request_rejected_for_authorization_is_not_repeated(status: int) -> None:
     class Refusing(Sequenced):
         def _pieces(self, body: Any) -> Any:
             yield Response(self.wire, self.name, None, None, [], error=Error("no", "You may not.", status, False))
@@ -100,7 +98,7 @@ def test_who_is_not_let_in_does_not_knock_again(status: int) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_an_answer_that_breaks_off_is_asked_for_again(wire: str) -> None:
+def test_the_request_of_an_incomplete_answer_is_repeated(wire: str) -> None:
     broken = Round([Say("First, a long sentence that breaks off.")], fault=Fault("reset", after=3))
     provider = Sequenced(wire, script(broken, [Say("Whole.")]))
     pieces = provider._pieces
@@ -121,7 +119,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again(wire: str) -> None:
 
 @pytest.mark.parametrize("tool", ["look", "count", "post"])
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_tool_that_fails_leaves_its_siblings_and_the_answer_alone(wire: str, tool: str) -> None:
+def test_a_failed_tool_does_not_affect_other_calls_or_the_answer(wire: str, tool: str) -> None:
     coordinator = Coordinator(Sequenced(wire, LONG), Counting(**{tool: _raises}).tools())
     directed(coordinator)
     done = coordinator.orchestrated
@@ -130,7 +128,7 @@ def test_a_tool_that_fails_leaves_its_siblings_and_the_answer_alone(wire: str, t
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_where_all_tools_of_a_round_fail_the_model_adjusts(wire: str) -> None:
+def test_when_all_tools_of_one_round_fail_the_model_continues(wire: str) -> None:
     counting = Counting(look=_raises)
     provider = Sequenced(wire, script([call("look", at=1)], [call("count")], [Say("Two.")]))
     coordinator = Coordinator(provider, counting.tools())
@@ -141,7 +139,7 @@ def test_where_all_tools_of_a_round_fail_the_model_adjusts(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_where_all_tools_of_two_rounds_fail_the_model_says_what_it_knows(wire: str) -> None:
+def test_when_all_tools_of_two_consecutive_rounds_fail_the_model_answers(wire: str) -> None:
     counting = Counting(look=_raises)
     provider = Sequenced(wire, script([call("look", at=1)], [call("look", at=2)], [Say("I could not look.")]))
     coordinator = Coordinator(provider, counting.tools())
@@ -151,7 +149,7 @@ def test_where_all_tools_of_two_rounds_fail_the_model_says_what_it_knows(wire: s
     assert counting.names == ["look", "look"]
 
 
-def test_a_round_between_whose_tools_work_counts_from_the_beginning() -> None:
+def test_a_successful_round_resets_the_count_of_failed_rounds() -> None:
     counting = Counting(look=_raises)
     rounds = [[call("look", at=1)], [call("count")], [call("look", at=2)], [call("count")], [Say("Done.")]]
     coordinator = Coordinator(Sequenced("openai.chat", script(*rounds)), counting.tools())
@@ -159,16 +157,18 @@ def test_a_round_between_whose_tools_work_counts_from_the_beginning() -> None:
     assert coordinator.orchestrated.outcome.termination == "natural_completion"
 
 
-def test_whoever_says_what_to_do_where_all_tools_fail_is_heeded() -> None:
+def test_an_explicit_on_all_failed_setting_is_respected() -> None:
     played = script([call("look", at=1)], [Say("I could not look.")])
-    for given, rounds in (("stop", 1), ("answer", 2)):
-        coordinator = Coordinator(Sequenced("openai.chat", played), Counting(look=_raises).tools(), on_all_failed=given)
+    for setting, rounds in (("stop", 1), ("answer", 2)):
+        coordinator = Coordinator(
+            Sequenced("openai.chat", played), Counting(look=_raises).tools(), on_all_failed=setting
+        )
         directed(coordinator)
         done = coordinator.orchestrated
         assert (done.outcome.termination, len(done.outcome.state.rounds)) == ("all_tools_failed", rounds)
 
 
-def test_an_open_breaker_keeps_a_provider_from_being_asked_and_there_is_an_answer_all_the_same() -> None:
+def test_an_open_breaker_stops_requests_and_the_turn_still_answers() -> None:
     clock = Clock()
     breakers = Breakers(threshold=3, seconds=60, clock=clock)
     fails = {number: RuntimeError("gone") for number in range(9)}
@@ -186,7 +186,7 @@ def test_an_open_breaker_keeps_a_provider_from_being_asked_and_there_is_an_answe
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_summariser_that_raises_costs_nothing_but_its_summary(wire: str) -> None:
+def test_a_failing_summariser_loses_only_its_summary(wire: str) -> None:
     def fails(round: Any, tokens: int) -> str:
         raise ValueError("no words")
 
@@ -199,7 +199,7 @@ def test_a_summariser_that_raises_costs_nothing_but_its_summary(wire: str) -> No
     assert coordinator.built.troubles == ["the summary of round 1 failed: ValueError: no words"]
 
 
-def test_what_could_not_be_written_down_is_not_done() -> None:
+def test_an_input_that_an_observer_rejects_is_not_executed() -> None:
     class Full(Observer):
         async def input(self, input: Input) -> None:
             raise OSError("disk full")
@@ -211,18 +211,18 @@ def test_what_could_not_be_written_down_is_not_done() -> None:
     assert counting.names == []
 
 
-def test_a_turn_that_was_kept_goes_on_in_another_coordinator_and_runs_nothing_twice() -> None:
-    class Kept(Observer):
+def test_a_stored_turn_resumes_in_another_coordinator_and_runs_no_call_twice() -> None:
+    class StateObserver(Observer):
         def __init__(self) -> None:
             self.states: list[Any] = []
 
         async def save(self, state: Any) -> None:
             self.states.append(state)
 
-    kept = Kept()
-    directed(Coordinator(Sequenced("openai.chat", LONG), Counting().tools(), observers=[kept]))
-    for state in kept.states[:-1]:
-        done = {made.id for round in state.rounds for made in round.calls if made.attempts}
+    observer = StateObserver()
+    directed(Coordinator(Sequenced("openai.chat", LONG), Counting().tools(), observers=[observer]))
+    for state in observer.states[:-1]:
+        done = {call_state.id for round in state.rounds for call_state in round.calls if call_state.attempts}
         counting = Counting()
         asked = len(state.rounds) - (state.phase == "asking")
         rest = script(*LONG.rounds[asked:]) if asked < len(LONG.rounds) else script([Say("All done.")])
@@ -233,7 +233,7 @@ def test_a_turn_that_was_kept_goes_on_in_another_coordinator_and_runs_nothing_tw
 
 
 @pytest.mark.parametrize("wire", ["anthropic.messages", "xai.grpc"])
-def test_what_an_answer_that_broke_had_cost_is_in_the_sum(wire: str) -> None:
+def test_the_usage_of_an_incomplete_answer_is_included_in_the_total(wire: str) -> None:
     def cost(**more: Any) -> tuple[int, int]:
         coordinator = Coordinator(Sequenced(wire, LONG, **more), Counting().tools())
         directed(coordinator)
@@ -241,13 +241,13 @@ def test_what_an_answer_that_broke_had_cost_is_in_the_sum(wire: str) -> None:
         assert usage is not None
         return usage.input_tokens or 0, usage.output_tokens or 0
 
-    whole = cost()
-    broken = cost(fails={1: RuntimeError("gone")}, after=1000)  # at its very end: all of it was shown
-    assert broken[0] > whole[0]
-    assert broken[1] > whole[1]
+    complete = cost()
+    broken = cost(fails={1: RuntimeError("gone")}, after=1000)  # after the whole answer was streamed
+    assert broken[0] > complete[0]
+    assert broken[1] > complete[1]
 
 
-def test_ones_own_preparation_gets_what_the_context_made() -> None:
+def test_a_custom_prepare_function_receives_the_request_of_the_context() -> None:
     prepared: list[Any] = []
 
     def prepare(request: Any) -> Any:

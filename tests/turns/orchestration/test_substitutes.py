@@ -1,4 +1,4 @@
-"""Where a tool fails or its breaker is open, its declared substitute is tried; the result and the outcome say so."""
+"""If a tool fails or its breaker is open, its declared substitute runs; the result and the outcome report it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _raises(**_: Any) -> None:
     raise ValueError("no such luck")
 
 
-def test_a_failed_tool_is_replaced_by_its_substitute_with_adapted_arguments_and_the_result_says_so() -> None:
+def test_a_failed_tool_is_replaced_by_its_substitute_and_the_result_says_so() -> None:
     counting = Counting(look=_raises, count=lambda of: f"an outline of {of}")
     tools = counting.tools(look={"fallback": Fallback("count", lambda given: {"of": f"place {given['at']}"})})
     provider = Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")]))
@@ -30,17 +30,17 @@ def test_a_failed_tool_is_replaced_by_its_substitute_with_adapted_arguments_and_
     assert counting.ran == [("look", {"at": 1}), ("count", {"of": "place 1"})]
     [result] = coordinator.turn.state.rounds[0].tool_results
     assert not result.is_error
-    told = done.session.rounds[0].calls[0].text
-    assert "look failed: Tool 'look' failed: ValueError: no such luck" in told
-    assert 'count({"of":"place 1"}) was run in its place' in told
-    assert told.endswith("an outline of place 1")
+    result_text = done.session.rounds[0].calls[0].text
+    assert "look failed: Tool 'look' failed: ValueError: no such luck" in result_text
+    assert 'count({"of":"place 1"}) was run in its place' in result_text
+    assert result_text.endswith("an outline of place 1")
     [recovery] = done.recoveries
     assert (recovery.level, recovery.tool, recovery.call_id) == ("tool", "count", result.call_id)
     assert (done.level, done.outcome.termination) == ("tool", "natural_completion")
     assert "count was used in place of" in done.uncertainty
 
 
-def test_a_substitute_that_fails_too_gives_the_word_to_the_next_one_and_none_is_tried_twice() -> None:
+def test_a_failed_substitute_is_replaced_by_the_next_and_none_is_tried_twice() -> None:
     counting = Counting(look=_raises, count=_raises, post=lambda **_: "posted")
     tools = counting.tools(look={"fallback": "count"}, count={"fallback": "post"}, post={"fallback": "look"})
     provider = Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")]))
@@ -55,15 +55,15 @@ def test_a_substitute_that_fails_too_gives_the_word_to_the_next_one_and_none_is_
     assert failing.names == ["look", "count", "post"]
     [tried] = coordinator.orchestrated.session.rounds[0].calls
     assert tried.failed
-    around = Counting(look=_raises, count=_raises, post=_raises)
-    tools = around.tools(look={"fallback": "count"}, count={"fallback": "post"}, post={"fallback": "count"})
+    cyclic = Counting(look=_raises, count=_raises, post=_raises)
+    tools = cyclic.tools(look={"fallback": "count"}, count={"fallback": "post"}, post={"fallback": "count"})
     directed(Coordinator(Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")])), tools))
-    assert around.names == ["look", "count", "post"]
+    assert cyclic.names == ["look", "count", "post"]
     assert "count, tried in its place, failed" in tried.text
     assert "post, tried in its place, failed" in tried.text
 
 
-def test_a_substitute_that_has_to_be_allowed_is_not_run_unasked() -> None:
+def test_a_substitute_that_needs_approval_is_not_run() -> None:
     counting = Counting(look=_raises)
     tools = counting.tools(look={"fallback": "post"}, post={"approval": True})
     coordinator = Coordinator(Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")])), tools)
@@ -72,7 +72,7 @@ def test_a_substitute_that_has_to_be_allowed_is_not_run_unasked() -> None:
     assert "it needs approval" in coordinator.orchestrated.session.rounds[0].calls[0].text
 
 
-def test_arguments_that_cannot_be_adapted_leave_the_failure_as_it_is() -> None:
+def test_a_substitute_whose_arguments_cannot_be_adapted_is_not_run() -> None:
     counting = Counting(look=_raises)
     tools = counting.tools(look={"fallback": Fallback("post", lambda given: given["nothing"])})
     coordinator = Coordinator(Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")])), tools)
@@ -85,14 +85,14 @@ def test_arguments_that_cannot_be_adapted_leave_the_failure_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("fallback", [Fallback("post", lambda given: given["nothing"]), Fallback("count")])
-def test_the_result_of_a_tool_that_works_says_nothing_of_its_substitute(fallback: Fallback) -> None:
+def test_the_result_of_a_successful_tool_does_not_mention_its_substitute(fallback: Fallback) -> None:
     tools = Counting().tools(look={"fallback": fallback}, count={"approval": True})
     coordinator = Coordinator(Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")])), tools)
     directed(coordinator)
     assert coordinator.orchestrated.session.rounds[0].calls[0].text == "look ran"
 
 
-def test_after_a_substitute_whose_arguments_do_not_fit_the_next_one_is_tried() -> None:
+def test_a_substitute_whose_arguments_are_invalid_is_skipped_for_the_next() -> None:
     counting = Counting(look=_raises, post=lambda **_: "posted")
     schema = {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]}
     tools = counting.tools(look={"fallback": "count"}, count={"fallback": "post", "parameters": schema})
@@ -102,7 +102,7 @@ def test_after_a_substitute_whose_arguments_do_not_fit_the_next_one_is_tried() -
     assert "do not fit its schema" in coordinator.orchestrated.recoveries[0].why
 
 
-def test_an_open_breaker_keeps_a_tool_from_being_run_and_its_substitute_is_tried_at_once() -> None:
+def test_an_open_breaker_skips_a_tool_and_runs_its_substitute() -> None:
     breakers = Breakers(threshold=1, clock=Clock())
     for turn in range(2):
         counting = Counting(look=_raises)
@@ -114,7 +114,7 @@ def test_an_open_breaker_keeps_a_tool_from_being_run_and_its_substitute_is_tried
 
 
 @pytest.mark.parametrize("fallback", [None, "count", "post"])
-def test_a_call_of_which_nothing_may_be_run_is_a_failure_that_never_started(fallback: str | None) -> None:
+def test_a_call_whose_tool_and_substitute_cannot_run_fails_without_starting(fallback: str | None) -> None:
     breakers = Breakers(threshold=1, clock=Clock())
     for name in ("look", "count"):
         breakers.failed("tool", name)
@@ -122,19 +122,21 @@ def test_a_call_of_which_nothing_may_be_run_is_a_failure_that_never_started(fall
     tools = counting.tools(look={"fallback": fallback}, post={"approval": True})
     provider = Sequenced("openai.chat", script([call("look", at=1)], [Say("I could not look.")]))
     coordinator = Coordinator(provider, tools, breakers=breakers)
-    told = directed(coordinator)
+    events = directed(coordinator)
     first = coordinator.turn.state.rounds[0]
     assert (counting.names, first.tools_used) == ([], [])
-    assert [(made.outcome, made.attempts) for made in first.calls] == [("failed", 0)]
-    assert not [one for one in told if isinstance(one, CallStarted)]
+    assert [(call_state.outcome, call_state.attempts) for call_state in first.calls] == [("failed", 0)]
+    assert not [event for event in events if isinstance(event, CallStarted)]
     [tried] = coordinator.orchestrated.session.rounds[0].calls
     assert "'look' failed 1 times in a row" in tried.text
     assert ("'count' failed 1 times in a row" in tried.text) == (fallback == "count")
     assert ("it needs approval" in tried.text) == (fallback == "post")
-    assert coordinator.orchestrated.outcome.termination == "natural_completion"  # the model knows, and says so
+    assert (
+        coordinator.orchestrated.outcome.termination == "natural_completion"
+    )  # the model receives the failure and reports it
 
 
-def test_a_tool_that_says_itself_what_it_could_not_do_does_not_open_its_breaker() -> None:
+def test_a_tool_that_raises_tool_failed_does_not_open_its_breaker() -> None:
     def fails(**_: Any) -> None:
         raise ToolFailed("no such city")
 
@@ -145,7 +147,7 @@ def test_a_tool_that_says_itself_what_it_could_not_do_does_not_open_its_breaker(
 
 
 @pytest.mark.parametrize(
-    ("tools", "said"),
+    ("tools", "message"),
     [
         ([Tool(name="a", function=_raises, fallback="b")], "its fallback 'b' is not declared"),
         (
@@ -154,14 +156,14 @@ def test_a_tool_that_says_itself_what_it_could_not_do_does_not_open_its_breaker(
         ),
     ],
 )
-def test_a_fallback_that_cannot_be_one_is_refused_before_anything_runs(tools: list[Tool], said: str) -> None:
+def test_an_invalid_fallback_is_rejected_before_any_tool_runs(tools: list[Tool], message: str) -> None:
     from toolparity.normalizer.turns.errors import InvalidTool
 
-    with pytest.raises(InvalidTool, match=said):
+    with pytest.raises(InvalidTool, match=message):
         Coordinator(Sequenced("openai.chat", LONG), tools)
 
 
-def test_a_blocking_substitute_waits_for_a_thread_as_any_call_does() -> None:
+def test_a_blocking_substitute_waits_for_a_free_thread() -> None:
     from toolparity.normalizer.conversation import ToolResult
     from toolparity.normalizer.model import ToolCall
     from toolparity.normalizer.turns.execution.executor import Executor
@@ -170,13 +172,13 @@ def test_a_blocking_substitute_waits_for_a_thread_as_any_call_does() -> None:
     from toolparity.normalizer.turns.orchestration.dispatcher import Dispatcher
 
     running: list[int] = []
-    most: list[int] = []
-    beside = threading.Event()
+    concurrency: list[int] = []
+    pause = threading.Event()
 
     def blocking(**_: Any) -> str:
         running.append(1)
-        most.append(len(running))
-        beside.wait(0.05)  # long enough for another one to come, were it let
+        concurrency.append(len(running))
+        pause.wait(0.05)  # long enough for a concurrent call to start
         running.pop()
         return "found"
 
@@ -186,10 +188,10 @@ def test_a_blocking_substitute_waits_for_a_thread_as_any_call_does() -> None:
     tools = Tools([Tool(name="a", function=fails, fallback="b"), Tool(name="b", function=blocking)])
 
     async def run() -> list[ToolResult]:
-        dispatcher = Dispatcher(tools, Breakers(), lambda call: None, lambda *told: None)
+        dispatcher = Dispatcher(tools, Breakers(), lambda call: None, lambda *recovery: None)
         executor = Executor(tools, threads=Threads(most=1), around=dispatcher.around)
         calls = [ToolCall(f"c{number}", "a", {}, "{}") for number in range(3)]
         return [ran.result for ran in await executor.run(calls)]
 
     assert [result.is_error for result in at_once(run())] == [False] * 3
-    assert max(most) == 1
+    assert max(concurrency) == 1
