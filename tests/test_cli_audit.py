@@ -135,7 +135,7 @@ def test_what_cannot_be_read_is_one_line_with_its_place_and_the_rest_goes_on(tmp
     assert missing.startswith(f"{tmp_path / 'missing'}: the file does not exist")
     assert broken.startswith(f"{path}:9: invalid JSON")
     assert result.exit_code == 4
-    assert "7 exchanges of 1 wire, 1 of wires not yet known, 3 places that could not be read" in result.stdout
+    assert "7 exchanges on 1 wire, 1 of wires not yet known, 3 places that could not be read" in result.stdout
 
 
 # One result, however it is computed
@@ -245,7 +245,7 @@ def test_fail_on_something_that_is_no_code_is_a_usage_error_with_a_hint() -> Non
 
 def test_one_exchange_of_one_wire_is_said_in_the_singular(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "r.jsonl", row(chat_body("f")))
-    assert run(path).stdout.startswith("1 exchange of 1 wire")
+    assert run(path).stdout.startswith("1 exchange on 1 wire")
     assert CliRunner().invoke(main, ["audit", "-"], input=path.read_bytes()).stdout == run(path).stdout
 
 

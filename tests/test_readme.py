@@ -15,8 +15,6 @@ from typing import Any
 import pytest
 
 from tests.building import anthropic_body, chat_sse
-from tests.building import chunk as chat_chunk
-from tests.building import sse as chat_events
 from tests.turns.playing import Emulated, Say, call, script
 from toolparity.normalizer.requests import check_request
 from toolparity.normalizer.turns import clients
@@ -24,9 +22,6 @@ from toolparity.normalizer.turns import clients
 PAGE = (Path(__file__).resolve().parents[1] / "README.md").read_text("utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 CALLS = [("call_1", "weather", '{"city":"Turin"}'), ("call_2", "weather", '{"city":"Milan"}')]
-WRITTEN = (
-    "<tool:read>\n<param:path>a</param:path>\n</tool:read>\n<tool:write>\n<param:path>b</param:path>\n</tool:write>"
-)
 
 
 class Answer:
@@ -34,16 +29,10 @@ class Answer:
 
     def __init__(self, body: bytes) -> None:
         self.body = body
-        self.sent = 0
-        self.closed = False
 
     def iter_bytes(self) -> Iterator[bytes]:
         for start in range(0, len(self.body), 7):
-            self.sent += 1
             yield self.body[start : start + 7]
-
-    def close(self) -> None:
-        self.closed = True
 
 
 def run(snippet: str, names: dict[str, Any]) -> None:
@@ -55,7 +44,7 @@ def run(snippet: str, names: dict[str, Any]) -> None:
 
 
 def test_the_page_shows_what_is_run_here() -> None:
-    assert len(SNIPPETS) == 5
+    assert len(SNIPPETS) == 4
 
 
 def test_reading_and_answering() -> None:
@@ -92,13 +81,3 @@ def test_acting(monkeypatch: pytest.MonkeyPatch) -> None:
     run(SNIPPETS[3].replace('.run("What do I owe?")', '.run("Go.")'), names)  # what the script answers to
     assert names["outcome"].text == "You owe 20."
     assert names["outcome"].state.rounds[0].tools_used == ["open_invoices"]
-
-
-def test_calls_in_text() -> None:
-    pieces = [chat_chunk(content=WRITTEN[start : start + 4]) for start in range(0, len(WRITTEN), 4)]
-    answer = Answer(chat_events(*pieces, chat_chunk(finish="stop"), done=True))
-    names: dict[str, Any] = {"http_response": answer}
-    run(SNIPPETS[4], names)
-    assert [(one.name, one.arguments) for one in names["response"].calls] == [("read", {"path": "a"})]
-    assert answer.closed
-    assert answer.sent < len(answer.body) / 7 - 10

@@ -69,7 +69,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _headline(audit: Audit) -> str:
-    text = f"{_counted(audit.audited, 'exchange')} of {_counted(len(audit.wires), 'wire')}"
+    text = f"{_counted(audit.audited, 'exchange')} on {_counted(len(audit.wires), 'wire')}"
     if audit.unknown:
         text += f", {sum(audit.unknown.values()):,} of wires not yet known"
     if audit.skipped:
@@ -109,7 +109,7 @@ def _policies(audit: Audit, wires: list[str], limit: int | None) -> Table:
             rows.append(_with_total(f"{policy} keeps", [f.kept for f in figures]))
             rows.append(_with_total(f"{policy} drops", [f.dropped for f in figures], bad=True))
             if any(f.dropped for f in figures):
-                rows.append(_with_total(f"{policy} cuts responses", [f.responses for f in figures]))
+                rows.append(_with_total(f"responses with calls that {policy} drops", [f.responses for f in figures]))
         for label, name in _REJECTED:
             values = [getattr(audit.wires[wire], name) for wire in wires]
             if any(values):

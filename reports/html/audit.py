@@ -156,7 +156,7 @@ def render(output: Mapping[str, Any]) -> bytes:
 def headline(audit: Audited, policies: list[str]) -> Headline:
     """Return the headline: the policies that would drop most calls, and how many."""
     calls = sum(wire.calls for wire in audit.wires.values())
-    audited = f"{count_text(audit.audited, 'exchange')} of {count_text(len(audit.wires), 'wire')}"
+    audited = f"{count_text(audit.audited, 'exchange')} on {count_text(len(audit.wires), 'wire')}"
     sentence = f"{audited}, {count_text(calls, 'client call')}."
     if not audit.audited:
         return Headline("odd", "Nothing was audited", "No exchange of a known wire was found.")
