@@ -49,7 +49,7 @@ def said(*blocks: Any, wire: str = "openai.chat", **more: Any) -> Assistant:
     return Assistant(respond(*blocks, wire=wire, **more))
 
 
-def told(id: str, text: str = "ok", **more: Any) -> ToolResult:
+def tool_result(id: str, text: str = "ok", **more: Any) -> ToolResult:
     """What a call returned."""
     return ToolResult(id, [TextPart(text)], **more)
 

@@ -356,28 +356,28 @@ def plain(wire: str, steps: Sequence[Step], stop: str = "tool_calls") -> bytes:
     return body if isinstance(body, bytes) else json.dumps(body).encode()
 
 
-def play(wire: str, frames: bytes | Sequence[bytes], **told: Any) -> Response:
+def play(wire: str, frames: bytes | Sequence[bytes], **options: Any) -> Response:
     """The response of a stream. Bytes are fed whole and byte by byte; both must give the same (law `any-split`)."""
     if wire == "xai.grpc":
-        return feed(wire, [frames] if isinstance(frames, bytes) else frames, **told)[0]
+        return feed(wire, [frames] if isinstance(frames, bytes) else frames, **options)[0]
     body = frames if isinstance(frames, bytes) else b"".join(frames)
-    whole, _ = feed(wire, [body], **told)
-    bytewise, _ = feed(wire, [body[at : at + 1] for at in range(len(body))], **told)
+    whole, _ = feed(wire, [body], **options)
+    bytewise, _ = feed(wire, [body[at : at + 1] for at in range(len(body))], **options)
     assert bytewise == whole
     assert bytewise.findings == whole.findings
     return whole
 
 
-def feed(wire: str, pieces: Sequence[bytes], **told: Any) -> tuple[Response, list[Event]]:
+def feed(wire: str, pieces: Sequence[bytes], **options: Any) -> tuple[Response, list[Event]]:
     """The response and the canonical events of a stream in these pieces."""
-    decoder = StreamDecoder(wire, **told)
+    decoder = StreamDecoder(wire, **options)
     events = [event for piece in pieces for event in decoder.feed(piece)]
     return decoder.finish(), events
 
 
-def both(wire: str, steps: Sequence[Step], stop: str, **told: Any) -> list[Response]:
+def both(wire: str, steps: Sequence[Step], stop: str, **options: Any) -> list[Response]:
     """The responses of the plain and of the streamed form."""
-    return [normalize(plain(wire, steps, stop), wire, **told), play(wire, stream(wire, steps, stop), **told)]
+    return [normalize(plain(wire, steps, stop), wire, **options), play(wire, stream(wire, steps, stop), **options)]
 
 
 def codes(response: Response) -> list[str]:

@@ -25,21 +25,21 @@ THREE = script([call("look", at=1), call("post", text="a"), call("count", of="du
 
 
 def turn_of(
-    wire: str, played: Any, counting: Counting, told: dict[str, dict[str, Any]] | None = None, **of: Any
+    wire: str, played: Any, counting: Counting, tool_options: dict[str, dict[str, Any]] | None = None, **options: Any
 ) -> Turn:
-    return Turn(Emulated(wire, played), counting.tools(**told or {}), **of)
+    return Turn(Emulated(wire, played), counting.tools(**tool_options or {}), **options)
 
 
 def results(turn: Turn) -> list[ToolResult]:
     """The answers to the calls of the first round; they are in one turn, right behind the answer."""
     first = turn.state.rounds[0].messages
-    assert [type(one) for one in first[:2]] == [Assistant, ToolResults]
+    assert [type(message) for message in first[:2]] == [Assistant, ToolResults]
     assert isinstance(first[1], ToolResults)
     return first[1].results
 
 
 def said(turn: Turn) -> list[tuple[str, bool]]:
-    return [("".join(getattr(part, "text", "") for part in one.parts), one.is_error) for one in results(turn)]
+    return [("".join(getattr(part, "text", "") for part in result.parts), result.is_error) for result in results(turn)]
 
 
 def fail(**_: Any) -> None:
@@ -47,7 +47,7 @@ def fail(**_: Any) -> None:
 
 
 @EVERY_WIRE
-def test_BATCH_01_a_bad_observation_is_a_result_and_cancels_no_sibling(wire: str) -> None:
+def test_BATCH_01_a_result_that_reports_failure_does_not_stop_the_batch(wire: str) -> None:
     counting = Counting(look=lambda **_: {"exit_code": 1, "success": False})
     turn = turn_of(wire, THREE, counting, policy="batch", on_error="stop")
     at_once(turn.run("Go."))
@@ -57,7 +57,7 @@ def test_BATCH_01_a_bad_observation_is_a_result_and_cancels_no_sibling(wire: str
 
 
 @EVERY_WIRE
-def test_BATCH_02_a_sequential_tool_is_a_barrier_where_it_was_called_and_nothing_else_waits(wire: str) -> None:
+def test_BATCH_02_a_sequential_tool_is_a_barrier_and_other_tools_run_concurrently(wire: str) -> None:
     running: list[str] = []
     beside: dict[str, list[str]] = {}
 
@@ -85,23 +85,23 @@ def test_BATCH_02_a_sequential_tool_is_a_barrier_where_it_was_called_and_nothing
 
 
 @EVERY_WIRE
-def test_BATCH_03_a_batch_stops_at_its_first_failure_and_the_calls_behind_it_are_told_so(wire: str) -> None:
+def test_BATCH_03_a_batch_stops_at_its_first_failure_and_the_later_calls_are_not_executed(wire: str) -> None:
     names = ("click", "type", "key")
     played = script([call(name) for name in names], [Say("Done.")], tools=names)
     counting = Counting(click=lambda: "clicked", type=fail, key=lambda: "pressed")
     turn = turn_of(wire, played, counting, policy="batch", on_error="stop")
     at_once(turn.run("Go."))
     assert counting.names == ["click", "type"]
-    told = said(turn)
-    assert told[:2] == [("clicked", False), ("no such door", True)]
-    assert told[2][1]
-    assert "not executed" in told[2][0]
+    texts = said(turn)
+    assert texts[:2] == [("clicked", False), ("no such door", True)]
+    assert texts[2][1]
+    assert "not executed" in texts[2][0]
     playing.assert_legal(turn)
 
 
 @EVERY_WIRE
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
-def test_EXEC_02_no_tool_ends_the_run_and_leaves_a_sibling_without_an_answer(wire: str, policy: str) -> None:
+def test_EXEC_02_a_final_answer_tool_does_not_leave_another_call_without_a_result(wire: str, policy: str) -> None:
     names = ("final_answer", "side_effect")
     played = script([call(name) for name in names], [Say("Done.")], tools=names)
     counting = Counting(final_answer=lambda: "final", side_effect=lambda: "done")
@@ -109,25 +109,25 @@ def test_EXEC_02_no_tool_ends_the_run_and_leaves_a_sibling_without_an_answer(wir
     turn = turn_of(wire, played, counting, policy=policy, prepare=lambda request: replace(request, parallel=None))
     at_once(turn.run("Go."))
     assert counting.names == ["final_answer"] + (["side_effect"] if policy != "first" else [])
-    told = said(turn)
-    assert told[0] == ("final", False)
-    assert told[1] == ("done", False) or (policy == "first" and told[1][1] and "not executed" in told[1][0])
+    texts = said(turn)
+    assert texts[0] == ("final", False)
+    assert texts[1] == ("done", False) or (policy == "first" and texts[1][1] and "not executed" in texts[1][0])
     playing.assert_legal(turn)
 
 
 @EVERY_WIRE
-def test_BED_06_results_that_come_early_still_stand_in_one_turn_behind_one_answer(wire: str) -> None:
+def test_BED_06_early_results_are_in_one_message_after_the_answer(wire: str) -> None:
     turn = turn_of(wire, THREE, Counting())
     at_once(turn.run("Go."))
     history = turn.state.history()
-    kinds = [type(one) for one in history if isinstance(one, (Assistant, ToolResults))]
+    kinds = [type(message) for message in history if isinstance(message, (Assistant, ToolResults))]
     assert kinds == [Assistant, ToolResults, Assistant]
     assert [result.name for result in results(turn)] == ["look", "post", "count"]
     playing.assert_legal(turn)
 
 
 @EVERY_WIRE
-def test_DUP_01_a_result_that_did_not_get_through_is_sent_again_and_its_tool_is_not_run_again(wire: str) -> None:
+def test_DUP_01_a_lost_result_is_sent_again_without_rerunning_its_tool(wire: str) -> None:
     log, counting = RecordingObserver(), Counting()
     lost = Turn(Emulated(wire, THREE, fails={1: ConnectionError("gone")}), counting.tools(), observers=[log], id="once")
     at_once(lost.run("Go."))
@@ -141,7 +141,7 @@ def test_DUP_01_a_result_that_did_not_get_through_is_sent_again_and_its_tool_is_
 
 
 @EVERY_WIRE
-def test_DUP_02_a_tool_that_fails_was_called_once(wire: str) -> None:
+def test_DUP_02_a_failed_tool_is_not_called_again(wire: str) -> None:
     def broken(**_: Any) -> None:
         raise OSError("disk full")
 
@@ -154,7 +154,7 @@ def test_DUP_02_a_tool_that_fails_was_called_once(wire: str) -> None:
 
 
 @EVERY_WIRE
-def test_ADK_01_one_of_three_that_wait_is_decided_and_the_others_are_neither_run_nor_answered(wire: str) -> None:
+def test_ADK_01_deciding_one_of_three_waiting_calls_leaves_the_others_waiting(wire: str) -> None:
     names = ("first", "second", "third")
     played = script([call(name) for name in names], [Say("Done.")], tools=names)
     counting = Counting(**{name: lambda name=name: name for name in names})
@@ -162,7 +162,7 @@ def test_ADK_01_one_of_three_that_wait_is_decided_and_the_others_are_neither_run
     log = RecordingObserver()
     turn = turn_of(wire, played, counting, asks, observers=[log])
     at_once(turn.run("Go."))
-    waiting = [one.id for one in turn.outcome.waiting]
+    waiting = [message.id for message in turn.outcome.waiting]
     assert len(waiting) == 3
     for number, id in enumerate(waiting):
         turn = Turn(turn.provider, counting.tools(**asks), state=states.load(log.states[-1]), observers=[log])
@@ -175,7 +175,7 @@ def test_ADK_01_one_of_three_that_wait_is_decided_and_the_others_are_neither_run
 
 
 @EVERY_WIRE
-def test_ADK_01_a_result_that_arrives_first_runs_none_of_the_others_and_each_call_gets_one(wire: str) -> None:
+def test_ADK_01_results_supplied_in_any_order_give_each_call_exactly_one(wire: str) -> None:
     names = ("first", "second", "third")
     played = script([call(name) for name in names], [Say("Done.")], tools=names)
     tools = Tools(Tool(name=name) for name in names)
@@ -183,7 +183,7 @@ def test_ADK_01_a_result_that_arrives_first_runs_none_of_the_others_and_each_cal
     turn = Turn(provider, tools)
     at_once(turn.run("Go."))
     waiting = turn.outcome.waiting
-    assert [one.name for one in waiting] == list(names)
+    assert [message.name for message in waiting] == list(names)
     for number in (1, 2, 0):  # in another order than they were asked for
         turn.answer(waiting[number].id, f"{names[number]} done")
         at_once(turn.run())
@@ -195,7 +195,7 @@ def test_ADK_01_a_result_that_arrives_first_runs_none_of_the_others_and_each_cal
 
 
 @EVERY_WIRE
-def test_NAME_06_an_unknown_tool_is_answered_with_the_known_ones_and_its_sibling_runs(wire: str) -> None:
+def test_NAME_06_a_call_of_an_unknown_tool_gets_the_known_names_and_the_other_call_runs(wire: str) -> None:
     played = script([call("nothing"), call("look", at=1)], [Say("Done.")], tools=("nothing", "look"))
     counting = Counting()
     tools = counting.tools()
@@ -210,7 +210,7 @@ def test_NAME_06_an_unknown_tool_is_answered_with_the_known_ones_and_its_sibling
 
 
 @pytest.mark.parametrize("wire", ["openai.responses", "anthropic.messages", "xai.grpc"])
-def test_HALL_01_beside_a_server_call_too_a_tool_that_nobody_declared_is_an_error_result(wire: str) -> None:
+def test_HALL_01_an_undeclared_tool_gets_an_error_result_also_beside_a_server_call(wire: str) -> None:
     search = ServerCall("web_search", {"query": "ducks"}, hits=[])
     played = script([search, call("nothing"), call("look", at=1)], [Say("Done.")], hosted=["web_search"])
     counting = Counting()
@@ -225,7 +225,7 @@ def test_HALL_01_beside_a_server_call_too_a_tool_that_nobody_declared_is_an_erro
 
 
 @EVERY_WIRE
-def test_CANC_01_a_cancelled_round_keeps_what_is_finished_and_answers_the_rest_in_call_order(wire: str) -> None:
+def test_CANC_01_a_cancelled_round_keeps_finished_results_and_adds_the_others_in_call_order(wire: str) -> None:
     async def hang(**_: Any) -> None:
         await asyncio.Event().wait()
 
@@ -246,7 +246,7 @@ def test_CANC_01_a_cancelled_round_keeps_what_is_finished_and_answers_the_rest_i
 
 
 @EVERY_WIRE
-def test_CANC_02_a_call_that_was_still_arriving_is_never_run_and_leaves_a_legal_history(wire: str) -> None:
+def test_CANC_02_a_partially_streamed_call_is_never_run_and_leaves_a_legal_history(wire: str) -> None:
     counting = Counting()
     turn = turn_of(wire, THREE, counting)
 

@@ -46,7 +46,7 @@ WITH_TEXT = pytest.mark.parametrize(("wire", "streamed"), TEXT_FORMS)
 WITH_EMPTY_TEXT = pytest.mark.parametrize(("wire", "streamed"), [f for f in TEXT_FORMS if f[0] != "anthropic.messages"])
 
 
-def test_GEM_05_a_call_without_arguments_has_empty_ones() -> None:
+def test_GEM_05_a_call_without_arguments_has_empty_arguments() -> None:
     expected = [("f", {}, "complete")]
     assert shapes(normalize(chat_body({"id": "a", "function": {"name": "f"}}), "openai.chat")) == expected
     assert shapes(chat(piece(0, "a", "f"))) == expected
@@ -59,14 +59,14 @@ def test_GEM_05_a_call_without_arguments_has_empty_ones() -> None:
     assert shapes(anthropic(tool_start(0, "a", "f"), block_stop(0))) == expected
 
 
-def test_GEM_05_a_call_without_an_id_does_not_vanish() -> None:
+def test_GEM_05_a_call_without_an_id_is_kept() -> None:
     block = {"type": "tool_use", "name": "f", "input": {"x": 1}}
     assert shapes(normalize(anthropic_body(block), "anthropic.messages")) == [("f", {"x": 1}, "complete")]
     item = function_call(None, "f", '{"x":1}')
     assert shapes(normalize(responses_body(item), "openai.responses")) == [("f", {"x": 1}, "complete")]
 
 
-def test_GEM_05_an_unknown_block_is_kept_whole_and_reported() -> None:
+def test_GEM_05_an_unknown_block_is_kept_completely_and_reported() -> None:
     new = {"type": "new_thing", "value": [1]}
     for body, wire in ((anthropic_body(new), "anthropic.messages"), (responses_body(new), "openai.responses")):
         response = normalize(body, wire)
@@ -78,7 +78,7 @@ TRICKY = '{"a key": "brace } and \\"quote\\" and \\\\ and \\u00e9", "n": [1, {"m
 
 
 @pytest.mark.parametrize("size", range(1, 12))
-def test_ARG_07_fragments_are_joined_before_they_are_parsed(size: int) -> None:
+def test_ARG_07_fragments_are_concatenated_before_they_are_parsed(size: int) -> None:
     for wire in BYTE_WIRES:
         response = respond(wire, True, [("a", "f", TRICKY)], size)
         assert response.calls[0].arguments == json.loads(TRICKY)
@@ -90,7 +90,7 @@ DOUBLE = '"{\\"a\\":1}"'
 
 
 @WITH_TEXT
-def test_ARG_04_double_encoded_arguments_are_flagged_and_left_alone(wire: str, streamed: bool) -> None:
+def test_ARG_04_double_encoded_arguments_are_reported_and_unchanged(wire: str, streamed: bool) -> None:
     response = respond(wire, streamed, [("a", "f", DOUBLE)])
     call = only(response)
     assert (call.arguments, call.arguments_text, call.status) == (None, DOUBLE, "invalid")
@@ -99,7 +99,7 @@ def test_ARG_04_double_encoded_arguments_are_flagged_and_left_alone(wire: str, s
 
 
 @WITH_TEXT
-def test_ARG_04_asked_for_they_are_unwrapped_once(wire: str, streamed: bool) -> None:
+def test_ARG_04_double_encoded_arguments_are_unwrapped_once_on_request(wire: str, streamed: bool) -> None:
     call = only(respond(wire, streamed, [("a", "f", DOUBLE)]))
     repaired = unwrap_arguments(call)
     assert (repaired.call.arguments, repaired.call.arguments_text, repaired.call.status) == (
@@ -130,7 +130,7 @@ def test_SNAP_01_arguments_that_grow_by_repetition_are_a_snapshot() -> None:
     assert codes(response) == ["arguments-snapshot"]
 
 
-def test_SNAP_01_the_reader_of_events_is_told_to_start_over() -> None:
+def test_SNAP_01_a_snapshot_resets_the_block_in_the_events() -> None:
     decoder = StreamDecoder("openai.chat")
     body = chat_sse([("a", "f", "")], 1).replace(b"data: [DONE]\n\n", b"")
     decoder.feed(body)
@@ -211,7 +211,7 @@ def test_ARG_02_the_text_null_is_an_empty_object(wire: str, streamed: bool) -> N
 
 
 @pytest.mark.parametrize(("given", "arguments"), [(None, {}), ({}, {}), ({"x": 1}, {"x": 1})], ids=repr)
-def test_ARG_02_arguments_that_are_no_text_are_taken_as_they_are(given: object, arguments: object) -> None:
+def test_ARG_02_arguments_that_are_not_text_are_used_unchanged(given: object, arguments: object) -> None:
     response = normalize(chat_body(chat_call("a", "f", given)), "openai.chat")
     assert shapes(response) == [("f", arguments, "complete")]
     item = function_call("a", "f", "") | {"arguments": given}
@@ -222,7 +222,9 @@ def test_ARG_02_arguments_that_are_no_text_are_taken_as_they_are(given: object, 
 
 @EVERY_FORM
 @pytest.mark.parametrize("text", ["[1]", '"x"', "3", "true"])
-def test_ARG_03_one_call_that_is_no_object_spares_the_others(wire: str, streamed: bool, text: str) -> None:
+def test_ARG_03_arguments_that_are_not_an_object_do_not_affect_other_calls(
+    wire: str, streamed: bool, text: str
+) -> None:
     response = respond(wire, streamed, [("a", "f", text), ("b", "g", '{"x":1}')])
     assert shapes(response) == [("f", None, "invalid"), ("g", {"x": 1}, "complete")]
     assert response.calls[0].arguments_text == text
@@ -233,7 +235,7 @@ def test_ARG_03_one_call_that_is_no_object_spares_the_others(wire: str, streamed
 
 @WITH_TEXT
 @pytest.mark.parametrize("text", ['{"path": C:\\temp}', "{x: 1}", '{"x": 1,}', "call f(1)"])
-def test_FGT_01_arguments_that_are_no_json_are_kept_and_never_fatal(wire: str, streamed: bool, text: str) -> None:
+def test_FGT_01_arguments_that_are_not_json_are_kept_as_invalid(wire: str, streamed: bool, text: str) -> None:
     response = respond(wire, streamed, [("a", "f", text)])
     assert shapes(response) == [("f", None, "invalid")]
     assert response.calls[0].arguments_text == text
@@ -242,7 +244,7 @@ def test_FGT_01_arguments_that_are_no_json_are_kept_and_never_fatal(wire: str, s
 
 
 @WITH_TEXT
-def test_NUM_02_an_integer_of_5000_digits_is_flagged(wire: str, streamed: bool) -> None:
+def test_NUM_02_an_integer_of_5000_digits_is_reported(wire: str, streamed: bool) -> None:
     text = '{"x": ' + "9" * 5000 + "}"
     response = respond(wire, streamed, [("a", "f", text)], 500)
     assert shapes(response) == [("f", None, "invalid")]
@@ -251,7 +253,7 @@ def test_NUM_02_an_integer_of_5000_digits_is_flagged(wire: str, streamed: bool) 
 
 
 @WITH_TEXT
-def test_NUM_02_a_nesting_of_100_000_is_flagged(wire: str, streamed: bool) -> None:
+def test_NUM_02_a_nesting_depth_of_100_000_is_reported(wire: str, streamed: bool) -> None:
     text = '{"x": ' + "[" * 100_000 + "]" * 100_000 + "}"
     response = respond(wire, streamed, [("a", "f", text)], 10_000)
     assert shapes(response) == [("f", None, "invalid")]
@@ -267,7 +269,7 @@ def test_UNI_01_a_surrogate_pair_that_is_split_over_deltas_is_one_character(wire
 
 
 @EVERY_FORM
-def test_UNI_02_a_lone_surrogate_is_kept_and_can_be_written(wire: str, streamed: bool) -> None:
+def test_UNI_02_a_lone_surrogate_is_kept_and_can_be_encoded(wire: str, streamed: bool) -> None:
     response = respond(wire, streamed, [("a", "f", '{"a":"\\ud800"}')])
     call = only(response)
     assert (call.arguments, call.arguments_text, call.status) == ({"a": "\ud800"}, '{"a":"\\ud800"}', "complete")
@@ -286,7 +288,7 @@ GROWING = [
 
 
 @pytest.mark.parametrize("parts", GROWING, ids="".join)
-def test_EARLY_01_no_call_is_whole_before_the_wire_says_so(parts: list[str]) -> None:
+def test_EARLY_01_a_call_is_not_complete_before_the_wire_ends_it(parts: list[str]) -> None:
     text = "".join(parts)
     size = len(parts[0])
     for wire, body, mark in (
@@ -304,7 +306,7 @@ def test_EARLY_01_no_call_is_whole_before_the_wire_says_so(parts: list[str]) -> 
 
 
 @pytest.mark.parametrize("parts", GROWING[:2], ids="".join)
-def test_EARLY_01_arguments_that_parse_are_not_run_where_the_stream_breaks_off(parts: list[str]) -> None:
+def test_EARLY_01_a_call_with_valid_arguments_is_not_run_if_the_stream_breaks_off(parts: list[str]) -> None:
     for wire, body, mark in (
         ("openai.chat", chat_sse([("a", "f", parts[0])], 99), b'finish_reason": "tool_calls'),
         ("openai.responses", responses_sse([("a", "f", parts[0])], 99), b"arguments.done"),
@@ -316,6 +318,6 @@ def test_EARLY_01_arguments_that_parse_are_not_run_where_the_stream_breaks_off(p
         assert select(response).kept == []
 
 
-def test_EARLY_01_a_number_that_goes_on_is_one_text() -> None:
+def test_EARLY_01_a_number_split_over_fragments_is_one_text() -> None:
     response = chat(piece(0, "a", "f", "1"), piece(0, arguments="2"))
     assert [(call.arguments_text, call.status) for call in response.calls] == [("12", "invalid")]

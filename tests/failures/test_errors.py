@@ -23,7 +23,7 @@ BODY: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("form", [json.dumps(BODY).encode(), json.dumps(BODY), BODY], ids=["bytes", "text", "parsed"])
-def test_GROQ_01_a_call_that_the_provider_could_not_parse_is_an_error_with_its_text_kept(form: Any) -> None:
+def test_GROQ_01_a_call_that_the_provider_could_not_parse_is_an_error_with_its_text(form: Any) -> None:
     response = normalize(form, "openai.chat", provider="groq", status=400)
     assert response.error is not None
     assert (response.error.type, response.error.status) == ("invalid_request_error", 400)
@@ -34,7 +34,7 @@ def test_GROQ_01_a_call_that_the_provider_could_not_parse_is_an_error_with_its_t
     assert_not_executed(response, calls=0)
 
 
-def test_GROQ_01_the_same_error_inside_a_stream_is_the_same_outcome() -> None:
+def test_GROQ_01_the_same_error_inside_a_stream_is_reported_like_that_of_a_body() -> None:
     frames = stream("openai.chat", [Say("I look.")], None)
     response = play("openai.chat", [*frames, sse(BODY), DONE], provider="groq")
     assert response.error is not None

@@ -44,14 +44,14 @@ TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}')
 @pytest.mark.parametrize(
     ("wire", "raw"), [("openai.chat", "stop"), ("anthropic.messages", "end_turn"), ("xai.grpc", "REASON_STOP")]
 )
-def test_FIN_02_calls_outweigh_a_stop_reason_that_denies_them(wire: str, raw: str) -> None:
+def test_FIN_02_calls_override_a_contradicting_stop_reason(wire: str, raw: str) -> None:
     for response in both(wire, [Say("I look."), LOOKUP], "end_turn"):
         assert response.choices[0].stop == Stop("tool_calls", raw)
         assert codes(response) == ["stop-disagrees"]
         assert ran(response) == ["call_a"]
 
 
-def test_FIN_02_on_responses_completed_says_nothing_about_calls() -> None:
+def test_FIN_02_on_responses_the_status_completed_does_not_contradict_calls() -> None:
     for response in both("openai.responses", [LOOKUP], "end_turn"):
         assert response.choices[0].stop == Stop("tool_calls", "completed")
         assert response.findings == ()
@@ -62,14 +62,14 @@ def test_FIN_02_on_responses_completed_says_nothing_about_calls() -> None:
     ("wire", "raw"),
     [("openai.chat", "tool_calls"), ("anthropic.messages", "tool_use"), ("xai.grpc", "REASON_TOOL_CALLS")],
 )
-def test_FIN_02_a_stop_reason_that_claims_calls_where_there_are_none_is_reported(wire: str, raw: str) -> None:
+def test_FIN_02_a_tool_call_stop_reason_without_calls_is_reported(wire: str, raw: str) -> None:
     for response in both(wire, [Say("Done.")], "tool_calls"):
         assert response.choices[0].stop == Stop("end_turn", raw)
         assert codes(response) == ["stop-disagrees"]
 
 
 @pytest.mark.parametrize("native", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"])
-def test_GEM_02_a_malformed_call_is_no_empty_success(native: str) -> None:
+def test_GEM_02_a_malformed_call_is_not_an_empty_success(native: str) -> None:
     choice = {"index": 0, "finish_reason": "stop", "native_finish_reason": native, "message": {"role": "assistant"}}
     whole = normalize({"id": "r1", "choices": [choice]}, "openai.chat")
     ending = chunk({}, "stop")
@@ -82,7 +82,7 @@ def test_GEM_02_a_malformed_call_is_no_empty_success(native: str) -> None:
     assert events == [ChoiceStop(0, Stop("malformed_call", "stop"))]
 
 
-def test_GEM_02_a_call_in_a_malformed_turn_is_not_run() -> None:
+def test_GEM_02_a_call_in_an_answer_marked_malformed_is_not_run() -> None:
     *frames, _, _ = stream("openai.chat", [LOOKUP])
     ending = chunk({}, "tool_calls")
     ending["choices"][0]["native_finish_reason"] = "MALFORMED_FUNCTION_CALL"
@@ -91,7 +91,7 @@ def test_GEM_02_a_call_in_a_malformed_turn_is_not_run() -> None:
     assert_not_executed(response, calls=1)
 
 
-def test_PEER_03_a_malformed_call_is_no_reason_to_run_tools_and_broken_json_no_empty_arguments() -> None:
+def test_PEER_03_a_malformed_call_is_not_run_and_broken_json_does_not_become_empty_arguments() -> None:
     *frames, _, _ = stream("openai.chat", [Call(['{"city": ', '"Tu'])])
     ending = chunk({}, "tool_calls")
     ending["choices"][0]["native_finish_reason"] = "MALFORMED_FUNCTION_CALL"
@@ -102,7 +102,7 @@ def test_PEER_03_a_malformed_call_is_no_reason_to_run_tools_and_broken_json_no_e
     assert_not_executed(response, calls=1)
 
 
-def test_FIN_08_an_empty_finish_reason_on_every_chunk_is_none() -> None:
+def test_FIN_08_empty_finish_reasons_before_the_real_one_are_ignored() -> None:
     deltas: list[dict[str, Any]] = [{"content": ""}, fragment("", 0, "call_a", "lookup"), fragment('{"city": "Turin"}')]
     frames = [sse(chunk(delta, "")) for delta in deltas]
     response = play("openai.chat", [*frames, sse(chunk({}, "tool_calls")), DONE])
@@ -111,14 +111,14 @@ def test_FIN_08_an_empty_finish_reason_on_every_chunk_is_none() -> None:
     assert response.findings == ()
 
 
-def test_FIN_08_an_empty_finish_reason_alone_is_a_missing_one() -> None:
+def test_FIN_08_an_empty_finish_reason_alone_counts_as_missing() -> None:
     response = play("openai.chat", [sse(chunk(fragment('{"city": "Turin"}', 0, "call_a", "lookup"), "")), DONE])
     assert response.choices[0].stop == Stop("tool_calls", None)
     assert codes(response) == ["stop-missing"]
     assert ran(response) == ["call_a"]
 
 
-def test_FIN_08_an_empty_anthropic_stop_reason_waits_for_the_real_one() -> None:
+def test_FIN_08_an_empty_anthropic_stop_reason_is_replaced_by_the_real_one() -> None:
     *frames, _, _ = stream("anthropic.messages", [LOOKUP])
     response = play("anthropic.messages", [*frames, sse(message_delta(""), message_delta("tool_use"), MESSAGE_STOP)])
     assert response.choices[0].stop == Stop("tool_calls", "tool_use")
@@ -157,15 +157,15 @@ CHAT_TWICE = sse(chunk({}, "tool_calls", usage=FIGURES))
 
 
 @pytest.mark.parametrize("wire", ["openai.chat", "anthropic.messages", "xai.grpc"])
-def test_FIN_01_a_finish_reason_in_two_chunks_ends_one_call_once(wire: str) -> None:
-    again = {
+def test_FIN_01_a_repeated_finish_reason_ends_a_call_once(wire: str) -> None:
+    duplicate = {
         "openai.chat": CHAT_TWICE,
         "anthropic.messages": sse(message_delta("tool_use")),
         "xai.grpc": grpc_chunk(finish="REASON_TOOL_CALLS"),
     }
     frames = stream(wire, [LOOKUP])
     at = {"openai.chat": -1, "anthropic.messages": -1, "xai.grpc": len(frames)}[wire]
-    frames.insert(at, again[wire])
+    frames.insert(at, duplicate[wire])
     response = play(wire, frames)
     assert response.choices[0].blocks == [TURIN]
     assert response.findings == ()
@@ -180,7 +180,7 @@ def test_FIN_01_a_second_terminal_event_on_responses_does_not_double_the_call() 
     assert codes(response) == ["event-after-end"]
 
 
-def test_XAI_04_a_usage_chunk_that_finishes_again_only_brings_its_figures() -> None:
+def test_XAI_04_a_usage_chunk_that_repeats_the_finish_reason_only_adds_usage() -> None:
     figures = usage_pb2.SamplingUsage(prompt_tokens=5, completion_tokens=7, total_tokens=12)
     frames = [*stream("xai.grpc", [LOOKUP]), grpc_chunk(finish="REASON_TOOL_CALLS", usage=figures)]
     response = play("xai.grpc", frames)
@@ -192,7 +192,7 @@ def test_XAI_04_a_usage_chunk_that_finishes_again_only_brings_its_figures() -> N
     assert ran(response) == ["call_a"]
 
 
-def test_XAI_04_the_same_holds_on_a_compatible_chat_endpoint() -> None:
+def test_XAI_04_a_usage_chunk_with_a_finish_reason_only_adds_usage_on_chat() -> None:
     *frames, last = stream("openai.chat", [LOOKUP])
     response = play("openai.chat", [*frames, CHAT_TWICE, last])
     assert response.choices[0].blocks == [TURIN]
@@ -224,7 +224,7 @@ def test_XAI_11_reasons_that_cut_an_answer_withhold_its_last_call(raw: str, reas
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_XAI_11_an_invalid_reason_is_no_end(streamed: bool) -> None:
+def test_XAI_11_an_invalid_finish_reason_does_not_end_the_answer(streamed: bool) -> None:
     calls = [tool_call('{"city": "Turin"}', "call_a", "lookup")]
     if streamed:
         response = play("xai.grpc", [grpc_chunk(tool_calls=calls), grpc_chunk(finish="REASON_INVALID")])
@@ -237,7 +237,7 @@ def test_XAI_11_an_invalid_reason_is_no_end(streamed: bool) -> None:
 
 
 @all_wires
-def test_FIN_10_arguments_that_were_closed_but_are_no_json_are_malformed(wire: str) -> None:
+def test_FIN_10_closed_arguments_that_are_not_json_are_malformed(wire: str) -> None:
     response = play(wire, stream(wire, [Call(('{"city": ', "Turin, not quoted}"))]))
     (call,) = response.calls
     assert (call.arguments, call.status) == (None, "invalid")
@@ -248,7 +248,7 @@ def test_FIN_10_arguments_that_were_closed_but_are_no_json_are_malformed(wire: s
 
 
 @all_wires
-def test_FIN_10_arguments_that_are_open_when_the_stream_ends_are_truncated(wire: str) -> None:
+def test_FIN_10_arguments_still_open_at_the_end_of_the_stream_are_truncated(wire: str) -> None:
     response = play(wire, stream(wire, [Call(('{"city": ', '"Turin'), closed=False)], None))
     (call,) = response.calls
     assert (call.arguments, call.status) == (None, "truncated")
@@ -258,7 +258,7 @@ def test_FIN_10_arguments_that_are_open_when_the_stream_ends_are_truncated(wire:
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
-def test_FIN_11_a_responses_body_that_is_still_running_is_not_finished(status: str) -> None:
+def test_FIN_11_a_responses_body_in_progress_is_not_complete(status: str) -> None:
     body = {**terminal([])["response"], "status": status}
     response = normalize(body, "openai.responses")
     assert response.complete is False

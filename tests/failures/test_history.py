@@ -18,7 +18,7 @@ from tests.failures.back import (
     respond,
     results,
     said,
-    told,
+    tool_result,
     user,
     written,
 )
@@ -33,7 +33,7 @@ from toolparity.normalizer.requests import check_request, read_request, write_re
 
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
-ROUND = [user(), said(call("a"), call("b")), results(told("a", "1"), told("b", "2"))]
+ROUND = [user(), said(call("a"), call("b")), results(tool_result("a", "1"), tool_result("b", "2"))]
 
 
 def of(wire: str, turns: list[Message]) -> list[Message]:
@@ -42,7 +42,7 @@ def of(wire: str, turns: list[Message]) -> list[Message]:
 
 
 @EVERY_PAIR
-def test_LEG_02_a_turn_of_calls_alone_keeps_them_and_its_place(source: str, target: str) -> None:
+def test_LEG_02_a_message_of_only_calls_keeps_its_calls_and_its_position(source: str, target: str) -> None:
     encoded = written(of(source, ROUND), source, target)
     assert [(one.kind, one.id) for one in all_said(target, encoded.body) if one.text or one.kind != "assistant"] == [
         ("user", ""),
@@ -53,7 +53,7 @@ def test_LEG_02_a_turn_of_calls_alone_keeps_them_and_its_place(source: str, targ
     ]
 
 
-def test_LEG_02_content_that_is_null_absent_or_empty_beside_calls_is_kept() -> None:
+def test_LEG_02_calls_are_kept_beside_null_absent_or_empty_content() -> None:
     made = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     for content in ({}, {"content": None}, {"content": ""}):
         messages = [
@@ -68,7 +68,7 @@ def test_LEG_02_content_that_is_null_absent_or_empty_beside_calls_is_kept() -> N
 
 
 @EVERY_WIRE
-def test_INV_01_an_invalid_call_is_replayed_and_answered_with_an_error(wire: str) -> None:
+def test_INV_01_an_invalid_call_is_sent_back_with_an_error_result(wire: str) -> None:
     response = respond(call("a", "f", '{"x": '), wire=wire)
     turns = [user(), *answer(response, select(response), {})]
     encoded = written(turns, wire)
@@ -79,12 +79,12 @@ def test_INV_01_an_invalid_call_is_replayed_and_answered_with_an_error(wire: str
     assert (id, "This call was not executed: its arguments were truncated" in text) == ("a", True)
 
 
-def test_HIST_04_results_in_two_turns_are_joined_before_anything_is_mended() -> None:
+def test_HIST_04_results_in_two_messages_are_merged_in_call_order() -> None:
     turns = [
         user(),
         said(call("a"), call("b"), wire="anthropic.messages"),
-        results(told("b", "2")),
-        results(told("a", "1")),
+        results(tool_result("b", "2")),
+        results(tool_result("a", "1")),
     ]
     encoded = written(turns, "anthropic.messages")
     assert encoded.losses == []
@@ -98,7 +98,7 @@ def test_HIST_04_results_in_two_turns_are_joined_before_anything_is_mended() -> 
 
 
 @EVERY_WIRE
-def test_ORD_01_the_order_in_which_tools_finish_changes_no_byte(wire: str) -> None:
+def test_ORD_01_the_order_in_which_tools_finish_does_not_change_the_request(wire: str) -> None:
     response = respond(call("a"), call("b"), call("c"), wire=wire)
     bodies = []
     for order in itertools.permutations("abc"):
@@ -110,7 +110,7 @@ def test_ORD_01_the_order_in_which_tools_finish_changes_no_byte(wire: str) -> No
     assert len(set(bodies)) == 1
 
 
-def test_XAI_02_calls_go_back_as_calls_with_id_type_name_and_arguments() -> None:
+def test_XAI_02_calls_are_sent_back_with_id_type_name_and_arguments() -> None:
     encoded = written(of("xai.grpc", ROUND), "xai.grpc")
     message = encoded.body.messages[1]
     assert message == chat_pb2.Message(
@@ -129,12 +129,12 @@ def test_XAI_02_calls_go_back_as_calls_with_id_type_name_and_arguments() -> None
 
 
 @pytest.mark.parametrize("wire", ["openai.responses", "xai.grpc"])
-def test_XAI_05_only_what_the_provider_does_not_hold_is_sent(wire: str) -> None:
+def test_XAI_05_only_messages_that_the_provider_does_not_store_are_sent(wire: str) -> None:
     turns = [
         System([TextPart("be brief")]),
         user(),
         said(call("a"), wire=wire, id="resp_1"),
-        results(told("a")),
+        results(tool_result("a")),
         user("and?"),
     ]
     encoded = written(turns, wire, previous_response_id="resp_1")
@@ -149,7 +149,7 @@ def test_XAI_05_only_what_the_provider_does_not_hold_is_sent(wire: str) -> None:
 
 
 @EVERY_PAIR
-def test_HIST_30_each_result_follows_the_turn_that_asked_for_it_as_a_result(source: str, target: str) -> None:
+def test_HIST_30_each_result_follows_the_message_of_its_call(source: str, target: str) -> None:
     encoded = written(of(source, [*ROUND, said(Text("done"))]), source, target)
     told_of = [one for one in all_said(target, encoded.body) if one.text]
     assert [(one.kind, one.id) for one in told_of] == [
@@ -163,28 +163,30 @@ def test_HIST_30_each_result_follows_the_turn_that_asked_for_it_as_a_result(sour
 
 
 @EVERY_WIRE
-def test_HIST_01_glued_arguments_of_an_earlier_turn_are_no_error_when_they_go_back(wire: str) -> None:
-    glued = '{"x":1}{"y":2}'
+def test_HIST_01_concatenated_arguments_in_the_history_can_be_sent_back(wire: str) -> None:
+    concatenated = '{"x":1}{"y":2}'
     turns = [
         user(),
-        said(call("a", "f", glued), wire=wire),
-        results(told("a", "no JSON", is_error=True)),
+        said(call("a", "f", concatenated), wire=wire),
+        results(tool_result("a", "no JSON", is_error=True)),
         user("again"),
     ]
     encoded = written(turns, wire)
-    assert calls(wire, encoded.body) == [("a", "f", {"_raw": glued} if wire == "anthropic.messages" else glued)]
+    assert calls(wire, encoded.body) == [
+        ("a", "f", {"_raw": concatenated} if wire == "anthropic.messages" else concatenated)
+    ]
 
 
-def test_HIST_01_they_are_read_from_a_body_as_they_stand() -> None:
-    glued = '{"x":1}{"y":2}'
-    made = {"id": "a", "type": "function", "function": {"name": "f", "arguments": glued}}
+def test_HIST_01_concatenated_arguments_are_read_from_a_body_unchanged() -> None:
+    concatenated = '{"x":1}{"y":2}'
+    made = {"id": "a", "type": "function", "function": {"name": "f", "arguments": concatenated}}
     messages = [
         {"role": "assistant", "content": None, "tool_calls": [made]},
         {"role": "tool", "tool_call_id": "a", "content": "no"},
     ]
     read = read_request({"model": "m", "messages": messages}, "openai.chat", provider="openai")
     (only,) = read.messages[0].response.calls  # type: ignore[union-attr]
-    assert (only.arguments, only.arguments_text, only.status) == (None, glued, "invalid")
+    assert (only.arguments, only.arguments_text, only.status) == (None, concatenated, "invalid")
     assert write_request(read).body["messages"] == messages
 
 
@@ -194,7 +196,7 @@ def three(wire: str) -> list[Message]:
     return [user(), *answer(response, select(response, "first"), {"a": "done"})]
 
 
-def test_HIST_02_dropped_calls_are_answered_in_the_very_next_message() -> None:
+def test_HIST_02_dropped_calls_have_results_in_the_next_message() -> None:
     encoded = written(three("anthropic.messages"), "anthropic.messages")
     assert [message["role"] for message in encoded.body["messages"]] == ["user", "assistant", "user"]
     answers = encoded.body["messages"][2]["content"]
@@ -208,8 +210,8 @@ def test_HIST_02_dropped_calls_are_answered_in_the_very_next_message() -> None:
 
 
 @EVERY_WIRE
-def test_HIST_02_a_call_that_nobody_answered_gets_an_answer_and_a_report(wire: str) -> None:
-    turns = [user(), said(call("a"), call("b"), wire=wire), results(told("b")), user("go on")]
+def test_HIST_02_a_call_without_a_result_gets_one_and_is_reported(wire: str) -> None:
+    turns = [user(), said(call("a"), call("b"), wire=wire), results(tool_result("b")), user("go on")]
     encoded = written(turns, wire)
     first, second = answered(wire, encoded.body)
     assert (first[0], UNANSWERED in first[1], second) == ("a", True, ("b", "ok"))
@@ -217,10 +219,12 @@ def test_HIST_02_a_call_that_nobody_answered_gets_an_answer_and_a_report(wire: s
 
 
 @EVERY_PAIR
-def test_HIST_05_an_image_in_one_result_does_not_part_it_from_the_next(source: str, target: str) -> None:
+def test_HIST_05_an_image_in_a_result_does_not_separate_it_from_the_next(source: str, target: str) -> None:
     image = MediaPart("image", "image/png", data="AAAA")
     shown = ToolResult("a", [TextPart("see"), image], plain=False)
-    encoded = written(of(source, [user(), said(call("a"), call("b")), results(shown, told("b"))]), source, target)
+    encoded = written(
+        of(source, [user(), said(call("a"), call("b")), results(shown, tool_result("b"))]), source, target
+    )
     kinds = [one.kind for one in of_kind(target, encoded.body, "result", "media")]
     assert kinds.count("result") == 2
     assert kinds.count("media") == 1
@@ -231,7 +235,7 @@ def test_HIST_05_an_image_in_one_result_does_not_part_it_from_the_next(source: s
         assert kinds == ["result", "result", "media"]
 
 
-def test_HIST_06_each_call_has_a_tool_message_directly_after() -> None:
+def test_HIST_06_each_call_has_a_tool_message_directly_after_it() -> None:
     encoded = written(three("openai.chat"), "openai.chat")
     assert [(m["role"], m.get("tool_call_id")) for m in encoded.body["messages"]] == [
         ("user", None),
@@ -243,7 +247,7 @@ def test_HIST_06_each_call_has_a_tool_message_directly_after() -> None:
 
 
 @EVERY_WIRE
-def test_HIST_07_a_result_that_lost_its_call_is_found_before_sending_and_left_out_with_a_report(wire: str) -> None:
+def test_HIST_07_a_result_without_its_call_is_left_out_and_reported(wire: str) -> None:
     whole = of(wire, [*ROUND, user("next")])
     encoded = written(whole[2:], wire)
     assert [one.text for one in all_said(wire, encoded.body)] == ["next"]
@@ -251,7 +255,7 @@ def test_HIST_07_a_result_that_lost_its_call_is_found_before_sending_and_left_ou
     assert all(name in loss.message for name, loss in zip("ab", encoded.losses, strict=True))
 
 
-def test_HIST_07_the_rules_name_the_orphan() -> None:
+def test_HIST_07_the_request_rules_report_a_result_without_a_call() -> None:
     orphans: dict[str, tuple[Any, str]] = {
         "openai.chat": (
             {
@@ -290,8 +294,10 @@ def test_HIST_07_the_rules_name_the_orphan() -> None:
 
 
 @EVERY_PAIR
-def test_HIST_08_words_of_the_assistant_between_call_and_result_do_not_part_them(source: str, target: str) -> None:
-    turns = of(source, [user(), said(call("a")), said(Text("one moment")), results(told("a")), said(Text("done"))])
+def test_HIST_08_assistant_text_between_a_call_and_its_result_does_not_separate_them(source: str, target: str) -> None:
+    turns = of(
+        source, [user(), said(call("a")), said(Text("one moment")), results(tool_result("a")), said(Text("done"))]
+    )
     encoded = written(turns, source, target)
     assert answered(target, encoded.body) == [("a", "ok")]
     assert calls(target, encoded.body) == [("a", "f", {"x": 1})]
@@ -301,11 +307,9 @@ def test_HIST_08_words_of_the_assistant_between_call_and_result_do_not_part_them
 
 @pytest.mark.parametrize("text", ['{"x": ', "[1]", '"{}"', "nonsense", "null"])
 @pytest.mark.parametrize("source", WIRES)
-def test_INV_02_invalid_arguments_are_an_object_that_keeps_them_where_objects_are_demanded(
-    source: str, text: str
-) -> None:
+def test_INV_02_invalid_arguments_are_wrapped_in_an_object_if_the_wire_needs_one(source: str, text: str) -> None:
     encoded = written(
-        [user(), said(call("a", "f", text), wire=source), results(told("a"))], source, "anthropic.messages"
+        [user(), said(call("a", "f", text), wire=source), results(tool_result("a"))], source, "anthropic.messages"
     )
     assert calls("anthropic.messages", encoded.body) == [("a", "f", {} if text == "null" else {"_raw": text})]
     assert ("arguments" in codes(encoded)) is (text != "null")
@@ -315,14 +319,14 @@ def test_INV_02_invalid_arguments_are_an_object_that_keeps_them_where_objects_ar
 def test_ARG_08_the_input_of_a_call_is_always_an_object(text: str, given: Any) -> None:
     for source in WIRES:
         encoded = written(
-            [user(), said(call("a", "f", text), wire=source), results(told("a"))], source, "anthropic.messages"
+            [user(), said(call("a", "f", text), wire=source), results(tool_result("a"))], source, "anthropic.messages"
         )
         block = encoded.body["messages"][1]["content"][0]
         assert (block["type"], block["input"]) == ("tool_use", given)
         assert answered("anthropic.messages", encoded.body) == [("a", "ok")]
 
 
-def test_EMPTY_01_a_turn_of_calls_has_content_for_xai() -> None:
+def test_EMPTY_01_a_message_of_only_calls_has_content_for_xai() -> None:
     over_grpc = written(of("xai.grpc", ROUND), "xai.grpc").body
     assert [[part.text for part in message.content] for message in over_grpc.messages] == [["hi"], [""], ["1"], ["2"]]
     over_rest = written(of("openai.chat", ROUND), "openai.chat", provider="xai").body
@@ -330,8 +334,13 @@ def test_EMPTY_01_a_turn_of_calls_has_content_for_xai() -> None:
 
 
 @pytest.mark.parametrize("source", WIRES)
-def test_ORD_02_words_between_calls_and_results_go_behind_the_results(source: str) -> None:
-    turns = [user(), said(call("a"), call("b"), wire=source), user("hurry"), results(told("a"), told("b"))]
+def test_ORD_02_text_between_calls_and_results_is_moved_after_the_results(source: str) -> None:
+    turns = [
+        user(),
+        said(call("a"), call("b"), wire=source),
+        user("hurry"),
+        results(tool_result("a"), tool_result("b")),
+    ]
     for target in WIRES:
         encoded = written(turns, source, target)
         kinds = [one.kind for one in all_said(target, encoded.body) if one.text]
@@ -339,7 +348,7 @@ def test_ORD_02_words_between_calls_and_results_go_behind_the_results(source: st
         assert codes(encoded) == ["order"]
 
 
-def test_ORD_02_the_rules_see_words_before_the_results() -> None:
+def test_ORD_02_the_request_rules_report_text_before_the_results() -> None:
     blocks = [{"type": "text", "text": "hurry"}, {"type": "tool_result", "tool_use_id": "a", "content": "x"}]
     made = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
     messages = [
@@ -356,7 +365,7 @@ def test_ORD_02_the_rules_see_words_before_the_results() -> None:
     assert "results-first" in [violation.rule for violation in check_request(body, "anthropic.messages")]
 
 
-def test_ORD_03_a_servers_call_and_its_result_stay_in_one_message() -> None:
+def test_ORD_03_a_server_call_and_its_result_stay_in_one_message() -> None:
     content = [
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
         {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
@@ -389,7 +398,7 @@ def test_ORD_03_a_servers_call_and_its_result_stay_in_one_message() -> None:
 
 
 @pytest.mark.parametrize("source", WIRES)
-def test_ORD_04_mistral_hears_the_assistant_between_a_result_and_the_user(source: str) -> None:
+def test_ORD_04_for_mistral_an_assistant_message_separates_results_from_user_text(source: str) -> None:
     turns = of(source, [*ROUND, user("and?")])
     encoded = written(turns, source, "openai.chat", provider="mistral")
     assert [message["role"] for message in encoded.body["messages"]] == [
@@ -401,9 +410,9 @@ def test_ORD_04_mistral_hears_the_assistant_between_a_result_and_the_user(source
     ]
 
 
-def test_ORD_02_a_growing_conversation_never_changes_what_was_closed() -> None:
+def test_ORD_02_a_growing_conversation_does_not_change_its_earlier_messages() -> None:
     for wire in WIRES:
-        turns = of(wire, [*ROUND, user("and?"), said(call("c")), results(told("c")), said(Text("done"))])
+        turns = of(wire, [*ROUND, user("and?"), said(call("c")), results(tool_result("c")), said(Text("done"))])
         before: list[Any] = []
         for end in (1, 3, 4, 6, 7):
             body = written(turns[:end], wire, ELSEWHERE[wire]).body
@@ -412,13 +421,13 @@ def test_ORD_02_a_growing_conversation_never_changes_what_was_closed() -> None:
             before = now
 
 
-def test_BED_07_words_of_the_user_stand_behind_the_results_never_among_them() -> None:
+def test_BED_07_user_text_between_results_is_moved_out_of_their_message() -> None:
     turns = [
         user(),
         said(call("a"), call("b"), wire="anthropic.messages"),
-        results(told("a")),
+        results(tool_result("a")),
         user("hm"),
-        results(told("b")),
+        results(tool_result("b")),
     ]
     encoded = written(turns, "anthropic.messages")
     (mine,) = [

@@ -31,7 +31,7 @@ from toolparity import Response, Text, ToolCall, normalize, select
 TWO = [("a", "f", {"x": 1}), ("b", "f", {"x": 2})]
 
 
-def test_IDX_01_each_anthropic_block_is_one_call_whatever_stands_before_it() -> None:
+def test_IDX_01_each_anthropic_tool_block_is_one_call_after_any_other_block() -> None:
     response = anthropic(
         block_start(0, type="text", text=""),
         text_delta(0, "Looking."),
@@ -53,7 +53,7 @@ def test_IDX_01_each_anthropic_block_is_one_call_whatever_stands_before_it() -> 
     assert codes(response) == []
 
 
-def test_IDX_02_interleaved_responses_items_are_kept_apart_by_output_index() -> None:
+def test_IDX_02_interleaved_responses_items_are_separated_by_output_index() -> None:
     first = function_call("a", "f", '{"x":1}', id="fc_1")
     second = function_call("b", "g", '{"y":2}', id="fc_2")
     one, two = item_events(0, first), item_events(1, second)
@@ -63,7 +63,7 @@ def test_IDX_02_interleaved_responses_items_are_kept_apart_by_output_index() -> 
     assert codes(response) == []
 
 
-def test_IDX_02_without_the_items_ends_the_deltas_alone_tell_the_same() -> None:
+def test_IDX_02_interleaved_responses_deltas_suffice_without_item_ends() -> None:
     first = function_call("a", "f", '{"x":1}', id="fc_1")
     second = function_call("b", "g", '{"y":2}', id="fc_2")
     one, two = item_events(0, first)[:-2], item_events(1, second)[:-2]
@@ -77,14 +77,14 @@ NAMED = [("f", {"x": 1}), ("g", {}), ("h", {"z": 3})]
 
 
 @pytest.mark.parametrize("chunks", [WHOLE, [chunk(*WHOLE)]], ids=["three chunks", "one chunk"])
-def test_IDX_03_whole_calls_under_a_constant_index_stay_separate(chunks: list[dict[str, object]]) -> None:
+def test_IDX_03_complete_calls_with_a_constant_index_stay_separate(chunks: list[dict[str, object]]) -> None:
     response = chat(*chunks)
     assert [(call.name, call.arguments) for call in response.calls] == NAMED
     assert len({call.id for call in response.calls}) == 3
     assert codes(response).count("id-missing") == 3
 
 
-def test_IDX_03_whole_calls_of_the_protobuf_wire_are_never_joined_over_chunks() -> None:
+def test_IDX_03_complete_calls_of_the_protobuf_wire_are_never_merged_across_chunks() -> None:
     calls = [grpc_call(f"c{number}", name, '{"x":1}') for number, name in enumerate("fgh")]
     expected = [("c0", "f", {"x": 1}), ("c1", "g", {"x": 1}), ("c2", "h", {"x": 1})]
     apart = stream("xai.grpc", [*(grpc_chunk(call, role=2) for call in calls), grpc_chunk(finish=4)])
@@ -114,7 +114,7 @@ def test_IDX_04_a_second_responses_item_under_one_output_index_is_a_new_call() -
     assert "index-reused" in codes(response)
 
 
-def test_BED_05_interleaved_blocks_are_kept_apart_and_text_may_lack_its_start() -> None:
+def test_BED_05_interleaved_blocks_are_separated_and_text_may_lack_its_start() -> None:
     response = anthropic(
         text_delta(0, "Both "),
         tool_start(1, "a", "f"),
@@ -134,7 +134,7 @@ def test_BED_05_interleaved_blocks_are_kept_apart_and_text_may_lack_its_start() 
     ]
 
 
-def test_IDX_10_a_tail_under_another_index_belongs_to_the_unfinished_call() -> None:
+def test_IDX_10_a_fragment_with_an_unknown_index_continues_the_unfinished_call() -> None:
     response = chat(
         piece(0, "a", "f", ""), piece(0, arguments='{"x":1}'), piece(0, "b", "g", ""), piece(1, arguments='{"y":2}')
     )
@@ -142,7 +142,7 @@ def test_IDX_10_a_tail_under_another_index_belongs_to_the_unfinished_call() -> N
     assert codes(response) == ["index-reused", "index-changed"]
 
 
-def test_GEM_10_two_whole_calls_of_one_tool_are_two_calls() -> None:
+def test_GEM_10_two_complete_calls_of_one_tool_are_two_calls() -> None:
     response = chat(piece(0, None, "read_file", '{"path":"a"}'), piece(0, None, "read_file", '{"path":"b"}'))
     assert [(call.name, call.arguments) for call in response.calls] == [
         ("read_file", {"path": "a"}),
@@ -151,13 +151,13 @@ def test_GEM_10_two_whole_calls_of_one_tool_are_two_calls() -> None:
     assert response.choices[0].stop.reason == "tool_calls"
 
 
-def test_GEM_10_two_whole_calls_without_ids_are_two_calls_on_the_protobuf_wire() -> None:
+def test_GEM_10_two_complete_calls_without_ids_are_two_calls_on_the_protobuf_wire() -> None:
     calls = [grpc_call("", "read_file", '{"path":"a"}'), grpc_call("", "read_file", '{"path":"b"}')]
     response = stream("xai.grpc", [*(grpc_chunk(call, role=2) for call in calls), grpc_chunk(finish=4)])
     assert [call.arguments for call in response.calls] == [{"path": "a"}, {"path": "b"}]
 
 
-def test_CHOICE_01_each_choice_has_its_own_calls() -> None:
+def test_CHOICE_01_calls_belong_to_their_choice() -> None:
     response = chat(
         chunk(piece(0, "a", "f", "")),
         chunk(piece(0, "b", "g", ""), choice=1),
@@ -174,7 +174,7 @@ def test_CHOICE_01_each_choice_has_its_own_calls() -> None:
     assert codes(response) == []
 
 
-def test_CHOICE_01_outputs_are_choices_on_the_protobuf_wire_only_where_several_were_asked_for() -> None:
+def test_CHOICE_01_protobuf_outputs_are_choices_only_if_the_request_sets_n() -> None:
     chunks = [
         grpc_chunk(grpc_call("a", "f", "{}"), index=0, finish=4, role=2),
         grpc_chunk(grpc_call("b", "g", "{}"), index=1, finish=4, role=2),
@@ -189,7 +189,7 @@ def test_CHOICE_01_outputs_are_choices_on_the_protobuf_wire_only_where_several_w
     assert [(choice.index, [call.id for call in choice.calls]) for choice in one.choices] == [(0, ["a", "b"])]
 
 
-def test_IDX_18_fragments_go_to_the_call_that_opened_the_index_last() -> None:
+def test_IDX_18_fragments_belong_to_the_last_call_that_opened_the_index() -> None:
     response = chat(
         piece(0, "a", "f", '{"x":1}'),
         piece(0, "b", "g", ""),
@@ -204,13 +204,13 @@ def _unblended(response: Response) -> None:
     assert {call.name for call in response.calls} <= {"weather", "traffic"}
 
 
-def test_IDX_06_ids_and_names_of_two_calls_are_never_joined() -> None:
+def test_IDX_06_ids_and_names_of_two_calls_are_never_concatenated() -> None:
     response = chat(piece(0, "a", "weather", '{"x":1}'), piece(0, "b", "traffic", '{"x":2}'))
     _unblended(response)
     assert triples(response) == [("a", "weather", {"x": 1}), ("b", "traffic", {"x": 2})]
 
 
-def test_IDX_06_not_even_where_both_heads_come_before_any_argument() -> None:
+def test_IDX_06_two_call_starts_before_any_arguments_are_not_merged() -> None:
     response = chat(piece(0, "a", "weather", ""), piece(0, "b", "traffic", ""), piece(0, arguments='{"x":2}'))
     _unblended(response)
     assert texts(response) == [("a", "weather", ""), ("b", "traffic", '{"x":2}')]
@@ -229,7 +229,7 @@ def test_IDX_07_interleaved_fragments_are_routed_by_index() -> None:
 
 
 @pytest.mark.parametrize("index", ["1", -1, "zero", None, {}], ids=repr)
-def test_IDX_09_an_index_that_is_no_number_is_a_name_or_absent(index: object) -> None:
+def test_IDX_09_an_index_that_is_not_a_number_is_a_key_or_missing(index: object) -> None:
     response = chat(piece(0, "a", "f", '{"x":1}'), piece(index, "b", "f", '{"x":2}'))
     assert triples(response) == TWO
     assert ("index-missing" in codes(response)) is not isinstance(index, str)
@@ -258,7 +258,7 @@ def test_IDX_09_one_index_in_two_choices_does_not_collide() -> None:
     ]
 
 
-def test_IDX_12_indexes_are_names_and_order_is_that_of_appearance() -> None:
+def test_IDX_12_indexes_are_keys_and_calls_are_in_order_of_appearance() -> None:
     response = chat(
         piece(3, "a", "f", ""), piece(3, arguments='{"x":1}'), piece(1, "b", "f", ""), piece(1, arguments='{"x":2}')
     )
@@ -266,20 +266,20 @@ def test_IDX_12_indexes_are_names_and_order_is_that_of_appearance() -> None:
     assert codes(response) == []
 
 
-def test_IDX_17_one_id_under_two_indexes_is_one_call() -> None:
+def test_IDX_17_one_id_with_two_indexes_is_one_call() -> None:
     response = chat(piece(0, "a", "f", '{"x":1}'), piece(1, "a", "f", '{"x":1}'))
     assert triples(response) == [("a", "f", {"x": 1})]
     assert "index-changed" in codes(response)
 
 
-def test_IDX_17_different_arguments_under_one_id_are_kept_and_reported() -> None:
+def test_IDX_17_different_arguments_with_one_id_are_kept_and_reported() -> None:
     response = chat(piece(0, "a", "f", '{"x":1}'), piece(1, "a", "f", '{"x":2}'))
     assert [(call.name, call.arguments) for call in response.calls] == [("f", {"x": 1}), ("f", {"x": 2})]
     assert len({call.id for call in response.calls}) == 2
     assert "id-duplicate" in codes(response)
 
 
-def test_IDX_05_calls_without_index_are_told_apart_by_their_ids() -> None:
+def test_IDX_05_calls_without_an_index_are_distinguished_by_their_ids() -> None:
     response = chat(
         piece(None, "a", "f", ""),
         piece(None, None, None, '{"x":1}'),
@@ -290,7 +290,7 @@ def test_IDX_05_calls_without_index_are_told_apart_by_their_ids() -> None:
     assert codes(response) == ["index-missing"]
 
 
-def test_IDX_05_without_index_and_id_a_new_name_begins_a_call() -> None:
+def test_IDX_05_without_an_index_and_an_id_a_new_name_begins_a_call() -> None:
     response = chat(
         piece(None, None, "f", '{"x":'),
         piece(None, None, None, "1}"),
@@ -300,7 +300,7 @@ def test_IDX_05_without_index_and_id_a_new_name_begins_a_call() -> None:
     assert [(call.name, call.arguments) for call in response.calls] == [("f", {"x": 1}), ("g", {"y": 2})]
 
 
-def test_CHUNK_01_fragments_that_repeat_the_head_are_one_call() -> None:
+def test_CHUNK_01_fragments_that_repeat_the_id_are_one_call() -> None:
     response = chat(
         chunk(piece(0, "a", "f", "", type="function")),
         chunk(piece(0, "a", "", '{"city":', type="function")),
@@ -310,7 +310,7 @@ def test_CHUNK_01_fragments_that_repeat_the_head_are_one_call() -> None:
     assert codes(response) == []
 
 
-def test_IDX_13_names_under_a_constant_index_are_not_concatenated() -> None:
+def test_IDX_13_names_with_a_constant_index_are_not_concatenated() -> None:
     response = chat(
         piece(0, "a", "weather_info", ""),
         piece(0, "a", None, '{"x":1}'),
@@ -320,30 +320,30 @@ def test_IDX_13_names_under_a_constant_index_are_not_concatenated() -> None:
     assert triples(response) == [("a", "weather_info", {"x": 1}), ("b", "query_flow", {"y": 2})]
 
 
-def test_IDX_13_nor_where_the_index_is_missing() -> None:
+def test_IDX_13_names_without_an_index_are_not_concatenated() -> None:
     response = chat(piece(None, "a", "weather_info", '{"x":1}'), piece(None, "b", "query_flow", '{"y":2}'))
     assert triples(response) == [("a", "weather_info", {"x": 1}), ("b", "query_flow", {"y": 2})]
 
 
-def test_IDX_14_gaps_in_indexes_are_no_calls() -> None:
+def test_IDX_14_gaps_in_indexes_are_not_calls() -> None:
     response = chat(piece(1, "a", "f", ""), piece(1, arguments='{"x":1}'))
     assert triples(response) == [("a", "f", {"x": 1})]
     assert codes(response) == []
 
 
 @pytest.mark.parametrize("empty", [piece(0), piece(0, "", "", ""), piece(0, "phantom", "", "")], ids=["bare", "", "id"])
-def test_IDX_14_a_slot_without_name_and_arguments_is_no_call(empty: dict[str, object]) -> None:
+def test_IDX_14_a_slot_without_a_name_and_arguments_is_not_a_call(empty: dict[str, object]) -> None:
     response = chat(empty, piece(1, "a", "f", '{"x":1}'))
     assert triples(response) == [("a", "f", {"x": 1})]
     assert codes(response) == ["nameless-call"]
 
 
-def test_IDX_14_anthropic_blocks_may_begin_anywhere() -> None:
+def test_IDX_14_anthropic_blocks_may_begin_at_any_index() -> None:
     response = anthropic(tool_start(4, "a", "f"), json_delta(4, '{"x":1}'), block_stop(4))
     assert triples(response) == [("a", "f", {"x": 1})]
 
 
-def test_IDX_14_responses_items_may_begin_anywhere() -> None:
+def test_IDX_14_responses_items_may_begin_at_any_index() -> None:
     item = function_call("a", "f", '{"x":1}', id="fc_1")
     assert triples(responses(*item_events(3, item))) == [("a", "f", {"x": 1})]
 

@@ -41,7 +41,7 @@ def test_NAME_04_the_pseudo_tool_is_one_call_and_reported(wire: str, streamed: b
 
 
 @EVERY_FORM
-def test_NAME_04_asked_for_its_calls_are_unwrapped(wire: str, streamed: bool) -> None:
+def test_NAME_04_the_calls_of_the_pseudo_tool_are_unwrapped_on_request(wire: str, streamed: bool) -> None:
     call = only(respond(wire, streamed, [("a", "multi_tool_use.parallel", PARALLEL)]))
     repaired = unwrap_parallel(call, ["f", "g"])
     assert [(inner.id, inner.name, inner.arguments, inner.status) for inner in repaired.calls] == [
@@ -51,7 +51,7 @@ def test_NAME_04_asked_for_its_calls_are_unwrapped(wire: str, streamed: bool) ->
     assert repaired.did
 
 
-def test_NAME_07_a_function_named_like_a_hosted_tool_is_the_callers_on_responses() -> None:
+def test_NAME_07_a_function_named_like_a_hosted_tool_is_a_client_call_on_responses() -> None:
     hosted = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"query": "q"}}
     body = responses_body(function_call("a", "web_search", '{"q":1}'), hosted)
     response = normalize(body, "openai.responses", request=["web_search"])
@@ -60,7 +60,7 @@ def test_NAME_07_a_function_named_like_a_hosted_tool_is_the_callers_on_responses
     assert [ref.id for ref in select(response).kept] == ["a"]
 
 
-def test_NAME_07_a_tool_named_like_a_hosted_tool_is_the_callers_on_anthropic() -> None:
+def test_NAME_07_a_tool_named_like_a_hosted_tool_is_a_client_call_on_anthropic() -> None:
     body = anthropic_body(
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"q": 0}},
         {"type": "tool_use", "id": "a", "name": "web_search", "input": {"q": 1}},
@@ -77,7 +77,7 @@ def test_NAME_07_the_call_type_and_not_the_name_decides_on_the_protobuf_wire() -
     assert [type(block) for block in response.choices[0].blocks] == [ServerToolCall, ToolCall]
 
 
-def test_NAME_07_executed_tools_are_apart_from_the_callers_calls_on_chat() -> None:
+def test_NAME_07_executed_tools_are_server_calls_beside_client_calls_on_chat() -> None:
     executed = [{"index": 0, "type": "search", "name": "web_search", "arguments": '{"q":0}', "output": "found"}]
     body = chat_body(chat_call("a", "web_search", '{"q":1}'), executed_tools=executed)
     response = normalize(body, "openai.chat")
@@ -91,7 +91,7 @@ def test_NAME_01_a_name_that_is_repeated_is_not_doubled() -> None:
     assert codes(response) == []
 
 
-def test_NAME_01_not_even_before_the_first_argument_or_without_id() -> None:
+def test_NAME_01_a_repeated_name_is_not_doubled_before_the_arguments_or_without_an_id() -> None:
     heads = [piece(0, None, "read_file", "")] * 3
     response = chat(*heads, piece(0, arguments='{"x":1}'))
     assert [(call.name, call.arguments) for call in response.calls] == [("read_file", {"x": 1})]
@@ -105,14 +105,14 @@ def test_NAME_01_a_legacy_name_that_is_repeated_is_not_doubled() -> None:
     ]
 
 
-def test_NAME_02_a_name_in_pieces_is_joined() -> None:
+def test_NAME_02_a_name_in_fragments_is_concatenated() -> None:
     pieces = [piece(0, "a", "get_"), piece(0, None, "weather"), piece(0, arguments='{"x":1}')]
     response = chat(*pieces, request=["get_weather"])
     assert triples(response) == [("a", "get_weather", {"x": 1})]
     assert codes(response) == ["name-split"]
 
 
-def test_NAME_02_a_legacy_name_in_pieces_is_joined() -> None:
+def test_NAME_02_a_legacy_name_in_fragments_is_concatenated() -> None:
     parts = [{"name": "get_"}, {"name": "weather"}, {"arguments": '{"x":1}'}]
     response = chat(*(chunk(function_call=part) for part in parts), finish="function_call")
     assert [(call.kind, call.name, call.arguments) for call in response.calls] == [
@@ -139,7 +139,7 @@ def test_NAME_05_a_name_with_control_tokens_stays_raw_and_is_unknown(wire: str, 
 
 
 @EVERY_FORM
-def test_NAME_05_asked_for_the_declared_name_is_found(wire: str, streamed: bool) -> None:
+def test_NAME_05_the_declared_name_is_suggested_on_request(wire: str, streamed: bool) -> None:
     call = only(respond(wire, streamed, [("a", LEAKED, "{}")], request=["ls"]))
     repaired = strip_name(call, ["ls"])
     assert (repaired.call.id, repaired.call.name, repaired.call.arguments) == ("a", "ls", {})

@@ -19,7 +19,9 @@ GIVEN = [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}'), ("c", "f", '{"z":3}')]
 
 
 @EVERY_FORM
-def test_PAR_02_several_calls_where_one_was_asked_for_are_one_kept_and_the_rest_told(wire: str, streamed: bool) -> None:
+def test_PAR_02_of_several_calls_where_one_was_requested_one_is_kept_and_the_rest_reported(
+    wire: str, streamed: bool
+) -> None:
     asked = write_request(with_policy(request([user()], wire), "first"))
     assert asked.losses == []
     response = carried(wire, streamed, GIVEN, provider=PROVIDERS[wire])
@@ -28,13 +30,13 @@ def test_PAR_02_several_calls_where_one_was_asked_for_are_one_kept_and_the_rest_
     assert [finding.code for finding in selection.findings] == ["dropped-call", "dropped-call"]
     body = written([user(), *answer(response, selection, {"a": "done"})], wire, names=("f", "g")).body
     assert [id for id, *_ in calls(wire, body)] == ["a", "b", "c"]
-    told = dict(results(wire, body))
-    assert told["a"] == "done"
-    assert all("policy first keeps one call" in told[id] for id in "bc")
+    result_texts = dict(results(wire, body))
+    assert result_texts["a"] == "done"
+    assert all("policy first keeps one call" in result_texts[id] for id in "bc")
 
 
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
-def test_FIRST_02_a_call_is_found_by_its_kind_not_by_its_place(policy: str) -> None:
+def test_FIRST_02_a_call_is_found_by_its_type_not_by_its_position(policy: str) -> None:
     response = respond(Reasoning("hm"), Text("so"), call("a"), call("b"))
     kept = [ref.id for ref in select(response, policy).kept]
     assert kept == (["a"] if policy == "first" else ["a", "b"])
@@ -42,14 +44,14 @@ def test_FIRST_02_a_call_is_found_by_its_kind_not_by_its_place(policy: str) -> N
 
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("wire", WIRES)
-def test_EXT_01_the_caller_gets_the_same_calls_streamed_and_whole(wire: str, policy: str) -> None:
+def test_EXT_01_the_selection_is_the_same_for_a_stream_and_a_body(wire: str, policy: str) -> None:
     both = [select(carried(wire, streamed, GIVEN), policy) for streamed in (False, True)]
     assert both[0] == both[1]
     assert [ref.id for ref in both[0].kept] == (["a"] if policy == "first" else ["a", "b", "c"])
 
 
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
-def test_CHOICE_02_a_call_of_a_choice_that_nobody_selected_is_never_kept(policy: str) -> None:
+def test_CHOICE_02_a_call_of_an_unselected_choice_is_never_kept(policy: str) -> None:
     choices = [
         Choice(0, [Text("no")], Stop("end_turn")),
         Choice(1, [call("x", "delete_customer_data")], Stop("tool_calls")),
@@ -65,7 +67,7 @@ def test_CHOICE_02_a_call_of_a_choice_that_nobody_selected_is_never_kept(policy:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_HITL_01_a_denied_call_is_answered_as_such_and_its_sibling_runs(wire: str) -> None:
+def test_HITL_01_a_denied_call_gets_an_error_result_and_the_other_call_runs(wire: str) -> None:
     response = respond(call("a", "delete"), call("b", "read"), wire=wire)
     outcomes: dict[str, Any] = {"a": PermissionError("the user said no"), "b": "text"}
     body = written([user(), *answer(response, select(response), outcomes)], wire, names=("delete", "read")).body
@@ -76,13 +78,13 @@ def test_HITL_01_a_denied_call_is_answered_as_such_and_its_sibling_runs(wire: st
 
 @EVERY_FORM
 @pytest.mark.parametrize("count", [1, 3])
-def test_MULTI_01_one_and_three_calls_are_legal_outcomes(wire: str, streamed: bool, count: int) -> None:
+def test_MULTI_01_one_and_three_calls_are_valid_answers(wire: str, streamed: bool, count: int) -> None:
     response = carried(wire, streamed, GIVEN[:count])
     assert [ref.id for ref in select(response).kept] == ["a", "b", "c"][:count]
 
 
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
-def test_MULTI_01_no_call_is_one_too(policy: str) -> None:
+def test_MULTI_01_no_call_is_a_valid_answer(policy: str) -> None:
     body = {
         "id": "c",
         "object": "chat.completion",

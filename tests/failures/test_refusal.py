@@ -32,12 +32,12 @@ REFUSING = [
 ]
 
 
-def test_the_wire_without_a_refusing_stop_reason_is_the_only_one_left_out() -> None:
+def test_only_the_wire_without_a_refusal_stop_reason_is_left_out() -> None:
     assert {wire for wire, _ in REFUSING} == set(WIRES) - {"xai.grpc"}
 
 
 @pytest.mark.parametrize(("wire", "stop"), REFUSING)
-def test_REF_01_a_refusal_outranks_the_call_beside_it(wire: str, stop: str) -> None:
+def test_REF_01_a_refusal_overrides_a_call_of_the_same_answer(wire: str, stop: str) -> None:
     for response in both(wire, [LOOKUP], stop):
         assert response.choices[0].stop == Stop(stop, stop)  # type: ignore[arg-type]
         assert [(call.id, call.arguments_text) for call in response.calls] == [("call_a", '{"city": "Turin"}')]
@@ -45,7 +45,7 @@ def test_REF_01_a_refusal_outranks_the_call_beside_it(wire: str, stop: str) -> N
         assert_not_executed(response, calls=1)
 
 
-def test_REF_02_an_empty_refusal_is_surfaced() -> None:
+def test_REF_02_an_empty_refusal_is_reported() -> None:
     body = {**MESSAGE_START["message"], "stop_reason": "refusal"}  # type: ignore[dict-item]
     streamed = play("anthropic.messages", sse(MESSAGE_START, message_delta("refusal"), MESSAGE_STOP))
     for response in (normalize(body, "anthropic.messages"), streamed):
@@ -54,7 +54,7 @@ def test_REF_02_an_empty_refusal_is_surfaced() -> None:
         assert (response.complete, codes(response)) == (True, ["refused"])
 
 
-def test_REF_02_an_empty_filtered_chat_answer_is_surfaced() -> None:
+def test_REF_02_an_empty_filtered_chat_answer_is_reported() -> None:
     choice = {"index": 0, "message": {"role": "assistant", "content": None}, "finish_reason": "content_filter"}
     streamed = play("openai.chat", [sse(chunk({"role": "assistant"}), chunk({}, "content_filter")), DONE])
     for response in (normalize({"id": "r1", "choices": [choice]}, "openai.chat"), streamed):
@@ -63,7 +63,7 @@ def test_REF_02_an_empty_filtered_chat_answer_is_surfaced() -> None:
         assert codes(response) == ["refused"]
 
 
-def test_REF_02_an_empty_filtered_responses_answer_is_surfaced() -> None:
+def test_REF_02_an_empty_filtered_responses_answer_is_reported() -> None:
     event = terminal([], "content_filter")
     whole = normalize(json.dumps(event["response"]), "openai.responses")
     for response in (whole, play("openai.responses", sse(event))):

@@ -42,7 +42,7 @@ CUT = '{"path":"a","content":"hel'
 
 
 @WITH_TEXT
-def test_REP_01_a_truncated_text_is_never_closed(wire: str, streamed: bool) -> None:
+def test_REP_01_truncated_arguments_are_never_completed(wire: str, streamed: bool) -> None:
     response = respond(wire, streamed, [("a", "write", CUT)])
     cut = only(response)
     assert (cut.arguments, cut.arguments_text, cut.status) == (None, CUT, "truncated")
@@ -61,7 +61,7 @@ def test_REP_01_a_truncated_text_is_never_closed(wire: str, streamed: bool) -> N
         call("{}", {}, "truncated", "f<|channel|>commentary"),
     ],
 )
-def test_REP_01_no_repair_touches_a_truncated_call(cut: ToolCall) -> None:
+def test_REP_01_no_repair_changes_a_truncated_call(cut: ToolCall) -> None:
     assert repairs(cut) == [Repaired((cut,))] * 4
 
 
@@ -77,7 +77,7 @@ SOUND = [
 
 @WITH_TEXT
 @pytest.mark.parametrize("text", SOUND)
-def test_REP_02_valid_arguments_are_never_touched(wire: str, streamed: bool, text: str) -> None:
+def test_REP_02_valid_arguments_are_never_changed(wire: str, streamed: bool, text: str) -> None:
     sound = only(respond(wire, streamed, [("a", "f", text)]))
     assert (sound.arguments, sound.arguments_text, sound.status) == (json.loads(text), text, "complete")
     assert repairs(sound) == [Repaired((sound,))] * 4
@@ -88,7 +88,7 @@ BROKEN = ['{"a": 1, " b: 2}"x', '{"a": "it"s"}', "{'a': 1}", '{"a": 1} trailing'
 
 @WITH_TEXT
 @pytest.mark.parametrize("text", BROKEN)
-def test_REP_03_what_cannot_be_repaired_is_invalid_and_kept_raw(wire: str, streamed: bool, text: str) -> None:
+def test_REP_03_unrepairable_arguments_are_invalid_and_kept_as_text(wire: str, streamed: bool, text: str) -> None:
     response = respond(wire, streamed, [("a", "f", text), ("b", "f", "{}")])
     broken = response.calls[0]
     assert (broken.arguments, broken.arguments_text, broken.status) == (None, text, "invalid")
@@ -100,7 +100,7 @@ def test_REP_03_what_cannot_be_repaired_is_invalid_and_kept_raw(wire: str, strea
 # What the repairs do, and where they stop (asked for by ARG-04, ARG-05, NAME-04, NAME-05)
 
 
-def test_unwrapping_arguments_leaves_everything_else_as_it_was() -> None:
+def test_unwrapping_arguments_changes_nothing_else() -> None:
     given = ToolCall("a", "f", None, '"{\\"x\\":1}"', "invalid", "function", "fc_1", "ns", {"type": "direct"}, {"k": 1})
     expected = ToolCall(
         "a", "f", {"x": 1}, '{"x":1}', "complete", "function", "fc_1", "ns", {"type": "direct"}, {"k": 1}
@@ -122,7 +122,7 @@ def test_unwrapping_arguments_leaves_everything_else_as_it_was() -> None:
         call('"{}"', status="complete", kind="custom"),
     ],
 )
-def test_unwrapping_arguments_stops_at_anything_but_one_object_in_one_string(given: ToolCall) -> None:
+def test_unwrapping_arguments_accepts_only_one_object_in_one_string(given: ToolCall) -> None:
     assert unwrap_arguments(given) == Repaired((given,))
 
 
@@ -174,12 +174,12 @@ def test_unwrapping_fields_follows_the_schema(arguments: dict[str, Any], expecte
         {"point": "null"},
     ],
 )
-def test_unwrapping_fields_stops_where_the_schema_does_not_ask_for_it(arguments: dict[str, Any]) -> None:
+def test_unwrapping_fields_changes_only_fields_that_the_schema_requires(arguments: dict[str, Any]) -> None:
     given = call(json.dumps(arguments), arguments)
     assert unwrap_fields(given, DEEP) == Repaired((given,))
 
 
-def test_a_schema_that_goes_round_in_circles_does_no_harm() -> None:
+def test_unwrapping_fields_handles_a_circular_schema() -> None:
     given = call('{"a":"[1]"}', {"a": "[1]"})
     assert unwrap_fields(given, {"properties": {"a": {"$ref": "#/properties/a"}}}) == Repaired((given,))
     assert unwrap_fields(given, {"properties": {"a": {"$ref": "https://elsewhere.example/a"}}}) == Repaired((given,))
@@ -190,7 +190,7 @@ def parallel(*uses: Any, name: str = "multi_tool_use.parallel") -> ToolCall:
     return call(json.dumps(arguments), arguments, name=name)
 
 
-def test_unwrapped_calls_remember_the_id_that_the_provider_knows() -> None:
+def test_unwrapped_calls_keep_the_id_of_the_original_call() -> None:
     uses = [{"recipient_name": name, "parameters": {"x": 1}} for name in ("functions.f", "g")]
     assert unwrap_parallel(parallel(*uses)) == Repaired(
         (
@@ -214,11 +214,11 @@ def test_unwrapped_calls_remember_the_id_that_the_provider_knows() -> None:
         call("{", None, "invalid", "multi_tool_use.parallel"),
     ],
 )
-def test_unwrapping_calls_takes_all_or_none(given: ToolCall) -> None:
+def test_unwrapping_calls_accepts_all_or_none(given: ToolCall) -> None:
     assert unwrap_parallel(given) == Repaired((given,))
 
 
-def test_a_pseudo_tool_that_somebody_declared_is_a_tool() -> None:
+def test_a_declared_tool_named_like_the_pseudo_tool_is_not_unwrapped() -> None:
     given = parallel({"recipient_name": "f", "parameters": {}})
     assert unwrap_parallel(given, ["multi_tool_use.parallel"]) == Repaired((given,))
 
@@ -238,11 +238,11 @@ def test_a_pseudo_tool_that_somebody_declared_is_a_tool() -> None:
         ("<|channel|>", None),
     ],
 )
-def test_a_name_is_suggested_only_where_it_is_declared(name: str, found: str | None) -> None:
+def test_only_declared_names_are_suggested(name: str, found: str | None) -> None:
     assert suggest_name(name, ["ls", "cat"]) == found
 
 
-def test_taking_a_call_for_the_suggested_name_changes_the_name_alone() -> None:
+def test_strip_name_changes_only_the_name() -> None:
     given = call("[", None, "invalid", "f<|channel|>commentary")
     assert strip_name(given, ["f"]) == Repaired(
         (call("[", None, "invalid", "f"),), "took 'f<|channel|>commentary' for f"

@@ -39,7 +39,7 @@ TURIN = ToolCall(
 )
 
 
-def test_RSP_01_an_empty_final_output_does_not_wipe_the_streamed_call() -> None:
+def test_RSP_01_an_empty_final_output_does_not_remove_the_streamed_call() -> None:
     *frames, _ = stream(WIRE, [LOOKUP])
     response = play(WIRE, [*frames, sse(terminal([]))])
     assert response.choices[0].blocks == [TURIN]
@@ -84,7 +84,7 @@ def test_RSP_02_item_ids_that_change_with_every_event_are_one_call() -> None:
     assert [(c.id, c.arguments_text) for c in unfinished.calls] == [("call_a", '{"city": "Turin"}')]
 
 
-def test_RSP_03_arguments_that_come_only_whole_are_the_arguments() -> None:
+def test_RSP_03_arguments_sent_only_in_the_done_event_are_used() -> None:
     whole = {"type": "response.function_call_arguments.done", "output_index": 0, "arguments": '{"city": "Turin"}'}
     endings: list[tuple[list[Any], list[str]]] = [
         ([terminal([])], ["output-empty"]),
@@ -98,7 +98,7 @@ def test_RSP_03_arguments_that_come_only_whole_are_the_arguments() -> None:
 
 
 @pytest.mark.parametrize("with_index", [True, False])
-def test_RSP_03_argument_deltas_without_an_item_id_find_their_call(with_index: bool) -> None:
+def test_RSP_03_argument_deltas_without_an_item_id_belong_to_their_call(with_index: bool) -> None:
     deltas = [grow("function_call_arguments", 0, piece) for piece in LOOKUP.pieces]
     if not with_index:
         for delta in deltas:
@@ -108,7 +108,7 @@ def test_RSP_03_argument_deltas_without_an_item_id_find_their_call(with_index: b
     assert ran(response) == ["call_a"]
 
 
-def test_RSP_03_an_item_that_comes_only_whole_is_a_call() -> None:
+def test_RSP_03_an_item_sent_only_in_the_done_event_is_a_call() -> None:
     response = play(WIRE, sse(CREATED, done(0, ITEM), terminal([])))
     assert response.choices[0].blocks == [TURIN]
     assert ran(response) == ["call_a"]
@@ -124,7 +124,7 @@ REQUEST = {
 }
 
 
-def test_RSP_06_an_approval_request_is_surfaced_and_is_no_client_call() -> None:
+def test_RSP_06_an_approval_request_is_reported_and_not_a_client_call() -> None:
     streamed = play(
         WIRE,
         sse(CREATED, added(0, LISTING), done(0, LISTING), added(1, REQUEST), done(1, REQUEST))
@@ -140,7 +140,7 @@ def test_RSP_06_an_approval_request_is_surfaced_and_is_no_client_call() -> None:
         assert_not_executed(response, calls=0)
 
 
-def test_RSP_06_a_call_that_the_provider_made_on_its_server_is_its_own() -> None:
+def test_RSP_06_an_mcp_call_of_the_provider_is_a_server_call() -> None:
     item = {
         "type": "mcp_call",
         "id": "mcp_0",
@@ -181,7 +181,7 @@ def test_RSP_07_a_call_and_its_output_under_one_call_id_are_both_kept(streamed: 
 
 @pytest.mark.parametrize("stop", ["tool_calls", "max_tokens", None])
 @pytest.mark.parametrize("wire", WIRES)
-def test_RSP_05_canonical_events_open_each_block_once_and_never_speak_of_one_that_is_not_open(
+def test_RSP_05_canonical_events_open_each_block_once_and_refer_only_to_open_blocks(
     wire: str, stop: str | None
 ) -> None:
     steps: list[Any] = [Think("Hm."), Say("I look."), LOOKUP, Call(('{"city": "Bari"}',), "call_b", closed=False)]

@@ -64,34 +64,34 @@ def anthropic(content: list[dict[str, Any]], stop: str, **more: Any) -> list[Res
     events: list[dict[str, Any]] = [
         {**MESSAGE_START, "message": {**MESSAGE_START["message"], **more}}  # type: ignore[dict-item]
     ]
-    for place, block in enumerate(content):
+    for index, block in enumerate(content):
         if "input" in block:
             text = json.dumps(block["input"])
-            events.append(block_start(place, {**block, "input": {}}))
-            events += [block_delta(place, "input_json", piece) for piece in (text[:3], text[3:9], text[9:])]
+            events.append(block_start(index, {**block, "input": {}}))
+            events += [block_delta(index, "input_json", piece) for piece in (text[:3], text[3:9], text[9:])]
         elif block["type"] == "text":
-            events.append(block_start(place, {"type": "text", "text": ""}))
-            events += [block_delta(place, "citations", citation) for citation in block.get("citations", [])]
-            events.append(block_delta(place, "text", block["text"]))
+            events.append(block_start(index, {"type": "text", "text": ""}))
+            events += [block_delta(index, "citations", citation) for citation in block.get("citations", [])]
+            events.append(block_delta(index, "text", block["text"]))
         elif block["type"] == "thinking":
-            events.append(block_start(place, {"type": "thinking", "thinking": "", "signature": ""}))
-            events.append(block_delta(place, "thinking", block["thinking"]))
-            events.append(block_delta(place, "signature", block["signature"]))
+            events.append(block_start(index, {"type": "thinking", "thinking": "", "signature": ""}))
+            events.append(block_delta(index, "thinking", block["thinking"]))
+            events.append(block_delta(index, "signature", block["signature"]))
         else:
-            events.append(block_start(place, block))
-        events.append(block_stop(place))
+            events.append(block_start(index, block))
+        events.append(block_stop(index))
     streamed = play("anthropic.messages", sse(*events, message_delta(stop), MESSAGE_STOP))
     return [normalize(json.dumps(message), "anthropic.messages"), streamed]
 
 
-def responses(items: list[dict[str, Any]], **told: Any) -> list[Response]:
+def responses(items: list[dict[str, Any]], **options: Any) -> list[Response]:
     """The plain and the streamed response of one Responses output."""
-    events = [event for place, item in enumerate(items) for event in (added(place, item), done(place, item))]
-    whole = normalize(json.dumps(terminal(items)["response"]), "openai.responses", **told)
-    return [whole, play("openai.responses", sse(CREATED, *events, terminal(items)), **told)]
+    events = [event for index, item in enumerate(items) for event in (added(index, item), done(index, item))]
+    whole = normalize(json.dumps(terminal(items)["response"]), "openai.responses", **options)
+    return [whole, play("openai.responses", sse(CREATED, *events, terminal(items)), **options)]
 
 
-def test_SRV_01_a_paused_turn_is_no_stop_and_its_open_server_call_is_whole() -> None:
+def test_SRV_01_a_pause_is_not_an_end_and_its_server_call_is_complete() -> None:
     for response in anthropic([{"type": "text", "text": "Searching."}, SEARCH], "pause_turn"):
         (choice,) = response.choices
         assert choice.stop == Stop("pause", "pause_turn")
@@ -103,7 +103,7 @@ def test_SRV_01_a_paused_turn_is_no_stop_and_its_open_server_call_is_whole() -> 
         assert_not_executed(response, calls=0)
 
 
-def test_PEER_02_a_pause_is_neither_an_end_nor_nothing() -> None:
+def test_PEER_02_a_pause_is_distinct_from_an_end() -> None:
     for response in anthropic([{"type": "text", "text": "Searching."}, SEARCH], "pause_turn"):
         stop = response.choices[0].stop
         assert (stop.reason, stop.raw) == ("pause", "pause_turn")
@@ -124,7 +124,9 @@ def test_SRV_02_the_streamed_input_of_a_server_call_is_kept() -> None:
         ("code_interpreter_call_code", {"type": "code_interpreter_call", "id": "i"}, "code_execution"),
     ],
 )
-def test_SRV_02_the_same_holds_for_the_streamed_calls_of_responses(kind: str, item: dict[str, Any], tool: str) -> None:
+def test_SRV_02_the_streamed_input_of_a_responses_server_call_is_kept(
+    kind: str, item: dict[str, Any], tool: str
+) -> None:
     pieces = ["{", '"deed": ', "7}"]
     response = play(
         "openai.responses", sse(CREATED, added(0, item), *(grow(kind, 0, piece) for piece in pieces), terminal([]))
@@ -156,7 +158,7 @@ def test_SRV_03_server_items_of_responses_keep_every_member() -> None:
 
 
 @pytest.mark.parametrize("content", [[SEARCH], [FOUND], [SEARCH, FOUND]], ids=["call alone", "result alone", "pair"])
-def test_SRV_04_a_server_pair_belongs_together_and_never_to_the_caller(content: list[dict[str, Any]]) -> None:
+def test_SRV_04_a_server_call_and_its_result_are_never_client_calls(content: list[dict[str, Any]]) -> None:
     for response in anthropic([*content, USE], "tool_use"):
         *server, client = response.choices[0].blocks
         assert client == TURIN
@@ -169,7 +171,7 @@ FUTURE = {"type": "future_call", "id": "fut_1", "status": "completed", "name": "
 X_SEARCH = {"type": "x_search_call", "id": "xs_1", "status": "completed", "action": {"query": "turin"}}
 
 
-def test_SRV_05_a_hosted_call_of_a_type_nobody_knows_is_the_providers_own() -> None:
+def test_SRV_05_a_hosted_call_of_an_unknown_type_is_a_server_call() -> None:
     for response in responses([FUTURE], request=["lookup"]):
         (call,) = response.choices[0].blocks
         assert call == ServerToolCall("fut_1", "future", "lookup", '{"a": 1}', "completed", {"item": FUTURE})
@@ -178,7 +180,7 @@ def test_SRV_05_a_hosted_call_of_a_type_nobody_knows_is_the_providers_own() -> N
         assert_not_executed(response, calls=0)
 
 
-def test_SRV_05_an_x_search_call_is_xais_own() -> None:
+def test_SRV_05_an_x_search_call_is_a_server_call() -> None:
     for response in responses([X_SEARCH]):
         (call,) = response.choices[0].blocks
         assert isinstance(call, ServerToolCall)
@@ -194,7 +196,7 @@ def test_SRV_05_an_unknown_anthropic_block_is_kept_and_never_run() -> None:
         assert ran(response) == ["call_a"]
 
 
-def test_SRV_05_an_xai_call_of_a_type_nobody_knows_is_xais_own() -> None:
+def test_SRV_05_an_xai_call_of_an_unknown_type_is_a_server_call() -> None:
     calls = [tool_call("{}", "srv_1", "future", type=99), tool_call('{"city": "Turin"}', "call_a", "lookup")]
     whole = normalize(grpc_body(grpc_output(tool_calls=calls, finish="REASON_TOOL_CALLS")), "xai.grpc")
     streamed = play("xai.grpc", [grpc_chunk(tool_calls=calls), grpc_chunk(finish="REASON_TOOL_CALLS")])
@@ -208,7 +210,7 @@ WEB_SEARCH = chat_pb2.ToolCallType.Value("TOOL_CALL_TYPE_WEB_SEARCH_TOOL")
 COMPLETED = chat_pb2.ToolCallStatus.Value("TOOL_CALL_STATUS_COMPLETED")
 
 
-def test_SRV_06_one_list_of_calls_of_both_sides_is_told_apart_by_type() -> None:
+def test_SRV_06_server_and_client_calls_of_one_list_are_distinguished_by_type() -> None:
     server = tool_call('{"query": "x"}', "srv_1", "lookup", type=WEB_SEARCH, status=COMPLETED)
     client = tool_call('{"city": "Turin"}', "call_a", "lookup")
     whole = normalize(grpc_body(grpc_output(tool_calls=[server, client], finish="REASON_TOOL_CALLS")), "xai.grpc")
@@ -221,7 +223,7 @@ def test_SRV_06_one_list_of_calls_of_both_sides_is_told_apart_by_type() -> None:
         assert ran(response) == ["call_a"]
 
 
-def test_SRV_06_a_call_that_is_repeated_with_its_result_is_one_call_and_one_result() -> None:
+def test_SRV_06_a_server_call_repeated_with_its_result_is_one_call_and_one_result() -> None:
     def search(status: int) -> Any:
         return tool_call('{"query": "x"}', "srv_1", "web_search", type=WEB_SEARCH, status=status)
 
@@ -250,13 +252,13 @@ def test_SRV_06_a_call_that_is_repeated_with_its_result_is_one_call_and_one_resu
         assert_not_executed(response, calls=0)
 
 
-def test_SRV_07_citations_and_their_encrypted_indexes_stay_byte_for_byte() -> None:
+def test_SRV_07_citations_and_their_encrypted_indexes_are_unchanged() -> None:
     second = {**CITATION, "encrypted_index": "Eo8BDifferent==", "cited_text": "sunny"}
     for response in anthropic([{**CITED, "citations": [CITATION, second]}], "end_turn"):
         assert response.choices[0].blocks == [Text("It is sunny.", [CITATION, second])]
 
 
-def test_SRV_07_annotations_and_encrypted_reasoning_of_responses_stay_byte_for_byte() -> None:
+def test_SRV_07_annotations_and_encrypted_reasoning_of_responses_are_unchanged() -> None:
     note = {"type": "url_citation", "start_index": 0, "end_index": 2, "url": "https://example.org", "title": "T"}
     part = {"type": "output_text", "text": "It is sunny.", "annotations": [note]}
     items = [
@@ -291,7 +293,7 @@ def test_SRV_08_the_result_of_a_tool_search_is_kept_with_its_references() -> Non
         ]
 
 
-def test_SRV_08_a_member_that_nobody_knows_is_kept_and_reported() -> None:
+def test_SRV_08_an_unknown_member_is_kept_and_reported() -> None:
     for response in anthropic([{**FOUND, "billing": {"tier": 2}}], "end_turn"):
         (block,) = response.choices[0].blocks
         assert isinstance(block, ServerToolResult)
@@ -311,7 +313,7 @@ GREPPER = {"type": "custom_tool_call", "id": "ctc_2", "call_id": "call_g", "name
 
 
 @pytest.mark.parametrize("name", ["x_semantic_search", "browse_page"])
-def test_SRV_09_a_custom_call_that_xai_made_itself_is_its_own(name: str) -> None:
+def test_SRV_09_a_custom_call_of_xais_search_tool_is_a_server_call(name: str) -> None:
     item = {**SUB_TOOL, "name": name}
     for response in responses([item, item_of(LOOKUP, 1)], provider="xai", request=["lookup"]):
         server, client = response.choices[0].blocks
@@ -322,7 +324,7 @@ def test_SRV_09_a_custom_call_that_xai_made_itself_is_its_own(name: str) -> None
         assert response.findings == ()
 
 
-def test_SRV_09_a_custom_tool_that_the_caller_declared_is_the_callers_on_xai_too() -> None:
+def test_SRV_09_a_call_of_a_declared_custom_tool_is_a_client_call_on_xai() -> None:
     request = {"tools": [{"type": "custom", "name": "grep"}, {"type": "x_search"}]}
     for response in responses([SUB_TOOL, GREPPER], provider="xai", request=request):
         server, client = response.choices[0].blocks
@@ -331,13 +333,13 @@ def test_SRV_09_a_custom_tool_that_the_caller_declared_is_the_callers_on_xai_too
         assert ran(response) == ["call_g"]
 
 
-def test_SRV_09_elsewhere_a_custom_call_is_always_the_callers() -> None:
+def test_SRV_09_on_other_providers_a_custom_call_is_always_a_client_call() -> None:
     for response in responses([GREPPER], provider="openai"):
         assert ran(response) == ["call_g"]
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_SRV_11_a_call_without_a_type_is_the_callers_where_the_caller_declared_it(streamed: bool) -> None:
+def test_SRV_11_a_call_without_a_type_is_a_client_call_if_its_tool_is_declared(streamed: bool) -> None:
     untyped = tool_call('{"city": "Turin"}', "call_a", "lookup", type=0)
     if streamed:
         frames = [grpc_chunk(tool_calls=[untyped]), grpc_chunk(finish="REASON_TOOL_CALLS")]
@@ -354,7 +356,7 @@ def test_SRV_11_a_call_without_a_type_is_the_callers_where_the_caller_declared_i
     assert_not_executed(unknown, calls=1)
 
 
-def test_GEM_11_a_signed_thought_a_server_pair_and_a_client_call_stand_side_by_side() -> None:
+def test_GEM_11_signed_reasoning_a_server_call_and_a_client_call_coexist() -> None:
     thought = {"type": "thinking", "thinking": "Both.", "signature": "EqQBCkYIBRgC+/=="}
     for response in anthropic([thought, SEARCH, FOUND, USE], "tool_use"):
         assert response.choices[0].blocks == [
@@ -366,7 +368,7 @@ def test_GEM_11_a_signed_thought_a_server_pair_and_a_client_call_stand_side_by_s
         assert ran(response) == ["call_a"]
 
 
-def test_GEM_11_the_same_on_xai() -> None:
+def test_GEM_11_encrypted_reasoning_a_server_call_and_a_client_call_coexist_on_xai() -> None:
     search = tool_call("{}", "srv_1", "web_search", type=WEB_SEARCH, status=COMPLETED)
     client = tool_call('{"city": "Turin"}', "call_a", "lookup")
     frames = [grpc_chunk(encrypted_content="c2VhbGVk", tool_calls=[search, client], finish="REASON_TOOL_CALLS")]
@@ -396,7 +398,7 @@ def test_PTC_01_a_call_made_by_code_keeps_its_caller_and_the_container() -> None
 
 
 @pytest.mark.parametrize("name", [{}, {"name": ""}, {"name": None}])
-def test_XAI_07_a_hosted_call_without_a_name_is_told_by_its_type(name: dict[str, Any]) -> None:
+def test_XAI_07_a_hosted_call_without_a_name_is_identified_by_its_type(name: dict[str, Any]) -> None:
     item = {"type": "web_search_call", "id": "ws_1", "status": "completed", **name}
     for response in responses([item], provider="xai", request=["lookup"]):
         (call,) = response.choices[0].blocks

@@ -51,7 +51,7 @@ def _canonical(response: Response) -> tuple[list[tuple[str, object, str]], str, 
 
 
 @pytest.mark.parametrize("wire", BODIES)
-def test_ONE_01_the_cutting_of_arguments_and_of_bytes_changes_nothing(wire: str) -> None:
+def test_ONE_01_the_split_of_arguments_and_bytes_does_not_change_the_response(wire: str) -> None:
     expected = _canonical(respond(wire, False, CALLS))
     assert expected == (
         [("f", {"s": 'é } " {'}, "complete"), ("g", {}, "complete"), ("f", {"n": [1, {"x": None}]}, "complete")],
@@ -60,8 +60,8 @@ def test_ONE_01_the_cutting_of_arguments_and_of_bytes_changes_nothing(wire: str)
     )
     for size in (1, 2, 3, 5, 1000):
         body = BODIES[wire](CALLS, size)
-        chance = random.Random(size)
-        cuts = sorted(chance.sample(range(1, len(body)), 40))
+        random_source = random.Random(size)
+        cuts = sorted(random_source.sample(range(1, len(body)), 40))
         pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
         for fed in (body, [body[at : at + 1] for at in range(len(body))], pieces):
             response = stream(wire, fed)
@@ -69,7 +69,7 @@ def test_ONE_01_the_cutting_of_arguments_and_of_bytes_changes_nothing(wire: str)
             assert codes(response) == []
 
 
-def test_ONE_01_a_whole_message_in_one_delta_keeps_all_its_calls() -> None:
+def test_ONE_01_a_complete_message_in_one_delta_keeps_all_its_calls() -> None:
     pieces = [piece(index, *call) for index, call in enumerate(CALLS)]
     response = chat(chunk(*pieces, role="assistant", content="Both."))
     assert response.choices[0].blocks[0] == Text("Both.")
@@ -77,7 +77,7 @@ def test_ONE_01_a_whole_message_in_one_delta_keeps_all_its_calls() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
-def test_ONE_01_calls_in_pieces_are_joined_on_the_protobuf_wire(size: int) -> None:
+def test_ONE_01_call_fragments_are_concatenated_on_the_protobuf_wire(size: int) -> None:
     chunks = []
     for id, name, text in CALLS:
         for at in range(0, len(text), size):
@@ -119,7 +119,7 @@ def test_ONE_03_text_around_a_call_is_kept_in_order_on_responses() -> None:
         part = {"type": "output_text", "text": text, "annotations": []}
         return {"type": "message", "id": id, "role": "assistant", "status": "completed", "content": [part]}
 
-    def told(index: int, id: str, text: str) -> list[dict[str, object]]:
+    def text_events(index: int, id: str, text: str) -> list[dict[str, object]]:
         begun = {**message(id, ""), "content": [], "status": "in_progress"}
         return [
             {"type": "response.output_item.added", "output_index": index, "item": begun},
@@ -134,13 +134,13 @@ def test_ONE_03_text_around_a_call_is_kept_in_order_on_responses() -> None:
 
     call = function_call("a", "f", '{"x":1}', id="fc_1")
     body = responses_body(message("m1", "before "), call, message("m2", "after"))
-    events = [*told(0, "m1", "before "), *item_events(1, call), *told(2, "m2", "after")]
+    events = [*text_events(0, "m1", "before "), *item_events(1, call), *text_events(2, "m2", "after")]
     assert _said(normalize(body, "openai.responses")) == BLOCKS
     assert _said(responses(*events, end=body)) == BLOCKS
     assert _said(responses(*events)) == BLOCKS
 
 
-def test_ONE_03_text_before_and_after_a_call_is_kept_where_the_wire_has_no_order() -> None:
+def test_ONE_03_text_before_and_after_a_call_is_kept_on_wires_without_order() -> None:
     expected = [Text("before after"), ToolCall("a", "f", {"x": 1}, '{"x":1}')]
     body = chat_body(chat_call("a", "f", '{"x":1}'), content="before after")
     streamed = chat(chunk(content="before "), piece(0, "a", "f", '{"x":1}'), chunk(content="after"))
@@ -152,7 +152,7 @@ def test_ONE_03_text_before_and_after_a_call_is_kept_where_the_wire_has_no_order
 
 
 @EVERY_FORM
-def test_BED_04_an_answer_of_calls_alone_is_an_answer(wire: str, streamed: bool) -> None:
+def test_BED_04_an_answer_of_only_calls_is_complete(wire: str, streamed: bool) -> None:
     response = respond(wire, streamed, [("a", "f", '{"x":1}')])
     assert triples(response) == [("a", "f", {"x": 1})]
     assert [type(block) for block in response.choices[0].blocks] == [ToolCall]
@@ -162,7 +162,7 @@ def test_BED_04_an_answer_of_calls_alone_is_an_answer(wire: str, streamed: bool)
 
 
 @pytest.mark.parametrize("empty", [[], None], ids=["list", "null"])
-def test_EMPTY_02_an_empty_list_of_calls_is_no_call(empty: list[object] | None) -> None:
+def test_EMPTY_02_an_empty_list_of_calls_adds_no_call(empty: list[object] | None) -> None:
     decoder = StreamDecoder("openai.chat")
     words = [chunk(content=word, tool_calls=empty) for word in ("One ", "two ", "three.")]
     events = decoder.feed(sse(*words, chunk(finish="stop", tool_calls=empty), done=True))

@@ -46,7 +46,7 @@ def clean(wire: str) -> Any:
 
 @sse_wires
 @pytest.mark.parametrize("comment", [b": OPENROUTER PROCESSING\n\n", b":\n\n", b": keepalive\n", b":ping\n:pong\n\n"])
-def test_SSE_01_comments_change_nothing(wire: str, comment: bytes) -> None:
+def test_SSE_01_comments_do_not_change_the_response(wire: str, comment: bytes) -> None:
     response = play(wire, interspersed(wire, comment))
     assert response == clean(wire)
     assert response.findings == ()
@@ -65,7 +65,7 @@ def test_SSE_03_every_line_ending_gives_the_same_response(wire: str, newline: by
 
 @sse_wires
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
-def test_SSE_03_data_over_several_lines_is_joined(wire: str, newline: bytes) -> None:
+def test_SSE_03_data_in_several_lines_is_concatenated(wire: str, newline: bytes) -> None:
     lines = []
     for frame in stream(wire, [Say("I look."), LOOKUP]):
         for line in frame.splitlines():
@@ -84,7 +84,7 @@ EMOJI = Call(('{"city": "東京', ' 🗼 Ōta"}'))
 
 
 @all_wires
-def test_SSE_04_characters_split_between_reads_stay_whole(wire: str) -> None:
+def test_SSE_04_characters_split_between_reads_are_decoded(wire: str) -> None:
     response = play(wire, stream(wire, [Say("Gleich… 東京🗼"), EMOJI]))
     assert response.text == "Gleich… 東京🗼"
     assert [call.arguments for call in response.calls] == [{"city": "東京 🗼 Ōta"}]
@@ -92,7 +92,7 @@ def test_SSE_04_characters_split_between_reads_stay_whole(wire: str) -> None:
 
 
 @sse_wires
-def test_SSE_04_characters_split_at_any_place_stay_whole(wire: str) -> None:
+def test_SSE_04_characters_split_at_any_byte_are_decoded(wire: str) -> None:
     frames = stream(wire, [EMOJI])
     body = b"".join(frames)
     assert "東京".encode() in body
@@ -112,7 +112,7 @@ def test_SSE_05_a_replacement_character_in_arguments_is_reported_and_the_call_ke
 
 
 @sse_wires
-def test_SSE_05_bytes_that_are_no_utf8_become_replacement_characters_and_are_reported(wire: str) -> None:
+def test_SSE_05_invalid_utf8_becomes_replacement_characters_and_is_reported(wire: str) -> None:
     body = b"".join(stream(wire, [Call(('{"city": "Tokyo"}',))])).replace(b"Tokyo", b"T\xe6\x9dkyo")
     response = play(wire, body)
     (call,) = response.calls
@@ -121,7 +121,7 @@ def test_SSE_05_bytes_that_are_no_utf8_become_replacement_characters_and_are_rep
 
 
 @pytest.mark.parametrize("wire", SSE_WIRES)
-def test_SSE_05_half_a_surrogate_pair_in_arguments_is_reported_and_the_call_kept(wire: str) -> None:
+def test_SSE_05_a_lone_surrogate_in_arguments_is_reported_and_the_call_kept(wire: str) -> None:
     response = play(wire, stream(wire, [Call(('{"city": "\\ud83d', '!"}'))]))
     (call,) = response.calls
     assert (call.arguments, call.status) == ({"city": "\ud83d!"}, "complete")
@@ -174,7 +174,7 @@ def test_SSE_06_an_answer_that_ends_properly_after_an_error_is_still_not_complet
 
 
 @sse_wires
-def test_SSE_07_nothing_runs_although_a_whole_call_stands_before_the_error(wire: str) -> None:
+def test_SSE_07_a_complete_call_before_the_error_is_not_run(wire: str) -> None:
     frames = stream(wire, [LOOKUP], None)
     response = play(wire, [*frames, sse(ERRORS[wire])])
     assert_not_executed(response, calls=1)
@@ -206,7 +206,7 @@ def test_SSE_09_a_keepalive_wrapped_as_data_is_tolerated_and_reported_once(wire:
 @pytest.mark.parametrize(
     "control", [b"retry: 3000\n\n", b"id: 17\n\n", b"id: 17\n: ping\n\n", b"event: ping\n\n", b"id\n\n"]
 )
-def test_SSE_10_events_without_data_are_no_events(wire: str, control: bytes) -> None:
+def test_SSE_10_events_without_data_are_ignored(wire: str, control: bytes) -> None:
     response = play(wire, interspersed(wire, control))
     assert response == clean(wire)
     assert response.findings == ()
@@ -284,7 +284,7 @@ def test_SSE_13_a_pending_event_over_the_cap_is_a_typed_error(wire: str, piece: 
 
 
 @sse_wires
-def test_SSE_13_the_cap_can_be_set_and_holds_wherever_the_event_is_cut(wire: str) -> None:
+def test_SSE_13_the_cap_can_be_set_and_applies_to_any_split_of_the_event(wire: str) -> None:
     body = b"".join(stream(wire, [Call(('{"city": "' + "T" * 5000 + '"}',))]))
     for piece in (1, 700, len(body)):
         pieces = [body[at : at + piece] for at in range(0, len(body), piece)]
@@ -301,7 +301,7 @@ EMPTY_CALLS = {
 
 
 @all_wires
-def test_SSE_08_a_call_that_only_began_is_truncated_when_the_stream_breaks_off(wire: str) -> None:
+def test_SSE_08_a_call_without_arguments_is_truncated_if_the_stream_breaks_off(wire: str) -> None:
     response = play(wire, EMPTY_CALLS[wire])
     (call,) = response.calls
     assert (call.id, call.name, call.arguments, call.status) == ("call_a", "lookup", None, "truncated")

@@ -39,7 +39,7 @@ TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}')
 
 
 @pytest.mark.parametrize("content", ["", None])
-def test_STR_01_an_empty_text_before_a_call_is_no_text(content: str | None) -> None:
+def test_STR_01_an_empty_text_before_a_call_adds_no_block(content: str | None) -> None:
     first = {"role": "assistant", "content": content}
     frames = [sse(chunk(first)), *stream("openai.chat", [LOOKUP])]
     response = play("openai.chat", frames)
@@ -54,18 +54,18 @@ def test_STR_01_an_empty_text_before_a_call_is_no_text(content: str | None) -> N
     assert whole.choices[0].blocks == [TURIN]
 
 
-def test_STR_01_an_empty_text_beside_an_xai_call_is_no_text() -> None:
+def test_STR_01_an_empty_text_beside_an_xai_call_adds_no_block() -> None:
     assert play("xai.grpc", [grpc_chunk(content=""), *stream("xai.grpc", [LOOKUP])]).choices[0].blocks == [TURIN]
 
 
 @all_wires
-def test_STR_01_an_empty_text_shows_nothing_to_the_user(wire: str) -> None:
+def test_STR_01_an_empty_text_yields_no_delta(wire: str) -> None:
     _, events = feed(wire, stream(wire, [Say(""), LOOKUP]))
     assert [e.text for e in events if isinstance(e, BlockDelta)] == ['{"city": ', '"Turin"}']
 
 
 @all_wires
-def test_STR_02_words_before_a_call_do_not_hide_it(wire: str) -> None:
+def test_STR_02_text_before_a_call_does_not_hide_it(wire: str) -> None:
     response = play(wire, stream(wire, [Say("Let me see."), LOOKUP]))
     text, call = response.choices[0].blocks
     assert isinstance(text, Text)
@@ -81,7 +81,7 @@ def test_STR_02_an_empty_first_delta_does_not_hide_the_call() -> None:
     assert ran(response) == ["call_a"]
 
 
-def test_XAI_09_a_later_chunk_without_a_role_does_not_unmake_the_call() -> None:
+def test_XAI_09_a_later_chunk_without_a_role_does_not_remove_the_call() -> None:
     call = tool_call('{"city": "Turin"}', "call_a", "lookup")
     response = play("xai.grpc", [grpc_chunk(tool_calls=[call], finish="REASON_TOOL_CALLS"), grpc_chunk(role=0)])
     assert response.choices[0].blocks == [TURIN]
@@ -90,7 +90,7 @@ def test_XAI_09_a_later_chunk_without_a_role_does_not_unmake_the_call() -> None:
     assert ran(response) == ["call_a"]
 
 
-def test_XAI_09_a_later_chunk_without_a_role_does_not_turn_a_result_into_words() -> None:
+def test_XAI_09_a_later_chunk_without_a_role_does_not_turn_a_result_into_text() -> None:
     search = tool_call("{}", "srv_1", "web_search", type=2)
     frames = [
         grpc_chunk(0, tool_calls=[search]),
@@ -136,7 +136,7 @@ def test_XAI_10_a_call_spread_over_two_chunks_is_one(chunks: list[list[Any]]) ->
     assert ran(response) == ["call_a"]
 
 
-def test_XAI_10_a_piece_that_looks_like_the_beginning_is_a_piece() -> None:
+def test_XAI_10_a_fragment_that_looks_like_a_beginning_is_a_fragment() -> None:
     pieces = ["{", '"where": ', "{", '"city": "Turin"', "}", "}"]
     frames = stream("xai.grpc", [Call(pieces)])
     response = play("xai.grpc", frames)
@@ -144,7 +144,7 @@ def test_XAI_10_a_piece_that_looks_like_the_beginning_is_a_piece() -> None:
     assert [call.arguments for call in response.calls] == [{"where": {"city": "Turin"}}]
 
 
-def test_XAI_10_a_call_in_a_chunk_without_a_role_is_found() -> None:
+def test_XAI_10_a_call_in_a_chunk_without_a_role_is_decoded() -> None:
     response = play("xai.grpc", [grpc_chunk(role=0, tool_calls=[CALL], finish="REASON_TOOL_CALLS")])
     assert response.choices[0].blocks == [TURIN]
     whole = normalize(grpc_body(grpc_output(role=0, tool_calls=[CALL], finish="REASON_TOOL_CALLS")), "xai.grpc")
@@ -159,7 +159,7 @@ def test_XAI_10_two_calls_without_ids_but_with_names_are_two() -> None:
     assert codes(response) == ["id-missing", "id-missing"]
 
 
-def test_XAI_09_a_status_that_ends_a_call_badly_is_its_error_and_nothing_of_it_runs() -> None:
+def test_XAI_09_a_failing_grpc_status_becomes_the_error_and_the_call_is_not_run() -> None:
     ended = b'{"code": "UNAVAILABLE", "details": "at capacity"}'
     response = play("xai.grpc", [grpc_chunk(tool_calls=[CALL]), ended])
     assert response.error is not None
@@ -169,7 +169,7 @@ def test_XAI_09_a_status_that_ends_a_call_badly_is_its_error_and_nothing_of_it_r
 
 
 @all_wires
-def test_OBS_01_a_stream_of_calls_alone_shows_them_to_whoever_watches(wire: str) -> None:
+def test_OBS_01_a_stream_of_only_calls_yields_events_for_each(wire: str) -> None:
     second = Call(('{"city": "Bari"}',), "call_b", "other")
     frames = stream(wire, [LOOKUP, second])
     response, events = feed(wire, frames)
@@ -187,7 +187,7 @@ def test_OBS_01_a_stream_of_calls_alone_shows_them_to_whoever_watches(wire: str)
 
 
 @all_wires
-def test_DUP_03_a_retry_after_half_an_answer_is_another_response_and_only_the_whole_one_runs(wire: str) -> None:
+def test_DUP_03_a_retry_after_a_partial_answer_is_another_response_and_only_that_runs(wire: str) -> None:
     frames = stream(wire, [LOOKUP])
     first = play(wire, frames[: len(frames) // 2])
     second = play(wire, frames)
@@ -198,7 +198,7 @@ def test_DUP_03_a_retry_after_half_an_answer_is_another_response_and_only_the_wh
 
 
 @all_wires
-def test_DUP_03_one_decoder_never_takes_the_second_attempt(wire: str) -> None:
+def test_DUP_03_a_finished_decoder_rejects_a_second_attempt(wire: str) -> None:
     frames = stream(wire, [LOOKUP])
     decoder = StreamDecoder(wire)
     decoder.feed(frames[0])
@@ -207,7 +207,7 @@ def test_DUP_03_one_decoder_never_takes_the_second_attempt(wire: str) -> None:
         decoder.feed(frames[0])
 
 
-def test_STR_02_words_after_a_call_do_not_hide_it_either() -> None:
+def test_STR_02_text_after_a_call_does_not_hide_it() -> None:
     deltas = [fragment('{"city": "Turin"}', 0, "call_a", "lookup"), {"content": "Looking."}]
     response = play("openai.chat", [*(sse(chunk(d)) for d in deltas), sse(chunk({}, "stop")), DONE])
     assert response.choices[0].blocks == [Text("Looking."), TURIN]

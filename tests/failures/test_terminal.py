@@ -25,7 +25,7 @@ all_wires = pytest.mark.parametrize("wire", WIRES)
 
 
 @all_wires
-def test_TERM_01_a_whole_call_in_a_stream_that_breaks_off_is_listed_and_not_run(wire: str) -> None:
+def test_TERM_01_a_complete_call_in_a_stream_that_breaks_off_is_listed_and_not_run(wire: str) -> None:
     response = play(wire, stream(wire, [Say("I look."), LOOKUP], None))
     assert (response.complete, response.error) == (False, None)
     assert "stream-incomplete" in codes(response)
@@ -35,7 +35,7 @@ def test_TERM_01_a_whole_call_in_a_stream_that_breaks_off_is_listed_and_not_run(
 
 
 @all_wires
-def test_TERM_01_calls_that_were_closed_before_the_break_are_not_run_either(wire: str) -> None:
+def test_TERM_01_calls_closed_before_the_break_are_not_run(wire: str) -> None:
     second = Call(('{"city": "Bari"}',), "call_b")
     response = play(wire, stream(wire, [LOOKUP, second], None))
     assert [call.id for call in response.calls] == ["call_a", "call_b"]
@@ -44,7 +44,7 @@ def test_TERM_01_calls_that_were_closed_before_the_break_are_not_run_either(wire
 
 @all_wires
 @pytest.mark.parametrize("kept", range(1, 4))
-def test_TERM_01_wherever_a_stream_breaks_off_nothing_runs(wire: str, kept: int) -> None:
+def test_TERM_01_a_stream_that_breaks_off_at_any_frame_runs_no_calls(wire: str, kept: int) -> None:
     frames = stream(wire, [LOOKUP], None)
     response = play(wire, frames[:kept])
     assert response.complete is False
@@ -52,7 +52,7 @@ def test_TERM_01_wherever_a_stream_breaks_off_nothing_runs(wire: str, kept: int)
 
 
 @all_wires
-def test_TERM_01_the_same_answer_with_its_end_runs(wire: str) -> None:
+def test_TERM_01_the_same_answer_with_its_terminal_event_is_complete(wire: str) -> None:
     response = play(wire, stream(wire, [LOOKUP]))
     assert (response.complete, response.findings) == (True, ())
     assert [(call.id, call.arguments, call.status) for call in response.calls] == [
@@ -61,7 +61,7 @@ def test_TERM_01_the_same_answer_with_its_end_runs(wire: str) -> None:
 
 
 @all_wires
-def test_TERM_03_a_stream_dropped_in_the_middle_of_a_call_is_not_called_a_token_limit(wire: str) -> None:
+def test_TERM_03_a_stream_dropped_during_a_call_is_not_reported_as_a_token_limit(wire: str) -> None:
     response = play(wire, stream(wire, [Call(("{",), closed=False)], None))
     assert response.complete is False
     (choice,) = response.choices
@@ -84,7 +84,7 @@ def test_TERM_04_a_gateway_that_cuts_inside_an_argument_delta_leaves_an_unfinish
 
 
 @all_wires
-def test_TERM_05_a_stream_that_closes_after_reasoning_is_no_success(wire: str) -> None:
+def test_TERM_05_a_stream_that_closes_after_reasoning_is_incomplete(wire: str) -> None:
     response = play(wire, stream(wire, [Think("I should look it up.")], None))
     assert (response.complete, response.error) == (False, None)
     (choice,) = response.choices
@@ -97,7 +97,7 @@ def test_TERM_05_a_stream_that_closes_after_reasoning_is_no_success(wire: str) -
     assert "stream-incomplete" in codes(response)
 
 
-def test_TERM_04_an_anthropic_block_that_was_never_closed_keeps_what_arrived() -> None:
+def test_TERM_04_an_unclosed_anthropic_block_keeps_its_partial_content() -> None:
     wire = "anthropic.messages"
     frames = stream(wire, [Say("I look."), Call(('{"ci',), closed=False)], None)
     response = play(wire, [*frames, sse(block_delta(1, "input_json", 'ty": "Tu'))])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.building import anthropic_body, anthropic_stream, block_start, block_stop, json_delta, stream, tool_start
-from tests.failures.back import WIRES, call, codes, request, results, said, told, user, written
+from tests.failures.back import WIRES, call, codes, request, results, said, tool_result, user, written
 from tests.history.views import calls, of_kind
 from toolparity import Reasoning, Text, normalize, select
 from toolparity.normalizer.answers import answer, strip
@@ -48,14 +48,14 @@ def next_request(response: Any, policy: str = "all") -> dict[str, Any]:
     return written(turns, CLAUDE).body  # type: ignore[no-any-return]
 
 
-def test_THINK_01_signed_thoughts_go_back_first_and_byte_for_byte() -> None:
+def test_THINK_01_signed_reasoning_is_sent_back_first_and_unchanged() -> None:
     from_stream = stream(CLAUDE, streamed(), provider="anthropic")
     from_body = normalize(anthropic_body(THOUGHT, SEALED, USE), CLAUDE, provider="anthropic")
     for response in (from_stream, from_body):
         assert next_request(response)["messages"][1] == {"role": "assistant", "content": [THOUGHT, SEALED, USE]}
 
 
-def test_THINK_01_a_thought_that_is_missing_its_place_or_its_signature_breaks_a_rule() -> None:
+def test_THINK_01_misplaced_or_unsigned_reasoning_violates_a_request_rule() -> None:
     body = next_request(normalize(anthropic_body(THOUGHT, USE), CLAUDE, provider="anthropic"))
     body["thinking"] = {"type": "enabled", "budget_tokens": 1024}
     body["max_tokens"] = 2048
@@ -67,7 +67,7 @@ def test_THINK_01_a_thought_that_is_missing_its_place_or_its_signature_breaks_a_
     assert "signed" in {v.rule for v in check_request(body, CLAUDE, provider="anthropic")}
 
 
-def test_THINK_02_a_sealed_thought_survives_in_all_directions() -> None:
+def test_THINK_02_redacted_reasoning_round_trips() -> None:
     response = normalize(anthropic_body(SEALED, USE), CLAUDE, provider="anthropic")
     (sealed, _) = response.choices[0].blocks
     assert sealed == Reasoning("", None, "EmwKdata==", redacted=True)
@@ -79,14 +79,14 @@ def test_THINK_02_a_sealed_thought_survives_in_all_directions() -> None:
 
 
 @pytest.mark.parametrize("thought", [Reasoning(""), Reasoning("hm"), Reasoning("hm", signature="")])
-def test_THINK_03_an_unsigned_thought_is_left_out_and_told(thought: Reasoning) -> None:
-    turns = [user(), said(thought, call("toolu_1"), wire=CLAUDE), results(told("toolu_1"))]
+def test_THINK_03_unsigned_reasoning_is_left_out_and_reported(thought: Reasoning) -> None:
+    turns = [user(), said(thought, call("toolu_1"), wire=CLAUDE), results(tool_result("toolu_1"))]
     encoded = written(turns, CLAUDE)
     assert encoded.body["messages"][1]["content"] == [USE]
     assert codes(encoded) == ["unsigned-reasoning"]
 
 
-def test_THINK_04_under_policy_first_the_turn_goes_back_whole_and_the_others_are_answered() -> None:
+def test_THINK_04_under_first_the_whole_message_is_sent_back_with_a_result_for_every_call() -> None:
     second = {**USE, "id": "toolu_2"}
     response = normalize(anthropic_body(THOUGHT, USE, second), CLAUDE, provider="anthropic")
     messages = next_request(response, "first")["messages"]
@@ -99,7 +99,7 @@ def test_THINK_04_under_policy_first_the_turn_goes_back_whole_and_the_others_are
         strip(response, select(response, "first"))
 
 
-def test_THINK_05_a_signature_stays_on_the_call_where_it_came() -> None:
+def test_THINK_05_a_signature_stays_on_its_call() -> None:
     """Gemini's endpoint for Chat Completions signs the first call of a batch only."""
     signed = {"extra_content": {"google": {"thought_signature": "sig=="}}}
     made = [{"id": id, "type": "function", "function": {"name": "f", "arguments": "{}"}} for id in "ab"]
@@ -141,7 +141,7 @@ def stored(*items: dict[str, Any]) -> Any:
     return normalize(body, "openai.responses", provider="openai")
 
 
-def test_THINK_07_items_go_back_in_their_order_with_all_their_members() -> None:
+def test_THINK_07_items_are_sent_back_in_order_with_all_their_members() -> None:
     response = stored(REASONED, CALLED, SAID)
     turns = [user(), *answer(response, select(response), {"call_1": "ok"})]
     items = written(turns, "openai.responses", params={"store": False}).body["input"]
@@ -150,7 +150,7 @@ def test_THINK_07_items_go_back_in_their_order_with_all_their_members() -> None:
     assert items[4] == {"type": "function_call_output", "call_id": "call_1", "output": "ok"}
 
 
-def test_THINK_08_without_storage_a_thought_without_its_sealed_content_is_left_out_and_told() -> None:
+def test_THINK_08_without_storage_reasoning_without_encrypted_content_is_left_out_and_reported() -> None:
     bare = {name: value for name, value in REASONED.items() if name != "encrypted_content"}
     response = stored(bare, CALLED)
     turns = [user(), *answer(response, select(response), {"call_1": "ok"})]
@@ -164,11 +164,11 @@ def test_THINK_08_without_storage_a_thought_without_its_sealed_content_is_left_o
 
 @pytest.mark.parametrize("target", WIRES)
 @pytest.mark.parametrize("source", WIRES)
-def test_THINK_01_another_provider_gets_no_foreign_signature_and_every_call(source: str, target: str) -> None:
+def test_THINK_01_another_provider_receives_every_call_but_no_foreign_signature(source: str, target: str) -> None:
     thought = Reasoning(
         "hm", signature="sig" if source == CLAUDE else None, encrypted=None if source == CLAUDE else "enc"
     )
-    turns: list[Message] = [user(), said(thought, Text("so"), call("a"), wire=source), results(told("a"))]
+    turns: list[Message] = [user(), said(thought, Text("so"), call("a"), wire=source), results(tool_result("a"))]
     encoded = written(turns, source, target)
     assert isinstance(turns[1], Assistant)
     assert calls(target, encoded.body) == [("a", "f", {"x": 1})]

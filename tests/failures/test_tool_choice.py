@@ -22,10 +22,10 @@ XAI = [("mode", 1), ("mode", 2), ("mode", 3), ("function_name", "f")]
 
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
 @pytest.mark.parametrize("number", range(4), ids=[choice.mode for choice in MODES])
-def test_TC_01_every_way_to_choose_arrives_as_itself(source: str, target: str, number: int) -> None:
+def test_TC_01_every_tool_choice_mode_is_translated_to_every_wire(source: str, target: str, number: int) -> None:
     params = {"max_tokens": 100} if target == "anthropic.messages" else {}
-    given = request([user()], source, tool_choice=MODES[number], params=params)
-    encoded = write_request(given, target, provider=PROVIDERS[target])
+    source_request = request([user()], source, tool_choice=MODES[number], params=params)
+    encoded = write_request(source_request, target, provider=PROVIDERS[target])
     if target == "xai.grpc":
         field = encoded.body.tool_choice.WhichOneof("tool_choice")
         assert (field, getattr(encoded.body.tool_choice, field)) == XAI[number]
@@ -38,15 +38,15 @@ def test_TC_01_every_way_to_choose_arrives_as_itself(source: str, target: str, n
 
 
 @pytest.mark.parametrize("target", WIRES)
-def test_TC_01_what_another_wire_cannot_say_is_reported(target: str) -> None:
+def test_TC_01_a_tool_choice_that_the_target_lacks_is_reported(target: str) -> None:
     allowed = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}
     source = "openai.responses" if target == "openai.chat" else "openai.chat"
     params = {"max_tokens": 100} if target == "anthropic.messages" else {}
-    given = request([user()], source, tool_choice=ToolChoice("raw", raw=allowed), params=params)
-    assert codes(write_request(given, target, provider=PROVIDERS[target])) == ["tool-choice"]
+    source_request = request([user()], source, tool_choice=ToolChoice("raw", raw=allowed), params=params)
+    assert codes(write_request(source_request, target, provider=PROVIDERS[target])) == ["tool-choice"]
 
 
-def test_TC_01_a_forced_choice_beside_thinking_is_refused_before_sending() -> None:
+def test_TC_01_a_forced_choice_with_thinking_violates_a_request_rule() -> None:
     thinking = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2048}
     for choice, broken in (({"type": "any"}, True), ({"type": "tool", "name": "f"}, True), ({"type": "auto"}, False)):
         body = write_request(request([user()], "anthropic.messages")).body | thinking | {"tool_choice": choice}

@@ -49,7 +49,7 @@ def reasons() -> dict[str, str]:
     return table["reasons"]
 
 
-def test_the_catalogue_is_read_whole() -> None:
+def test_the_catalogue_is_read_completely() -> None:
     known = catalogue()
     assert len(known) > 150
     assert {"IDX-01", "SSE-01", "TERM-01", "REP-03"} <= set(known)

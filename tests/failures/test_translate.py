@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.building import anthropic, anthropic_body, block_start, block_stop, json_delta, only, tool_start, triples
-from tests.failures.back import WIRES, call, codes, results, said, told, user, written
+from tests.failures.back import WIRES, call, codes, results, said, tool_result, user, written
 from tests.history.views import calls, of_kind
 from tests.history.views import said as all_said
 from toolparity import Reasoning, Text, ToolCall, normalize
@@ -23,7 +23,7 @@ def text_delta(index: int, text: str) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}}
 
 
-def test_XLAT_02_a_call_after_thought_and_words_is_there_streamed_and_whole() -> None:
+def test_XLAT_02_a_call_after_reasoning_and_text_is_decoded_from_stream_and_body() -> None:
     streamed = anthropic(
         block_start(0, type="thinking", thinking="", signature=""),
         {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "hm"}},
@@ -48,21 +48,21 @@ def test_XLAT_02_a_call_after_thought_and_words_is_there_streamed_and_whole() ->
 
 
 @pytest.mark.parametrize("deltas", [[], ['{"a": 1}'], ['{"a"', ": 1}"]], ids=["none", "whole", "pieces"])
-def test_XLAT_03_an_input_that_stands_in_the_start_counts_once(deltas: list[str]) -> None:
+def test_XLAT_03_an_input_in_the_start_event_counts_once(deltas: list[str]) -> None:
     pieces = [json_delta(0, text) for text in deltas]
     assert triples(anthropic(tool_start(0, "a", "f", {"a": 1}), *pieces, block_stop(0))) == [("a", "f", {"a": 1})]
 
 
-def test_XLAT_04_arguments_whose_beginning_was_swallowed_are_invalid_and_kept() -> None:
+def test_XLAT_04_arguments_without_their_beginning_are_invalid_and_kept() -> None:
     made = only(anthropic(tool_start(0, "a", "f"), json_delta(0, 'code": 1}'), block_stop(0)))
     assert (made.status, made.arguments, made.arguments_text) == ("invalid", None, 'code": 1}')
-    turns = [user(), said(made, wire=CLAUDE), results(told("a"))]
+    turns = [user(), said(made, wire=CLAUDE), results(tool_result("a"))]
     for target in WIRES:
         ((_, _, given),) = calls(target, written(turns, CLAUDE, target).body)
         assert given == ({"_raw": 'code": 1}'} if target == CLAUDE else 'code": 1}')
 
 
-def test_XLAT_05_nothing_is_lost_where_one_block_follows_another() -> None:
+def test_XLAT_05_text_and_calls_of_alternating_blocks_are_all_kept() -> None:
     response = anthropic(
         block_start(0, type="text", text="one "),
         text_delta(0, "two"),
@@ -77,7 +77,7 @@ def test_XLAT_05_nothing_is_lost_where_one_block_follows_another() -> None:
         json_delta(3, '{"y":2}'),
         block_stop(3),
     )
-    turns = [user(), said(*response.choices[0].blocks, wire=CLAUDE), results(told("a"), told("b"))]
+    turns = [user(), said(*response.choices[0].blocks, wire=CLAUDE), results(tool_result("a"), tool_result("b"))]
     for target in WIRES:
         body = written(turns, CLAUDE, target).body
         assert "".join(one.text for one in of_kind(target, body, "assistant")) == "one twothree"
@@ -85,8 +85,12 @@ def test_XLAT_05_nothing_is_lost_where_one_block_follows_another() -> None:
 
 
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
-def test_HIST_09_words_beside_calls_are_kept_with_them(source: str, target: str) -> None:
-    turns = [user(), said(Text("I look."), call("a"), call("b"), wire=source), results(told("a"), told("b"))]
+def test_HIST_09_text_beside_calls_is_kept(source: str, target: str) -> None:
+    turns = [
+        user(),
+        said(Text("I look."), call("a"), call("b"), wire=source),
+        results(tool_result("a"), tool_result("b")),
+    ]
     encoded = written(turns, source, target)
     assert encoded.losses == []
     assert [(one.kind, one.text or one.id) for one in all_said(target, encoded.body)][1:4] == [
@@ -112,7 +116,7 @@ def test_HIST_09_words_beside_calls_are_kept_with_them(source: str, target: str)
     ],
     ids=["thinking", "server", "unknown"],
 )
-def test_PASS_01_to_its_own_provider_a_turn_goes_back_byte_for_byte(content: list[Any]) -> None:
+def test_PASS_01_content_is_sent_back_unchanged_to_its_own_provider(content: list[Any]) -> None:
     body = {
         "model": "m",
         "max_tokens": 9,
@@ -129,19 +133,19 @@ def test_PASS_01_to_its_own_provider_a_turn_goes_back_byte_for_byte(content: lis
     assert json.dumps(written(turns, CLAUDE).body["messages"][1]["content"]) == json.dumps(content)
 
 
-def test_PASS_02_what_only_the_first_provider_knows_comes_back_to_it_and_is_reported_elsewhere() -> None:
+def test_PASS_02_provider_specific_members_return_to_it_and_are_reported_for_others() -> None:
     extra = {"extra_content": {"google": {"thought_signature": "sig"}}}
-    turns = [user(), said(call("a", extra=extra), wire="openai.chat"), results(told("a"))]
-    away = written(turns, "openai.chat", CLAUDE)
-    assert codes(away) == ["extra"]
-    assert "sig" not in json.dumps(away.body)
+    turns = [user(), said(call("a", extra=extra), wire="openai.chat"), results(tool_result("a"))]
+    foreign = written(turns, "openai.chat", CLAUDE)
+    assert codes(foreign) == ["extra"]
+    assert "sig" not in json.dumps(foreign.body)
     # The conversation itself was not changed by the way it took.
-    home = written(turns, "openai.chat").body["messages"][1]["tool_calls"][0]
-    assert home["extra_content"] == extra["extra_content"]
+    returned = written(turns, "openai.chat").body["messages"][1]["tool_calls"][0]
+    assert returned["extra_content"] == extra["extra_content"]
 
 
 @pytest.mark.parametrize(("source", "target"), [pair for pair in itertools.product(WIRES, WIRES) if pair[0] != pair[1]])
-def test_PASS_02_what_a_provider_ran_itself_is_reported_where_it_is_not_carried(source: str, target: str) -> None:
+def test_PASS_02_server_calls_are_reported_where_they_cannot_be_represented(source: str, target: str) -> None:
     served = ServerToolCall("s1", "web_search", "web_search", "{}", "completed")
     found = ServerToolResult("s1", "web_search", False, {"content": "x"})
     encoded = written([user(), said(served, found, Text("so"), wire=source)], source, target)

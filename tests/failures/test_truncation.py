@@ -40,7 +40,7 @@ def played(wire: str, call: Call, before: list[Any]) -> list[Response]:
 
 @all_wires
 @pytest.mark.parametrize("call", [OPEN, WHOLE], ids=["broken text", "text that parses"])
-def test_TRUNC_01_the_call_that_the_limit_cut_is_truncated_even_if_its_text_parses(wire: str, call: Call) -> None:
+def test_TRUNC_01_a_call_cut_by_the_token_limit_is_truncated_even_if_its_text_parses(wire: str, call: Call) -> None:
     for response in played(wire, call, []):
         (cut,) = response.calls
         assert (cut.id, cut.arguments, cut.arguments_text, cut.status) == ("call_z", None, call.text, "truncated")
@@ -62,7 +62,7 @@ def test_TRUNC_01_calls_finished_before_the_cut_are_kept(wire: str, call: Call) 
 
 
 @pytest.mark.parametrize("wire", ["openai.responses", "anthropic.messages"])
-def test_TRUNC_01_a_call_that_ended_before_the_limit_cut_the_words_after_it_is_kept(wire: str) -> None:
+def test_TRUNC_01_a_call_completed_before_truncated_text_is_kept(wire: str) -> None:
     for response in both(wire, [LOOKUP, Say("And now I")], "max_tokens"):
         assert ran(response) == ["call_a"]
         assert response.choices[0].stop.reason == "max_tokens"
@@ -90,7 +90,7 @@ def canonical(response: Response) -> Any:
     ],
     ids=["reasoning, text and call", "two calls", "text", "cut text", "cut call"],
 )
-def test_TRUNC_03_plain_and_streamed_form_of_one_answer_are_one_canonical_response(
+def test_TRUNC_03_the_body_and_the_stream_of_an_answer_have_the_same_canonical_form(
     wire: str, steps: list[Any], stop: str
 ) -> None:
     whole, streamed = normalize(plain(wire, steps, stop), wire), play(wire, stream(wire, steps, stop))

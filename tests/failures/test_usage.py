@@ -37,7 +37,7 @@ ALONE: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("alone", ALONE, ids=["choices empty", "choices absent", "choices null"])
 @pytest.mark.parametrize("at", [0, 2, -1, None], ids=["first", "middle", "before [DONE]", "last"])
-def test_USE_01_a_chunk_of_figures_alone_is_legal_anywhere(alone: dict[str, Any], at: int | None) -> None:
+def test_USE_01_a_chunk_of_only_usage_is_legal_anywhere(alone: dict[str, Any], at: int | None) -> None:
     frames = stream("openai.chat", [Say("I look."), LOOKUP])
     clean = play("openai.chat", frames)
     frames.insert(len(frames) if at is None else at, sse(alone))
@@ -57,12 +57,12 @@ def test_USE_01_an_empty_first_chunk_as_azure_sends_it_is_legal() -> None:
     assert response.findings == ()
 
 
-def test_USE_01_a_body_without_choices_keeps_its_figures() -> None:
+def test_USE_01_a_body_without_choices_keeps_its_usage() -> None:
     response = normalize({"id": "r1", "object": "chat.completion", "choices": [], "usage": FIGURES}, "openai.chat")
     assert (response.choices, response.usage) == ([], USAGE)
 
 
-def test_USE_01_anthropic_figures_of_start_and_end_are_one() -> None:
+def test_USE_01_anthropic_usage_of_start_and_end_is_merged() -> None:
     start = {
         **MESSAGE_START,
         "message": {
@@ -84,7 +84,7 @@ def test_USE_01_anthropic_figures_of_start_and_end_are_one() -> None:
     assert ran(response) == ["call_a"]
 
 
-def test_USE_01_xai_figures_in_a_message_without_outputs_are_kept() -> None:
+def test_USE_01_xai_usage_in_a_message_without_outputs_is_kept() -> None:
     figures = usage_pb2.SamplingUsage(prompt_tokens=5, completion_tokens=7, total_tokens=12)
     alone = chat_pb2.GetChatCompletionChunk(id="r1", model="m", usage=figures).SerializeToString()
     for frames in ([alone, *stream("xai.grpc", [LOOKUP])], [*stream("xai.grpc", [LOOKUP]), alone]):
@@ -94,7 +94,7 @@ def test_USE_01_xai_figures_in_a_message_without_outputs_are_kept() -> None:
         assert response.choices == play("xai.grpc", stream("xai.grpc", [LOOKUP])).choices
 
 
-def test_USE_02_figures_packed_into_the_last_words_neither_drop_nor_double_them() -> None:
+def test_USE_02_usage_in_the_last_text_chunk_neither_drops_nor_doubles_the_text() -> None:
     frames = [sse(chunk({"content": "It is "})), sse(chunk({"content": "sunny."}, "stop", usage=FIGURES)), DONE]
     response, events = feed("openai.chat", frames)
     assert play("openai.chat", frames) == response
@@ -109,7 +109,7 @@ def test_USE_02_figures_packed_into_the_last_words_neither_drop_nor_double_them(
     ]
 
 
-def test_USE_02_the_same_holds_for_a_call_in_the_last_chunk() -> None:
+def test_USE_02_usage_in_the_last_call_chunk_neither_drops_nor_doubles_the_call() -> None:
     frames = stream("openai.chat", [LOOKUP])
     call = {"index": 0, "id": "call_a", "function": {"name": "lookup", "arguments": '{"city": "Turin"}'}}
     packed = play("openai.chat", [sse(chunk({"tool_calls": [call]}, "tool_calls", usage=FIGURES)), DONE])
@@ -117,7 +117,7 @@ def test_USE_02_the_same_holds_for_a_call_in_the_last_chunk() -> None:
     assert packed.usage == USAGE
 
 
-def test_USE_02_xai_figures_beside_words_are_both_kept() -> None:
+def test_USE_02_xai_usage_and_text_of_one_chunk_are_both_kept() -> None:
     figures = usage_pb2.SamplingUsage(prompt_tokens=5, completion_tokens=7, total_tokens=12)
     response = play("xai.grpc", [grpc_chunk(content="Sunny.", usage=figures, finish="REASON_STOP")])
     assert response.choices[0].blocks == [Text("Sunny.")]
@@ -125,7 +125,7 @@ def test_USE_02_xai_figures_beside_words_are_both_kept() -> None:
     assert (response.usage.input_tokens, response.usage.output_tokens) == (5, 7)
 
 
-def test_USE_02_figures_in_the_terminal_responses_event_are_kept() -> None:
+def test_USE_02_usage_in_the_terminal_responses_event_is_kept() -> None:
     *frames, _ = stream("openai.responses", [Say("Sunny.")], "end_turn")
     raw = {"input_tokens": 5, "output_tokens": 7, "total_tokens": 12}
     response = play("openai.responses", [*frames, sse(terminal([], usage=raw))])
