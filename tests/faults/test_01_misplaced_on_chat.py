@@ -47,7 +47,7 @@ def assert_nothing_runs(response: Response) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 100])
-def test_a_call_without_name_holds_the_arguments_of_one_without_arguments(size: int) -> None:
+def test_misplaced_arguments_in_a_nameless_call_let_no_call_run(size: int) -> None:
     parts = [piece(7, arguments=F[at : at + size]) for at in range(0, len(F), size)]
     response = chat(*parts, A)
     assert states(response) == [("", "invalid"), ("f", "truncated")]
@@ -55,11 +55,11 @@ def test_a_call_without_name_holds_the_arguments_of_one_without_arguments(size: 
     assert_nothing_runs(plain(chat_call("a", "f", "{}"), chat_call("z", None, F)))
 
 
-def test_arguments_before_their_head_under_its_index_are_its_own() -> None:
+def test_arguments_before_their_call_start_with_its_index_belong_to_it() -> None:
     assert triples(chat(piece(0, arguments=F), A)) == [("a", "f", json.loads(F))]
 
 
-def test_a_call_without_name_and_arguments_leaves_others_alone() -> None:
+def test_a_call_without_a_name_and_arguments_does_not_affect_others() -> None:
     for nothing in ("{}", "null", " "):
         assert ran(chat(piece(7, arguments=nothing), A)) == ["a"]
 
@@ -68,18 +68,18 @@ def test_a_call_without_name_and_arguments_leaves_others_alone() -> None:
 
 
 @pytest.mark.parametrize("index", [7, "x", None], ids=repr)
-def test_arguments_that_may_be_those_of_two_calls_let_none_run(index: Any) -> None:
+def test_ambiguous_arguments_of_two_calls_let_neither_run(index: Any) -> None:
     response = chat(A, B, piece(index, arguments=F))
     assert states(response) == [("f", "truncated"), ("g", "truncated")]
     assert_nothing_runs(response)
 
 
-def test_arguments_under_an_unknown_id_may_be_those_of_two_calls() -> None:
+def test_arguments_with_an_unknown_id_let_no_call_run() -> None:
     assert_nothing_runs(chat(A, B, piece(None, "z", None, F)))
 
 
 @pytest.mark.parametrize("index", [7, "x", None], ids=repr)
-def test_arguments_that_can_only_be_those_of_one_call_let_it_run(index: Any) -> None:
+def test_arguments_that_can_belong_to_only_one_call_let_it_run(index: Any) -> None:
     assert triples(chat(A, piece(index, arguments=F))) == [("a", "f", json.loads(F))]
     both = [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
     assert triples(chat(A, piece(0, arguments=F), B, piece(index, arguments=G))) == both
@@ -88,11 +88,11 @@ def test_arguments_that_can_only_be_those_of_one_call_let_it_run(index: Any) -> 
     assert ran(chat(A, B, piece(index, arguments=G), request=request)) == ["a", "b"]
 
 
-def test_arguments_that_may_have_come_before_their_call_let_none_run() -> None:
+def test_arguments_that_may_precede_their_call_let_no_call_run() -> None:
     assert_nothing_runs(chat(A, piece(1, arguments=F), B))
 
 
-def test_an_index_that_is_the_place_of_its_call_is_its_own() -> None:
+def test_an_index_that_is_the_position_of_a_call_belongs_to_it() -> None:
     """IDX-10: heads under index 0, arguments under the place of their call."""
     again = [piece(0, "a", "f", ""), piece(0, arguments=F), piece(0, "b", "g", ""), piece(1, arguments=G)]
     response = chat(*again, piece(0, "c", "h", ""))
@@ -105,7 +105,7 @@ def test_an_index_that_is_the_place_of_its_call_is_its_own() -> None:
 
 @pytest.mark.parametrize("between", ["", "\n"])
 @pytest.mark.parametrize("empty", ["", "{}", "null"])
-def test_a_call_without_arguments_does_not_run_beside_one_that_has_two(empty: str, between: str) -> None:
+def test_a_call_without_arguments_does_not_run_beside_one_with_two_objects(empty: str, between: str) -> None:
     for response in (
         chat(piece(0, "a", "f", empty), B, piece(1, arguments=G), piece(1, arguments=between + F)),
         plain(chat_call("a", "f", empty), chat_call("b", "g", G + between + F)),
@@ -114,7 +114,7 @@ def test_a_call_without_arguments_does_not_run_beside_one_that_has_two(empty: st
         assert_nothing_runs(response)
 
 
-def test_pieces_of_two_calls_that_mix_let_none_run() -> None:
+def test_mixed_fragments_of_two_calls_let_neither_run() -> None:
     assert_nothing_runs(chat(A, B, *(piece(arguments=text) for text in ('{"a"', '{"b"', ":1}", ":2}"))))
 
 
@@ -147,7 +147,7 @@ def test_a_text_of_two_json_objects_may_hold_the_arguments_of_two_calls() -> Non
 
 
 @pytest.mark.parametrize("text", ["Now.", "{}", '{"a":1} is it', "[1]", "{"])
-def test_any_other_text_leaves_a_call_alone(text: str) -> None:
+def test_any_other_text_does_not_affect_a_call(text: str) -> None:
     request = tools(f=schema("a"))
     for response in (chat(chunk(content=text), A, request=request), plain(chat_call("a", "f", "{}"), content=text)):
         assert ran(response) == ["a"]
@@ -201,7 +201,7 @@ def test_calls_that_need_no_arguments_run(empty: str, request_known: bool) -> No
 @pytest.mark.parametrize("size", [1, 4, 100])
 @pytest.mark.parametrize("names", [("f", "g"), ("f", "f")], ids="-".join)
 @pytest.mark.parametrize("alone", [True, False])
-def test_function_calls_one_after_the_other_are_several(names: tuple[str, str], size: int, alone: bool) -> None:
+def test_consecutive_function_calls_are_separate_calls(names: tuple[str, str], size: int, alone: bool) -> None:
     parts = []
     for name, text in zip(names, (F, G), strict=True):
         pieces = [text[at : at + size] for at in range(0, len(text), size)]
@@ -215,13 +215,13 @@ def test_function_calls_one_after_the_other_are_several(names: tuple[str, str], 
     assert len(set(ran(response))) == 2
 
 
-def test_one_function_call_is_what_it_was() -> None:
+def test_a_single_function_call_is_read_as_before() -> None:
     for parts in ([legacy("f", F)], [legacy("f", ""), legacy("", F[:2]), legacy("f", F[2:])]):
         (call,) = chat(*parts, finish="function_call").calls
         assert (call.kind, call.name, call.arguments_text) == ("legacy_function", "f", F)
 
 
-def test_function_calls_that_repeat_tool_calls_are_none() -> None:
+def test_function_calls_that_repeat_tool_calls_are_ignored() -> None:
     mirrored = [piece(0, "a", "f", F), legacy("f", F), piece(1, "b", "g", G), legacy("g", G)]
     assert triples(chat(*mirrored)) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
 
@@ -241,26 +241,26 @@ WHOLE = [piece(0, "a", "f", F), piece(1, "b", "g", G)]
 
 
 @pytest.mark.parametrize("deltas", [WHOLE[:1], WHOLE[1:], WHOLE, [], [A, B], [piece(0, "a", "f", F[:3])]], ids=len)
-def test_a_message_after_deltas_adds_the_calls_that_they_lack(deltas: list[dict[str, Any]]) -> None:
+def test_a_message_after_deltas_adds_missing_calls(deltas: list[dict[str, Any]]) -> None:
     message = ended(chat_call("a", "f", '{"a": 1}' if WHOLE[0] in deltas else F), chat_call("b", "g", G))
     response = chat(chunk(content="Now."), *deltas, message, finish=None)
     assert sorted(triples(response), key=str) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
     assert sorted(ran(response)) == ["a", "b"]
 
 
-def test_what_the_message_says_of_a_streamed_call_counts() -> None:
+def test_the_message_overrides_the_arguments_of_a_streamed_call() -> None:
     response = chat(piece(0, "a", "f", F), ended(chat_call("a", "f", '{"a":2}')), finish=None)
     assert triples(response) == [("a", "f", {"a": 2})]
     assert "arguments-disagree" in codes(response)
 
 
-def test_other_ids_in_the_message_are_no_other_calls() -> None:
+def test_different_ids_in_the_message_do_not_add_calls() -> None:
     again = piece(1, "b", "f", F)
     response = chat(WHOLE[0], again, ended(chat_call("x", "f", F), chat_call("y", "f", F)), finish=None)
     assert triples(response) == [("a", "f", json.loads(F)), ("b", "f", json.loads(F))]
 
 
-def test_messages_that_grow_beside_their_deltas_repeat_them() -> None:
+def test_growing_messages_beside_deltas_do_not_add_calls() -> None:
     parts, said = [], ""
     for text in (F[:2], F[2:5], F[5:]):
         said += text
@@ -270,7 +270,7 @@ def test_messages_that_grow_beside_their_deltas_repeat_them() -> None:
     assert triples(chat(*parts)) == [("a", "f", json.loads(F))]
 
 
-def test_a_function_call_that_only_the_message_holds_is_a_call() -> None:
+def test_a_function_call_only_in_the_message_is_a_call() -> None:
     assert [c.name for c in chat(chunk(content="Now."), ended(legacy={"name": "f", "arguments": F})).calls] == ["f"]
     for arguments in ("", F[:3], F):
         response = chat(legacy("f", arguments), ended(legacy={"name": "f", "arguments": F}), finish=None)

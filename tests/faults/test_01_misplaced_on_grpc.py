@@ -41,20 +41,20 @@ def states(response: Response) -> list[tuple[str, str]]:
     return [(call.name, call.status) for call in response.calls]
 
 
-def test_arguments_before_the_head_of_their_call_do_not_let_it_run_empty() -> None:
+def test_a_call_whose_arguments_precede_it_does_not_run_empty() -> None:
     response = read(rest(F), head("a", "f"))
     assert states(response) == [("", "invalid"), ("f", "truncated")]
     assert "arguments-misplaced" in codes(response)
     assert ran(response) == []
 
 
-def test_arguments_that_may_be_those_of_two_calls_let_none_run() -> None:
+def test_ambiguous_arguments_of_two_calls_let_neither_run() -> None:
     response = read(head("a", "f"), head("b", "g"), rest(F))
     assert states(response) == [("f", "truncated"), ("g", "truncated")]
     assert codes(response).count("arguments-misplaced") == 2
 
 
-def test_arguments_of_two_calls_in_one_let_none_run() -> None:
+def test_arguments_of_two_calls_in_one_let_neither_run() -> None:
     for response in (
         read(head("a", "f"), head("b", "g"), rest(F), rest(G)),
         read(head("a", "f"), head("b", "g", F + G)),
@@ -63,7 +63,7 @@ def test_arguments_of_two_calls_in_one_let_none_run() -> None:
         assert states(response) == [("f", "truncated"), ("g", "invalid")]
 
 
-def test_arguments_that_a_call_of_xai_took_may_be_the_clients() -> None:
+def test_arguments_beside_a_server_call_may_belong_to_the_client_call() -> None:
     response = read(head("a", "f"), grpc_call("s", "web_search", "", kind=2), rest(F))
     assert ran(response) == []
     assert "arguments-misplaced" in codes(response)
@@ -81,7 +81,7 @@ def test_calls_that_need_no_arguments_run(empty: str) -> None:
         assert "arguments-misplaced" not in codes(response)
 
 
-def test_a_tool_declared_without_parameters_lacks_none() -> None:
+def test_a_tool_declared_without_parameters_runs_without_arguments() -> None:
     tools = [{"name": "f", "parameters": {"type": "object", "properties": {}}}, {"name": "g", "parameters": {}}]
     response = read(head("a", "f"), head("b", "g"), rest(F), request=tools)
     assert states(response) == [("f", "complete"), ("g", "complete")]
@@ -92,7 +92,7 @@ def test_a_tool_declared_without_parameters_lacks_none() -> None:
 
 @pytest.mark.parametrize("name", sorted(filter(None, TOOLS_OF_XAI)))
 @pytest.mark.parametrize("provider", [None, "xai"])
-def test_a_call_without_a_type_is_a_server_call_by_a_documented_name(name: str, provider: str | None) -> None:
+def test_a_call_without_a_type_and_with_a_documented_name_is_a_server_call(name: str, provider: str | None) -> None:
     call = grpc_call("s", name, F, kind=0)
     for response in (read(call, provider=provider), normalize(grpc_body(call), "xai.grpc", provider=provider)):
         (block,) = response.choices[0].blocks
@@ -103,7 +103,7 @@ def test_a_call_without_a_type_is_a_server_call_by_a_documented_name(name: str, 
     assert [event.block for event in shown if isinstance(event, BlockStart)] == ["server_tool_call"]
 
 
-def test_a_type_or_a_declared_tool_outweighs_the_name() -> None:
+def test_a_type_or_a_declaration_overrides_the_documented_name() -> None:
     name = "x_keyword_search"
     assert ran(read(grpc_call("a", name, F, kind=1))) == ["a"]
     assert ran(read(grpc_call("a", name, F, kind=1), grpc_call("a", name, F, kind=0))) == ["a"]

@@ -39,7 +39,7 @@ def read(*events: dict[str, Any], output: list[Any] | None = None) -> Response:
 
 @pytest.mark.parametrize("other", [MESSAGE, THOUGHT], ids=lambda item: item["type"])
 @pytest.mark.parametrize("end", [None, {"arguments": ""}, {"arguments": "{}"}], ids=["no end", "silent", "empty"])
-def test_arguments_under_the_index_of_words_are_no_words_and_their_call_does_not_run(
+def test_arguments_with_the_index_of_a_text_do_not_become_text_or_run(
     other: dict[str, Any], end: dict[str, Any] | None
 ) -> None:
     ends = [] if end is None else [done(1, {**begun(1), "status": "completed", **end})]
@@ -51,7 +51,7 @@ def test_arguments_under_the_index_of_words_are_no_words_and_their_call_does_not
 
 
 @pytest.mark.parametrize("output", [True, False])
-def test_arguments_that_the_calls_own_end_repeats_are_certain(output: bool) -> None:
+def test_misplaced_arguments_repeated_by_the_end_of_the_call_are_accepted(output: bool) -> None:
     call = function_call("c1", "f", '{"x":1}', id="fc_1")
     events = [added(0, MESSAGE), added(1, begun(1)), arguments(0, '{"x":1}'), done(1, call)]
     response = read(*events, output=[call] if output else [])
@@ -59,7 +59,7 @@ def test_arguments_that_the_calls_own_end_repeats_are_certain(output: bool) -> N
     assert ran(response) == ["c1"]
 
 
-def test_silence_in_the_final_output_does_not_make_misplaced_arguments_certain() -> None:
+def test_empty_final_arguments_do_not_confirm_misplaced_arguments() -> None:
     silent = function_call("c1", "f", "", id="fc_1")
     response = read(added(0, MESSAGE), added(1, begun(1)), arguments(0, '{"x":1}'), output=[silent])
     assert_not_executed(response, calls=1)
@@ -67,7 +67,7 @@ def test_silence_in_the_final_output_does_not_make_misplaced_arguments_certain()
 
 @pytest.mark.parametrize(("foreign", "block"), [(words, Text), (thought, Reasoning)], ids=["text", "thought"])
 @pytest.mark.parametrize("output", [True, False])
-def test_words_under_the_index_of_a_call_are_kept(foreign: Any, block: Any, output: bool) -> None:
+def test_text_with_the_index_of_a_call_is_kept(foreign: Any, block: Any, output: bool) -> None:
     call = function_call("c0", "f", '{"x":1}', id="fc_0")
     events = [added(0, begun(0)), arguments(0, '{"x":1}'), foreign(0, "Hi "), foreign(0, "you."), done(0, call)]
     response = read(*events, output=[call] if output else [])
@@ -77,7 +77,7 @@ def test_words_under_the_index_of_a_call_are_kept(foreign: Any, block: Any, outp
     assert ran(response) == ["c0"]
 
 
-def test_pieces_for_items_that_come_without_deltas_are_no_crash() -> None:
+def test_fragments_for_items_without_deltas_are_reported() -> None:
     search = {"type": "tool_search_call", "id": "ts", "call_id": "t", "execution": "client", "arguments": {"q": "x"}}
     response = read(added(0, {**search, "arguments": {}}), arguments(0, '{"q":"x"}'), done(0, search))
     assert "t" in [call.id for call in response.calls]
@@ -85,7 +85,7 @@ def test_pieces_for_items_that_come_without_deltas_are_no_crash() -> None:
 
 
 @pytest.mark.parametrize("id", [None, "fc_0", "rotated"])
-def test_arguments_before_their_start_are_those_of_the_call(id: str | None) -> None:
+def test_arguments_before_the_start_of_their_call_belong_to_it(id: str | None) -> None:
     where = {} if id is None else {"item_id": id}
     early = [arguments(0, '{"x":1}', **where), added(0, begun(0))]
     assert_not_executed(read(*early), calls=1)
@@ -96,7 +96,7 @@ def test_arguments_before_their_start_are_those_of_the_call(id: str | None) -> N
 
 
 @pytest.mark.parametrize("text", ['{"x":1}{"y":2}', '{"x":1} {}'])
-def test_a_call_without_arguments_does_not_run_beside_one_that_has_two(text: str) -> None:
+def test_a_call_without_arguments_does_not_run_beside_one_with_two_objects(text: str) -> None:
     events = [added(0, begun(0)), added(1, begun(1)), arguments(0, text)]
     ends = [done(0, {**begun(0), "arguments": text}), done(1, begun(1, status="completed"))]
     response = read(*events, *ends)
@@ -104,13 +104,13 @@ def test_a_call_without_arguments_does_not_run_beside_one_that_has_two(text: str
     assert_not_executed(response, calls=2)
 
 
-def test_a_call_without_arguments_does_not_run_beside_arguments_under_an_index_that_no_item_has() -> None:
+def test_a_call_without_arguments_does_not_run_beside_arguments_with_an_unknown_index() -> None:
     response = read(added(0, begun(0)), done(0, begun(0, status="completed")), arguments(7, '{"x":1}'))
     assert_not_executed(response, calls=2)
     assert "arguments-misplaced" in codes(response)
 
 
-def test_a_call_without_arguments_does_not_run_beside_one_that_holds_the_pieces_of_both() -> None:
+def test_a_call_without_arguments_does_not_run_beside_mixed_fragments() -> None:
     pieces = [arguments(0, text) for text in ('{"x"', '{"y"', ":1}", ":2}")]
     for piece in pieces:
         del piece["output_index"]
@@ -120,7 +120,7 @@ def test_a_call_without_arguments_does_not_run_beside_one_that_holds_the_pieces_
 
 
 @pytest.mark.parametrize("id", [None, "fc_0", "rotated"])
-def test_pieces_without_start_and_end_are_those_of_the_call_in_the_final_output(id: str | None) -> None:
+def test_fragments_without_start_and_end_belong_to_the_call_of_the_final_output(id: str | None) -> None:
     calls = [function_call("c0", "f", '{"x": 1}', id="fc_0"), function_call("c1", "g", "{}", id="fc_1")]
     response = read(arguments(0, '{"x":1}', **({} if id is None else {"item_id": id})), output=calls)
     assert [(call.id, call.status) for call in response.calls] == [("c0", "complete"), ("c1", "complete")]
@@ -147,7 +147,7 @@ def _texts(kind: str, place: int) -> list[str]:
 
 
 @given(st.data())
-def test_no_piece_is_lost_and_each_call_that_runs_has_its_own_arguments(data: st.DataObject) -> None:
+def test_no_fragment_is_lost_and_each_call_that_runs_has_its_arguments(data: st.DataObject) -> None:
     kinds = data.draw(st.lists(st.sampled_from(_KINDS), min_size=1, max_size=5))
     ends = data.draw(st.booleans())
     families = ["call" if kind == "bare" else kind for kind in kinds]

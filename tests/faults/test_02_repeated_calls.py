@@ -80,7 +80,7 @@ def respelled(value: Any, data: st.DataObject) -> str:
 
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
 @pytest.mark.parametrize("again", [FIRST, *SPELLINGS])
-def test_one_id_with_equal_arguments_runs_once(wire: str, streamed: bool, again: str) -> None:
+def test_two_calls_with_one_id_and_equal_arguments_run_once(wire: str, streamed: bool, again: str) -> None:
     response = respond(wire, streamed, [("a", "f", FIRST), ("a", "f", again)])
     assert triples(response) == [("a", "f", json.loads(FIRST))]
     assert again == FIRST or "duplicate-call" in codes(response)
@@ -88,7 +88,7 @@ def test_one_id_with_equal_arguments_runs_once(wire: str, streamed: bool, again:
 
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
 @pytest.mark.parametrize("other", OTHERS)
-def test_different_calls_under_one_id_both_stay(wire: str, streamed: bool, other: str) -> None:
+def test_different_calls_with_one_id_are_both_kept(wire: str, streamed: bool, other: str) -> None:
     """Failure ID-09; and what repeats any of them counts once."""
     given: list[Given] = [("a", "f", FIRST), ("a", "f", other), ("a", "f", other.replace(",", " ,"))]
     response = respond(wire, streamed, given)
@@ -98,14 +98,14 @@ def test_different_calls_under_one_id_both_stay(wire: str, streamed: bool, other
 
 
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
-def test_another_name_is_another_call(wire: str, streamed: bool) -> None:
+def test_calls_with_one_id_and_different_names_are_both_kept(wire: str, streamed: bool) -> None:
     response = respond(wire, streamed, [("a", "f", FIRST), ("a", "g", FIRST)])
     assert [call.name for call in response.calls] == ["f", "g"]
 
 
 @pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
-def test_any_spelling_of_any_value_is_a_repeat(wire: str, streamed: bool) -> None:
+def test_any_spelling_of_the_same_arguments_is_a_repetition(wire: str, streamed: bool) -> None:
     @examples(60, derandomize=True, database=None)
     @given(VALUES, st.data())
     def holds(value: dict[str, Any], data: st.DataObject) -> None:
@@ -119,23 +119,23 @@ def test_any_spelling_of_any_value_is_a_repeat(wire: str, streamed: bool) -> Non
 
 @examples(300, derandomize=True, database=None)
 @given(VALUES, VALUES, st.data())
-def test_spellings_are_one_by_value_and_values_are_not(value: Any, other: Any, data: st.DataObject) -> None:
+def test_by_value_is_equal_for_spellings_and_different_for_values(value: Any, other: Any, data: st.DataObject) -> None:
     assert by_value(respelled(value, data)) == by_value(respelled(value, data))
     if json.dumps(value, sort_keys=True) != json.dumps(other, sort_keys=True):
         assert by_value(respelled(value, data)) != by_value(respelled(other, data))
 
 
 @pytest.mark.parametrize("text", ["", "null", "  ", "{ }"])
-def test_no_arguments_are_one_value(text: str) -> None:
+def test_all_spellings_of_empty_arguments_have_one_value(text: str) -> None:
     assert by_value(text) == by_value("{}")
 
 
 @pytest.mark.parametrize("text", ['{"a":', "[1]", '"x"', "{}{}", '{"a":1e999}', "{" + '"a":{' * 5000])
-def test_what_cannot_run_equals_itself_only(text: str) -> None:
+def test_invalid_arguments_are_equal_only_to_themselves(text: str) -> None:
     assert by_value(text) == text
 
 
-def test_a_custom_tool_has_no_value_beside_its_text() -> None:
+def test_inputs_of_custom_tools_are_compared_as_text() -> None:
     calls = [{"id": "a", "type": "custom", "custom": {"name": "f", "input": text}} for text in ('{"a":1}', '{"a": 1}')]
     assert len(normalize(json.dumps(chat_body(*calls)).encode(), "openai.chat").calls) == 2
 
@@ -144,7 +144,7 @@ def test_a_custom_tool_has_no_value_beside_its_text() -> None:
 
 
 @pytest.mark.parametrize("again", SPELLINGS)
-def test_a_fresh_id_in_the_terminal_event_is_no_second_call(again: str) -> None:
+def test_a_new_id_in_the_terminal_event_does_not_add_a_call(again: str) -> None:
     streamed = function_call("call_1", "f", FIRST, id="fc_1")
     final = function_call("call_9", "f", again, id="fc_9", namespace="late")
     response = responses(*item_events(0, streamed), end=responses_body(final))
@@ -153,14 +153,14 @@ def test_a_fresh_id_in_the_terminal_event_is_no_second_call(again: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "again"), [(FIRST, json.loads(FIRST)), ("", "{}"), ("{}", None)], ids=repr)
-def test_nor_are_arguments_that_end_as_an_object_or_as_nothing(text: str, again: Any) -> None:
+def test_object_or_missing_arguments_in_the_terminal_event_do_not_add_a_call(text: str, again: Any) -> None:
     streamed = function_call("call_1", "f", text, id="fc_1")
     final = function_call("call_9", "f", again, id="fc_9")
     response = responses(*item_events(0, streamed), end=responses_body(final))
     assert triples(response) == [("call_9", "f", json.loads(text or "{}"))]
 
 
-def test_two_calls_of_equal_value_stay_two_under_fresh_ids() -> None:
+def test_two_equal_calls_with_new_ids_stay_two_calls() -> None:
     streamed = [function_call(f"call_{n}", "f", FIRST, id=f"fc_{n}") for n in (1, 2)]
     final = [function_call(f"call_{n}", "f", SPELLINGS[n], id=f"fc_{n}") for n in (3, 4)]
     events = [event for n, item in enumerate(streamed) for event in item_events(n, item)]
@@ -168,7 +168,7 @@ def test_two_calls_of_equal_value_stay_two_under_fresh_ids() -> None:
     assert [call.id for call in response.calls] == ["call_3", "call_4"]
 
 
-def test_a_streamed_call_that_the_terminal_event_lacks_stays() -> None:
+def test_a_streamed_call_missing_in_the_terminal_event_is_kept() -> None:
     streamed = function_call("call_1", "f", FIRST, id="fc_1")
     final = function_call("call_9", "f", OTHERS[0], id="fc_9")
     response = responses(*item_events(0, streamed), end=responses_body(final))
@@ -180,7 +180,7 @@ def test_a_streamed_call_that_the_terminal_event_lacks_stays() -> None:
 
 @pytest.mark.parametrize("again", [FIRST, *SPELLINGS])
 @pytest.mark.parametrize("size", [1, 4, 100])
-def test_a_call_streamed_once_more_under_its_index_runs_once(again: str, size: int) -> None:
+def test_a_call_streamed_twice_with_its_index_runs_once(again: str, size: int) -> None:
     def call(text: str) -> list[dict[str, Any]]:
         parts = [text[at : at + size] for at in range(0, len(text), size)]
         return [chunk(piece(0, "a", "f", "")), *(chunk(piece(0, arguments=part)) for part in parts)]
@@ -190,7 +190,7 @@ def test_a_call_streamed_once_more_under_its_index_runs_once(again: str, size: i
     assert len(select(response).kept) == 1
 
 
-def test_a_function_call_that_mirrors_a_call_in_another_spelling_is_no_second_call() -> None:
+def test_a_function_call_that_repeats_a_tool_call_in_another_spelling_is_ignored() -> None:
     body = chat_body(chat_call("a", "f", FIRST), function_call={"name": "f", "arguments": SPELLINGS[0]})
     response = normalize(json.dumps(body).encode(), "openai.chat")
     assert [call.id for call in response.calls] == ["a"]
@@ -201,7 +201,7 @@ def test_a_function_call_that_mirrors_a_call_in_another_spelling_is_no_second_ca
 
 @pytest.mark.parametrize("index", [0, None])
 @pytest.mark.parametrize("again", [0, 1, 2])
-def test_a_call_whose_start_comes_again_runs_once(again: int, index: int | None) -> None:
+def test_a_call_whose_start_is_repeated_runs_once(again: int, index: int | None) -> None:
     """Before its arguments, after them and after its stop: no second call without arguments runs."""
     start = tool_start(0, "a", "f")
     events = [start, json_delta(0, FIRST), block_stop(0)]
@@ -215,12 +215,12 @@ def test_a_call_whose_start_comes_again_runs_once(again: int, index: int | None)
 
 
 @pytest.mark.parametrize("starts", [2, 3])
-def test_a_call_without_arguments_whose_start_comes_again_stays(starts: int) -> None:
+def test_a_call_without_arguments_whose_start_is_repeated_is_kept(starts: int) -> None:
     response = play("anthropic.messages", anthropic_stream(*[tool_start(0, "a", "f")] * starts, block_stop(0)))
     assert triples(response) == [("a", "f", {})]
 
 
-def test_different_calls_under_one_id_and_index_both_stay_where_both_have_arguments() -> None:
+def test_different_calls_with_one_id_and_index_are_kept_if_both_have_arguments() -> None:
     events = [event for text in (FIRST, OTHERS[0]) for event in (tool_start(0, "a", "f"), json_delta(0, text))]
     response = play("anthropic.messages", anthropic_stream(*events, block_stop(0)))
     assert [call.arguments for call in response.calls] == [json.loads(FIRST), json.loads(OTHERS[0])]
@@ -238,7 +238,7 @@ def test_an_input_at_the_start_is_compared_with_the_deltas_by_value(given: str, 
 
 
 @pytest.mark.parametrize("again", [FIRST, *SPELLINGS])
-def test_a_call_that_stands_in_two_outputs_runs_once(again: str) -> None:
+def test_a_call_that_appears_in_two_outputs_runs_once(again: str) -> None:
     chunks = [
         grpc_chunk(grpc_call("a", "f", FIRST), role=2),
         grpc_chunk(grpc_call("a", "f", again), index=1, role=2, finish=4),

@@ -69,20 +69,20 @@ def test_a_call_id_that_changes_in_the_final_output_is_one_call(item: dict[str, 
 
 
 @EVERY_KIND
-def test_a_call_id_that_changes_in_the_final_output_with_no_end_before_it_is_one_call(item: dict[str, Any]) -> None:
+def test_a_call_id_that_changes_in_the_final_output_without_an_item_end_is_one_call(item: dict[str, Any]) -> None:
     events = [added(0, begun(item, call_id="call_first")), *pieces(item, item_id=item["id"])]
     assert_one_call(play(WIRE, sse(CREATED, *events, terminal([item]))), item)
 
 
 @EVERY_KIND
-def test_both_ids_may_change_where_index_and_arguments_are_the_same(item: dict[str, Any]) -> None:
+def test_both_ids_may_change_if_index_and_arguments_are_equal(item: dict[str, Any]) -> None:
     start = {**item, "status": "in_progress", "id": "other", "call_id": "call_first"}
     assert_one_call(play(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([]))), item)
 
 
 @EVERY_KIND
 @pytest.mark.parametrize("final", [{}, {"id": "other", "call_id": "call_first"}, None], ids=["last", "first", "none"])
-def test_both_ids_may_change_where_the_start_is_silent(item: dict[str, Any], final: dict[str, Any] | None) -> None:
+def test_both_ids_may_change_if_the_start_has_no_arguments(item: dict[str, Any], final: dict[str, Any] | None) -> None:
     """Also where the final output returns to the ids of the start."""
     start = {**begun(item, id="other", call_id="call_first"), **dict.fromkeys(ASKED & item.keys())}
     events = [added(0, start), done(0, item), terminal([] if final is None else [{**item, **final}])]
@@ -93,7 +93,7 @@ def test_both_ids_may_change_where_the_start_is_silent(item: dict[str, Any], fin
 
 
 @pytest.mark.parametrize("output", [True, False], ids=["with an output", "without output"])
-def test_both_ids_may_change_where_the_end_is_silent(output: bool) -> None:
+def test_both_ids_may_change_if_the_end_has_no_arguments(output: bool) -> None:
     item = function_call("call_last", "f", '{"x":1}', id="fc_2")
     start = function_call("call_first", "f", "", id="fc_1", status="in_progress")
     events = [added(0, start), grow("function_call_arguments", 0, '{"x":1}'), done(0, {**item, "arguments": ""})]
@@ -101,7 +101,7 @@ def test_both_ids_may_change_where_the_end_is_silent(output: bool) -> None:
     assert [(call.id, call.arguments, call.status) for call in response.calls] == [("call_last", {"x": 1}, "complete")]
 
 
-def test_arguments_in_another_spelling_are_the_same() -> None:
+def test_both_ids_may_change_if_the_arguments_are_equal_by_value() -> None:
     item = function_call("call_last", "f", '{"y": 2, "x": "\\u00e9"}', id="fc_2")
     start = function_call("call_first", "f", '{"x":"é","y":2}', id="fc_1", status="in_progress")
     response = play(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([])))

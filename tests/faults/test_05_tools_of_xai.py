@@ -59,7 +59,7 @@ def test_a_documented_name_is_a_server_call(name: str) -> None:
 
 
 @EVERY_NAME
-def test_a_tool_that_the_request_declares_is_the_clients_whatever_its_name(name: str) -> None:
+def test_a_call_of_a_declared_tool_is_a_client_call_whatever_its_name(name: str) -> None:
     tools = {"tools": [{"type": "custom", "name": name}]}
     for response in both(item(name), provider="xai", request=tools):
         assert ran(response) == ["xs_1"]
@@ -69,31 +69,31 @@ def test_a_tool_that_the_request_declares_is_the_clients_whatever_its_name(name:
 
 @EVERY_NAME
 @pytest.mark.parametrize("provider", ["openai", None])
-def test_elsewhere_a_name_decides_nothing(name: str, provider: str | None) -> None:
+def test_for_other_providers_the_name_does_not_matter(name: str, provider: str | None) -> None:
     for response in both(item(name), provider=provider):
         assert ran(response) == ["xs_1"]
 
 
 @EVERY_NAME
-def test_a_function_call_is_the_clients_as_xai_documents(name: str) -> None:
+def test_a_function_call_is_a_client_call_whatever_its_name(name: str) -> None:
     for response in both({**function_call("c1", name, "{}"), "input": None}, provider="xai"):
         assert [type(block) for block in response.choices[0].blocks] == [ToolCall]
 
 
 @pytest.mark.parametrize("name", ["edit", "x_my_own", "", "keyword_search"])
-def test_a_name_that_nobody_documents_stays_unresolved(name: str) -> None:
+def test_a_call_with_an_undocumented_name_stays_unresolved(name: str) -> None:
     for response in both(item(name), provider="xai"):
         assert [(call.kind, call.status) for call in response.calls] == [("unresolved", "invalid")]
         assert ran(response) == []
 
 
-def test_it_is_shown_as_a_server_call() -> None:
+def test_the_events_show_a_documented_name_as_a_server_call() -> None:
     _, events = feed(WIRE, [sse(CREATED, added(0, item("x_thread_fetch")))], provider="xai")
     assert [event.block for event in events if isinstance(event, BlockStart)] == ["server_tool_call"]
 
 
 @EVERY_NAME
-def test_it_goes_back_as_it_came(name: str) -> None:
+def test_a_server_call_is_sent_back_unchanged(name: str) -> None:
     request = read_request({"model": "grok-4", "input": "Go."}, WIRE, provider="xai")
     response = normalize(responses_body(item(name)), WIRE, provider="xai")
     request.messages.append(Assistant(response))

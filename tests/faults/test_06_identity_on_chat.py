@@ -50,7 +50,9 @@ def fragments(index: Any, name: str, text: str, size: int, id: str | None = None
 @pytest.mark.parametrize("size", [1, 3, 100])
 @pytest.mark.parametrize("index", [0, "0", None], ids=repr)
 @pytest.mark.parametrize("names", [("f", "g"), ("f", "f")], ids="-".join)
-def test_a_second_head_under_an_index_begins_a_second_call(names: tuple[str, str], index: Any, size: int) -> None:
+def test_a_second_call_start_with_the_same_index_begins_a_second_call(
+    names: tuple[str, str], index: Any, size: int
+) -> None:
     response = chat(*fragments(index, names[0], F, size), *fragments(index, names[1], G, size))
     assert said(response) == [(names[0], json.loads(F)), (names[1], json.loads(G))]
     assert len({call.id for call in response.calls}) == 2
@@ -59,7 +61,7 @@ def test_a_second_head_under_an_index_begins_a_second_call(names: tuple[str, str
 @pytest.mark.parametrize("id", [None, "a"])
 @pytest.mark.parametrize("index", [0, None], ids=repr)
 @pytest.mark.parametrize("tail", [piece(0, None, "f", ""), piece(0, None, "f"), piece(0, None, "f", "\n")], ids=str)
-def test_a_head_that_is_only_repeated_is_no_call(tail: dict[str, Any], index: Any, id: str | None) -> None:
+def test_a_repeated_name_without_arguments_adds_no_call(tail: dict[str, Any], index: Any, id: str | None) -> None:
     """Servers that send the name with every fragment do so with the last, empty one, too (NAME-01)."""
     again = {**tail, "index": index} if index is not None else {k: v for k, v in tail.items() if k != "index"}
     if id is not None:
@@ -68,7 +70,7 @@ def test_a_head_that_is_only_repeated_is_no_call(tail: dict[str, Any], index: An
     assert said(response) == [("f", json.loads(F))]
 
 
-def test_declared_names_tell_a_second_tool_from_the_rest_of_a_name() -> None:
+def test_declared_names_distinguish_a_second_tool_from_a_name_fragment() -> None:
     tools = [{"type": "function", "function": {"name": name}} for name in ("get", "weather", "get_all")]
     request = {"tools": tools}
     apart = chat(piece(0, None, "get", ""), piece(0, None, "weather", F), request=request)
@@ -83,7 +85,7 @@ def test_declared_names_tell_a_second_tool_from_the_rest_of_a_name() -> None:
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("repeat_id", [True, False])
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_two_heads_under_one_id_are_two_calls(together: bool, repeat_id: bool, order: tuple[int, int]) -> None:
+def test_two_call_starts_with_one_id_are_two_calls(together: bool, repeat_id: bool, order: tuple[int, int]) -> None:
     heads = [piece(0, "a", "f", ""), piece(1, "a", "g", "")]
     again = "a" if repeat_id else None
     texts = [piece(index, again, None, (F, G)[index]) for index in order]
@@ -93,7 +95,7 @@ def test_two_heads_under_one_id_are_two_calls(together: bool, repeat_id: bool, o
     assert "name-split" not in codes(response)
 
 
-def test_two_whole_calls_under_one_id_in_one_chunk_are_two_calls() -> None:
+def test_two_complete_calls_with_one_id_in_one_chunk_are_two_calls() -> None:
     response = chat(chunk(piece(0, "a", "f", F), piece(1, "a", "g", G)))
     assert said(response) == [("f", json.loads(F)), ("g", json.loads(G))]
 
@@ -109,7 +111,7 @@ def test_two_whole_calls_under_one_id_in_one_chunk_are_two_calls() -> None:
         ({}, [""]),
     ],
 )
-def test_a_head_repeated_under_another_index_is_a_call_only_with_arguments(
+def test_a_call_start_repeated_with_another_index_is_a_call_only_with_arguments(
     texts: dict[int, str], expected: list[str]
 ) -> None:
     heads = chunk(piece(0, "a", "f", ""), piece(1, "a", "f", ""))
@@ -118,7 +120,7 @@ def test_a_head_repeated_under_another_index_is_a_call_only_with_arguments(
     assert len(select(response).kept) == len(expected)
 
 
-def test_a_name_in_pieces_under_one_index_is_still_one_name() -> None:
+def test_name_fragments_with_one_index_are_concatenated() -> None:
     response = chat(piece(0, "a", "get_", ""), piece(0, "a", "weather", ""), piece(0, "a", arguments=F))
     assert triples(response) == [("a", "get_weather", json.loads(F))]
 
@@ -128,7 +130,7 @@ def test_a_name_in_pieces_under_one_index_is_still_one_name() -> None:
 
 @pytest.mark.parametrize("indexes", [("0", "1"), (0, "1"), ("a", "b"), ("call_0", 0), ("1", "x")], ids=repr)
 @pytest.mark.parametrize("size", [1, 4, 100])
-def test_texts_as_indexes_that_interleave_lose_nothing(indexes: tuple[Any, Any], size: int) -> None:
+def test_interleaved_fragments_with_text_indexes_are_all_kept(indexes: tuple[Any, Any], size: int) -> None:
     one, other = (fragments(at, name, text, size, id) for at, (id, name, text) in zip(indexes, CALLS, strict=True))
     mixed = [part for pair in zip(one, other, strict=False) for part in pair]
     mixed += one[len(other) :] + other[len(one) :]
@@ -138,12 +140,12 @@ def test_texts_as_indexes_that_interleave_lose_nothing(indexes: tuple[Any, Any],
 CALLS = [("a", "f", F), ("b", "g", G)]
 
 
-def test_a_number_and_its_text_are_one_index() -> None:
+def test_a_number_and_its_text_form_are_the_same_index() -> None:
     response = chat(piece(0, "a", "f", ""), piece(1, "b", "g", ""), piece("0", arguments=F), piece("1", arguments=G))
     assert triples(response) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
 
 
-def test_texts_as_indexes_of_choices_keep_the_choices_apart() -> None:
+def test_text_indexes_separate_choices() -> None:
     chunks = [chunk(piece(0, id, name, text)) for id, name, text in CALLS]
     for place, each in enumerate(chunks):
         each["choices"][0]["index"] = str(place)
@@ -155,7 +157,7 @@ def test_texts_as_indexes_of_choices_keep_the_choices_apart() -> None:
     assert [choice.index for choice in normalize(json.dumps(plain).encode(), "openai.chat").choices] == [0, 1]
 
 
-def test_texts_as_indexes_of_anthropic_blocks_keep_the_blocks_apart() -> None:
+def test_text_indexes_separate_anthropic_blocks() -> None:
     starts = [tool_start(0, "a", "f"), tool_start(1, "b", "g")]
     deltas = [json_delta(index, text[at : at + 3]) for at in range(0, 12, 3) for index, text in ((0, F), (1, G))]
     events = [*starts, *deltas, block_stop(0), block_stop(1)]
@@ -166,7 +168,7 @@ def test_texts_as_indexes_of_anthropic_blocks_keep_the_blocks_apart() -> None:
     assert triples(response) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
 
 
-def test_texts_as_indexes_of_responses_items_keep_the_items_apart() -> None:
+def test_text_indexes_separate_responses_items() -> None:
     one, other = (item_events(at, function_call(*call)) for at, call in enumerate(CALLS))
     spelled = [
         {**event, "output_index": str(event["output_index"])} for event in [one[0], other[0], *one[1:], *other[1:]]
@@ -191,7 +193,7 @@ FLAT: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("entry", FLAT, ids=",".join)
 @pytest.mark.parametrize("streamed", [True, False])
-def test_a_call_without_function_is_read_and_reported(entry: dict[str, Any], streamed: bool) -> None:
+def test_a_call_without_the_member_function_is_read_and_reported(entry: dict[str, Any], streamed: bool) -> None:
     body = chat_body(entry)
     whole = chat({"index": 0, **entry}) if streamed else normalize(json.dumps(body).encode(), "openai.chat")
     assert triples(whole) == [("a", "f", json.loads(F))]
@@ -200,7 +202,7 @@ def test_a_call_without_function_is_read_and_reported(entry: dict[str, Any], str
 
 
 @pytest.mark.parametrize("size", [1, 3])
-def test_a_call_without_function_arrives_in_pieces(size: int) -> None:
+def test_a_call_without_the_member_function_can_be_streamed(size: int) -> None:
     def call(index: int, id: str, name: str, text: str) -> list[dict[str, Any]]:
         head = {"index": index, "id": id, "name": name, "arguments": ""}
         return [head, *({"index": index, "arguments": part} for part in cut(text, size))]
@@ -214,7 +216,7 @@ def test_a_call_without_function_arrives_in_pieces(size: int) -> None:
 
 @examples(300, derandomize=True, database=None)
 @given(st.data())
-def test_calls_are_told_apart_however_their_fragments_come(data: st.DataObject) -> None:
+def test_calls_are_separated_for_any_order_of_their_fragments(data: st.DataObject) -> None:
     """Calls under indexes of any form that interleave, with ids that some share, in any chunks: every call is there."""
     count = data.draw(st.integers(1, 4))
     form = data.draw(st.sampled_from([int, str, lambda n: f"i{n}"]))
@@ -237,7 +239,7 @@ def test_calls_are_told_apart_however_their_fragments_come(data: st.DataObject) 
 
 
 @pytest.mark.parametrize(("index", "id"), list(product([0, "0", None], [None, "a"])), ids=repr)
-def test_three_calls_one_after_the_other_are_three(index: Any, id: str | None) -> None:
+def test_three_consecutive_calls_are_three_calls(index: Any, id: str | None) -> None:
     texts = ['{"n":1}', '{"n":2}', '{"n":3}']
     response = chat(*(part for text in texts for part in fragments(index, "f", text, 2, id)))
     assert [call.arguments for call in response.calls] == [json.loads(text) for text in texts]

@@ -29,7 +29,7 @@ REPORTED = {"nameless-call", "wrong-type"}
 
 @pytest.mark.parametrize("entry", HOLLOW, ids=json.dumps)
 @pytest.mark.parametrize("index", [{"index": 0}, {}], ids=str)
-def test_a_hollow_entry_is_reported_and_no_call(entry: Any, index: dict[str, int]) -> None:
+def test_an_empty_entry_is_reported_and_not_a_call(entry: Any, index: dict[str, int]) -> None:
     streamed = chat(chunk(tool_calls=[entry if entry is None else {**index, **entry}]), finish="stop")
     plain = normalize(json.dumps(chat_body(entry, finish="stop")).encode(), "openai.chat")
     for response in (streamed, plain):
@@ -39,14 +39,14 @@ def test_a_hollow_entry_is_reported_and_no_call(entry: Any, index: dict[str, int
 
 
 @pytest.mark.parametrize("entry", HOLLOW, ids=json.dumps)
-def test_a_hollow_entry_beside_a_call_leaves_the_call_alone(entry: Any) -> None:
+def test_an_empty_entry_does_not_affect_another_call(entry: Any) -> None:
     streamed = chat(chunk(piece(0, "b", "f", '{"x":1}')), chunk(tool_calls=[entry and {"index": 1, **entry}]))
     plain = normalize(json.dumps(chat_body(chat_call("b", "f", '{"x":1}'), entry)).encode(), "openai.chat")
     for response in (streamed, plain):
         assert triples(response) == [("b", "f", {"x": 1})]
 
 
-def test_an_empty_fragment_of_a_call_is_nothing_to_report() -> None:
+def test_an_empty_fragment_of_a_call_is_not_reported() -> None:
     response = chat(piece(0, "a", "f", "{"), {"index": 0, "function": {"arguments": ""}}, piece(0, arguments="}"))
     assert codes(response) == []
 
@@ -81,17 +81,17 @@ def answer(text: str) -> Any:
 @pytest.mark.parametrize("header", HEADERS)
 @pytest.mark.parametrize("end", ["<|call|>", "<|end|>", ""])
 @pytest.mark.parametrize("before", ["", ANALYSIS, "Let me look. "])
-def test_a_leaked_call_of_harmony_is_reported_and_read(before: str, header: str, end: str) -> None:
+def test_a_leaked_harmony_call_is_reported_and_can_be_read(before: str, header: str, end: str) -> None:
     text = f"{before}{header}{ARGUMENTS}{end}"
-    told = [finding.message for finding in report(answer(text)).findings if finding.code == "leaked-markup"]
-    assert [message.partition(":")[0] for message in told] == ["harmony"]
+    messages = [finding.message for finding in report(answer(text)).findings if finding.code == "leaked-markup"]
+    assert [message.partition(":")[0] for message in messages] == ["harmony"]
     for dialect in ("harmony", None):
         assert shapes(read_response(answer(text), dialect)) == CALL
 
 
 @pytest.mark.parametrize("header", HEADERS)
 @pytest.mark.parametrize("size", [1, 3, 1000])
-def test_calls_of_harmony_are_read_from_a_stream(header: str, size: int) -> None:
+def test_harmony_calls_are_read_from_a_stream(header: str, size: int) -> None:
     text = f"{ANALYSIS}{header}{ARGUMENTS}<|call|>{HEADERS[0]}{ARGUMENTS}<|call|>"
     body = sse(*(chunk(content=part) for part in cut(text, size)), chunk(finish="stop"), done=True)
     reader = TextReader("harmony", StreamDecoder("openai.chat"), limit=None)
@@ -111,18 +111,18 @@ def test_calls_of_harmony_are_read_from_a_stream(header: str, size: int) -> None
         f"```\n{HEADERS[0]}{ARGUMENTS}<|call|>\n```",
     ],
 )
-def test_what_is_no_call_is_none(text: str) -> None:
+def test_harmony_text_that_is_not_a_call_is_not_reported(text: str) -> None:
     assert detect(text) == []
     assert read_response(answer(text), "harmony").calls == []
 
 
-def test_tokens_that_were_stripped_leave_a_call_to_report() -> None:
+def test_a_harmony_call_without_its_special_tokens_is_reported() -> None:
     leaks = detect(f"assistantcommentary to=functions.get_weather json{ARGUMENTS}")
     assert [leak.dialect for leak in leaks] == ["harmony"]
 
 
 @pytest.mark.parametrize("given", ["print(1)", '{"a":', "[1]"])
-def test_a_call_of_harmony_without_an_object_never_runs(given: str) -> None:
+def test_a_harmony_call_without_an_object_never_runs(given: str) -> None:
     (call,) = read_response(answer(f"{HEADERS[0]}{given}<|call|>"), "harmony").calls
     assert call.status != "complete"
     assert call.arguments is None

@@ -82,7 +82,7 @@ def test_every_body_and_every_stream_of_a_file_is_one_exchange(
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_example_of_the_issue_four_bodies_of_two_wires_with_seven_calls(tmp_path: Path, shape: str) -> None:
+def test_four_bodies_of_three_wires_are_four_exchanges_with_seven_calls(tmp_path: Path, shape: str) -> None:
     path = tmp_path / shape
     docs = [
         body("openai.chat", "a"),
@@ -111,14 +111,14 @@ def test_the_events_of_one_stream_are_one_exchange_in_every_shape(tmp_path: Path
     assert calls(found) == (wire, ["a", "b"])
 
 
-def test_streams_one_after_the_other_are_one_exchange_each(tmp_path: Path) -> None:
+def test_consecutive_streams_are_one_exchange_each(tmp_path: Path) -> None:
     path = tmp_path / "s.sse"
     path.write_bytes(b"".join(b"".join(stream(wire, [Call(("{}",), wire)])) for wire in (*SSE_WIRES, *SSE_WIRES)))
     found = [one for one in read(path) if isinstance(one, Exchange)]
     assert [calls(one) for one in found] == [(wire, [wire]) for wire in (*SSE_WIRES, *SSE_WIRES)]
 
 
-def test_an_error_is_of_the_stream_that_it_ends_or_a_response_by_itself() -> None:
+def test_an_error_belongs_to_an_unfinished_stream_or_is_a_separate_response() -> None:
     cut = [json.dumps(event).encode() for event in events("anthropic.messages", "a")[:-2]]
     error, whole = json.dumps(ERROR).encode(), plain("anthropic.messages", [Say("hello")])
     assert responses(b"\n".join([*cut, error])) == [b"\n".join([*cut, error])]
@@ -129,7 +129,7 @@ def test_an_error_is_of_the_stream_that_it_ends_or_a_response_by_itself() -> Non
 @pytest.mark.parametrize("rest", ["garbage", '{"a": 1}', '{"id": "c", "object": "chat.completion", "choi', "[1]"])
 @pytest.mark.parametrize("name", ["b.json", "b.jsonl", "b.txt"])
 @pytest.mark.parametrize("command", ["audit", "normalize"])
-def test_what_is_left_unread_is_an_error(tmp_path: Path, rest: str, name: str, command: str) -> None:
+def test_unreadable_data_beside_bodies_is_an_error(tmp_path: Path, rest: str, name: str, command: str) -> None:
     """Bad input: something that is not a body after, or between, bodies."""
     good = chat_body("f")
     for text in (f"{good}\n{rest}\n", f"{good}\n{rest}\n{good}\n"):
@@ -150,7 +150,7 @@ def test_several_bodies_in_one_recording_or_cassette_are_an_error(tmp_path: Path
 
 @wires
 @pytest.mark.parametrize("tell", [True, False])
-def test_normalize_refuses_several_bodies(wire: str, tell: bool) -> None:
+def test_normalize_rejects_several_bodies(wire: str, tell: bool) -> None:
     other = "openai.chat" if wire != "openai.chat" else "anthropic.messages"
     one, two = plain(wire, [Call(("{}",), "a")]), plain(other, [Call(("{}",), "b")])
     several: list[Any] = [one + one, one + b"\n" + two, b"[" + one + b"," + one + b"]", [json.loads(one)] * 2]
@@ -161,7 +161,7 @@ def test_normalize_refuses_several_bodies(wire: str, tell: bool) -> None:
 
 
 @wires
-def test_a_stream_decoder_refuses_a_second_body_wherever_it_is_cut(wire: str) -> None:
+def test_a_stream_decoder_rejects_a_second_body_at_any_split(wire: str) -> None:
     both = plain(wire, [Call(("{}",), "a")]) + b"\n" + plain(wire, [Call(("{}",), "b")])
     for at in range(0, len(both), 7):
         decoder = StreamDecoder(wire)
@@ -169,7 +169,7 @@ def test_a_stream_decoder_refuses_a_second_body_wherever_it_is_cut(wire: str) ->
             [decoder.feed(piece) for piece in (both[:at], both[at:])] and decoder.finish()
 
 
-def test_recorded_bodies_are_one_response_each(recordings: Path) -> None:
+def test_each_recorded_body_is_one_response(recordings: Path) -> None:
     count = 0
     for path in sorted(recordings.glob("*.jsonl.gz")):
         for found in read(path):
@@ -180,7 +180,7 @@ def test_recorded_bodies_are_one_response_each(recordings: Path) -> None:
     assert count > 9000
 
 
-def test_one_stream_stays_one_where_its_end_is_repeated() -> None:
+def test_a_stream_with_a_repeated_end_is_one_response() -> None:
     text = chat_stream("f").encode()
     for more in (b"data: [DONE]\n\n", text.split(b"\n\n")[-3] + b"\n\n"):
         assert responses(text + more) == [text + more]
@@ -207,7 +207,7 @@ def test_an_answer_between_server_sent_events_is_an_exchange(
 
 @pytest.mark.parametrize("name", ["b.json", "b.jsonl", "b.txt", "b.yaml", "b"])
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
-def test_an_encoding_that_is_not_read_is_named(tmp_path: Path, name: str, encoding: str) -> None:
+def test_an_unsupported_encoding_is_named_in_the_error(tmp_path: Path, name: str, encoding: str) -> None:
     mark = "\ufeff" if encoding == "utf-16-be" else ""
     (tmp_path / name).write_text(mark + chat_body("f") + "\n" + chat_body("g"), encoding=encoding)
     result = run("audit", tmp_path / name)

@@ -55,7 +55,7 @@ SSE = chat_stream("f")
     ],
 )
 @pytest.mark.parametrize("name", ["r.jsonl", "r.json", "r.txt"])
-def test_a_row_of_request_and_response_is_an_exchange(tmp_path: Path, row: Any, stream: bool, name: str) -> None:
+def test_a_row_with_request_and_response_is_an_exchange(tmp_path: Path, row: Any, stream: bool, name: str) -> None:
     found = one(tmp_path / name, row)
     assert (found.wire, bool(found.stream), found.request) == ("openai.chat", stream, REQUEST)
     response = decode(found).response
@@ -80,7 +80,7 @@ def test_rows_of_every_wire_are_read(tmp_path: Path, wire: str, streamed: bool) 
         assert (decoded.wire, [call.id for call in decoded.response.calls]) == (wire, ["call_a"])
 
 
-def test_the_tools_that_the_request_declares_count(tmp_path: Path) -> None:
+def test_unknown_tools_are_determined_by_the_request_of_the_row(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps({"request": REQUEST, "response": json.loads(chat_body("f", "other"))}))
     (line,) = run("normalize", path).stdout.splitlines()
@@ -116,7 +116,7 @@ def test_status_address_headers_and_names_beside_the_pair_are_kept(tmp_path: Pat
     assert response.error.message == "slow down"
 
 
-def test_an_answer_with_members_of_these_names_is_still_an_answer(tmp_path: Path) -> None:
+def test_an_answer_with_members_named_request_or_body_is_still_an_answer(tmp_path: Path) -> None:
     """``body``, ``request`` and the like beside the answer, or in arguments that are parsed JSON."""
     text = json.loads(plain("anthropic.messages", [Call(('{"request": 1, "body": {"wire": 2}}',))]))
     for name in ("b.jsonl", "b.json"):
@@ -125,7 +125,7 @@ def test_an_answer_with_members_of_these_names_is_still_an_answer(tmp_path: Path
 
 
 @pytest.mark.parametrize("response", [None, "", [], {}, 5, "hello", {"text": "hello"}, {"body": None}])
-def test_a_row_without_an_answer_is_a_problem_that_says_why(tmp_path: Path, response: Any) -> None:
+def test_a_row_without_an_answer_is_a_problem_with_a_reason(tmp_path: Path, response: Any) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps({"request": {}, "response": response}) + "\n")
     (found,) = read(path)
@@ -134,7 +134,7 @@ def test_a_row_without_an_answer_is_a_problem_that_says_why(tmp_path: Path, resp
     assert found.fault
 
 
-def test_a_wire_that_is_passed_holds_for_rows_that_do_not_show_theirs(tmp_path: Path) -> None:
+def test_a_given_wire_applies_to_rows_whose_wire_is_not_detectable(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(json.dumps({"request": {}, "response": {"error": {"message": "no"}}}) + "\n")
     assert isinstance(next(read(path)), Problem)
@@ -144,7 +144,7 @@ def test_a_wire_that_is_passed_holds_for_rows_that_do_not_show_theirs(tmp_path: 
 
 
 @pytest.mark.parametrize("command", ["audit", "normalize"])
-def test_thousands_of_problems_of_one_kind_are_one_line(tmp_path: Path, command: str) -> None:
+def test_thousands_of_problems_of_one_kind_are_reported_in_one_line(tmp_path: Path, command: str) -> None:
     bad = [json.dumps({"request": {"q": n}, "response": f"text {n}"}) for n in range(4_000)]
     path = tmp_path / "r.jsonl"
     path.write_text("\n".join([*bad, "{damaged", json.dumps(row(chat_body("f")))]))

@@ -75,13 +75,13 @@ def test_a_directory_skips_files_without_traffic_and_counts_them(tmp_path: Path)
 
 
 @pytest.mark.parametrize(("what", "code"), [("dropped-call", 1), ("error", 0)])
-def test_fail_on_can_be_used_there(tmp_path: Path, what: str, code: int) -> None:
+def test_fail_on_works_with_a_directory_that_has_skipped_files(tmp_path: Path, what: str, code: int) -> None:
     assert run("audit", folder(tmp_path), "--policy", "first", "--fail-on", what).exit_code == code
 
 
 @pytest.mark.parametrize("name", OTHER)
 @pytest.mark.parametrize("command", ["audit", "normalize"])
-def test_a_file_that_is_passed_and_cannot_be_read_is_an_error(tmp_path: Path, name: str, command: str) -> None:
+def test_a_named_file_that_cannot_be_read_is_an_error(tmp_path: Path, name: str, command: str) -> None:
     (tmp_path / name).write_text(OTHER[name])
     result = run(command, tmp_path / name)
     assert result.exit_code == 4
@@ -98,7 +98,7 @@ def test_damaged_traffic_in_a_directory_is_an_error(tmp_path: Path, name: str, c
     assert f"{path / 'deep' / name}" in result.stderr
 
 
-def test_traffic_in_an_encoding_that_is_not_read_is_an_error(tmp_path: Path) -> None:
+def test_traffic_in_an_unsupported_encoding_is_an_error(tmp_path: Path) -> None:
     path = folder(tmp_path)
     (path / "deep" / "body.json").write_text(chat_body("f"), encoding="utf-16")
     (path / "deep" / "notes.txt").write_text("key: data", encoding="utf-16")
@@ -108,13 +108,13 @@ def test_traffic_in_an_encoding_that_is_not_read_is_an_error(tmp_path: Path) -> 
     assert "notes.txt: " not in result.stderr
 
 
-def test_a_compressed_file_that_is_damaged_in_a_directory_is_an_error(tmp_path: Path) -> None:
+def test_a_damaged_compressed_file_in_a_directory_is_an_error(tmp_path: Path) -> None:
     path = folder(tmp_path)
     (path / "cut.jsonl.gz").write_bytes(gzip.compress(json.dumps(row(chat_body("f"))).encode())[:-9])
     assert run("audit", path).exit_code == 4
 
 
-def test_a_directory_with_other_files_alone_is_nothing_audited(tmp_path: Path) -> None:
+def test_a_directory_without_traffic_exits_with_code_5(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text(OTHER["package.json"])
     result = run("audit", tmp_path)
     assert result.exit_code == 5

@@ -76,7 +76,7 @@ def by_list(function: Any, parameters: Any) -> None:
     Tools([Tool(name="t", function=function, parameters=parameters)])
 
 
-WAYS = [by_decorator, by_tool, by_add, by_list]
+DECLARATIONS = [by_decorator, by_tool, by_add, by_list]
 TYPED = [
     weather,
     later,
@@ -89,16 +89,18 @@ TYPED = [
 ]
 
 
-@pytest.mark.parametrize("declare", [by_bare_decorator, *WAYS])
-def test_a_typed_function_without_a_schema_is_refused_with_what_to_pass(declare: Callable[..., None]) -> None:
-    with pytest.raises(InvalidTool, match=r"(t|weather): its function takes 'city', 'days'.*pass parameters=") as found:
+@pytest.mark.parametrize("declare", [by_bare_decorator, *DECLARATIONS])
+def test_a_function_with_parameters_but_no_schema_is_rejected_with_a_hint(declare: Callable[..., None]) -> None:
+    with pytest.raises(
+        InvalidTool, match=r"(t|weather): its function takes 'city', 'days'.*pass parameters="
+    ) as raised:
         declare(weather, None)
-    assert found.value.where in ("t", "weather")
+    assert raised.value.where in ("t", "weather")
 
 
-@pytest.mark.parametrize("declare", WAYS)
+@pytest.mark.parametrize("declare", DECLARATIONS)
 @pytest.mark.parametrize("function", TYPED)
-def test_whatever_is_called_has_its_parameters_declared(declare: Callable[..., None], function: Any) -> None:
+def test_every_kind_of_callable_must_have_its_parameters_declared(declare: Callable[..., None], function: Any) -> None:
     with pytest.raises(InvalidTool, match="'city'"):
         declare(function, None)
     with pytest.raises(InvalidTool, match="'city'"):
@@ -106,7 +108,7 @@ def test_whatever_is_called_has_its_parameters_declared(declare: Callable[..., N
     declare(function, CITY)
 
 
-@pytest.mark.parametrize("declare", WAYS)
+@pytest.mark.parametrize("declare", DECLARATIONS)
 @pytest.mark.parametrize(
     "function",
     [
@@ -118,11 +120,11 @@ def test_whatever_is_called_has_its_parameters_declared(declare: Callable[..., N
         dict,  # has no signature
     ],
 )
-def test_what_takes_no_named_parameters_needs_no_schema(declare: Callable[..., None], function: Any) -> None:
+def test_a_callable_without_named_parameters_needs_no_schema(declare: Callable[..., None], function: Any) -> None:
     declare(function, None)
 
 
-def test_a_default_is_not_declared_in_silence_either() -> None:
+def test_a_parameter_with_a_default_must_also_be_declared() -> None:
     """The model would never pass it. Declared as nothing it is the function's business."""
     with pytest.raises(InvalidTool, match="'units'"):
         Tool(name="t", function=lambda units="metric": units)
@@ -161,7 +163,7 @@ def _by_position_or_not(city: str = "Horta", /, **rest: Any) -> str:
         (Service.__dict__["of_class"], None, "not callable"),
     ],
 )
-def test_a_schema_and_a_function_that_do_not_fit_are_refused(function: Any, parameters: Any, said: str) -> None:
+def test_a_schema_that_does_not_match_its_function_is_rejected(function: Any, parameters: Any, said: str) -> None:
     with pytest.raises(InvalidTool, match=said):
         Tools([Tool(name="t", function=function, parameters=parameters)])
 
@@ -181,17 +183,17 @@ def test_a_schema_and_a_function_that_do_not_fit_are_refused(function: Any, para
         (functools.partial(weather, city="Horta"), CITY),  # the model's goes before
     ],
 )
-def test_what_fits_is_taken(function: Any, parameters: Any) -> None:
+def test_a_schema_that_matches_its_function_is_accepted(function: Any, parameters: Any) -> None:
     Tools([Tool(name="t", function=function, parameters=parameters)])
 
 
-def test_a_schema_that_leads_to_itself_is_read_once() -> None:
+def test_a_schema_that_refers_to_itself_is_accepted() -> None:
     tree = {"properties": {"city": {}}, "required": ["city"], "allOf": [{"$ref": "#"}]}
     Tool(name="t", function=weather, parameters=tree)
 
 
 @pytest.mark.parametrize("options", [{"mapping": True}, {"kind": "custom"}])
-def test_the_one_positional_argument_has_to_be_taken(options: dict[str, Any]) -> None:
+def test_mapping_and_custom_tools_must_take_one_positional_argument(options: dict[str, Any]) -> None:
     Tool(name="t", function=lambda given: given, **options)
     Tool(name="t", function=_by_position, **options)
     for function in (lambda: 1, lambda a, b: 1, lambda *, given: 1):
@@ -199,15 +201,15 @@ def test_the_one_positional_argument_has_to_be_taken(options: dict[str, Any]) ->
             Tool(name="t", function=function, **options)
 
 
-def test_arguments_of_a_providers_own_kind_are_its_own() -> None:
+def test_arguments_of_provider_defined_kinds_are_not_checked() -> None:
     Tool(name="shell", function=lambda action: action, kind="shell")
 
 
-def test_a_tool_that_is_run_elsewhere_has_no_function_to_fit() -> None:
+def test_a_tool_without_a_function_accepts_any_schema() -> None:
     Tool(name="t", parameters=CITY)
 
 
-def test_what_is_decorated_without_a_name_says_so_and_a_partial_is_described_by_its_function() -> None:
+def test_a_decorated_partial_needs_a_name_and_takes_the_docstring_of_its_function() -> None:
     with pytest.raises(InvalidTool, match="pass name="):
         Tools().tool(functools.partial(weather, "Horta"))
 
@@ -220,11 +222,11 @@ def test_what_is_decorated_without_a_name_says_so_and_a_partial_is_described_by_
     assert tools["horta"].description == "Looks."
 
 
-def test_arguments_beyond_the_schema_that_the_function_does_not_take_are_the_models_mistake() -> None:
+def test_undeclared_arguments_that_the_function_does_not_take_are_invalid_arguments() -> None:
     """A schema without "additionalProperties": false lets them through, and the function is not blamed for it."""
-    found = ran([asked("t", city="Horta", more=1)], Tool(name="t", function=weather, parameters=CITY))
-    [(how, text)] = texts(found)
-    assert how == "invalid_arguments"
+    finished_calls = ran([asked("t", city="Horta", more=1)], Tool(name="t", function=weather, parameters=CITY))
+    [(outcome, text)] = texts(finished_calls)
+    assert outcome == "invalid_arguments"
     assert "it does not take 'more'" in text
     assert texts(ran([asked("t", more=1)], Tool(name="t", function=lambda: 1)))[0][0] == "invalid_arguments"
 
@@ -248,8 +250,8 @@ def functions(draw: st.DrawFn) -> Callable[..., Any]:
         parts.insert(split, "*")
     parts += ["**rest"] if draw(st.booleans()) else []
     text = ", ".join(parts)
-    made: Callable[..., Any] = eval(f"lambda {text}: 'ran'")
-    return made
+    function: Callable[..., Any] = eval(f"lambda {text}: 'ran'")
+    return function
 
 
 SCHEMAS = st.fixed_dictionaries(
@@ -262,7 +264,7 @@ SCHEMAS = st.fixed_dictionaries(
 
 
 @given(functions(), SCHEMAS, st.dictionaries(NAMES, st.integers()))
-def test_a_call_that_fits_the_schema_of_a_tool_that_was_taken_is_run(
+def test_a_call_that_matches_the_schema_of_an_accepted_tool_runs(
     function: Callable[..., Any], schema: dict[str, Any], arguments: dict[str, Any]
 ) -> None:
     try:
@@ -273,5 +275,5 @@ def test_a_call_that_fits_the_schema_of_a_tool_that_was_taken_is_run(
     if problems(schema, declared):
         return
     assert misfit(function, declared) is None
-    [done] = at_once(Executor({"t": tool}).run([asked("t", **declared)]))
-    assert done.outcome == "returned"
+    [finished] = at_once(Executor({"t": tool}).run([asked("t", **declared)]))
+    assert finished.outcome == "returned"

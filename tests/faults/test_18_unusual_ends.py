@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from toolparity.normalizer.conversation import Assistant, ToolResults
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.turns import Executor, Tool, ToolFailed, Tools, Turn
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.execution.exceptions import described, message
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.narration.acknowledge import ModelAcknowledger, acknowledge
@@ -36,7 +36,7 @@ def quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, "toolparity")
 
 
-class Unsayable(Exception):
+class UnprintableError(Exception):
     def __str__(self) -> str:
         raise ValueError("not even that")
 
@@ -48,18 +48,18 @@ class Exits(Exception):
         raise SystemExit("from within")
 
 
-class Odd(BaseException):
+class CustomBaseException(BaseException):
     pass
 
 
 #: What no code should raise, and some does.
 UNUSUAL: list[BaseException] = [
     GeneratorExit(),
-    Unsayable(),
+    UnprintableError(),
     Exits(),
-    Odd("odd"),
-    BaseExceptionGroup("several", [Odd("one"), GeneratorExit()]),
-    ExceptionGroup("several", [Unsayable()]),
+    CustomBaseException("odd"),
+    BaseExceptionGroup("several", [CustomBaseException("one"), GeneratorExit()]),
+    ExceptionGroup("several", [UnprintableError()]),
     StopIteration("stop"),
     StopAsyncIteration("stop"),
     asyncio.CancelledError("by itself"),
@@ -97,7 +97,7 @@ def cleaning(log: list[str], name: str, seconds: float) -> Tool:
 
 @pytest.mark.parametrize("how", ["cancel", "aclose", "task"])
 @pytest.mark.parametrize("policy", ["all", "batch"])
-def test_the_clean_up_of_a_cancelled_tool_is_not_cut_short_by_its_siblings(policy: str, how: str) -> None:
+def test_the_cleanup_of_a_cancelled_tool_is_not_interrupted_by_other_calls(policy: str, how: str) -> None:
     log: list[str] = []
     tools = [cleaning(log, "look", 0.0), cleaning(log, "count", 0.02), cleaning(log, "post", 0.1)]
     provider = Emulated("openai.chat", script([call("look"), call("count"), call("post")], [Say("Done.")]))
@@ -109,7 +109,7 @@ def test_the_clean_up_of_a_cancelled_tool_is_not_cut_short_by_its_siblings(polic
         task = asyncio.current_task()
         assert task is not None
         async for event in stream:
-            if isinstance(event, told.CallStarted) and len(turn.state.rounds[0].tools_used) == expected:
+            if isinstance(event, turn_events.CallStarted) and len(turn.state.rounds[0].tools_used) == expected:
                 while len(log) < expected:
                     await asyncio.sleep(0)
                 if how == "aclose":
@@ -122,7 +122,7 @@ def test_the_clean_up_of_a_cancelled_tool_is_not_cut_short_by_its_siblings(polic
             at_once(run())
     else:
         at_once(run())
-    assert sorted(one for one in log if "cleaned" in one) == sorted(
+    assert sorted(item for item in log if "cleaned" in item) == sorted(
         f"{name} cleaned up" for name in ("look", "count", "post")[:expected]
     )
     assert turn.outcome.termination == "cancelled"
@@ -165,30 +165,30 @@ def test_an_executor_cancels_each_call_once() -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("reload", [False, True])
-def test_going_on_from_a_waiting_turn_keeps_the_call_that_ran(wire: str, reload: bool) -> None:
+def test_continuing_the_conversation_of_a_waiting_turn_keeps_finished_results(wire: str, reload: bool) -> None:
     counting = Counting()
     tools = counting.tools(post={"approval": True})
     tools.add(Tool(name="away"))
     played = script([Say("Both."), call("look"), call("post"), call("away")], tools=["look", "post", "away"])
     turn = Turn(Emulated(wire, played), tools)
     outcome = at_once(turn.run("Go."))
-    assert [one.name for one in outcome.waiting] == ["post", "away"]
+    assert [entry.name for entry in outcome.waiting] == ["post", "away"]
     if reload:
-        kept = states.load(states.dump(outcome.state))
-        outcome = Turn(Emulated(wire, played), tools, state=kept).outcome
+        loaded = states.load(states.dump(outcome.state))
+        outcome = Turn(Emulated(wire, played), tools, state=loaded).outcome
     turns = outcome.next("Never mind.").messages
-    said, results = turns[-3], turns[-2]
-    assert isinstance(said, Assistant)
+    assistant, results = turns[-3], turns[-2]
+    assert isinstance(assistant, Assistant)
     assert isinstance(results, ToolResults)
-    assert [one.name for one in said.response.calls] == ["look", "post", "away"]
-    contents = ["".join(getattr(part, "text", "") for part in one.parts) for one in results.results]
+    assert [entry.name for entry in assistant.response.calls] == ["look", "post", "away"]
+    contents = ["".join(getattr(part, "text", "") for part in entry.parts) for entry in results.results]
     assert contents[0] == "look ran"
     assert contents[1].startswith("This call was not executed")
     assert "handed out" in contents[2]
     assert counting.names == ["look"]
     assert_legal(turn)
     assert outcome.state.phase == "acting"  # it can be decided still
-    assert [one.name for one in outcome.waiting] == ["post", "away"]
+    assert [entry.name for entry in outcome.waiting] == ["post", "away"]
 
 
 # tasks that are cancelled from inside
@@ -207,7 +207,7 @@ class CancelsItself(Emulated):
             await asyncio.sleep(0)
 
 
-def ends(work: Any) -> Any:
+def run_with_timeout(work: Any) -> Any:
     """What it returns; a turn that hangs fails here, and does not hold the tests."""
 
     async def run() -> Any:
@@ -217,10 +217,10 @@ def ends(work: Any) -> Any:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_provider_whose_task_is_cancelled_from_inside_failed(wire: str) -> None:
+def test_a_provider_that_cancels_its_own_task_counts_as_failed(wire: str) -> None:
     counting = Counting()
     turn = Turn(CancelsItself(wire, TWO), counting.tools())
-    outcome = ends(turn.run("Go."))
+    outcome = run_with_timeout(turn.run("Go."))
     assert (outcome.termination, counting.ran) == ("provider_failed", [])
     assert outcome.error is not None
     assert outcome.error.type == "CancelledError"
@@ -229,12 +229,12 @@ def test_a_provider_whose_task_is_cancelled_from_inside_failed(wire: str) -> Non
 
 def others() -> list[asyncio.Task[Any]]:
     """The tasks of the turn: all but that of the test, and the running one."""
-    return [one for one in asyncio.all_tasks() if one is not asyncio.current_task() and "wait_for" not in str(one)]
+    return [item for item in asyncio.all_tasks() if item is not asyncio.current_task() and "wait_for" not in str(item)]
 
 
 @pytest.mark.parametrize("policy", ["all", "batch", "first"])
 @pytest.mark.parametrize("which", ["executing", "calls", "tools", "all of them"])
-def test_a_turn_whose_executing_tasks_are_cancelled_from_inside_goes_on(which: str, policy: str) -> None:
+def test_a_turn_continues_if_a_tool_cancels_its_internal_tasks(which: str, policy: str) -> None:
     main: list[asyncio.Task[Any]] = []
 
     async def look(**_: Any) -> str:
@@ -265,12 +265,12 @@ def test_a_turn_whose_executing_tasks_are_cancelled_from_inside_goes_on(which: s
     outcome = at_once(outer())
     assert outcome.termination in ("natural_completion", "max_rounds_reached", "all_tools_failed"), outcome
     for round in outcome.state.rounds:
-        assert all(one.settled for one in round.calls)
+        assert all(item.settled for item in round.calls)
     assert_legal(turn)
     assert counting.ran == []
 
 
-def test_a_call_whose_task_is_cancelled_from_inside_takes_no_sibling_with_it() -> None:
+def test_a_call_that_cancels_its_own_task_does_not_affect_other_calls() -> None:
     async def around(asked: ToolCall, run: Any) -> Any:
         if asked.name == "bad":
             task = asyncio.current_task()
@@ -278,17 +278,17 @@ def test_a_call_whose_task_is_cancelled_from_inside_takes_no_sibling_with_it() -
             task.cancel()
         return await run(asked)
 
-    found = ran(
+    finished_calls = ran(
         [asked("bad", "c1"), asked("good", "c2")],
         Tool(name="bad", function=lambda: "ran"),
         Tool(name="good", function=lambda: "fine"),
         executor={"around": around},
     )
-    assert [one.outcome for one in found] == ["cancelled", "returned"]
+    assert [item.outcome for item in finished_calls] == ["cancelled", "returned"]
 
 
 @pytest.mark.parametrize("at_once_too", [True, False])
-def test_an_approver_whose_task_is_cancelled_from_inside_allows_nothing(at_once_too: bool) -> None:
+def test_an_approver_that_cancels_its_own_task_does_not_end_the_turn(at_once_too: bool) -> None:
     async def approve(_: Any) -> bool:
         task = asyncio.current_task()
         assert task is not None
@@ -299,27 +299,27 @@ def test_an_approver_whose_task_is_cancelled_from_inside_allows_nothing(at_once_
 
     counting = Counting()
     turn = Turn(Emulated("openai.chat", TWO), counting.tools(look={"approval": True}), approve=approve)
-    outcome = ends(turn.run("Go."))
+    outcome = run_with_timeout(turn.run("Go."))
     assert outcome.termination == "natural_completion"
     assert outcome.state.rounds[0].calls[0].settled
 
 
-def test_a_program_that_ends_while_a_turn_is_left_open_does_not_hang() -> None:
+def test_a_program_that_ends_with_an_open_stream_does_not_hang() -> None:
     """A caller that leaves the stream without closing it: asyncio cancels all tasks, and they end."""
 
     async def slow(**_: Any) -> None:
         await asyncio.sleep(60)
 
-    kept: list[Any] = []
+    loaded: list[Any] = []
 
     async def run() -> None:
         for fails in (None, Tool(name="look", function=slow)):
             provider = Emulated("openai.chat", TWO)
             turn = Turn(provider, [fails] if fails else Counting().tools())
             stream = turn.stream("Go.")
-            kept.append(stream)
+            loaded.append(stream)
             async for event in stream:
-                if isinstance(event, told.CallStarted if fails else told.TurnBlockStart):
+                if isinstance(event, turn_events.CallStarted if fails else turn_events.TurnBlockStart):
                     break
 
     at_once(run())
@@ -330,32 +330,32 @@ def test_a_program_that_ends_while_a_turn_is_left_open_does_not_hang() -> None:
 
 @unusual
 @pytest.mark.parametrize("make", [raising, awaited], ids=["sync", "async"])
-def test_whatever_a_tool_raises_it_is_the_result_of_its_call(error: BaseException, make: Any) -> None:
+def test_any_exception_of_a_tool_becomes_the_result_of_its_call(error: BaseException, make: Any) -> None:
     function = make(error)
     calls = [asked("bad", "c1"), asked("good", "c2")]
-    found = ran(calls, tool(lambda: "fine", "good"), Tool(name="bad", function=lambda **_: function()))
-    assert found[0].result.is_error
-    assert found[1].outcome == "returned"
-    text = texts(found)[0][1]
+    finished_calls = ran(calls, tool(lambda: "fine", "good"), Tool(name="bad", function=lambda **_: function()))
+    assert finished_calls[0].result.is_error
+    assert finished_calls[1].outcome == "returned"
+    text = texts(finished_calls)[0][1]
     assert text.encode()  # it can be sent
     assert len(text) < 1_100_000
 
 
 @unusual
-def test_whatever_is_given_as_a_result_from_elsewhere_is_one(error: BaseException) -> None:
+def test_any_exception_can_be_supplied_as_a_result(error: BaseException) -> None:
     provider = Emulated("openai.chat", script([call("away")], [Say("Done.")], tools=["away"]))
     turn = Turn(provider, [Tool(name="away")], on_all_failed="continue")
     outcome = at_once(turn.run("Go."))
     turn.answer(outcome.waiting[0].id, error)
-    assert ends(turn.run()).termination == "natural_completion"
+    assert run_with_timeout(turn.run()).termination == "natural_completion"
 
 
 @unusual
 @pytest.mark.parametrize("after", [0, 2])
-def test_whatever_a_provider_raises_ends_the_turn_as_failed(error: BaseException, after: int) -> None:
+def test_any_exception_of_a_provider_ends_the_turn_as_failed(error: BaseException, after: int) -> None:
     counting = Counting()
     turn = Turn(Emulated("anthropic.messages", TWO, fails={0: error}, after=after), counting.tools())
-    outcome = ends(turn.run("Go."))
+    outcome = run_with_timeout(turn.run("Go."))
     assert (outcome.termination, counting.ran) == ("provider_failed", [])
     assert outcome.error is not None
     assert len(outcome.error.message) < 11_000
@@ -364,9 +364,9 @@ def test_whatever_a_provider_raises_ends_the_turn_as_failed(error: BaseException
 
 
 @unusual
-def test_whatever_a_provider_raises_a_directed_turn_answers(error: BaseException) -> None:
+def test_an_orchestrated_turn_answers_after_any_exception_of_a_provider(error: BaseException) -> None:
     coordinator = Coordinator(Emulated("openai.chat", TWO, fails={0: error}), Counting().tools())
-    done = ends(coordinator.run("Go."))
+    done = run_with_timeout(coordinator.run("Go."))
     assert done.text
 
 
@@ -399,92 +399,92 @@ class Raises(Emulated):
 
 
 @unusual
-def test_a_provider_that_raises_before_it_begins_failed(error: BaseException) -> None:
-    outcome = ends(Turn(Raises(error, closing=False), Counting().tools()).run("Go."))
+def test_a_provider_whose_ask_raises_counts_as_failed(error: BaseException) -> None:
+    outcome = run_with_timeout(Turn(Raises(error, closing=False), Counting().tools()).run("Go."))
     assert outcome.termination == "provider_failed"
 
 
 @unusual
-def test_a_provider_that_fails_at_closing_takes_nothing_from_its_answer(error: BaseException) -> None:
+def test_a_provider_that_raises_when_closed_keeps_its_answer(error: BaseException) -> None:
     counting = Counting()
     for runs in (Turn, Coordinator):
         turn = runs(Raises(error, closing=True), counting.tools())
-        assert ends(turn.run("Go.")).text == "Done."
+        assert run_with_timeout(turn.run("Go.")).text == "Done."
 
 
 @unusual
 @pytest.mark.parametrize("make", [raising, awaited], ids=["sync", "async"])
-def test_an_approver_that_raises_anything_allows_nothing(error: BaseException, make: Any) -> None:
+def test_an_approver_that_raises_any_exception_denies_the_call(error: BaseException, make: Any) -> None:
     function = make(error)
     counting = Counting()
     tools = counting.tools(look={"approval": True})
     turn = Turn(Emulated("openai.chat", TWO), tools, approve=lambda _: function())
-    assert ends(turn.run("Go.")).termination == "natural_completion"
+    assert run_with_timeout(turn.run("Go.")).termination == "natural_completion"
     assert counting.names == ["count"]
 
 
 @unusual
-def test_an_approval_rule_that_raises_anything_asks(error: BaseException) -> None:
+def test_an_approval_rule_that_raises_any_exception_requires_approval(error: BaseException) -> None:
     def rule(_: Any) -> bool:
         raise error
 
     turn = Turn(Emulated("openai.chat", TWO), Counting().tools(look={"approval": rule}))
-    assert [one.name for one in ends(turn.run("Go.")).waiting] == ["look"]
+    assert [item.name for item in run_with_timeout(turn.run("Go.")).waiting] == ["look"]
 
 
 @unusual
 @pytest.mark.parametrize("make", [raising, awaited], ids=["sync", "async"])
-def test_an_acknowledgement_that_raises_anything_is_left_out(error: BaseException, make: Any) -> None:
+def test_an_acknowledgement_that_raises_any_exception_is_omitted(error: BaseException, make: Any) -> None:
     function = make(error)
     turn = Turn(Emulated("openai.chat", TWO), Counting().tools(), acknowledge=lambda *_: function())
-    assert ends(turn.run("Go.")).termination == "natural_completion"
+    assert run_with_timeout(turn.run("Go.")).termination == "natural_completion"
 
 
 @unusual
 @pytest.mark.parametrize("hook", ["prepare", "reader"])
-def test_a_hook_of_the_request_that_raises_anything_failed_the_round(error: BaseException, hook: str) -> None:
+def test_a_request_hook_that_raises_any_exception_ends_the_turn_as_failed(error: BaseException, hook: str) -> None:
     def function(*_: Any) -> Any:
         raise error
 
     options: Any = {hook: function}
-    outcome = ends(Turn(Emulated("openai.chat", TWO), Counting().tools(), **options).run("Go."))
+    outcome = run_with_timeout(Turn(Emulated("openai.chat", TWO), Counting().tools(), **options).run("Go."))
     assert outcome.termination == "provider_failed"
 
 
 @unusual
-def test_a_narrator_that_raises_anything_is_replaced_by_the_results(error: BaseException) -> None:
+def test_a_narrator_that_raises_any_exception_is_replaced_by_the_plain_results(error: BaseException) -> None:
     narrator = Narrator(Emulated("openai.chat", script([Say("Never.")]), fails={0: error}))
     tools = Counting().tools()
     turn = Turn(NarratingProvider(Emulated("openai.chat", TWO), narrator, tools), tools)
-    outcome = ends(turn.run("Go."))
+    outcome = run_with_timeout(turn.run("Go."))
     assert outcome.termination == "natural_completion"
     assert "look ran" in outcome.text
 
 
 @unusual
-def test_a_writer_of_the_acknowledgement_that_raises_anything_is_replaced(error: BaseException) -> None:
+def test_an_acknowledging_model_that_raises_any_exception_is_replaced_by_the_hints(error: BaseException) -> None:
     writer = ModelAcknowledger(Emulated("openai.chat", script([Say("Never.")]), fails={0: error}))
     tools = Counting().tools(look={"waiting_hint": "looking around"})
-    events = ends(play(Turn(Emulated("openai.chat", TWO), tools, acknowledge=writer)))
+    events = run_with_timeout(play(Turn(Emulated("openai.chat", TWO), tools, acknowledge=writer)))
     sentence = acknowledge([ToolCall("c", "look", {}, "{}")], tools)
-    assert [event.text for event in only(events, told.Acknowledged)] in (
+    assert [event.text for event in only(events, turn_events.Acknowledged)] in (
         [sentence],
         [],
     )  # [] where the tools are quicker
 
 
 @unusual
-def test_what_a_directed_turn_calls_may_raise_anything(error: BaseException) -> None:
+def test_listeners_and_context_functions_may_raise_any_exception(error: BaseException) -> None:
     def function(*_: Any) -> Any:
         raise error
 
     context = ContextBuilder(tokens=1, count=function, summarise=function)
     coordinator = Coordinator(Emulated("openai.chat", TWO), Counting().tools(), listeners=[function], context=context)
-    assert ends(coordinator.run("Go.")).text
+    assert run_with_timeout(coordinator.run("Go.")).text
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
-def test_what_ends_the_program_ends_the_turn_first(error: BaseException) -> None:
+def test_keyboard_interrupt_and_system_exit_end_the_turn_before_they_propagate(error: BaseException) -> None:
     """Raised by the provider, or by a hook: the turn is over, its history legal, and run() raises it."""
 
     def rule(_: Any) -> bool:
@@ -501,7 +501,7 @@ def test_what_ends_the_program_ends_the_turn_first(error: BaseException) -> None
     assert counting.names == ["look", "count"]
 
 
-class Watches(Observer):
+class RaisingObserver(Observer):
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
@@ -509,29 +509,29 @@ class Watches(Observer):
         raise self.error
 
 
-def test_an_observer_that_raises_stops_the_turn_with_an_exception() -> None:
+def test_an_observer_that_raises_stops_the_turn_with_its_exception() -> None:
     with pytest.raises(RuntimeError, match="an observer raised GeneratorExit"):
-        at_once(Turn(Emulated("openai.chat", TWO), observers=[Watches(GeneratorExit())]).run("Go."))
-    with pytest.raises(Unsayable):
-        at_once(Turn(Emulated("openai.chat", TWO), observers=[Watches(Unsayable())]).run("Go."))
+        at_once(Turn(Emulated("openai.chat", TWO), observers=[RaisingObserver(GeneratorExit())]).run("Go."))
+    with pytest.raises(UnprintableError):
+        at_once(Turn(Emulated("openai.chat", TWO), observers=[RaisingObserver(UnprintableError())]).run("Go."))
 
 
-def test_arguments_that_are_too_deep_to_be_copied_fail_their_call_alone() -> None:
+def test_arguments_nested_too_deep_to_copy_affect_only_their_call() -> None:
     deep: dict[str, Any] = {}
     for _ in range(400):
         deep = {"a": deep}
-    found = ran(
+    finished_calls = ran(
         [ToolCall("c1", "bad", deep, "{}"), asked("good", "c2")],
         Tool(name="bad", function=lambda **_: "ran"),
         Tool(name="good", function=lambda: "fine"),
     )
-    assert [one.outcome for one in found] in (["raised", "returned"], ["returned", "returned"])
+    assert [item.outcome for item in finished_calls] in (["raised", "returned"], ["returned", "returned"])
 
 
-def test_a_schema_that_cannot_be_applied_is_a_problem_of_the_call() -> None:
+def test_a_schema_that_cannot_be_applied_is_reported_as_a_problem_of_the_call() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "number", "multipleOf": 0}}}
-    odd = Tool(name="t", function=lambda **_: "ran", mapping=False)
-    executor = Executor({"t": odd})
+    bad_tool = Tool(name="t", function=lambda **_: "ran", mapping=False)
+    executor = Executor({"t": bad_tool})
     assert executor.refused(asked("t", a=1)) is None
     from toolparity.normalizer.turns.execution.validation import problems
 
@@ -556,14 +556,14 @@ class AwaitsAFailedFuture(Emulated):
         yield b""
 
 
-def test_a_generator_exit_out_of_a_future_ends_nothing_but_its_answer() -> None:
+def test_a_generator_exit_from_a_future_ends_only_its_answer_or_call() -> None:
     async def awaits(*_: Any) -> Any:
         return await asyncio.ensure_future(awaited(GeneratorExit())())
 
-    outcome = ends(Turn(AwaitsAFailedFuture("openai.chat", TWO), Counting().tools()).run("Go."))
+    outcome = run_with_timeout(Turn(AwaitsAFailedFuture("openai.chat", TWO), Counting().tools()).run("Go."))
     assert outcome.termination == "provider_failed"
     counting = Counting(look=lambda **_: awaits())
     turn = Turn(Emulated("openai.chat", TWO), counting.tools(count={"approval": True}), approve=awaits)
-    assert ends(turn.run("Go.")).termination == "natural_completion"
+    assert run_with_timeout(turn.run("Go.")).termination == "natural_completion"
     assert counting.names == ["look"]
-    assert [one.outcome for one in turn.state.rounds[0].calls] == ["raised", "denied"]
+    assert [item.outcome for item in turn.state.rounds[0].calls] == ["raised", "denied"]

@@ -46,7 +46,7 @@ def texts(where: URL) -> Iterator[str]:
 @pytest.mark.thorough(keep=1)
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the system does not count what a process writes")
 @pytest.mark.parametrize("size", [100, 50_000])
-def test_the_bytes_written_to_the_file_and_its_log_are_linear(tmp_path: Path, size: int) -> None:
+def test_the_bytes_written_to_disk_grow_linearly_with_the_rounds(tmp_path: Path, size: int) -> None:
     written = []
     for rounds in ROUNDS:
         with Log(tmp_path / f"{rounds}.db") as log:  # noqa: F811
@@ -60,18 +60,18 @@ def test_the_bytes_written_to_the_file_and_its_log_are_linear(tmp_path: Path, si
 
 @pytest.mark.thorough(keep=1, per="{url}")
 @pytest.mark.parametrize("size", [100, 5_000])
-def test_the_bytes_in_the_tables_are_linear(url: URL, size: int) -> None:  # noqa: F811
-    held = []
+def test_the_bytes_in_the_tables_grow_linearly_with_the_rounds(url: URL, size: int) -> None:  # noqa: F811
+    sizes = []
     with Log(url) as log:  # noqa: F811
         for rounds in ROUNDS:
             asyncio.run(run(rounds, size, log))
-            held.append(sum(map(len, texts(url))) - sum(held))
-    ten, twenty, forty = held
-    assert twenty < 2.1 * ten, held
-    assert forty < 2.1 * twenty, held
+            sizes.append(sum(map(len, texts(url))) - sum(sizes))
+    ten, twenty, forty = sizes
+    assert twenty < 2.1 * ten, sizes
+    assert forty < 2.1 * twenty, sizes
 
 
-def test_a_turn_that_is_gone_on_with_often_is_linear(log: Log, url: URL) -> None:  # noqa: F811
+def test_the_log_of_a_turn_that_is_resumed_often_grows_linearly(log: Log, url: URL) -> None:  # noqa: F811
     """Each runner begins with a state: it refers to the state that was kept, and does not repeat it."""
     played = script(*([call("post", number=number)] for number in range(12)), [Say("Done.")])
     options: Any = {"tools": {"post": {"approval": True}}, "counting": Counting(post=lambda number: "x" * 5000)}
@@ -79,18 +79,18 @@ def test_a_turn_that_is_gone_on_with_often_is_linear(log: Log, url: URL) -> None
     async def main() -> list[int]:
         async with log.record() as recorder:
             await turn(recorder, played, max_rounds=20, **options).run("Go.")
-        held = [sum(map(len, texts(url)))]
+        sizes = [sum(map(len, texts(url)))]
         for _ in range(12):
             async with log.take(recorder.turn or "") as later:
                 running = turn(later, played, **options)
                 running.decide(running.outcome.waiting[0].id, True)
                 await running.run()
-            held.append(sum(map(len, texts(url))) - sum(held))
+            sizes.append(sum(map(len, texts(url))) - sum(sizes))
         assert replay(await log.recording(recorder.turn or "")).difference is None
-        return held
+        return sizes
 
-    held = asyncio.run(main())
-    assert max(held[2:-1]) < 1.3 * min(held[2:-1]), held
+    sizes = asyncio.run(main())
+    assert max(sizes[2:-1]) < 1.3 * min(sizes[2:-1]), sizes
 
 
 @pytest.mark.thorough(keep=10)
@@ -104,7 +104,7 @@ def test_a_turn_that_is_gone_on_with_often_is_linear(log: Log, url: URL) -> None
     ],
 )
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_result_is_stored_once_and_once_as_a_row_to_be_read(
+def test_a_result_is_stored_once_besides_its_block_row(
     log: Log,  # noqa: F811
     url: URL,  # noqa: F811
     wire: str,
@@ -127,20 +127,20 @@ def test_a_result_is_stored_once_and_once_as_a_row_to_be_read(
 
 
 @pytest.mark.thorough(keep=1)
-def test_a_long_answer_is_stored_once_beside_its_pieces(log: Log, url: URL) -> None:  # noqa: F811
-    said = "words of the model; " * 500 + "and the end"
+def test_a_long_answer_is_stored_once_besides_its_block_row(log: Log, url: URL) -> None:  # noqa: F811
+    answer_text = "words of the model; " * 500 + "and the end"
 
     async def main() -> None:
         async with log.record() as recorder:
-            await turn(recorder, script([Say(said)])).run("Go.")
-        assert sum(said in text for text in texts(url)) == 2
+            await turn(recorder, script([Say(answer_text)])).run("Go.")
+        assert sum(answer_text in text for text in texts(url)) == 2
         page = await log.events(recorder.turn or "", limit=100_000)
-        assert said in [row.event.block.text_content for row in page.events if row.type == "block_stop"]  # type: ignore[attr-defined]
+        assert answer_text in [row.event.block.text_content for row in page.events if row.type == "block_stop"]  # type: ignore[attr-defined]
 
     asyncio.run(main())
 
 
-class Kept(Observer):
+class ChangeChecker(Observer):
     """Compares each state with what its change makes of the one before."""
 
     def __init__(self) -> None:
@@ -155,25 +155,27 @@ class Kept(Observer):
 
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("wire", WIRES)
-def test_the_changes_of_a_turn_are_its_states(wire: str, policy: str) -> None:
+def test_applying_the_stored_changes_yields_the_states_of_a_turn(wire: str, policy: str) -> None:
     played = script([Say("Well."), call("look"), call("post")], [call("look"), call("look")], [Say("Done.")])
-    kept = Kept()
-    running = Turn(Emulated(wire, played), Counting().tools(post={"approval": True}), policy=policy, observers=[kept])
+    checker = ChangeChecker()
+    running = Turn(
+        Emulated(wire, played), Counting().tools(post={"approval": True}), policy=policy, observers=[checker]
+    )
     asyncio.run(running.run("Go."))
     for waiting in running.outcome.waiting:
         running.decide(waiting.id, waiting.name != "post")
     asyncio.run(running.run())
-    assert kept.before is not None
+    assert checker.before is not None
 
 
-def test_a_change_is_as_small_as_what_changed() -> None:
+def test_changes_contain_only_the_changed_members() -> None:
     before = {"list": [{"a": 1}, {"b": [1, 2]}], "same": {"x": "y"}, "t": True}
     after = {"list": [{"a": 1}, {"b": [1, 2, 3]}, 4], "same": {"x": "y"}, "t": 1, "~/": None}
     assert changes(before, after) == {"/list/1/b/2": 3, "/list/2": 4, "/t": 1, "/~0~1": None}
 
 
 @given(VALUES, VALUES)
-def test_a_change_makes_the_one_of_the_other(before: Any, after: Any) -> None:
+def test_applying_the_changes_between_two_values_yields_the_second(before: Any, after: Any) -> None:
     change = json_codec.decode(json_codec.encode(changes(before, after)))
     assert exact(applied(json_codec.decode(json_codec.encode(before)), change)) == exact(after)
 
@@ -186,7 +188,7 @@ LONG_VALUES = st.recursive(
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=5), LONG_VALUES, max_size=4), max_size=4))
-def test_what_is_packed_comes_back_as_it_was(documents: list[dict[str, Any]]) -> None:
+def test_packed_documents_round_trip(documents: list[dict[str, Any]]) -> None:
     parts, stored = Parts(), {}
     for document in [*documents, *documents]:
         text = json_codec.text(document)

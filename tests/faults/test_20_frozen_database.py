@@ -138,7 +138,7 @@ def bounded(work: Any) -> Any:
 
 
 @pytest.mark.thorough(keep=1)
-def test_a_result_that_came_while_the_database_was_frozen_is_not_unknown(frozen: Frozen) -> None:
+def test_a_result_returned_while_the_database_was_frozen_is_not_lost(frozen: Frozen) -> None:
     async def run() -> None:
         with Log(frozen.url, patience=PATIENCE) as log:
             counting = freezing(frozen)
@@ -161,7 +161,7 @@ def test_a_result_that_came_while_the_database_was_frozen_is_not_unknown(frozen:
     bounded(run())
 
 
-def test_a_turn_goes_on_when_the_database_does(frozen: Frozen) -> None:
+def test_a_turn_continues_when_the_database_responds_again(frozen: Frozen) -> None:
     async def run() -> None:
         with Log(frozen.url, patience=HANGS) as log:
             async with log.record() as recorder:
@@ -202,7 +202,7 @@ def test_a_turn_can_be_cancelled_while_the_database_is_frozen(frozen: Frozen) ->
 
 
 @pytest.mark.thorough(keep=1)
-def test_many_turns_end_when_the_database_is_frozen_and_a_new_one_does_not_begin(frozen: Frozen) -> None:
+def test_with_a_frozen_database_running_turns_fail_and_new_ones_do_not_begin(frozen: Frozen) -> None:
     async def run() -> None:
         with Log(frozen.url, patience=PATIENCE) as log:
             both = [freezing(frozen)] + [Counting() for _ in range(10)]
@@ -211,9 +211,9 @@ def test_many_turns_end_when_the_database_is_frozen_and_a_new_one_does_not_begin
                 async with log.record() as recorder:
                     await turn(recorder, PLAYED, counting=counting).run("Go.")
 
-            ended = await asyncio.gather(*map(one, both), return_exceptions=True)
-            assert {type(error) for error in ended} <= {LogFailed, type(None)}
-            assert isinstance(ended[0], LogFailed)
+            outcomes = await asyncio.gather(*map(one, both), return_exceptions=True)
+            assert {type(error) for error in outcomes} <= {LogFailed, type(None)}
+            assert isinstance(outcomes[0], LogFailed)
             async with log.record() as recorder:
                 with pytest.raises(LogFailed, match="nothing was written"):
                     await turn(recorder, PLAYED, id="new").run("Go.")
@@ -228,7 +228,7 @@ def test_many_turns_end_when_the_database_is_frozen_and_a_new_one_does_not_begin
     bounded(run())
 
 
-def test_a_reader_does_not_wait_for_ever(server: URL) -> None:
+def test_reads_from_a_frozen_database_time_out(server: URL) -> None:
     """SQLite's readers do not wait for a writer."""
 
     async def run(frozen: Frozen) -> None:
@@ -265,7 +265,7 @@ def test_a_log_can_be_closed_while_its_database_is_frozen(frozen: Frozen) -> Non
 
 @pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("soft", [False, True])
-def test_what_was_committed_is_not_written_again_though_its_answer_was_lost(
+def test_a_committed_transaction_is_not_repeated_if_its_confirmation_is_lost(
     frozen: Frozen, monkeypatch: pytest.MonkeyPatch, soft: bool
 ) -> None:
     """After each transaction once: the connection broke when the database had committed."""
@@ -273,7 +273,7 @@ def test_what_was_committed_is_not_written_again_though_its_answer_was_lost(
     transaction = database.Database._transaction
 
     @contextmanager
-    def loses(self: Any, mode: str) -> Iterator[Connection]:
+    def lose_every_second_confirmation(self: Any, mode: str) -> Iterator[Connection]:
         with transaction(self, mode) as connection:
             yield connection
         lost.append(mode)
@@ -281,7 +281,7 @@ def test_what_was_committed_is_not_written_again_though_its_answer_was_lost(
             broken = sa.exc.OperationalError("COMMIT", {}, Exception("gone"), connection_invalidated=True)
             raise LogFailed("the connection broke") from broken
 
-    monkeypatch.setattr(database.Database, "_transaction", loses)
+    monkeypatch.setattr(database.Database, "_transaction", lose_every_second_confirmation)
 
     async def run() -> None:
         with Log(frozen.url) as log:
@@ -304,7 +304,7 @@ def test_what_was_committed_is_not_written_again_though_its_answer_was_lost(
     assert len(lost) > 10
 
 
-def test_one_id_for_two_clients_is_one_turn_and_one_error(frozen: Frozen) -> None:
+def test_a_turn_id_used_by_two_clients_makes_one_turn_and_one_error(frozen: Frozen) -> None:
     """The other client has inserted the turn, and commits while this one waits for it."""
 
     async def run() -> None:
@@ -325,16 +325,16 @@ def test_one_id_for_two_clients_is_one_turn_and_one_error(frozen: Frozen) -> Non
     bounded(run())
 
 
-def test_many_clients_with_one_id_make_one_turn(frozen: Frozen) -> None:
+def test_many_clients_with_the_same_id_make_one_turn(frozen: Frozen) -> None:
     async def run() -> None:
         logs = [Log(frozen.url) for _ in range(4)]
 
-        async def begins(log: Log) -> None:
+        async def run_turn(log: Log) -> None:
             async with log.record() as recorder:
                 await turn(recorder, PLAYED, id="same").run("Go.")
 
-        ended = await asyncio.gather(*map(begins, logs * 2), return_exceptions=True)
-        assert sorted(type(error).__name__ for error in ended) == ["NoneType"] + ["TurnHeld"] * 7
+        outcomes = await asyncio.gather(*map(run_turn, logs * 2), return_exceptions=True)
+        assert sorted(type(error).__name__ for error in outcomes) == ["NoneType"] + ["TurnHeld"] * 7
         assert_whole(await logs[0].turn("same"))
         for log in logs:
             log.dispose()

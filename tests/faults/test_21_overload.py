@@ -17,7 +17,7 @@ from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.events import BlockDelta, BlockStart
 from toolparity.normalizer.model import Choice, Error, ServerToolCall, Stop, Text
 from toolparity.normalizer.turns import Backoff, Turn
-from toolparity.normalizer.turns import events as told
+from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.backoff import is_overload
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.machine.inputs import Begin
@@ -48,7 +48,7 @@ from ..turns.test_clients import body_with_tool, chunks_of, reach, running
 TWO = script([Say("Let me see."), call("look")], [Say("Done.")])
 
 
-class Waits:
+class RecordingSleep:
     """A backoff that keeps what it would have slept."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Answer:
         self.headers = headers
 
 
-class Busy(Exception):
+class BusyError(Exception):
     """As the SDKs raise it."""
 
     def __init__(self, status: int = 429, **headers: str) -> None:
@@ -97,15 +97,15 @@ class Overloaded(Emulated):
 
 def refusal(wire: str, status: int = 429, **headers: str) -> Response:
     body = {"error": {"type": "rate_limit_error", "message": "slow down"}}
-    made = normalize(body, wire="openai.chat", status=status)
-    return with_retry_after(made, {name.replace("_", "-"): value for name, value in headers.items()})
+    error_response = normalize(body, wire="openai.chat", status=status)
+    return with_retry_after(error_response, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 # one failing tool
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_model_whose_only_tool_fails_sees_the_error_and_adjusts(wire: str) -> None:
+def test_a_model_receives_the_error_of_its_only_tool_and_can_retry(wire: str) -> None:
     def missing(**given: Any) -> str:
         if given != {"path": "b"}:
             raise FileNotFoundError("no such file")
@@ -117,11 +117,11 @@ def test_a_model_whose_only_tool_fails_sees_the_error_and_adjusts(wire: str) -> 
     outcome = at_once(turn.run("Go."))
     assert (outcome.termination, outcome.text, len(provider.bodies)) == ("natural_completion", "Here it is.", 3)
     first, second, _ = outcome.state.rounds
-    assert [one.is_error for round in (first, second) for one in round.tool_results] == [True, False]
+    assert [note.is_error for round in (first, second) for note in round.tool_results] == [True, False]
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])
-def test_tools_that_always_fail_are_tried_in_so_many_rounds_and_no_more(rounds: int) -> None:
+def test_tools_that_always_fail_run_at_most_max_rounds_times(rounds: int) -> None:
     class Stubborn(Emulated):
         """Calls as long as it may."""
 
@@ -138,7 +138,7 @@ def test_tools_that_always_fail_are_tried_in_so_many_rounds_and_no_more(rounds: 
     assert outcome.text == "I give up."
 
 
-def test_a_state_of_an_earlier_version_keeps_its_meaning() -> None:
+def test_a_state_without_on_all_failed_keeps_its_earlier_meaning() -> None:
     """It names no `on_all_failed`, and meant that the turn ends."""
     turn = Turn(Emulated("openai.chat", TWO), Counting().tools())
     at_once(turn.run("Go."))
@@ -156,27 +156,33 @@ def test_a_state_of_an_earlier_version_keeps_its_meaning() -> None:
 @pytest.mark.parametrize("runs", [Turn, Coordinator])
 @pytest.mark.parametrize("round", [0, 1])
 @pytest.mark.parametrize("wire", WIRES)
-def test_an_overloaded_provider_is_asked_again_after_the_seconds_that_it_demands(
-    wire: str, round: int, runs: Any
-) -> None:
-    waits, counting = Waits(), Counting()
-    refuses = {round: refusal(wire, retry_after="7"), round + 1: Busy(503, retry_after_ms="1500"), round + 2: Busy(529)}
+def test_a_request_to_an_overloaded_provider_is_retried_after_its_retry_after(wire: str, round: int, runs: Any) -> None:
+    recording_sleep, counting = RecordingSleep(), Counting()
+    refuses = {
+        round: refusal(wire, retry_after="7"),
+        round + 1: BusyError(503, retry_after_ms="1500"),
+        round + 2: BusyError(529),
+    }
     provider = Overloaded(wire, refuses=refuses)
-    turn = runs(provider, counting.tools(), backoff=waits.backoff())
+    turn = runs(provider, counting.tools(), backoff=recording_sleep.backoff())
     events = at_once(play(turn))
-    assert waits.slept == [7.0, 1.5, 4.0]
-    assert isinstance(events[-1], (told.TurnComplete, told.Noted))
+    assert recording_sleep.slept == [7.0, 1.5, 4.0]
+    assert isinstance(events[-1], (turn_events.TurnComplete, turn_events.Noted))
     assert counting.names == ["look"]
-    retries = [note_of(one) for one in only(events, told.Noted) if one.note == "retry"]
-    assert [(one.attempt, one.seconds, one.demanded, one.status) for one in retries if isinstance(one, RetryNote)] == [
+    retries = [note_of(note) for note in only(events, turn_events.Noted) if note.note == "retry"]
+    assert [
+        (note.attempt, note.seconds, note.demanded, note.status) for note in retries if isinstance(note, RetryNote)
+    ] == [
         (2, 7.0, 7.0, 429),
         (3, 1.5, 1.5, 503),
         (4, 4.0, None, 529),
     ]
-    assert {one.round for one in retries} == {round + 1}
-    attempts = [one.attempt for one in only(events, told.RoundStarted) if one.round == round + 1]
+    assert {note.round for note in retries} == {round + 1}
+    attempts = [note.attempt for note in only(events, turn_events.RoundStarted) if note.round == round + 1]
     assert attempts == [1, 2, 3, 4]
-    assert [one.note for one in only(events, told.Noted) if one.note == "recovery"] == []  # nothing was simplified
+    assert [
+        note.note for note in only(events, turn_events.Noted) if note.note == "recovery"
+    ] == []  # nothing was simplified
     same = provider.bodies[round : round + 4]
     assert all(body == same[0] for body in same)
     if runs is Turn:
@@ -185,72 +191,72 @@ def test_an_overloaded_provider_is_asked_again_after_the_seconds_that_it_demands
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_provider_that_stays_overloaded_is_asked_so_often_and_no_more(wire: str) -> None:
-    waits = Waits()
-    provider = Overloaded(wire, refuses={number: Busy() for number in range(99)})
-    turn = Turn(provider, backoff=waits.backoff(attempts=3, first=2.0))
+def test_a_provider_that_stays_overloaded_is_asked_at_most_attempts_times(wire: str) -> None:
+    recording_sleep = RecordingSleep()
+    provider = Overloaded(wire, refuses={number: BusyError() for number in range(99)})
+    turn = Turn(provider, backoff=recording_sleep.backoff(attempts=3, first=2.0))
     outcome = at_once(turn.run("Go."))
-    assert (outcome.termination, len(provider.bodies), waits.slept) == ("provider_failed", 3, [2.0, 4.0])
+    assert (outcome.termination, len(provider.bodies), recording_sleep.slept) == ("provider_failed", 3, [2.0, 4.0])
     assert outcome.error is not None
     assert outcome.error.status == 429
 
 
-def test_a_directed_turn_simplifies_only_when_the_retries_are_used_up_and_waits_before_that_too() -> None:
-    waits = Waits()
-    provider = Overloaded("openai.chat", refuses={number: Busy(retry_after="3") for number in range(3)})
-    coordinator = Coordinator(provider, Counting().tools(), backoff=waits.backoff(attempts=3))
+def test_an_orchestrated_turn_simplifies_only_after_all_retries_and_another_wait() -> None:
+    recording_sleep = RecordingSleep()
+    provider = Overloaded("openai.chat", refuses={number: BusyError(retry_after="3") for number in range(3)})
+    coordinator = Coordinator(provider, Counting().tools(), backoff=recording_sleep.backoff(attempts=3))
     events = at_once(play(coordinator))  # type: ignore[arg-type]
-    notes = [one.note for one in only(events, told.Noted) if one.note in ("retry", "recovery")]
+    notes = [note.note for note in only(events, turn_events.Noted) if note.note in ("retry", "recovery")]
     assert notes == ["retry", "retry", "recovery"]
-    assert waits.slept == [3.0, 3.0, 3.0]
+    assert recording_sleep.slept == [3.0, 3.0, 3.0]
     assert coordinator.orchestrated.answer == "Done."
     assert coordinator.orchestrated.level == "round"
 
 
 @pytest.mark.parametrize("demands", ["61", "1e9"])
-def test_a_wait_that_is_too_long_is_not_waited_and_not_asked_before(demands: str) -> None:
+def test_a_turn_does_not_retry_if_the_demanded_wait_is_too_long(demands: str) -> None:
     for runs in (Turn, Coordinator):
-        waits = Waits()
-        provider = Overloaded("openai.chat", refuses={number: Busy(retry_after=demands) for number in range(9)})
-        turn = runs(provider, Counting().tools(), backoff=waits.backoff())
+        recording_sleep = RecordingSleep()
+        provider = Overloaded("openai.chat", refuses={number: BusyError(retry_after=demands) for number in range(9)})
+        turn = runs(provider, Counting().tools(), backoff=recording_sleep.backoff())
         at_once(turn.run("Go."))
-        assert (len(provider.bodies), waits.slept) == (1, [])
+        assert (len(provider.bodies), recording_sleep.slept) == (1, [])
 
 
-def test_a_directed_turn_waits_no_longer_than_it_has_time() -> None:
-    waits, now = Waits(), [0.0]
-    provider = Overloaded("openai.chat", refuses={0: Busy(retry_after="30"), 1: Busy(retry_after="30")})
+def test_an_orchestrated_turn_does_not_wait_beyond_its_time_limit() -> None:
+    recording_sleep, now = RecordingSleep(), [0.0]
+    provider = Overloaded("openai.chat", refuses={0: BusyError(retry_after="30"), 1: BusyError(retry_after="30")})
 
     async def sleep(seconds: float) -> None:
-        await waits.sleep(seconds)
+        await recording_sleep.sleep(seconds)
         now[0] += seconds
 
     limits = Limits(seconds=40)
-    backoff = waits.backoff(sleep=sleep)
+    backoff = recording_sleep.backoff(sleep=sleep)
     coordinator = Coordinator(provider, Counting().tools(), limits=limits, clock=lambda: now[0], backoff=backoff)
     done = at_once(coordinator.run("Go."))
-    assert (waits.slept, len(provider.bodies), done.level) == ([30.0], 2, "assembled")
+    assert (recording_sleep.slept, len(provider.bodies), done.level) == ([30.0], 2, "assembled")
 
 
 @pytest.mark.parametrize("backoff", [None, Backoff(attempts=1), Backoff(attempts=0)])
-def test_a_turn_without_backoff_asks_once(backoff: Backoff | None) -> None:
-    provider = Overloaded("openai.chat", refuses={0: Busy()})
+def test_a_turn_without_backoff_does_not_retry(backoff: Backoff | None) -> None:
+    provider = Overloaded("openai.chat", refuses={0: BusyError()})
     assert at_once(Turn(provider, backoff=backoff).run("Go.")).termination == "provider_failed"
     assert len(provider.bodies) == 1
 
 
 @pytest.mark.parametrize("after", [0, 2])
 @pytest.mark.parametrize("wire", WIRES)
-def test_no_call_of_an_answer_that_is_asked_for_again_runs_twice(wire: str, after: int) -> None:
+def test_no_call_of_a_retried_answer_runs_twice(wire: str, after: int) -> None:
     """What had arrived is void, and reported as such; calls run from the answer that came whole."""
-    waits, counting, log = Waits(), Counting(), RecordingObserver()
+    recording_sleep, counting, log = RecordingSleep(), Counting(), RecordingObserver()
     played = script([Say("Let me see."), call("look"), call("count")], [Say("Done.")])
-    provider = Overloaded(wire, played, refuses={0: Busy(), 2: Busy()}, after=after)
-    turn = Turn(provider, counting.tools(), backoff=waits.backoff(), observers=[log])
+    provider = Overloaded(wire, played, refuses={0: BusyError(), 2: BusyError()}, after=after)
+    turn = Turn(provider, counting.tools(), backoff=recording_sleep.backoff(), observers=[log])
     outcome = at_once(turn.run("Go."))
     assert outcome.termination == "natural_completion"
     assert counting.names == ["look", "count"]
-    assert len(only(log.events, told.CallStarted)) == 2
+    assert len(only(log.events, turn_events.CallStarted)) == 2
     assert_legal(turn)
 
 
@@ -266,20 +272,20 @@ class PartOfAnAnswer(Emulated):
         yield Response(self.wire, self.name, None, None, [Choice(0, blocks, Stop("error"))], None, error, False)
 
 
-def test_an_answer_with_calls_that_the_provider_ran_itself_is_not_asked_for_again() -> None:
-    waits = Waits()
+def test_an_answer_with_server_calls_is_not_retried() -> None:
+    recording_sleep = RecordingSleep()
     provider = PartOfAnAnswer("openai.responses", TWO)
-    assert at_once(Turn(provider, backoff=waits.backoff()).run("Go.")).termination == "provider_failed"
-    assert (len(provider.bodies), waits.slept) == (1, [])
+    assert at_once(Turn(provider, backoff=recording_sleep.backoff()).run("Go.")).termination == "provider_failed"
+    assert (len(provider.bodies), recording_sleep.slept) == (1, [])
     directed = PartOfAnAnswer("openai.responses", TWO)
-    at_once(Coordinator(directed, Counting().tools(), backoff=waits.backoff()).run("Go."))
+    at_once(Coordinator(directed, Counting().tools(), backoff=recording_sleep.backoff()).run("Go."))
     assert len(directed.bodies) == 2  # the second may not call
-    assert waits.slept == []
+    assert recording_sleep.slept == []
 
 
 @pytest.mark.parametrize("how", ["cancel", "aclose", "task"])
-def test_a_turn_that_waits_for_its_provider_can_be_cancelled(how: str) -> None:
-    provider = Overloaded("anthropic.messages", refuses={0: Busy(retry_after="50")}, after=3)
+def test_a_turn_can_be_cancelled_during_a_backoff(how: str) -> None:
+    provider = Overloaded("anthropic.messages", refuses={0: BusyError(retry_after="50")}, after=3)
     turn = Turn(provider, backoff=Backoff())
 
     async def run() -> None:
@@ -287,7 +293,7 @@ def test_a_turn_that_waits_for_its_provider_can_be_cancelled(how: str) -> None:
         task = asyncio.current_task()
         assert task is not None
         async for event in stream:
-            if isinstance(event, told.Noted):
+            if isinstance(event, turn_events.Noted):
                 if how == "aclose":
                     break
                 turn.cancel("enough") if how == "cancel" else task.cancel()
@@ -302,23 +308,23 @@ def test_a_turn_that_waits_for_its_provider_can_be_cancelled(how: str) -> None:
     assert_legal(turn)
 
 
-def test_a_wait_that_is_cancelled_from_inside_is_over() -> None:
+def test_a_backoff_that_cancels_its_own_task_ends_the_wait() -> None:
     async def sleep(_: float) -> None:
         task = asyncio.current_task()
         assert task is not None
         task.cancel()
         await asyncio.sleep(0)
 
-    turn = Turn(Overloaded("openai.chat", refuses={0: Busy()}), Counting().tools(), backoff=Backoff(sleep=sleep))
+    turn = Turn(Overloaded("openai.chat", refuses={0: BusyError()}), Counting().tools(), backoff=Backoff(sleep=sleep))
     assert at_once(turn.run("Go.")).termination == "natural_completion"
 
 
-def test_a_turn_with_retries_can_be_played_again(tmp_path: Any) -> None:
-    waits = Waits()
+def test_a_turn_with_retries_can_be_replayed(tmp_path: Any) -> None:
+    recording_sleep = RecordingSleep()
     with (tmp_path / "turn.jsonl").open("wb") as file:
         recorder = record(file)
-        provider = Overloaded("openai.chat", refuses={0: Busy(retry_after="2"), 2: Busy()})
-        at_once(Turn(provider, Counting().tools(), backoff=waits.backoff(), observers=[recorder]).run("Go."))
+        provider = Overloaded("openai.chat", refuses={0: BusyError(retry_after="2"), 2: BusyError()})
+        at_once(Turn(provider, Counting().tools(), backoff=recording_sleep.backoff(), observers=[recorder]).run("Go."))
         recorder.close()
     played = replay((tmp_path / "turn.jsonl").read_bytes())
     assert played.difference is None
@@ -343,7 +349,7 @@ def test_a_turn_with_retries_can_be_played_again(tmp_path: Any) -> None:
         (Error("ConnectionError", "", None, None), False),
     ],
 )
-def test_what_an_overload_is(error: Error, overloaded: bool) -> None:
+def test_only_overload_errors_are_recognized_as_overload(error: Error, overloaded: bool) -> None:
     assert is_overload(error) is overloaded
 
 
@@ -370,19 +376,19 @@ NOW = 1_800_000_000.0
         (None, None),
     ],
 )
-def test_what_headers_demand(headers: Any, seconds: float | None) -> None:
+def test_retry_after_reads_every_form_of_the_headers(headers: Any, seconds: float | None) -> None:
     assert retry_after(headers, now=lambda: NOW) == seconds
 
 
 @given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), st.text(max_size=30)))
-def test_headers_are_read_or_left_aside_and_never_an_error(headers: dict[str, str]) -> None:
+def test_retry_after_accepts_any_header_text(headers: dict[str, str]) -> None:
     seconds = retry_after(headers)
     assert seconds is None or seconds >= 0
 
 
 @given(st.integers(1, 20), st.floats(0, 1), st.one_of(st.none(), st.floats(0, 1000)))
-def test_a_wait_is_bounded_and_never_shorter_than_demanded(attempt: int, chance: float, wanted: float | None) -> None:
-    backoff = Backoff(attempts=10, jitter=lambda: chance)
+def test_a_wait_is_bounded_and_never_shorter_than_demanded(attempt: int, jitter: float, wanted: float | None) -> None:
+    backoff = Backoff(attempts=10, jitter=lambda: jitter)
     seconds = backoff.seconds(attempt, wanted)
     if attempt >= 10 or (wanted or 0) > 60:
         assert seconds is None
@@ -398,7 +404,7 @@ def test_a_wait_is_bounded_after_thousands_of_attempts(first: float) -> None:
     assert backoff.seconds(50_000) == (60.0 if first else 0.0)
 
 
-def test_a_backoff_that_cannot_be_is_refused() -> None:
+def test_an_invalid_backoff_is_rejected() -> None:
     with pytest.raises(PolicyError, match=r"longest must be >= 0, got -1"):
         Backoff(longest=-1)
 
@@ -407,7 +413,7 @@ def test_a_backoff_that_cannot_be_is_refused() -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_client_passes_on_the_status_and_the_wait_of_a_refusal(wire: str) -> None:
+def test_a_client_passes_on_the_status_and_the_retry_after_of_an_error(wire: str) -> None:
     busy = script(Round([], fault=Fault("rate_limit", retry_after=9)))
     with running({"made": busy}) as servers:
         provider = reach(servers, wire)
@@ -416,7 +422,7 @@ def test_a_client_passes_on_the_status_and_the_wait_of_a_refusal(wire: str) -> N
     assert demanded(piece) == 9.0
 
 
-def test_the_grpc_client_passes_on_the_wait_of_a_refusal() -> None:
+def test_the_grpc_client_passes_on_the_retry_after_of_an_error() -> None:
     from toolparity.normalizer.turns.clients.xai_grpc import Client
 
     class Code:
@@ -432,8 +438,8 @@ def test_the_grpc_client_passes_on_the_wait_of_a_refusal() -> None:
         def trailing_metadata(self) -> Any:
             return (("retry-after", "4"),)
 
-    made = Client("grok", sdk=object())._error(Refused(), False)
-    assert isinstance(made, Response)
-    assert made.error is not None
-    assert (made.error.status, demanded(made)) == (429, 4.0)
+    error_response = Client("grok", sdk=object())._error(Refused(), False)
+    assert isinstance(error_response, Response)
+    assert error_response.error is not None
+    assert (error_response.error.status, demanded(error_response)) == (429, 4.0)
     assert demanded(Refused()) == 4.0

@@ -42,14 +42,14 @@ class Closing:
 @pytest.fixture
 def page() -> dict[str, Any]:
     """What docs/turns.md defines."""
-    made: dict[str, Any] = {}
+    namespace: dict[str, Any] = {}
     for block in blocks("turns.md"):
         if block.language == "python":
-            exec(block.text, made)
-    return made
+            exec(block.text, namespace)
+    return namespace
 
 
-def test_one_copy_of_a_state_that_is_decided_twice_runs_its_call_twice_under_one_key(page: dict[str, Any]) -> None:
+def test_deciding_two_copies_of_a_state_runs_the_call_twice_with_the_same_key(page: dict[str, Any]) -> None:
     """The page says so, and what to do against it: the key is the same."""
     closing = Closing()
     page["tools"] = closing.tools
@@ -62,7 +62,7 @@ def test_one_copy_of_a_state_that_is_decided_twice_runs_its_call_twice_under_one
     assert len(set(closing.keys)) == 1
 
 
-def test_one_turn_that_is_decided_twice_runs_its_call_once() -> None:
+def test_deciding_a_turn_twice_runs_its_call_once() -> None:
     closing = Closing()
     turn = Turn(Emulated("openai.chat", CLOSE), closing.tools)
     [waiting] = at_once(turn.run("Go.")).waiting
@@ -74,17 +74,17 @@ def test_one_turn_that_is_decided_twice_runs_its_call_once() -> None:
     assert len(closing.keys) == 1
 
 
-def test_the_state_after_a_decision_runs_nothing_again() -> None:
+def test_the_state_after_a_decision_does_not_rerun_the_call() -> None:
     """The page says to keep the new state."""
     closing = Closing()
     turn = Turn(Emulated("openai.chat", CLOSE), closing.tools)
     [waiting] = at_once(turn.run("Go.")).waiting
     turn.decide(waiting.id, True)
     kept = states.dump(at_once(turn.run()).state)
-    again = Turn(Emulated("openai.chat", CLOSE), closing.tools, state=states.load(kept))
+    resumed = Turn(Emulated("openai.chat", CLOSE), closing.tools, state=states.load(kept))
     with pytest.raises(TurnMisused):
-        again.decide(waiting.id, True)
-    assert at_once(again.run()).text == "Done."
+        resumed.decide(waiting.id, True)
+    assert at_once(resumed.run()).text == "Done."
     assert len(closing.keys) == 1
 
 
@@ -103,18 +103,18 @@ async def decide(log: Log, closing: Closing, turn: str, call_id: str) -> Any:
         return await running.run()
 
 
-async def begun(log: Log, closing: Closing) -> tuple[str, str]:
+async def begin(log: Log, closing: Closing) -> tuple[str, str]:
     """A turn that waits, and its call."""
     async with log.record() as recorder:
         outcome = await Turn(Emulated("openai.chat", CLOSE), closing.tools, observers=[recorder]).run("Go.")
     return outcome.state.id, outcome.waiting[0].id
 
 
-def test_a_logged_turn_that_is_decided_twice_runs_its_call_once(log: Log) -> None:
+def test_deciding_a_logged_turn_twice_runs_its_call_once(log: Log) -> None:
     closing = Closing()
 
     async def run() -> None:
-        turn, id = await begun(log, closing)
+        turn, id = await begin(log, closing)
         assert (await decide(log, closing, turn, id)).text == "Done."
         with pytest.raises(TurnMisused):
             await decide(log, closing, turn, id)
@@ -123,11 +123,11 @@ def test_a_logged_turn_that_is_decided_twice_runs_its_call_once(log: Log) -> Non
     asyncio.run(run())
 
 
-def test_a_logged_turn_that_is_decided_twice_at_once_runs_its_call_once(log: Log) -> None:
+def test_deciding_a_logged_turn_concurrently_runs_its_call_once(log: Log) -> None:
     closing = Closing()
 
     async def run() -> None:
-        turn, id = await begun(log, closing)
+        turn, id = await begin(log, closing)
         closing.wait.clear()
         first = asyncio.create_task(decide(log, closing, turn, id))
         while not closing.keys:

@@ -32,7 +32,7 @@ def taken(path: Path) -> list[Imported | Skipped]:
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
-def test_what_is_written_is_what_the_source_holds(tmp_path: Path, spelling: Any) -> None:
+def test_an_imported_cassette_equals_its_source(tmp_path: Path, spelling: Any) -> None:
     answer = json.loads(chat_body("f"))
     one = {
         "request": {"method": "POST", "uri": CHAT_URL, "headers": {}, **spelling(ASKED)},
@@ -48,7 +48,7 @@ def test_what_is_written_is_what_the_source_holds(tmp_path: Path, spelling: Any)
 
 
 @pytest.mark.parametrize("body", [b"file=1&purpose=x", b"--b\r\nform\r\n--b--", b"no JSON {"])
-def test_a_request_body_that_is_no_json_stays_as_it_is(tmp_path: Path, body: bytes) -> None:
+def test_a_request_body_that_is_not_json_is_unchanged(tmp_path: Path, body: bytes) -> None:
     one = recorded(chat_body("f"), request=body)
     one["request"]["headers"] = {"Content-Type": ["multipart/form-data; boundary=b"]}
     (found,) = taken(written(tmp_path / "a.yaml", one))
@@ -61,7 +61,7 @@ def test_a_request_body_that_is_no_json_stays_as_it_is(tmp_path: Path, body: byt
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_the_method_is_that_of_the_source(tmp_path: Path, method: str) -> None:
+def test_the_method_of_the_source_is_kept(tmp_path: Path, method: str) -> None:
     one = recorded(chat_body("f"), request=None)
     one["request"]["method"] = method
     (found,) = taken(written(tmp_path / "a.yaml", one))
@@ -87,7 +87,7 @@ HOLLOW: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("one", HOLLOW.values(), ids=list(HOLLOW))
-def test_what_does_not_decode_is_an_error_and_not_written(tmp_path: Path, one: dict[str, Any]) -> None:
+def test_an_interaction_that_does_not_decode_is_an_error_and_not_written(tmp_path: Path, one: dict[str, Any]) -> None:
     path = written(tmp_path / "a.yaml", one)
     result = CliRunner().invoke(main, ["cassettes", "import", str(path), "--into", str(tmp_path / "into")])
     assert result.exit_code == 4, result.output
@@ -97,7 +97,7 @@ def test_what_does_not_decode_is_an_error_and_not_written(tmp_path: Path, one: d
     assert find(tmp_path / "into") == []
 
 
-def test_the_rest_of_a_file_is_taken_in_and_the_exit_still_says_so(tmp_path: Path) -> None:
+def test_the_valid_interactions_of_a_file_are_imported_and_the_exit_code_is_4(tmp_path: Path) -> None:
     path = written(tmp_path / "a.yaml", recorded(chat_body("f")), recorded(""), recorded(chat_stream("f")))
     result = CliRunner().invoke(main, ["cassettes", "import", str(path), "--into", str(tmp_path / "into")])
     assert result.exit_code == 4
@@ -108,7 +108,7 @@ def test_the_rest_of_a_file_is_taken_in_and_the_exit_still_says_so(tmp_path: Pat
     assert "1 interactions" in result.stdout
 
 
-def test_errors_and_cut_streams_are_answers(tmp_path: Path) -> None:
+def test_error_responses_and_incomplete_streams_are_imported(tmp_path: Path) -> None:
     refused = recorded('{"error": {"message": "no", "type": "t"}}')
     refused["response"]["status"] = {"code": 400, "message": "Bad Request"}
     silent = recorded("")
@@ -118,7 +118,9 @@ def test_errors_and_cut_streams_are_answers(tmp_path: Path) -> None:
     assert [one.interactions for one in found if isinstance(one, Imported)] == [2, 1]
 
 
-def test_a_fault_of_ours_is_named_and_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_reported_without_stopping_the_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def falls_over(*args: Any) -> Any:
         raise ZeroDivisionError("oops")
 
@@ -128,7 +130,7 @@ def test_a_fault_of_ours_is_named_and_stops_nothing(tmp_path: Path, monkeypatch:
     assert "ZeroDivisionError: oops" in str(found)
 
 
-def test_near_identical_errors_are_one_line_a_file_and_kind_with_their_count(tmp_path: Path) -> None:
+def test_similar_errors_are_one_line_per_file_and_kind_with_a_count(tmp_path: Path) -> None:
     """Item 28: 51 files gave 2,703 lines."""
     path = written(tmp_path / "a.yaml", *[recorded("")] * 30, *[recorded({"x": 1})] * 20)
     other = written(tmp_path / "b.yaml", recorded(""))
@@ -151,7 +153,7 @@ def test_near_identical_errors_are_one_line_a_file_and_kind_with_their_count(tmp
         ("lately", None),
     ],
 )
-def test_the_date_is_that_of_the_recording(tmp_path: Path, said: str, date: str | None) -> None:
+def test_the_date_of_the_recording_is_kept(tmp_path: Path, said: str, date: str | None) -> None:
     one = {**recorded(chat_body("f")), "recorded_at": said}
     path = tmp_path / "a.yaml"
     path.write_text(yaml.safe_dump({"http_interactions": [one]}), "utf-8")

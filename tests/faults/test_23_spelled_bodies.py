@@ -56,14 +56,16 @@ def packed(value: Any) -> str:
 @pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
 @given(value=OBJECTS)
-def test_a_body_has_the_same_value_in_every_spelling(spelling: Callable[[Any], Half], value: Any) -> None:
+def test_a_body_has_the_same_value_in_every_recorder_format(spelling: Callable[[Any], Half], value: Any) -> None:
     body = body_of(spelling(value))
     assert body is not None
     assert json.loads(body) == value
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
-def test_an_exchange_is_read_whole_in_every_spelling(tmp_path: Path, spelling: Callable[[Any], Half]) -> None:
+def test_an_exchange_is_read_completely_in_every_recorder_format(
+    tmp_path: Path, spelling: Callable[[Any], Half]
+) -> None:
     request = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
     response = json.loads(chat_body("f"))
     one = {
@@ -94,7 +96,7 @@ def test_an_exchange_is_read_whole_in_every_spelling(tmp_path: Path, spelling: C
     ],
     ids=lambda half: repr(half)[:40],
 )
-def test_an_unknown_spelling_is_an_error(half: Half) -> None:
+def test_an_unknown_body_format_is_an_error(half: Half) -> None:
     if "parsed_body" in half:
         loop = half["parsed_body"]["loop"]
         loop.append(loop)
@@ -104,15 +106,15 @@ def test_an_unknown_spelling_is_an_error(half: Half) -> None:
 
 @pytest.mark.parametrize("half", [{}, {"body": None}, {"body": {}}, {"body": {"encoding": "UTF-8"}},
                                   {"parsed_body": None}])  # fmt: skip
-def test_no_body_is_none(half: Half) -> None:
+def test_a_missing_body_is_none(half: Half) -> None:
     assert body_of(half) is None
 
 
-def test_dates_of_yaml_become_text() -> None:
+def test_yaml_dates_become_text() -> None:
     assert body_of({"parsed_body": {"day": datetime.date(2026, 1, 2)}}) == b'{"day":"2026-01-02"}'
 
 
-def test_what_go_vcr_and_req_cassette_write_is_read(tmp_path: Path) -> None:
+def test_cassettes_of_go_vcr_and_req_cassette_are_read(tmp_path: Path) -> None:
     go = {
         "id": 0,
         "request": {"method": "POST", "url": f"{CHAT_URL}?a=1", "body": '{"model": "m"}', "headers": {}},
@@ -131,7 +133,7 @@ def test_what_go_vcr_and_req_cassette_write_is_read(tmp_path: Path) -> None:
     ] * 2
 
 
-def test_an_unknown_spelling_is_named_where_it_is(tmp_path: Path) -> None:
+def test_an_unknown_body_format_is_reported_as_a_problem(tmp_path: Path) -> None:
     one = {
         "request": {"method": "POST", "uri": CHAT_URL, "headers": {}, "body": "{}"},
         "response": {"status": {"code": 200}, "headers": {}, "body": {"kind": "json", "value": {}}},

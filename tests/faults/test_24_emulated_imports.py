@@ -28,7 +28,7 @@ def taken(path: Path, into: Path) -> list[Imported | Skipped]:
 
 @pytest.mark.parametrize("at", SURFACES.values(), ids=list(SURFACES))
 @pytest.mark.parametrize("end", [".yaml", ".stream.yaml"])
-def test_emulated_cassettes_of_every_surface_are_refused(tmp_path: Path, at: Any, end: str) -> None:
+def test_emulated_cassettes_of_every_surface_are_rejected(tmp_path: Path, at: Any, end: str) -> None:
     path = RECORDED / at.provider / at.wire / f"single-call{end}"
     (found,) = taken(path, tmp_path / "into")
     assert isinstance(found, Skipped)
@@ -38,7 +38,7 @@ def test_emulated_cassettes_of_every_surface_are_refused(tmp_path: Path, at: Any
     assert find(tmp_path / "into") == []
 
 
-def test_refusals_of_the_emulated_grpc_service_are_refused_as_well(tmp_path: Path) -> None:
+def test_error_responses_of_the_emulated_grpc_service_are_rejected(tmp_path: Path) -> None:
     refused = [place for place in find() if place.wire == "xai.grpc" and "error" in str(place.name)]
     assert refused
     for place in refused:
@@ -46,7 +46,7 @@ def test_refusals_of_the_emulated_grpc_service_are_refused_as_well(tmp_path: Pat
     assert find(tmp_path / "into") == []
 
 
-def test_the_provenance_counts_where_the_markers_are_gone(tmp_path: Path) -> None:
+def test_an_emulated_provenance_without_markers_is_rejected(tmp_path: Path) -> None:
     def unmark(content: dict[str, Any]) -> None:
         for one in content["interactions"]:
             del one["response"]["headers"][emulation_marker.HEADER]
@@ -58,7 +58,7 @@ def test_the_provenance_counts_where_the_markers_are_gone(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("end", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
-def test_the_provenance_counts_compressed_and_where_it_is_not_whole(tmp_path: Path, end: str, pack: Any) -> None:
+def test_an_emulated_provenance_is_rejected_when_compressed_or_incomplete(tmp_path: Path, end: str, pack: Any) -> None:
     def unmark(content: dict[str, Any]) -> None:
         del content["metadata"]["toolparity"]["digest"]
         for one in content["interactions"]:
@@ -82,7 +82,7 @@ def har(marker: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("marker", "real"), [("emulated", False), ("unknown", False), ("live", True)])
-def test_the_marker_counts_in_other_formats_and_for_replayed_answers(tmp_path: Path, marker: str, real: bool) -> None:
+def test_the_origin_marker_is_respected_in_other_formats(tmp_path: Path, marker: str, real: bool) -> None:
     path = tmp_path / "a.har"
     path.write_text(json.dumps(har(marker)))
     (found,) = taken(path, tmp_path / "into")
@@ -91,7 +91,7 @@ def test_the_marker_counts_in_other_formats_and_for_replayed_answers(tmp_path: P
         assert list(emulation_marker.contradictions("imported", load(found.path).responses)) == []
 
 
-def test_real_answers_in_the_same_file_are_taken_in(tmp_path: Path) -> None:
+def test_real_answers_in_the_same_file_are_imported(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     ours, theirs = recorded(chat_body("f"), x_toolparity_origin="emulated"), recorded(chat_body("g"))
     path.write_text(yaml.safe_dump({"interactions": [ours, theirs]}))

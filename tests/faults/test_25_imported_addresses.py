@@ -55,7 +55,7 @@ def plays(path: str, request: Request) -> bool:
 
 @examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(address=ADDRESSES)
-def test_the_request_of_the_source_matches_whatever_its_address(tmp_path: Path, address: str) -> None:
+def test_the_request_of_the_source_matches_with_any_address(tmp_path: Path, address: str) -> None:
     forget()
     source = written(tmp_path / "a.yaml", recorded(chat_body("f"), url=address, request='{"model": "m"}'))
     (found,) = import_files([str(source)], tmp_path / "into", force=True)
@@ -65,7 +65,7 @@ def test_the_request_of_the_source_matches_whatever_its_address(tmp_path: Path, 
     assert not plays(found.path, Request("POST", other, '{"model": "m"}', {}))
 
 
-def test_credentials_in_an_address_are_not_kept_and_the_request_still_matches(tmp_path: Path) -> None:
+def test_credentials_in_an_address_are_removed_and_the_request_still_matches(tmp_path: Path) -> None:
     secret = "Zq7Xw2Lk9Vb4Nc8Rt1Ys"
     address = f"https://ana:{secret}@api.openai.com/v1/chat/completions?api-version=1&key={secret}#part"
     source = written(tmp_path / "a.yaml", recorded(chat_body("f"), url=address))
@@ -89,7 +89,7 @@ def test_credentials_of_the_request_are_removed_from_the_bodies(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("address", ["/v1/chat/completions", "api.openai.com/v1/chat/completions", "https:///x", ""])
-def test_an_address_without_scheme_or_host_is_refused(tmp_path: Path, address: str) -> None:
+def test_an_address_without_a_scheme_or_host_is_rejected(tmp_path: Path, address: str) -> None:
     source = written(tmp_path / "a.yaml", recorded(chat_body("f"), url=address))
     (found,) = import_files([str(source)], tmp_path / "into")
     assert isinstance(found, Skipped)
@@ -97,7 +97,7 @@ def test_an_address_without_scheme_or_host_is_refused(tmp_path: Path, address: s
 
 
 @pytest.mark.parametrize("length", [100, 200, 240, 250])
-def test_a_long_name_is_shortened_and_stays_the_only_one(tmp_path: Path, length: int) -> None:
+def test_long_names_are_shortened_to_distinct_names(tmp_path: Path, length: int) -> None:
     theirs = tmp_path / "theirs" / "deep" / "down"
     theirs.mkdir(parents=True)
     for end in "ab":
@@ -111,7 +111,7 @@ def test_a_long_name_is_shortened_and_stays_the_only_one(tmp_path: Path, length:
     assert again.stderr.count("the cassette already exists") == 3
 
 
-def test_names_that_differ_behind_the_cut_differ() -> None:
+def test_names_that_differ_only_after_the_limit_stay_distinct() -> None:
     assert slug("x" * 400 + "a.yaml") != slug("x" * 400 + "b.yaml")
     assert slug("-".join(["ab"] * 100) + ".yaml").startswith("ab-ab-ab")
 

@@ -50,7 +50,7 @@ def _echo(**more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", REQUEST_HEADERS)
-def test_a_body_that_repeats_a_credential_of_the_request(name: str) -> None:
+def test_a_credential_of_the_request_is_removed_from_the_response_body(name: str) -> None:
     given = _echo(request_headers={name: REQUEST_HEADERS[name]})
     assert PLAIN not in written(Scrubber({}).cassette(given))
     scrubber = Scrubber({})
@@ -59,7 +59,7 @@ def test_a_body_that_repeats_a_credential_of_the_request(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RESPONSE_HEADERS)
-def test_a_body_that_repeats_what_its_headers_set(name: str) -> None:
+def test_a_credential_in_a_response_header_is_removed_from_the_body(name: str) -> None:
     given = _echo(headers={name: [RESPONSE_HEADERS[name]]})
     assert PLAIN not in written(Scrubber({}).cassette(given))
     clean = Scrubber({}).before_record_response(given["responses"][0])
@@ -67,12 +67,12 @@ def test_a_body_that_repeats_what_its_headers_set(name: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["trailing_metadata", "initial_metadata", "trailers"])
-def test_a_body_that_repeats_what_the_metadata_of_a_call_names(part: str) -> None:
+def test_a_credential_in_grpc_metadata_is_removed_from_the_body(part: str) -> None:
     given = _echo(**{part: {"x-team-key": [PLAIN]}})
     assert PLAIN not in written(Scrubber({}).cassette(given))
 
 
-def test_an_answer_that_came_before_the_credential_was_used() -> None:
+def test_a_credential_is_removed_from_answers_before_its_first_use() -> None:
     """A session issues a key that a later request sends."""
     first, second = _echo(), cassette(request_headers={"x-session-key": PLAIN})
     both = {part: first[part] + second[part] for part in ("requests", "responses")}
@@ -90,7 +90,7 @@ def test_an_answer_that_came_before_the_credential_was_used() -> None:
         {"x-stainless-runtime-version": "CPython-3.12.1"},
     ],
 )
-def test_headers_that_carry_no_credential_teach_nothing(headers: dict[str, str]) -> None:
+def test_headers_without_credentials_yield_no_credentials(headers: dict[str, str]) -> None:
     assert credentials_in(headers) == []
 
 
@@ -116,7 +116,7 @@ ACCOUNTS = {
 
 
 @pytest.mark.parametrize("what", ACCOUNTS)
-def test_an_error_names_the_account(what: str) -> None:
+def test_an_account_id_in_an_error_is_scrubbed(what: str) -> None:
     body = json.dumps({"error": {"message": f"Sorry, {ACCOUNTS[what]}.", "type": "x"}}).encode()
     given = cassette(status=403, response=body)
     assert scan(given, {}) != []
@@ -126,7 +126,7 @@ def test_an_error_names_the_account(what: str) -> None:
     assert len(response_body(clean)) == len(body)
 
 
-def test_a_recording_is_scrubbed_once_more_when_all_credentials_are_known() -> None:
+def test_a_recording_is_scrubbed_again_when_all_credentials_are_known() -> None:
     """What vcrpy's hooks saw of one exchange was seen before the credentials of the next were."""
     first, second = _echo(), cassette(url="https://host/v2", request_headers={"x-session-key": PLAIN})
     with recording({}) as made:

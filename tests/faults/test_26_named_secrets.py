@@ -106,7 +106,7 @@ def _gone(given: dict[str, Any], value: str) -> bool:
 
 @examples(300)
 @given(name=_names, value=_values, place=st.sampled_from(PLACES))
-def test_a_random_value_under_a_secrets_name_never_survives(name: str, value: str, place: Any) -> None:
+def test_a_random_value_with_a_secret_name_is_always_scrubbed(name: str, value: str, place: Any) -> None:
     whole = place(name, value)
     assert scan(whole, {}) != []
     assert _gone(whole, value)
@@ -122,7 +122,7 @@ def test_a_random_value_under_a_secrets_name_never_survives(name: str, value: st
         *("stripeWebhookSecret", "JWT_SECRET", "SESSION_SECRET", "encryption_key", "Ocp-Apim-Subscription-Key"),
     ],
 )
-def test_the_names_that_passed(name: str, place: Any) -> None:
+def test_names_that_once_escaped_the_scrubber_are_scrubbed(name: str, place: Any) -> None:
     value = letters(32, HEX, name)
     whole = place(name, value)
     assert scan(whole, {}) != []
@@ -131,19 +131,19 @@ def test_the_names_that_passed(name: str, place: Any) -> None:
 
 @pytest.mark.parametrize("value", ["hunter2hunter", "Tr0ub4dor&3", "p@ssw0rd!x", "s3cret-s3cret"])
 @pytest.mark.parametrize("name", ["DB_PASSWORD", "dbPassword", "postgres_password", "ADMIN_PASSWD", "wifiPassphrase"])
-def test_a_password_that_a_person_chose(name: str, value: str) -> None:
+def test_a_human_chosen_password_is_scrubbed(name: str, value: str) -> None:
     whole = _in_json(name, value)
     assert scan(whole, {}) != []
     assert _gone(whole, value)
 
 
 @pytest.mark.parametrize("name", ["SNYK_TOKEN", "deployToken", "tenant_secret", "HEROKU_API_KEY"])
-def test_a_uuid_under_the_name_of_a_token(name: str) -> None:
+def test_a_uuid_with_a_token_name_is_scrubbed(name: str) -> None:
     assert scan(_in_json(name, uuid(name)), {}) != []
     assert _gone(_in_json(name, uuid(name)), uuid(name))
 
 
-def test_several_keys_in_a_list_are_refused() -> None:
+def test_several_keys_in_a_list_are_found_by_the_scanner() -> None:
     assert scan(cassette(response=json.dumps({"api_keys": [letters(32), letters(32, seed=1)]}).encode()), {}) != []
 
 
@@ -199,7 +199,7 @@ INNOCENT: dict[str, Any] = {
 @pytest.mark.thorough(keep=44)
 @pytest.mark.parametrize("name", INNOCENT)
 @pytest.mark.parametrize("shape", ["json", "arguments"])
-def test_a_member_that_looks_alike_stays(name: str, shape: str) -> None:
+def test_a_member_that_only_resembles_a_secret_is_unchanged(name: str, shape: str) -> None:
     member = {name: INNOCENT[name]}
     body = json.dumps({"id": "1", "a": member}).encode() if shape == "json" else answer(json.dumps(member))
     whole = cassette(request=body, response=body)
@@ -228,7 +228,7 @@ def test_a_member_that_looks_alike_stays(name: str, shape: str) -> None:
         "primaryKey=" + letters(30),
     ],
 )
-def test_a_text_that_looks_alike_stays(text: str) -> None:
+def test_a_text_that_only_resembles_a_secret_is_unchanged(text: str) -> None:
     whole = cassette(request=json.dumps({"input": text}).encode(), response=answer(text))
     scrubber = Scrubber({})
     assert response_body(scrubber.cassette(whole)) == response_body(whole)
@@ -236,7 +236,7 @@ def test_a_text_that_looks_alike_stays(text: str) -> None:
     assert scan(whole, {}) == []
 
 
-def test_parsed_values_keep_their_place_and_length() -> None:
+def test_scrubbed_values_keep_their_position_and_length() -> None:
     whole = _in_json("MISTRAL_API_KEY", letters(32))
     clean = Scrubber({}).cassette(whole)
     assert [len(leaf) for leaf in parsed(clean).split("\n")] == [len(leaf) for leaf in parsed(whole).split("\n")]

@@ -76,7 +76,7 @@ def test_any_partition_of_exchanges_in_any_order_gives_the_same_audit(
     assert as_json(merged, "first", None) == as_json(whole, "first", None)
 
 
-def test_hundreds_of_models_count_the_same_whatever_the_size_of_the_parts(
+def test_the_batch_size_does_not_change_the_counts_of_hundreds_of_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = Random(31)

@@ -50,7 +50,7 @@ def test_a_compressed_file_is_read_like_the_plain_one(tmp_path: Path, name: str,
     assert found.wire == "openai.chat"
 
 
-def test_frames_one_after_the_other_and_frames_to_skip_are_one_file(tmp_path: Path) -> None:
+def test_consecutive_and_skippable_frames_are_read_as_one_file(tmp_path: Path) -> None:
     line = json.dumps(row(chat_body("f"))).encode() + b"\n"
     skipped = b"\x50\x2a\x4d\x18\x04\x00\x00\x00abcd"
     (tmp_path / "r.jsonl.zst").write_bytes(skipped + zstd.compress(line) + skipped + zstd.compress(line))
@@ -58,7 +58,7 @@ def test_frames_one_after_the_other_and_frames_to_skip_are_one_file(tmp_path: Pa
 
 
 @pytest.mark.parametrize("suffix", COMPRESS)
-def test_damaged_or_cut_data_is_one_problem(tmp_path: Path, suffix: str) -> None:
+def test_damaged_or_truncated_data_is_reported(tmp_path: Path, suffix: str) -> None:
     text = "".join(json.dumps(row(chat_body("f", id=str(Random(n).random())))) + "\n" for n in range(300)).encode()
     whole = COMPRESS[suffix](text)
     for data in (whole[:-9], whole[:60], whole[:40] + b"\xff\x00\xff\x00" * 6 + whole[64:]):
@@ -69,7 +69,9 @@ def test_damaged_or_cut_data_is_one_problem(tmp_path: Path, suffix: str) -> None
         assert run("audit", path).exit_code == 4
 
 
-def test_without_the_library_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_library_the_error_names_the_package_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "r.jsonl.zst"
     path.write_bytes(zstd.compress(json.dumps(row(chat_body("f"))).encode()))
     monkeypatch.setattr(packed, "ZSTD", ("no.such", "backports.no_such"))
