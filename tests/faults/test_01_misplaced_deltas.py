@@ -46,9 +46,7 @@ def assert_nothing_runs(response: Response, calls: int = 1) -> None:
 
 @pytest.mark.parametrize("other", [TEXT, THINKING], ids=["text", "thinking"])
 @pytest.mark.parametrize("stopped", [True, False])
-def test_arguments_under_the_index_of_words_are_no_words_and_their_call_does_not_run(
-    other: dict[str, Any], stopped: bool
-) -> None:
+def test_arguments_with_the_index_of_a_text_do_not_become_text_or_run(other: dict[str, Any], stopped: bool) -> None:
     stop = [block_stop(0)] if stopped else []
     start = tool_start(1, "a", "f")
     response = read(other, *stop, start, json_delta(0, '{"x":'), json_delta(0, "1}"), block_stop(1))
@@ -58,14 +56,14 @@ def test_arguments_under_the_index_of_words_are_no_words_and_their_call_does_not
     assert_nothing_runs(response)
 
 
-def test_arguments_that_come_after_their_call_ended_under_another_index_do_not_let_it_run_empty() -> None:
+def test_a_call_whose_arguments_follow_its_end_with_another_index_does_not_run() -> None:
     response = read(TEXT, tool_start(1, "a", "f"), block_stop(1), json_delta(0, '{"x":1}'))
     assert [(call.arguments_text, call.status) for call in response.calls] == [('{"x":1}', "truncated")]
     assert_nothing_runs(response)
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])
-def test_arguments_before_the_start_of_their_call_do_not_let_it_run_empty(index: int) -> None:
+def test_a_call_whose_arguments_precede_its_start_does_not_run_empty(index: int) -> None:
     response = read(TEXT, json_delta(index, '{"x":1}'), block_stop(0), tool_start(1, "a", "f"), block_stop(1))
     assert "delta-misplaced" in codes(response)
     assert ran(response) == []
@@ -73,13 +71,13 @@ def test_arguments_before_the_start_of_their_call_do_not_let_it_run_empty(index:
     assert [block for block in response.choices[0].blocks if isinstance(block, Text)] == [Text("")]
 
 
-def test_arguments_before_their_start_under_the_right_index_are_those_of_the_call() -> None:
+def test_arguments_before_the_start_with_the_right_index_belong_to_the_call() -> None:
     response = read(json_delta(0, '{"x":1}'), tool_start(0, "a", "f"), block_stop(0))
     assert response.choices[0].blocks == [ToolCall("a", "f", None, '{"x":1}', "truncated")]
     assert_nothing_runs(response)
 
 
-def test_arguments_among_those_of_a_server_call_do_not_let_their_call_run_empty() -> None:
+def test_a_call_whose_arguments_are_in_a_server_call_does_not_run_empty() -> None:
     """A server that gives every block the index 0 and sends the arguments of the second before its start."""
     server = block_start(0, type="server_tool_use", id="s", name="web_search", input={})
     pieces = [json_delta(0, '{"query":"x"}'), json_delta(0, '{"x":1}')]
@@ -88,13 +86,13 @@ def test_arguments_among_those_of_a_server_call_do_not_let_their_call_run_empty(
     assert_nothing_runs(response)
 
 
-def test_words_before_their_start_are_in_one_block() -> None:
+def test_text_before_its_start_is_in_one_block() -> None:
     response = read(text_delta(0, "Now "), TEXT, text_delta(0, "then."), block_stop(0))
     assert response.choices[0].blocks == [Text("Now then.")]
     assert "delta-misplaced" in codes(response)
 
 
-def test_an_empty_delta_before_a_start_is_nothing() -> None:
+def test_an_empty_delta_before_a_start_is_ignored() -> None:
     response = read(json_delta(0, ""), tool_start(0, "a", "f"), json_delta(0, "{}"), block_stop(0))
     assert response.choices[0].blocks == [ToolCall("a", "f", {}, "{}")]
     assert codes(response) == []
@@ -105,7 +103,7 @@ def test_an_empty_delta_before_a_start_is_nothing() -> None:
     [(text_delta, Text("Found.")), (thinking_delta, Reasoning("Found."))],
     ids=["text", "thinking"],
 )
-def test_words_under_the_index_of_a_call_are_no_arguments(foreign: Any, block: Any) -> None:
+def test_text_with_the_index_of_a_call_does_not_become_arguments(foreign: Any, block: Any) -> None:
     """claude-code-router 1356, 1397: the words continue under the index of the call that is open."""
     response = read(
         tool_start(0, "a", "f"), json_delta(0, '{"x":1}'), foreign(0, "Fou"), foreign(0, "nd."), block_stop(0)
@@ -117,13 +115,13 @@ def test_words_under_the_index_of_a_call_are_no_arguments(foreign: Any, block: A
 
 @pytest.mark.parametrize("foreign", [text_delta, thinking_delta])
 @pytest.mark.parametrize("text", ["Found.", '{"x":1}'])
-def test_a_call_that_got_words_and_no_arguments_does_not_run_empty(foreign: Any, text: str) -> None:
+def test_a_call_with_text_deltas_instead_of_arguments_does_not_run_empty(foreign: Any, text: str) -> None:
     response = read(tool_start(0, "a", "f"), foreign(0, text), block_stop(0))
     assert [(call.arguments_text, call.status) for call in response.calls] == [("{}", "truncated")]
     assert_nothing_runs(response)
 
 
-def test_words_under_an_ended_thought_belong_to_the_text_that_is_open() -> None:
+def test_text_with_the_index_of_an_ended_thinking_block_belongs_to_the_open_text() -> None:
     """llm-rosetta 246: text deltas keep the index of the thinking block before them."""
     response = read(
         *(THINKING, thinking_delta(0, "Hm."), signature_delta(0, "SIG"), block_stop(0)),
@@ -133,7 +131,7 @@ def test_words_under_an_ended_thought_belong_to_the_text_that_is_open() -> None:
     assert codes(response) == ["delta-misplaced", "stop-disagrees"]
 
 
-def test_a_thought_under_the_index_of_an_ended_call_is_a_thought_with_its_signature() -> None:
+def test_reasoning_with_the_index_of_an_ended_call_is_kept_with_its_signature() -> None:
     """claude-code-router 1725: a second thought comes without a start, under the last index."""
     response = read(
         *(tool_start(0, "a", "f"), json_delta(0, "{}"), block_stop(0)),
@@ -143,7 +141,7 @@ def test_a_thought_under_the_index_of_an_ended_call_is_a_thought_with_its_signat
     assert ran(response) == ["a"]
 
 
-def test_deltas_of_two_blocks_under_one_index_are_told_apart_by_their_types() -> None:
+def test_deltas_of_two_blocks_with_one_index_are_separated_by_type() -> None:
     """CLIProxyAPI 539: blocks of several types begin under one index."""
     response = read(
         *(tool_start(0, "a", "f"), json_delta(0, '{"x":'), THINKING, thinking_delta(0, "Hm.")),
@@ -154,7 +152,7 @@ def test_deltas_of_two_blocks_under_one_index_are_told_apart_by_their_types() ->
     assert ran(response) == ["a"]
 
 
-def test_a_call_without_arguments_does_not_run_beside_one_that_has_two() -> None:
+def test_a_call_without_arguments_does_not_run_beside_one_with_two_objects() -> None:
     """Type and index agree, and yet one call holds the arguments of the other."""
     events = (json_delta(0, '{"x":1}'), tool_start(1, "b", "g"), json_delta(0, '{"y":2}'), block_stop(1))
     response = read(tool_start(0, "a", "f"), *events)
@@ -162,7 +160,7 @@ def test_a_call_without_arguments_does_not_run_beside_one_that_has_two() -> None
     assert ran(response) == []
 
 
-def test_a_call_without_arguments_does_not_run_beside_one_that_holds_the_pieces_of_both() -> None:
+def test_a_call_without_arguments_does_not_run_beside_mixed_fragments() -> None:
     """Without indexes the pieces of two calls that interleave are all taken for the last one's."""
     pieces = [json_delta(0, text) for text in ('{"x"', '{"y"', ":1}", ":2}")]
     for piece in pieces:
@@ -180,13 +178,13 @@ def test_arguments_of_a_server_call_do_not_become_text() -> None:
     assert call.arguments_text == '{"query":"x"}'
 
 
-def test_words_under_a_result_are_kept() -> None:
+def test_text_with_the_index_of_a_result_is_kept() -> None:
     result = block_start(0, type="web_search_tool_result", tool_use_id="s", content=[])
     response = read(result, text_delta(0, "Found."), block_stop(0))
     assert response.text == "Found."
 
 
-def test_misplaced_words_are_shown_in_a_block_of_their_type() -> None:
+def test_misplaced_text_is_streamed_in_a_text_block() -> None:
     _, events = feed(WIRE, [anthropic_stream(tool_start(0, "a", "f"), json_delta(0, "{}"), text_delta(0, "Hi."))])
     shown = [event for event in events if isinstance(event, (BlockStart, BlockDelta))]
     assert shown == [
@@ -239,7 +237,7 @@ def displaced(draw: st.DrawFn) -> tuple[list[str], list[dict[str, Any]], bool]:
 
 
 @given(displaced())
-def test_no_delta_is_lost_and_each_call_that_runs_has_its_own_arguments(
+def test_no_delta_is_lost_and_each_call_that_runs_has_its_arguments(
     case: tuple[list[str], list[dict[str, Any]], bool],
 ) -> None:
     kinds, events, moved = case

@@ -85,7 +85,7 @@ def test_item_9_invalid_utf_8_in_a_request_of_the_messages_api() -> None:
 
 @pytest.mark.parametrize("seconds", [2**62, -(2**62), 253402300800, -62135596801])
 @pytest.mark.parametrize("nanos", [0, -1, 2**31 - 1])
-def test_item_9_a_time_that_no_calendar_has(seconds: int, nanos: int) -> None:
+def test_item_9_a_timestamp_out_of_range(seconds: int, nanos: int) -> None:
     message = chat_pb2.GetChatCompletionResponse()
     message.CopyFrom(next(iter(GRPC.values())))
     message.created.seconds, message.created.nanos = seconds, nanos
@@ -97,7 +97,7 @@ def test_item_9_a_time_that_no_calendar_has(seconds: int, nanos: int) -> None:
     assert decoder.finish().extra["created"] == kept
 
 
-def test_item_9_half_a_surrogate_pair_in_an_object_of_an_sdk() -> None:
+def test_item_9_a_lone_surrogate_in_an_sdk_object() -> None:
     body = {"id": "c", "choices": [{"index": 0, "message": {"content": "\ud800"}, "finish_reason": "stop"}]}
     completion = openai.types.chat.ChatCompletion.construct(**body)  # type: ignore[arg-type]
     assert normalize(completion).text == "\ud800"
@@ -105,7 +105,7 @@ def test_item_9_half_a_surrogate_pair_in_an_object_of_an_sdk() -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("value", [object(), {1, 2}, float("inf"), b"x"])
-def test_item_9_a_parsed_request_with_what_json_cannot_hold(wire: str, value: Any) -> None:
+def test_item_9_a_parsed_request_with_values_that_are_not_json(wire: str, value: Any) -> None:
     request = entrances.hurt(Random(1), entrances.REQUESTS[wire])
     for member in ("messages", "input"):
         for message in request.get(member) or ():
@@ -140,7 +140,7 @@ def test_item_9_a_har_file_with_invalid_utf_8(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "tools", ["get_weather", b"\xff", "[1]", "[" * 100_000, {"tools": 5}, {"tools": [5]}, 7, [[1]]]
 )
-def test_item_9_tools_that_are_none_where_text_is_read(tools: Any) -> None:
+def test_item_9_invalid_tools_for_a_text_reader(tools: Any) -> None:
     entrances.tried(lambda: TextReader("hermes", StreamDecoder("openai.chat"), tools=tools))
 
 

@@ -136,7 +136,7 @@ def _searched(result: ToolResult) -> Encoded:
 
 
 @pytest.mark.parametrize("is_error", [False, True])
-def test_item_10_words_that_answer_a_search_for_tools_follow_in_a_message(is_error: bool) -> None:
+def test_item_10_the_text_result_of_a_tool_search_follows_in_a_message(is_error: bool) -> None:
     encoded = _searched(ToolResult("call_1", [TextPart("no such tool")], is_error, kind="tool_search"))
     assert losses(encoded) == ["order"]
     output, note = encoded.body["input"][-2:]
@@ -146,7 +146,7 @@ def test_item_10_words_that_answer_a_search_for_tools_follow_in_a_message(is_err
     assert check_request(encoded.body, "openai.responses", provider="openai") == []
 
 
-def test_item_10_tools_that_answer_a_search_for_tools_are_their_answer() -> None:
+def test_item_10_tools_returned_by_a_tool_search_become_its_output() -> None:
     tools = [{"type": "function", "name": "found", "parameters": {}}]
     encoded = _searched(ToolResult("call_1", [JsonPart(tools)], kind="tool_search"))
     assert losses(encoded) == []
@@ -154,7 +154,7 @@ def test_item_10_tools_that_answer_a_search_for_tools_are_their_answer() -> None
 
 
 @pytest.mark.parametrize("kind", ["apply_patch", "local_shell", "shell", "tool_search"])
-def test_item_10_media_in_an_output_of_words_are_reported(kind: str) -> None:
+def test_item_10_media_in_a_text_only_output_are_reported(kind: str) -> None:
     call = ToolCall("call_1", kind, {}, "{}", kind=kind)
     said = Assistant(Response("openai.responses", "openai", "r", "m", [Choice(0, [call], Stop("tool_calls"))]))
     result = ToolResult("call_1", [MediaPart("image", url="https://x.test/a.png"), OpaquePart("video", {})], kind=kind)
@@ -193,7 +193,7 @@ def _nameless(message: dict[str, Any]) -> dict[str, Any]:
     return {member: value for member, value in message.items() if member != "name"}
 
 
-def test_item_10_a_limit_that_is_made_up_is_reported() -> None:
+def test_item_10_a_default_token_limit_is_reported() -> None:
     request = Request("openai.chat", "claude-opus-4-5", [User([TextPart("Go.")])], provider="openai")
     encoded = write_request(request, "anthropic.messages", provider="anthropic")
     assert encoded.body["max_tokens"] > 0
@@ -203,7 +203,7 @@ def test_item_10_a_limit_that_is_made_up_is_reported() -> None:
 
 
 @pytest.mark.parametrize("target", WIRES)
-def test_item_10_of_two_limits_that_differ_one_is_reported(target: str) -> None:
+def test_item_10_one_of_two_different_token_limits_is_reported(target: str) -> None:
     source = "openai.chat" if target != "openai.chat" else "openai.responses"
     params = {"max_tokens": 100, "max_completion_tokens": 200}
     request = Request(source, None, [User([TextPart("Go.")])], params=params)
@@ -235,7 +235,7 @@ def test_item_10_a_model_of_another_provider_is_reported(owner: str, target: str
         assert losses(encoded) == []
 
 
-def test_item_10_every_family_of_models_is_told_by_its_names() -> None:
+def test_item_10_the_vendor_of_every_model_family_is_recognized() -> None:
     assert {vendor_of(model) for model in MODELS.values()} == set(vendors())
     assert [vendor_of(model) for model in ("o3-mini", "o1", "codestral-2501", "pixtral-12b", "openai/gpt-5")] == [
         "openai",

@@ -99,7 +99,7 @@ def test_a_library_that_cannot_be_written_is_a_usage_error(tmp_path: Path, comma
         assert "--into" in result.stderr
 
 
-def test_what_can_be_written_is_not_touched_by_the_check(tmp_path: Path) -> None:
+def test_the_check_for_writability_does_not_change_files(tmp_path: Path) -> None:
     old = tmp_path / "old"
     old.write_text("kept")
     assert [unwritable(path) for path in (old, tmp_path / "new", Path("/dev/null"), Path("/dev/full"))] == [""] * 4
@@ -108,7 +108,7 @@ def test_what_can_be_written_is_not_touched_by_the_check(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_without_permission_it_is_a_usage_error(tmp_path: Path, recorded: Path) -> None:
+def test_an_output_folder_without_write_permission_is_a_usage_error(tmp_path: Path, recorded: Path) -> None:
     locked = tmp_path / "locked"
     locked.mkdir(mode=0o500)
     assert run("audit", recorded, "--html", locked / "x.html").exit_code == 2
@@ -135,7 +135,7 @@ COMMANDS = [
 
 @pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_full_disk_or_a_closed_output_is_exit_code_4_and_one_line(
+def test_a_full_disk_or_closed_output_exits_with_code_4_and_one_line(
     tmp_path: Path, recorded: Path, finished: Path, command: list[str]
 ) -> None:
     outs = {"> /dev/full": "No space left on device", ">&-": "standard output is closed"}
@@ -151,14 +151,14 @@ def test_a_full_disk_or_a_closed_output_is_exit_code_4_and_one_line(
 
 @pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_reader_that_leaves_ends_the_output_quietly(
+def test_a_closed_pipe_ends_the_output_without_an_error(
     tmp_path: Path, recorded: Path, finished: Path, command: list[str]
 ) -> None:
     done = program(*command, out="| true; exit ${PIPESTATUS[0]}", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_reader_that_leaves_does_not_change_the_verdict(tmp_path: Path, recorded: Path) -> None:
+def test_a_closed_pipe_does_not_change_the_exit_code(tmp_path: Path, recorded: Path) -> None:
     command = ["audit", "r.jsonl", "--policy", "first", "--fail-on", "dropped-call"]
     assert program(*command, out="| true; exit ${PIPESTATUS[0]}", cwd=tmp_path).returncode == 1
     chosen = ["--wire", "openai.chat", "--scenario", "parallel-*"]
@@ -167,7 +167,7 @@ def test_a_reader_that_leaves_does_not_change_the_verdict(tmp_path: Path, record
     assert program(*command, out="| true; exit ${PIPESTATUS[0]}", cwd=tmp_path).returncode == verdict
 
 
-def test_a_file_on_a_full_disk_is_exit_code_4(tmp_path: Path, recorded: Path, finished: Path) -> None:
+def test_an_output_file_on_a_full_disk_exits_with_code_4(tmp_path: Path, recorded: Path, finished: Path) -> None:
     for command in (["audit", recorded, "--html"], ["report", finished, "--junit"], ["check", *ONE, "--json"]):
         result = run(*command, "/dev/full")
         assert result.exit_code == 4, result.output
@@ -175,7 +175,7 @@ def test_a_file_on_a_full_disk_is_exit_code_4(tmp_path: Path, recorded: Path, fi
 
 
 @pytest.mark.parametrize("err", ["2>&-", "2> /dev/full"])
-def test_a_standard_error_that_cannot_be_written_is_never_a_traceback(tmp_path: Path, recorded: Path, err: str) -> None:
+def test_an_unwritable_standard_error_never_causes_a_traceback(tmp_path: Path, recorded: Path, err: str) -> None:
     for command, code in ((["audit", "r.jsonl"], 0), (["audit", "none.jsonl"], 4), (["audit", "--no-such"], 2)):
         done = program(*command, out="> /dev/null", err=err, cwd=tmp_path)
         assert done.returncode in (code, 4)
@@ -202,7 +202,7 @@ def test_every_option_that_names_a_file_to_write_is_checked() -> None:
     assert found == inputs
 
 
-def test_pytest_refuses_a_report_that_cannot_be_written(tmp_path: Path) -> None:
+def test_pytest_rejects_a_report_path_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "test_x.py").write_text("def test_x(): pass\n")
     command = [
         sys.executable,

@@ -62,7 +62,7 @@ def run(*args: Any) -> Result:
         (["subjects", "path", "litelm"], "litellm"),
     ],
 )
-def test_an_unknown_name_is_a_usage_error_that_shows_the_nearest(command: list[str], near: str) -> None:
+def test_an_unknown_name_is_a_usage_error_with_the_nearest_name(command: list[str], near: str) -> None:
     result = run(*command)
     assert result.exit_code == 2, result.output
     assert re.search(rf"did you mean .*{re.escape(near)}", result.stderr), result.stderr
@@ -70,13 +70,13 @@ def test_an_unknown_name_is_a_usage_error_that_shows_the_nearest(command: list[s
 
 
 @pytest.mark.parametrize("command", [["check", "--wire", "zzz"], ["check", "zzz"], ["check", "--scenario", "zzz"]])
-def test_where_nothing_is_near_all_names_are_shown(command: list[str]) -> None:
+def test_without_a_near_name_all_known_names_are_listed(command: list[str]) -> None:
     result = run(*command)
     assert result.exit_code == 2
     assert "'zzz'; known: " in result.stderr
 
 
-def test_a_cassette_that_is_ambiguous_or_not_there_is_a_usage_error() -> None:
+def test_an_ambiguous_or_missing_cassette_is_a_usage_error() -> None:
     for name, why in (("openai", " cassettes: "), ("zzz", "toolparity cassettes list")):
         result = run("cassettes", "show", name)
         assert (result.exit_code, why in result.stderr) == (2, True)
@@ -91,7 +91,7 @@ def test_a_cassette_that_is_ambiguous_or_not_there_is_a_usage_error() -> None:
         ["serve"],
     ],
 )
-def test_a_library_that_is_not_there_is_a_usage_error(command: list[str], tmp_path: Path) -> None:
+def test_a_missing_library_is_a_usage_error(command: list[str], tmp_path: Path) -> None:
     result = run(*command, "--library", tmp_path / "nope")
     assert (result.exit_code, "does not exist" in result.stderr) == (2, True), result.output
 
@@ -105,7 +105,7 @@ def test_a_library_that_is_not_there_is_a_usage_error(command: list[str], tmp_pa
         ["anthropic-sdk", "--scenario", "single-call", "--wire", "openai.chat"],
     ],
 )
-def test_a_valid_filter_that_selects_nothing_says_so(filters: list[str]) -> None:
+def test_a_valid_filter_that_selects_nothing_exits_with_code_5(filters: list[str]) -> None:
     result = run("check", *filters, *([] if "--kill" in filters else ["--once", "--jobs", "1"]))
     assert result.exit_code == 5, result.output
     assert "nothing ran: " in result.stderr

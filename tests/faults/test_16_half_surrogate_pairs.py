@@ -141,9 +141,7 @@ TEXTS = st.one_of(
 
 
 @given(route=ROUTES, words=st.fixed_dictionaries(dict.fromkeys(POSITIONS, TEXTS)))
-def test_item_16_every_request_can_be_sent_whatever_its_texts_hold(
-    route: tuple[str, str, bool], words: dict[str, str]
-) -> None:
+def test_item_16_every_request_can_be_sent_with_any_text(route: tuple[str, str, bool], words: dict[str, str]) -> None:
     source, target, known = route
     request = _request(source, PROVIDERS[source] if known else None, words)
     before = copy.deepcopy(request)
@@ -162,7 +160,7 @@ def test_item_16_every_request_can_be_sent_whatever_its_texts_hold(
 @pytest.mark.thorough(keep=44)
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("target", WIRES)
-def test_item_16_what_a_request_says_otherwise_is_a_loss(position: str, target: str) -> None:
+def test_item_16_replaced_text_in_a_request_is_reported_as_a_loss(position: str, target: str) -> None:
     """The words of one position arrive unchanged, or are replaced with the loss `corrupt-text`, or are lost."""
     plain = dict.fromkeys(POSITIONS, "w")
     request = _request(target, PROVIDERS[target], plain | {position: "w\ud83dw"})
@@ -178,7 +176,7 @@ def test_item_16_what_a_request_says_otherwise_is_a_loss(position: str, target: 
 
 
 @pytest.mark.parametrize("target", WIRES)
-def test_item_16_ids_that_hold_halves_stay_different(target: str) -> None:
+def test_item_16_ids_with_lone_surrogates_stay_distinct(target: str) -> None:
     ids = [f"call_{half}" for half in HALVES]
     calls = [ToolCall(id, "f", {}, "{}") for id in ids]
     said = Assistant(Response(target, None, "r", "m", [Choice(0, [*calls], Stop("tool_calls"))]))
@@ -266,7 +264,7 @@ RETURNS: dict[str, Any] = {
 
 @pytest.mark.parametrize("what", RETURNS)
 @pytest.mark.parametrize("wire", WIRES)
-def test_item_16_a_turn_goes_on_behind_half_a_pair(
+def test_item_16_a_turn_continues_after_a_lone_surrogate(
     wire: str, what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In the arguments, in the result, in the answer: the turn ends naturally, is logged, and is shown as events."""
@@ -298,7 +296,7 @@ def test_item_16_a_turn_goes_on_behind_half_a_pair(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_item_16_what_a_model_says_is_answered_on_every_wire(wire: str) -> None:
+def test_item_16_a_call_with_a_lone_surrogate_can_be_answered_on_every_wire(wire: str) -> None:
     decoder = StreamDecoder(wire)
     for piece in _calling(wire, ("call_1", "look", '{"what": "half \\ud83d"}')):
         decoder.feed(piece)
@@ -310,7 +308,7 @@ def test_item_16_what_a_model_says_is_answered_on_every_wire(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", WIRES[:3])
-def test_item_16_the_lines_of_normalize_are_utf_8(wire: str, tmp_path: Path) -> None:
+def test_item_16_the_output_of_normalize_is_utf_8(wire: str, tmp_path: Path) -> None:
     path = tmp_path / "body.sse"
     path.write_bytes(b"".join(_calling(wire, ("call_\\ud83d", "look", '{"what": "half \\ud83d"}'))))
 

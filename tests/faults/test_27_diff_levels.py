@@ -72,7 +72,9 @@ CHANGES: dict[str, tuple[str, str, Any]] = {
 
 
 @pytest.mark.parametrize(("level", "place", "change"), CHANGES.values(), ids=list(CHANGES))
-def test_each_change_is_told_at_its_level_and_fails_there(tmp_path: Path, level: str, place: str, change: Any) -> None:
+def test_each_change_is_reported_at_its_level_and_fails_from_there(
+    tmp_path: Path, level: str, place: str, change: Any
+) -> None:
     old, new = pair(tmp_path, change)
     result = run(old, new)
     assert result.exit_code == 1
@@ -91,13 +93,13 @@ SAME: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("change", SAME.values(), ids=list(SAME))
-def test_what_differs_between_any_two_recordings_is_no_change(tmp_path: Path, change: Any) -> None:
+def test_values_that_differ_in_every_recording_are_not_changes(tmp_path: Path, change: Any) -> None:
     result = run(*pair(tmp_path, change))
     assert result.exit_code == 0, result.stdout
     assert result.stdout.splitlines()[-1] == "shape: 0 changed; values: 0 changed; words: 0 changed"
 
 
-def test_as_json(tmp_path: Path) -> None:
+def test_the_changes_can_be_written_as_json(tmp_path: Path) -> None:
     old, new = pair(tmp_path, arguments('{"city": "Porto", "days": 2}'))
     found = json.loads(run(old, new, "--json").stdout)
     assert found["counts"] == {"shape": 0, "values": 1, "words": 0}
@@ -147,7 +149,7 @@ def at_path(value: Any, path: tuple[Any, ...]) -> Any:
 @pytest.mark.parametrize("name", list(SURFACES))
 @pytest.mark.parametrize("stream", [False, True])
 @given(data=st.data())
-def test_any_other_text_in_a_request_is_told(name: str, stream: bool, data: st.DataObject) -> None:
+def test_any_changed_text_in_a_request_is_reported(name: str, stream: bool, data: st.DataObject) -> None:
     loaded = load(path_for(name, "parallel-three", stream))
     old = list(zip(loaded.requests, loaded.responses, strict=True))
     new = copy.deepcopy(old)

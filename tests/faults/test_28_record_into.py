@@ -28,7 +28,7 @@ def shipped() -> dict[Path, int]:
     return {place.path: place.path.stat().st_mtime_ns for place in files.find()}
 
 
-def test_without_into_it_goes_into_a_folder_here_and_the_path_is_shown(here: Path) -> None:
+def test_without_into_cassettes_go_to_a_local_folder_whose_path_is_shown(here: Path) -> None:
     before = shipped()
     result = record("--rerecord")
     assert result.exit_code == 0, result.output
@@ -39,7 +39,7 @@ def test_without_into_it_goes_into_a_folder_here_and_the_path_is_shown(here: Pat
     assert str(here / "cassettes") in result.stdout
 
 
-def test_the_environment_names_the_library_as_it_does_for_cassettes(here: Path) -> None:
+def test_the_environment_variable_selects_the_library(here: Path) -> None:
     result = record(env={"TOOLPARITY_CASSETTES": str(here / "mine")})
     assert result.exit_code == 0, result.output
     assert len(files.find(here / "mine")) == 1
@@ -47,21 +47,21 @@ def test_the_environment_names_the_library_as_it_does_for_cassettes(here: Path) 
 
 
 @pytest.mark.parametrize("arguments", [(), ("--rerecord",)])
-def test_the_path_is_shown_where_nothing_is_written_as_well(here: Path, arguments: tuple[str, ...]) -> None:
+def test_the_path_is_shown_even_if_nothing_is_written(here: Path, arguments: tuple[str, ...]) -> None:
     record()
     result = record(*arguments)
     assert str(here / "cassettes") in result.stderr
     assert str(here / "cassettes") in result.stdout
 
 
-def test_the_package_itself_is_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recording_into_the_package_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(RECORDED.parents[1])
     result = record()
     assert result.exit_code == 2
     assert "its library is --into cassettes/recorded" in result.stderr
 
 
-def test_a_library_that_cannot_be_made_is_one_error_before_anything_is_asked(here: Path) -> None:
+def test_a_library_that_cannot_be_created_is_an_error_before_any_request(here: Path) -> None:
     (here / "file").write_text("")
     result = record("--into", str(here / "file" / "below"))
     assert result.exit_code == 2
@@ -69,7 +69,7 @@ def test_a_library_that_cannot_be_made_is_one_error_before_anything_is_asked(her
     assert "recording into" not in result.stderr
 
 
-def test_the_same_recording_leaves_the_file_as_it_is(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_identical_recording_does_not_change_the_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record()
     (place,) = files.find(here / "cassettes")
     before = place.path.read_bytes()

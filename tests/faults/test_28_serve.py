@@ -55,14 +55,14 @@ def served(library: Path) -> Iterator[Servers]:
         yield servers
 
 
-def test_only_answers_with_an_address_are_counted_and_the_others_are_named(library: Path) -> None:
+def test_responses_of_providers_without_an_address_are_listed_as_unserved(library: Path) -> None:
     deck = ResponseIndex(library)
     assert len(deck) == len(deck.origins) == 2
     assert deck.unserved == {"bedrock/openai.chat": 1, "acme/google.gemini": 1}
     assert [surface.name for surface in deck.surfaces] == [*SURFACES, "deepseek/openai.chat"]
 
 
-def test_the_command_says_so(library: Path) -> None:
+def test_the_serve_command_reports_unserved_responses(library: Path) -> None:
     with interruptible([sys.executable, "-m", "toolparity", "serve", "--library", str(library)]) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -83,7 +83,7 @@ def test_a_library_without_any_address_is_an_error(tmp_path: Path) -> None:
     )
 
 
-def test_another_provider_is_served_at_its_base(served: Servers, library: Path) -> None:
+def test_another_provider_is_served_at_its_base_url(served: Servers, library: Path) -> None:
     (other,) = (surface for surface in ResponseIndex(library).surfaces if surface.provider == "deepseek")
     client = openai.OpenAI(base_url=served.base(other), api_key="any", max_retries=0)
     answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hello?"}])
@@ -119,7 +119,7 @@ def test_the_anthropic_sdk_lists_the_models(shipped: Servers) -> None:
 
 
 @pytest.mark.parametrize("start", ["", "/scenario/text-only"])
-def test_the_list_is_of_emulated_origin(shipped: Servers, start: str) -> None:
+def test_the_model_list_is_marked_as_emulated(shipped: Servers, start: str) -> None:
     with urllib.request.urlopen(f"{shipped.http_url}{start}/openai/v1/models") as answer:
         assert answer.headers["x-toolparity-origin"] == "emulated"
         assert json.loads(answer.read())["object"] == "list"
@@ -129,9 +129,9 @@ def test_the_list_is_of_emulated_origin(shipped: Servers, start: str) -> None:
 
 
 def asked_from(origin: str, url: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str]]:
-    told = {"Origin": origin, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    request_headers = {"Origin": origin, **{name.replace("_", "-"): value for name, value in headers.items()}}
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=told, method=method)) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=request_headers, method=method)) as answer:
             return answer.status, {name.lower(): value for name, value in answer.headers.items()}
     except urllib.error.HTTPError as error:
         with error:
@@ -139,7 +139,7 @@ def asked_from(origin: str, url: str, method: str = "GET", **headers: str) -> tu
 
 
 @pytest.mark.parametrize("origin", ["http://localhost:3000", "http://127.0.0.1:5173", "https://localhost"])
-def test_a_page_of_this_machine_may_ask_and_read(shipped: Servers, origin: str) -> None:
+def test_cors_allows_pages_from_the_local_machine(shipped: Servers, origin: str) -> None:
     url = shipped.base(SURFACES["openai.chat"]) + "/chat/completions"
     status, headers = asked_from(
         origin,
@@ -158,7 +158,7 @@ def test_a_page_of_this_machine_may_ask_and_read(shipped: Servers, origin: str) 
 
 
 @pytest.mark.parametrize("origin", ["https://example.com", "http://localhost.example.com", "null"])
-def test_another_page_may_not_unless_it_is_allowed(library: Path, served: Servers, origin: str) -> None:
+def test_cors_rejects_other_pages_unless_their_origin_is_allowed(library: Path, served: Servers, origin: str) -> None:
     url = "/openai/v1/models"
     assert "access-control-allow-origin" not in asked_from(origin, served.http_url + url)[1]
     deck = ResponseIndex(library)
@@ -182,7 +182,7 @@ BODIES: list[Any] = [
 
 @pytest.mark.parametrize("name", list(SURFACES))
 @pytest.mark.parametrize("body", BODIES, ids=json.dumps)
-def test_a_request_without_messages_is_at_the_first_round(name: str, body: Any) -> None:
+def test_a_request_without_messages_gets_the_response_of_the_first_round(name: str, body: Any) -> None:
     at = SURFACES[name]
     data = json.dumps({"message": body} if at.wire == "xai.grpc" else body).encode()
     track = ResponseIndex(scenarios=["single-call"]).find(at, data, stream=False, scenario="single-call")
@@ -190,7 +190,7 @@ def test_a_request_without_messages_is_at_the_first_round(name: str, body: Any) 
 
 
 @pytest.mark.parametrize("name", ["openai.responses", "xai.responses", "xai.grpc"])
-def test_a_request_that_names_the_answer_before_it_is_at_the_next_round(name: str) -> None:
+def test_a_request_with_a_previous_response_id_gets_the_next_round(name: str) -> None:
     at = SURFACES[name]
     deck = ResponseIndex(scenarios=["single-call"])
     first = deck.find(at, json.dumps({"message": {}}).encode(), stream=False, scenario="single-call")
@@ -202,7 +202,7 @@ def test_a_request_that_names_the_answer_before_it_is_at_the_next_round(name: st
 
 
 @pytest.mark.parametrize("body", [b"", b"no JSON", b"[]", b'"x"', b'{"messages": "x"}'])
-def test_what_is_no_request_is_refused(body: bytes) -> None:
+def test_an_unreadable_request_is_rejected(body: bytes) -> None:
     deck = ResponseIndex(scenarios=["single-call"])
     with pytest.raises(RequestNotRecorded, match="cannot be read"):
         deck.find(SURFACES["openai.chat"], body, stream=False, scenario="single-call")

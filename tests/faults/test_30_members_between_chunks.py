@@ -156,14 +156,14 @@ def test_each_member_given_once_at_each_place_says_the_same_at_any_cut(wire: str
 
 
 @pytest.mark.parametrize("member", ["created", "service_tier", "system_fingerprint"])
-def test_the_last_value_of_a_member_counts(member: str) -> None:
+def test_the_last_value_of_a_member_is_kept(member: str) -> None:
     events = [{**event, member: place} for place, event in enumerate(_chat())]
     for pieces in ([sse(*events, done=True)], [sse(event) for event in events]):
         assert fed("openai.chat", pieces)[0].extra[member] == len(events) - 1
 
 
 @pytest.mark.parametrize("member", ["id", "model"])
-def test_the_first_id_and_the_first_model_count_whenever_they_come(member: str) -> None:
+def test_the_first_nonempty_id_and_model_are_kept(member: str) -> None:
     events = _chat()
     for place, event in enumerate(events):
         event[member] = "" if place < 4 else f"given_{place}"
