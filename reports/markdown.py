@@ -41,13 +41,13 @@ from .statistics import (
 )
 
 #: Maximum bytes of the report. A character has at least one byte.
-ROOM = 60_000
+MAX_BYTES = 60_000
 #: Maximum bytes for changes, failures, laws and scenarios.
 _CHANGES, _FAILURES, _LAWS, _SCENARIOS = 14_000, 14_000, 7_000, 8_000
 #: Maximum characters of a name, a reason and a command.
 _NAME, _WHY, _COMMAND = 90, 240, 400
 #: Maximum numbers of names in a list, and of failures of one law and subject.
-_LISTED, _TOLD = 20, 8
+_LISTED, _EXAMPLES = 20, 8
 
 _MARKS: dict[Outcome, str] = {
     "error": "❗",
@@ -63,10 +63,10 @@ _NONE = "·"
 
 
 def render(report: Report) -> bytes:
-    """Render the run as Markdown in UTF-8, at most `ROOM` bytes."""
+    """Render the run as Markdown in UTF-8, at most `MAX_BYTES` bytes."""
     run = report.run
     counts = count_verdicts(run)
-    page = MarkdownPage(ROOM)
+    page = MarkdownPage(MAX_BYTES)
     badge = badge_text(run)
     page.add(f"## {_HEADS[badge.colour]} Tool calls: {badge.text}")
     if len(run.subjects) > 1:
@@ -136,7 +136,7 @@ def _failures(page: MarkdownPage, run: Run, counts: Figures) -> None:
         head = ["", "case", "why", "again"]
         left -= page.table(
             head,
-            map(_failed, pick_examples(failures, _TOLD)),
+            map(_failed, pick_examples(failures, _EXAMPLES)),
             total=len(failures),
             what="failures",
             share=share,
@@ -213,7 +213,7 @@ def _kills(page: MarkdownPage, run: Run) -> None:
     page.add(f"### Kill matrix\n\n{kills_text(run)}.")
     rows = [["❌ alive", code(kill.name, _NAME), prose(kill.sentence, _WHY)] for kill in surviving_mutants(run)]
     rows += [["❌ idle", code(law.id, _NAME), prose(law.sentence, _WHY)] for law in unneeded_laws(run)]
-    page.table(["", "", ""], rows, total=len(rows), what="holes in the kill matrix", share=_SCENARIOS // 4)
+    page.table(["", "", ""], rows, total=len(rows), what="gaps in the kill matrix", share=_SCENARIOS // 4)
 
 
 def _about(page: MarkdownPage, run: Run, counts: Figures) -> None:

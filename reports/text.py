@@ -37,7 +37,7 @@ _TONES: dict[Outcome, Tone] = {
     "pass": "good",
 }
 #: Failures of one law, and changes of one kind, that are shown in full. The others are counted.
-_TOLD = 3
+_EXAMPLES = 3
 #: Maximum number of scenarios per subject.
 _SCENARIOS = 25
 _EXCERPT = 160
@@ -46,7 +46,7 @@ Entry = tuple[StyledText, str]
 Wire = Mapping[tuple[str, str, str], Sequence[WireExcerpt]]
 
 
-def sections(report: Report, *, most: int = _TOLD) -> list[Section]:
+def sections(report: Report, *, most: int = _EXAMPLES) -> list[Section]:
     """Return the sections of the report. ``most``: failures per law and subject that are shown in full."""
     run = report.run
     counts = count_verdicts(run)

@@ -29,7 +29,7 @@ _TRAFFIC: tuple[tuple[str, str, bool], ...] = (
 )
 _REJECTED: tuple[tuple[str, str], ...] = (
     ("arguments cut", "truncated"),
-    ("arguments no JSON object", "invalid"),
+    ("arguments not a JSON object", "invalid"),
     ("answer incomplete, refused or failed", "unfinished"),
 )
 

@@ -53,7 +53,7 @@ _FOLDERS = (
 )
 
 _HEAD = f"""\
-# How the shipped subjects fare
+# Results of the shipped subjects
 
 The current report: [the page](index.html), [the results](results.json.gz). Written by `{COMMAND}`, and never by hand.
 

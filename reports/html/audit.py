@@ -159,14 +159,14 @@ def headline(audit: Audited, policies: list[str]) -> Headline:
     audited = f"{count_text(audit.audited, 'exchange')} on {count_text(len(audit.wires), 'wire')}"
     sentence = f"{audited}, {count_text(calls, 'client call')}."
     if not audit.audited:
-        return Headline("odd", "Nothing was audited", "No exchange of a known wire was found.")
+        return Headline("warning", "Nothing was audited", "No exchange of a known wire was found.")
     dropped = {name: _total(audit, name).dropped for name in policies}
     if lost := max(dropped.values(), default=0):
         names = [name for name, count in dropped.items() if count == lost]
         text = f"The policy {' or '.join(names)} would drop {lost:,} of {count_text(calls, 'client call')}"
         return Headline("bad", text, sentence)
     if any(_total(audit, name).rejected for name in policies):
-        return Headline("odd", "No policy would drop a call, and some calls cannot run", sentence)
+        return Headline("warning", "No policy would drop a call, and some calls cannot run", sentence)
     return Headline("good", "No policy would drop a call", sentence)
 
 

@@ -56,7 +56,7 @@ def changes(report: Report) -> Changes | None:
         ("Other outcomes", "", comparison.others),
         ("Same outcome, other reason", "", comparison.reasons),
         ("New verdicts in known cases", "", comparison.judged),
-        ("Vanished verdicts in known cases", "odd", comparison.unjudged),
+        ("Vanished verdicts in known cases", "warning", comparison.unjudged),
     ]
     lists = [
         _list(title, tone, [_change(change) for change in verdict_changes[:_MOST]], len(verdict_changes))
@@ -66,7 +66,7 @@ def changes(report: Report) -> Changes | None:
         _list("New cases", "", [_case(change, True) for change in comparison.new[:_MOST]], len(comparison.new)),
         _list(
             "Vanished cases",
-            "odd",
+            "warning",
             [_case(change, False) for change in comparison.vanished[:_MOST]],
             len(comparison.vanished),
         ),
@@ -81,7 +81,7 @@ def changes(report: Report) -> Changes | None:
 
 
 def _tone(comparison: Comparison) -> str:
-    return "bad" if comparison.regressions else "good" if comparison.fixes or comparison.same else "odd"
+    return "bad" if comparison.regressions else "good" if comparison.fixes or comparison.same else "warning"
 
 
 def _list(title: str, tone: str, rows: list[ChangeRow], number: int) -> ChangeList:

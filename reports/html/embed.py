@@ -19,7 +19,7 @@ from .columns import NAME, ORDER, WORDS, Columns, Texts
 from .outcome_icons import MARKS, NOTABLE, WORST
 
 #: Maximum bytes of embedded data. Together with the rest, which is bounded, the page stays below 5 MB.
-ROOM = 4_300_000
+MAX_BYTES = 4_300_000
 #: Maximum characters of the excerpt and of the blocks of one answer, before any step of `_RUNGS`.
 EXCERPT, BLOCKS = 2_000, 4_000
 #: Maximum rounds of one conversation.
@@ -68,7 +68,7 @@ class Embedded(NamedTuple):
     shortened: list[str]
 
 
-def embedded(run: Run, columns: Columns, room: int = ROOM) -> Embedded:
+def embedded(run: Run, columns: Columns, room: int = MAX_BYTES) -> Embedded:
     """Return the data of the page, within ``room`` bytes if any step of shortening reaches that."""
     bad = broken(columns)
     plain = {**_about(run, columns), **columns.plain()}

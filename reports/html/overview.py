@@ -27,7 +27,7 @@ Tallies = Mapping[str, Mapping[str, Counts]]
 
 
 class Headline(NamedTuple):
-    """The headline of the page. ``tone`` is "bad", "odd" or "good"."""
+    """The headline of the page. ``tone`` is "bad", "warning" or "good"."""
 
     tone: str
     text: str
@@ -113,7 +113,7 @@ def headline(run: Run, tallies_by_subject: Tallies, standings: Sequence[Standing
         text = f"{len(run.kills) - survivors} of {mutants} fail the law written for them"
         return Headline("bad" if survivors or unneeded_laws(run) else "good", text, "No other subject was tested.")
     if not sum(totals.values()):
-        return Headline("odd", "Nothing ran", "No subject was tested.")
+        return Headline("warning", "Nothing ran", "No subject was tested.")
     if totals["fail"]:
         return Headline("bad", _broken(standings), sentence)
     if totals["error"]:
@@ -123,13 +123,13 @@ def headline(run: Run, tallies_by_subject: Tallies, standings: Sequence[Standing
             "bad", f"{count_text(survivors, 'known-bad subject')} survived the law written for it", sentence
         )
     if totals["stale"]:
-        return Headline("odd", "A baseline is out of date", sentence)
+        return Headline("warning", "A baseline is out of date", sentence)
     whom = cut(next(iter(sums)), 60) if len(sums) == 1 else f"All {len(sums)} subjects"
     verb = "keeps" if len(sums) == 1 else "keep"
     if not totals["pass"] and not totals["expected"] and not totals["new"]:
-        return Headline("odd", "No law applied", sentence)
+        return Headline("warning", "No law applied", sentence)
     if totals["new"] or totals["expected"]:
-        return Headline("odd", _broken(standings), sentence)
+        return Headline("warning", _broken(standings), sentence)
     claims = "it claims" if len(sums) == 1 else "they claim"
     return Headline("good", f"{whom} {verb} every law that {claims}", sentence)
 

@@ -167,7 +167,7 @@ def test_the_verdict_comes_first_and_says_who_breaks_what() -> None:
         return found.tone, found.text
 
     other = {"subject": "other"}
-    assert headline() == ("odd", "Nothing ran")
+    assert headline() == ("warning", "Nothing ran")
     assert headline(result(verdict())) == ("good", "mine keeps every law that it claims")
     assert headline(result(verdict()), result(verdict(), **other)) == (
         "good",
@@ -176,14 +176,14 @@ def test_the_verdict_comes_first_and_says_who_breaks_what() -> None:
     assert headline(result(verdict("fail"), verdict("fail", "stop"))) == ("bad", "mine breaks 2 laws")
     assert headline(result(verdict("fail")), result(verdict(), **other)) == ("bad", "1 of 2 subjects breaks a law")
     assert headline(result(verdict("error"))) == ("bad", "1 verdict could not be decided")
-    assert headline(result(verdict("stale"))) == ("odd", "A baseline is out of date")
-    assert headline(result(verdict("new"))) == ("odd", "mine breaks 1 law")
-    assert headline(result(verdict("expected"))) == ("odd", "mine breaks 1 law")
+    assert headline(result(verdict("stale"))) == ("warning", "A baseline is out of date")
+    assert headline(result(verdict("new"))) == ("warning", "mine breaks 1 law")
+    assert headline(result(verdict("expected"))) == ("warning", "mine breaks 1 law")
     assert headline(result(verdict("expected")), result(verdict("new"), **other)) == (
-        "odd",
+        "warning",
         "2 of 2 subjects break a law",
     )
-    assert headline(result(verdict("unsupported"))) == ("odd", "No law applied")
+    assert headline(result(verdict("unsupported"))) == ("warning", "No law applied")
 
 
 def test_known_bad_subjects_that_live_are_the_verdict_where_nothing_is_graver() -> None:

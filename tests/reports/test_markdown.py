@@ -59,7 +59,7 @@ class Page(HTMLParser):
 
 def read(report: Report) -> Page:
     data = markdown.render(report)
-    assert len(data) <= markdown.ROOM
+    assert len(data) <= markdown.MAX_BYTES
     return Page(data.decode())
 
 
@@ -190,7 +190,7 @@ def test_tables_show_laws_by_subject_and_scenarios_by_surface() -> None:
     assert not any(row[0] == "well" for row in rows)
 
 
-def test_holes_in_the_kill_matrix_are_told() -> None:
+def test_gaps_in_the_kill_matrix_are_reported() -> None:
     laws = [LawInfo("order", "Order.", "must"), LawInfo("stop", "Stop.", "must")]
     kills = [Kill("swaps", "order", "It swaps.", {"order": 1}), Kill("lies", "stop", "It lies.", {})]
     page = read(Report(Run("1", "2026-01-02", {}, [], laws, [], [], kills=kills)))

@@ -58,7 +58,7 @@ def test_it_holds_the_subjects_the_kill_matrix_and_what_was_not_installed(made: 
     assert len(read.kills) > 60
     assert not any(one.seconds for one in (read, *read.subjects, *read.results))
     text = (tmp_path / "README.md").read_text("utf-8")
-    assert text.startswith("# How the shipped subjects fare\n")
+    assert text.startswith("# Results of the shipped subjects\n")
     assert COMMAND in text
     if lacking := read.environment.get("not tested"):
         assert f"`not tested {lacking}`" in text
