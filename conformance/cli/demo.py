@@ -41,7 +41,7 @@ def command(*, host: str, port: int, url: str | None, tool_seconds: float, piece
     and the raw wire beside the canonical blocks. No data leaves this machine. Turns are stored in the log: a page that
     lost its connection resumes, and with --log a demo that was killed resumes too.
     """
-    from ..demo.serving import serve
+    from ..demo.server import serve
 
     def ready(address: str) -> None:
         click.echo(address)

@@ -33,7 +33,7 @@ from ..known_bad import known_bad
 from ..laws import IDS
 from ..runner import kill, suite
 from ..runner.judge import CaseFilter
-from ..subjects import SUBJECTS, installing
+from ..subjects import SUBJECTS, environments
 from ..subjects.peers import PEERS
 from .console import ProgressBar
 
@@ -46,7 +46,7 @@ RESULTS = "results.json.gz"
 
 #: Personal folders, the innermost first, and their replacements in the publication.
 _FOLDERS = (
-    (installing.home(), b"~/.cache/toolparity/subjects"),
+    (environments.home(), b"~/.cache/toolparity/subjects"),
     (FOLDER.parents[1], b"toolparity"),
     (sys.prefix, b"python"),
     (f"{Path.home()}/.", b"~/."),
@@ -202,7 +202,7 @@ def main(*, names: tuple[str, ...], render: bool) -> None:
 
 def _run_all(old: Run | None, names: Sequence[str]) -> Run:
     case_filter = CaseFilter()
-    selected = names or [*SUBJECTS, *(name for name in PEERS if installing.installed(name))]
+    selected = names or [*SUBJECTS, *(name for name in PEERS if environments.installed(name))]
     length = sum(1 for _ in case_filter.cases()) * len(selected) + (0 if old else len(known_bad()))
     with ProgressBar(length, "publishing") as progress:
         result = run(case_filter, selected, progress.advance)

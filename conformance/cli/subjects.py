@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..subjects import SUBJECTS, installing
+from ..subjects import SUBJECTS, environments
 from ..subjects.peers import PEERS
 from . import exits
 from .names import Group, must_fit
@@ -24,9 +24,9 @@ def list_() -> None:
     for name in SUBJECTS:
         click.echo(f"{name}\tshipped\t")
     for name, peer in PEERS.items():
-        installation = installing.installed(name)
+        installation = environments.installed(name)
         state = f"toolparity subjects install {name}" if installation is None else f"installed, {installation.version}"
-        if installing.outdated(name):
+        if environments.outdated(name):
             state += f" (outdated: toolparity subjects install {name})"
         click.echo(f"{name}\t{state}\t{peer.about}")
 
@@ -38,7 +38,7 @@ def install(names: tuple[str, ...]) -> None:
     must_fit("library", names, PEERS, "NAME")
     for name in names:
         click.echo(f"installing {name} ...", err=True)
-        click.echo(f"{name}\t{installing.install(name).version}")
+        click.echo(f"{name}\t{environments.install(name).version}")
 
 
 @command.command()
@@ -47,7 +47,7 @@ def install(names: tuple[str, ...]) -> None:
 def remove(ctx: click.Context, name: str) -> None:
     """Remove the environment of a library."""
     must_fit("library", [name], PEERS, "NAME")
-    if not installing.remove(name):
+    if not environments.remove(name):
         click.echo(f"{name} is not installed", err=True)
         ctx.exit(exits.NOTHING_RAN)
     click.echo(f"removed: {name}")
@@ -59,7 +59,7 @@ def remove(ctx: click.Context, name: str) -> None:
 def path(ctx: click.Context, name: str) -> None:
     """Print the path of a library's environment."""
     must_fit("library", [name], PEERS, "NAME")
-    if installing.installed(name) is None:
+    if environments.installed(name) is None:
         click.echo(f"{name} is not installed; install it with: toolparity subjects install {name}", err=True)
         ctx.exit(exits.NOTHING_RAN)
-    click.echo(str(installing.home() / name))
+    click.echo(str(environments.home() / name))

@@ -5,5 +5,5 @@
       +---- SSE, resumed by Last-Event-ID ---- turn log
 
 `app` is the web application, `sessions` starts and resumes turns, `tools` has the tools of the scripts, `wire_log`
-records the wire, and `narrating` lets an emulated model narrate.
+records the wire, and `narrator` lets an emulated model narrate.
 """

@@ -35,7 +35,7 @@ from toolparity.normalizer.turns import sse
 from toolparity.normalizer.turns.errors import TurnHeld, TurnMisused, UnknownTurn
 from toolparity.normalizer.turns.log import Log
 
-from .narrating import ScriptLibrary
+from .narrator import ScriptLibrary
 from .sessions import Sessions, TurnRequest
 from .tools import Throttle
 

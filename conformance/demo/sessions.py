@@ -28,7 +28,7 @@ from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.turns.request import opening
 from toolparity.normalizer.turns.turn import Turn
 
-from .narrating import NarratorScriptProvider, ScriptLibrary, last_words
+from .narrator import NarratorScriptProvider, ScriptLibrary, last_words
 from .tools import ScriptedTools, Throttle
 from .wire_log import LoggingProvider, WireExchange
 

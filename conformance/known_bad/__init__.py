@@ -16,7 +16,7 @@ from ..subjects import CLAIMS, FollowUp, SubjectExchange
 from ..subjects.reference import Reference
 from .mutate import DEFECTS, Defect
 
-_MODULES = ("calls", "selecting", "reading", "metadata", "requests")
+_MODULES = ("calls", "selection", "streams", "metadata", "requests")
 
 
 class KnownBad(NamedTuple):

@@ -122,7 +122,7 @@ def subject(name: str, *, timeout: float | None = None, patience: int | None = N
     if name in SUBJECTS:
         return _shipped(name)
     if name in PEERS:
-        from .installing import peer
+        from .environments import peer
 
         return peer(name)
     for entry in metadata.entry_points(group=GROUP, name=name):

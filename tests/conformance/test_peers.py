@@ -21,7 +21,7 @@ from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.runner import baseline
 from toolparity.conformance.runner.judge import Judge
-from toolparity.conformance.subjects import SUBJECTS, installing, subject
+from toolparity.conformance.subjects import SUBJECTS, environments, subject
 from toolparity.conformance.subjects.peers import HERE, PEERS
 from toolparity.normalizer.policies import POLICIES
 from toolparity.reports.results import Result, Verdict
@@ -136,9 +136,9 @@ def test_every_page_stands_in_the_overview() -> None:
     ],
 )
 def test_a_subject_that_is_here_fails_each_of_its_reproductions_as_the_page_says(name: str) -> None:
-    if name in PEERS and installing.installed(name) is None:
+    if name in PEERS and environments.installed(name) is None:
         pytest.skip(f"toolparity subjects install {name}")
-    if name in PEERS and installing.outdated(name):
+    if name in PEERS and environments.outdated(name):
         pytest.skip(f"other versions of {name} are pinned by now")
     tested = subject(name)
     if tested.version != SEEN.versions[name]:

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from toolparity.conformance.cli import exits, main
-from toolparity.conformance.subjects import installing, peers, subject
+from toolparity.conformance.subjects import environments, peers, subject
 from toolparity.conformance.subjects.peers import PEERS, Peer
 from toolparity.normalizer.errors import MissingExtra
 
@@ -89,8 +89,8 @@ def test_an_installation_that_fails_leaves_nothing_behind(shelf: Path) -> None:
     result = run("subjects", "install", "torn")
     assert result.exit_code == 4
     assert "not-on-the-shelf" in result.output
-    assert installing.installed("torn") is None
-    assert not (installing.home() / "torn").exists()
+    assert environments.installed("torn") is None
+    assert not (environments.home() / "torn").exists()
 
 
 def test_a_library_is_installed_checked_outdated_and_removed(shelf: Path) -> None:

@@ -19,7 +19,7 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tests.reports.browser import browser
-from toolparity.conformance.demo.serving import ready_to_serve
+from toolparity.conformance.demo.server import ready_to_serve
 from toolparity.conformance.demo.tools import Throttle
 from toolparity.normalizer.turns.log import Log
 

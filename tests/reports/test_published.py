@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from toolparity.conformance.cli import publish
 from toolparity.conformance.cli.publish import COMMAND, FOLDER, RESULTS
 from toolparity.conformance.runner.judge import CaseFilter
-from toolparity.conformance.subjects import installing
+from toolparity.conformance.subjects import environments
 from toolparity.reports.files import load
 from toolparity.reports.results import Run
 
@@ -65,7 +65,7 @@ def test_it_holds_the_subjects_the_kill_matrix_and_what_was_not_installed(made: 
 
 
 def test_no_folder_of_who_ran_it_is_published(made: Run) -> None:
-    path = f"{installing.home()}/litellm/lib/main.py"
+    path = f"{environments.home()}/litellm/lib/main.py"
     (first, *_) = made.results
     told = replace(first, verdicts=[verdict("fail", reason=f"{path}: boom", got=str(FOLDER))])
     (read,) = publish._without_personal_folders(replace(made, results=[told])).results

@@ -1,8 +1,8 @@
 """Widely used libraries as subjects.
 
 Each has a small program here that runs in a separate environment, because the libraries pin versions that exclude each
-other (`toolparity.conformance.subjects.installing`). To add one, add a program and a file of pinned versions here, and
-a line to `PEERS`.
+other (`toolparity.conformance.subjects.environments`). To add one, add a program and a file of pinned versions here,
+and a line to `PEERS`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.wires.registry import WIRES
 
 from .app import application
-from .narrating import ScriptLibrary
+from .narrator import ScriptLibrary
 from .tools import Throttle
 
 #: The lease of a turn, in seconds. After a crash, its turns can be resumed when the lease has expired.
