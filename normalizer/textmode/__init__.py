@@ -7,6 +7,7 @@ Calls in a text become canonical calls, which `select` and `answer` accept like 
 the tool limit. A response with native calls is not changed.
 """
 
+from ..errors import ToolLimitReached, UserCancelled
 from .detect import MarkupLeak, detect, report
 from .dialects import DIALECTS
 from .extract import limit_of, read_response
@@ -20,6 +21,8 @@ __all__ = [
     "TextHistory",
     "TextMode",
     "TextReader",
+    "ToolLimitReached",
+    "UserCancelled",
     "aread_stream",
     "as_native",
     "as_text",

@@ -12,11 +12,41 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .backoff import Backoff
+    from .events import (
+        Acknowledged,
+        ApprovalDecided,
+        ApprovalNeeded,
+        CallFinished,
+        CallProgress,
+        CallsKnown,
+        CallStarted,
+        Dropped,
+        LoopSuspected,
+        Noted,
+        ResultNeeded,
+        RoundFinished,
+        RoundStarted,
+        TurnBlock,
+        TurnBlockDelta,
+        TurnBlockReset,
+        TurnBlockRevised,
+        TurnBlockStart,
+        TurnBlockStop,
+        TurnComplete,
+        TurnEvent,
+        TurnFailed,
+        TurnStarted,
+        TurnWaiting,
+    )
     from .execution.executor import Executor
     from .execution.invoke import current_call
     from .execution.tool_results import ToolFailed
     from .execution.tools import Fallback, Tool, Tools
-    from .machine.state import TurnState
+    from .machine.state import TurnState, dump, load
+    from .machine.table import step
+    from .narration.acknowledge import GUIDANCE, ModelAcknowledger, acknowledge
+    from .narration.narrating_provider import NarratingProvider
+    from .narration.narrator import Narrator
     from .observer import Observer
     from .outcome import Outcome, Waiting
     from .provider import Provider
@@ -36,6 +66,38 @@ __all__ = [
     "Provider",
     "Observer",
     "TurnState",
+    "dump",
+    "load",
+    "step",
+    "acknowledge",
+    "ModelAcknowledger",
+    "GUIDANCE",
+    "Narrator",
+    "NarratingProvider",
+    "TurnBlock",
+    "TurnStarted",
+    "RoundStarted",
+    "TurnBlockStart",
+    "TurnBlockDelta",
+    "TurnBlockReset",
+    "TurnBlockStop",
+    "TurnBlockRevised",
+    "CallsKnown",
+    "Dropped",
+    "LoopSuspected",
+    "Noted",
+    "Acknowledged",
+    "ApprovalNeeded",
+    "ApprovalDecided",
+    "ResultNeeded",
+    "CallStarted",
+    "CallProgress",
+    "CallFinished",
+    "RoundFinished",
+    "TurnWaiting",
+    "TurnComplete",
+    "TurnFailed",
+    "TurnEvent",
 ]
 
 #: Public name -> the module that defines it. `__getattr__` imports the module on first access.
@@ -53,6 +115,38 @@ _HOMES = {
     "Provider": "provider",
     "Observer": "observer",
     "TurnState": "machine.state",
+    "dump": "machine.state",
+    "load": "machine.state",
+    "step": "machine.table",
+    "acknowledge": "narration.acknowledge",
+    "ModelAcknowledger": "narration.acknowledge",
+    "GUIDANCE": "narration.acknowledge",
+    "Narrator": "narration.narrator",
+    "NarratingProvider": "narration.narrating_provider",
+    "TurnBlock": "events",
+    "TurnStarted": "events",
+    "RoundStarted": "events",
+    "TurnBlockStart": "events",
+    "TurnBlockDelta": "events",
+    "TurnBlockReset": "events",
+    "TurnBlockStop": "events",
+    "TurnBlockRevised": "events",
+    "CallsKnown": "events",
+    "Dropped": "events",
+    "LoopSuspected": "events",
+    "Noted": "events",
+    "Acknowledged": "events",
+    "ApprovalNeeded": "events",
+    "ApprovalDecided": "events",
+    "ResultNeeded": "events",
+    "CallStarted": "events",
+    "CallProgress": "events",
+    "CallFinished": "events",
+    "RoundFinished": "events",
+    "TurnWaiting": "events",
+    "TurnComplete": "events",
+    "TurnFailed": "events",
+    "TurnEvent": "events",
 }
 
 

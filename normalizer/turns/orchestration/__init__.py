@@ -20,6 +20,17 @@ from .context import Built, ContextBuilder
 from .coordinator import Coordinator
 from .limits import Limits
 from .memory import Session, session_of
+from .notes import (
+    FinalPhase,
+    OrchestrationNote,
+    Phase,
+    ReasoningPhase,
+    Recovery,
+    RetryNote,
+    SynthesisPhase,
+    ToolExecutionPhase,
+    note_of,
+)
 from .recording import RecordingObserver, record, replay
 
 __all__ = [
@@ -34,4 +45,13 @@ __all__ = [
     "record",
     "RecordingObserver",
     "replay",
+    "FinalPhase",
+    "OrchestrationNote",
+    "Phase",
+    "ReasoningPhase",
+    "Recovery",
+    "RetryNote",
+    "SynthesisPhase",
+    "ToolExecutionPhase",
+    "note_of",
 ]
