@@ -1,6 +1,6 @@
 """Figures about the product's source, for two revisions side by side.
 
-python -m benchmarks.source_metrics [BEFORE [AFTER]]    # git revisions; by default 8fba232 and HEAD
+python -m benchmarks.source_metrics BEFORE [AFTER]    # git revisions; AFTER is HEAD by default
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ def figures(folder: Path) -> Figures:
 
 
 def main() -> None:
-    revisions = (sys.argv[1:] + ["8fba232", "HEAD"][len(sys.argv) - 1 :])[:2]
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: python -m benchmarks.source_metrics BEFORE [AFTER]")
+    revisions = [*sys.argv[1:], "HEAD"][:2]
     columns = []
     for revision in revisions:
         with tempfile.TemporaryDirectory() as name:
