@@ -19,9 +19,9 @@ TITLES = {
 HEAD = """\
 # Flows
 
-Four requirement documents describe how an application acts on tool calls. This page lists the tests that prove each of
-their headings. `python docs/flows.py > docs/flows.md` writes it from the table `tests/turns/flows.toml`. Test names are
-relative to `tests/`.
+This page lists the tests that prove each heading of the requirements for applications that act on tool calls.
+`python docs/flows.py > docs/flows.md` writes it from the table `tests/turns/flows.toml`. The table keeps the headings
+of four requirement documents that are not part of this repository. Test names are relative to `tests/`.
 """
 
 
