@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from .body_splitter import responses
 from .detect import MOST_BEFORE, body_wires, detect_body, detect_events, is_error, json_object, whole_body_wire
-from .documents import responses
 from .errors import AmbiguousBody, DecoderFinished, MalformedBody, NotAResponse, SeveralBodies
 from .events import Event
 from .model import Response, Wire
@@ -24,7 +24,7 @@ from .readers import (
     sniff,
     without_mark,
 )
-from .wires.declared import declared_by
+from .wires.declared_tools import declared_by
 from .wires.decode_context import Context, Declared
 from .wires.error_response import error_response
 from .wires.registry import WireSpec, spec

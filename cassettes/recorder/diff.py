@@ -32,7 +32,7 @@ from ..sources.decoding import response_of
 from ..sources.endpoints import classify
 from ..sources.http import headers_of, is_stream
 from ..surfaces import Surface, surface_of
-from .leaves import FREE, leaves
+from .diff_values import FREE, leaves
 
 What = Literal["field", "call", "stop", "usage", "exchange", "value", "words"]
 #: From the level that breaks programs to the one that only readers notice.

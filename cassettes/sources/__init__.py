@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.documents import responses
+from toolparity.normalizer.body_splitter import responses
 
 from ..errors import UnreadableSource
 from . import har, http, member_lists, recordings, vcrpy, xai_proto

@@ -12,8 +12,8 @@ from typing import Any
 from toolparity.normalizer import json_codec
 
 from ..errors import UnreadableSource
+from .decompression import ZSTD
 from .files import MAX_RECORD_BYTES
-from .packed import ZSTD
 
 
 def body_of(half: dict[str, Any]) -> bytes | None:

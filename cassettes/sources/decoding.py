@@ -6,7 +6,7 @@ from typing import Any
 
 from toolparity.normalizer.decoder import StreamDecoder, normalize
 from toolparity.normalizer.model import Response, Wire
-from toolparity.normalizer.wires.declared import declared_by
+from toolparity.normalizer.wires.declared_tools import declared_by
 from toolparity.normalizer.wires.registry import spec
 
 from .model import Exchange

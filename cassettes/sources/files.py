@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from ..errors import UnreadableSource
-from .packed import DAMAGED, LONGEST_MAGIC, PACKED_SUFFIXES, unpacker
+from .decompression import DAMAGED, LONGEST_MAGIC, PACKED_SUFFIXES, unpacker
 
 #: Far above any real exchange. A longer "line" means that the file is not made of lines.
 MAX_RECORD_BYTES = 256 * 1024 * 1024

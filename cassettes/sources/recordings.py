@@ -20,7 +20,7 @@ from toolparity.normalizer.detect import event_wire, is_error, whole_wire
 from toolparity.normalizer.wires.registry import specs
 
 from ..errors import UnreadableSource
-from . import files, pairs
+from . import files, request_response_rows
 from .bodies import from_base64
 from .http import is_stream, single_body, wire_of
 from .model import Exchange, Problem, ReadItem
@@ -79,7 +79,7 @@ def is_row(item: dict[str, Any]) -> bool:
     """Return whether a JSON object is a recording or a pair, not a wire's answer with members of these names."""
     if whole_wire(item) is not None or event_wire(item) is not None:
         return False
-    return any(key in item for key in _KEYS) or pairs.claims(item)
+    return any(key in item for key in _KEYS) or request_response_rows.claims(item)
 
 
 def lines(file: files.Opened) -> Iterator[tuple[int, bytes] | Problem]:
@@ -118,8 +118,8 @@ def document(source: str, line: int | None, data: bytes, wire: str | None = None
     item = _object(data)
     if whole_wire(item) is not None or (is_error(item) and not is_row(item)):
         return single_body(source, line, data, wire)
-    if pairs.claims(item):
-        return pairs.exchange(source, line, item, wire)
+    if request_response_rows.claims(item):
+        return request_response_rows.exchange(source, line, item, wire)
     if not is_row(item):
         what = "an event of a stream" if event_wire(item) else "neither body nor frames, nor request and response"
         raise UnreadableSource(f"not a recording: {what}", hint="expected one exchange per line")

@@ -122,7 +122,7 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     see `Boundary`. ``end_of_stream``: the data of the event that ends every stream, if it is not JSON.
 
     ``declared(request)``: the tools that a request declares, as parsed JSON or an object of the SDK; None if
-    `wires.declared.declared_by_json` can read them.
+    `wires.declared_tools.declared_by_json` can read them.
     """
 
     name: str

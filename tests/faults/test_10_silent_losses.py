@@ -28,7 +28,7 @@ from toolparity.normalizer.conversation import (
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Stop
 from toolparity.normalizer.requests import check_request, read_request, write_request
-from toolparity.normalizer.wires.models import vendor_of, vendors
+from toolparity.normalizer.wires.model_owners import vendor_of, vendors
 
 PROVIDERS = {
     "openai.chat": "openai",

@@ -17,7 +17,7 @@ from toolparity import StreamDecoder, normalize
 from toolparity.cassettes.sources import Exchange, Problem, read
 from toolparity.conformance.audit.exchange import decode
 from toolparity.conformance.cli import main
-from toolparity.normalizer.documents import responses
+from toolparity.normalizer.body_splitter import responses
 from toolparity.normalizer.errors import SeveralBodies
 
 wires = pytest.mark.parametrize("wire", SSE_WIRES)

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.traffic import chat_body, chat_stream, row
-from toolparity.cassettes.sources import Exchange, Problem, packed, read
+from toolparity.cassettes.sources import Exchange, Problem, decompression, read
 from toolparity.conformance.cli import main
 
 try:
@@ -74,7 +74,7 @@ def test_without_the_library_the_error_names_the_package_to_install(
 ) -> None:
     path = tmp_path / "r.jsonl.zst"
     path.write_bytes(zstd.compress(json.dumps(row(chat_body("f"))).encode()))
-    monkeypatch.setattr(packed, "ZSTD", ("no.such", "backports.no_such"))
+    monkeypatch.setattr(decompression, "ZSTD", ("no.such", "backports.no_such"))
     for place in (path, tmp_path):
         result = run("normalize", place)
         assert result.exit_code == 4

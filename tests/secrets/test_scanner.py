@@ -16,7 +16,7 @@ from tests.secrets.cassettes import answer, anthropic_arguments, cassette, grpc_
 from tests.secrets.fakes import env_key, fake, letters
 from toolparity.cassettes.errors import SecretsLeft
 from toolparity.cassettes.secrets import refuse, scan, scanner
-from toolparity.cassettes.secrets.scanner import readings
+from toolparity.cassettes.secrets.scanner import decodings
 from toolparity.normalizer.errors import ToolparityError
 
 SCANNER = Path(scanner.__file__).parent
@@ -98,7 +98,7 @@ def test_what_cannot_be_unpacked_is_refused() -> None:
 
 
 def test_what_unpacks_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readings, "BUDGET", 100_000)
+    monkeypatch.setattr(decodings, "BUDGET", 100_000)
     packed = base64.b64encode(zlib.compress(bytes(1_000_000))).decode()
     assert [leak.kind for leak in scan(cassette(response=answer(packed)), {})] == ["unreadable"]
 

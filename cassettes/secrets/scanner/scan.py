@@ -11,9 +11,9 @@ from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.sources.bodies import unpacked
 
 from . import detectors
-from .own import own_keys, parts_of
+from .decodings import Reading, TooMuch, ValueReader
+from .environment_keys import own_keys, parts_of
 from .proto import is_readable
-from .readings import Reading, TooMuch, ValueReader
 
 #: Parts of header names that a cassette must not contain. Rate limits are named after tokens but are harmless.
 _HEADERS = ("auth", "api-key", "apikey", "token", "cookie", "secret", "organization", "project", "request-id", "cf-ray")

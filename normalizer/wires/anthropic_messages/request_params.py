@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request
-from ..models import report_foreign_model
+from ..model_owners import report_foreign_model
 from ..write_context import WriteContext
 from .parts import kind_of
 from .schema import WIRE

@@ -25,7 +25,7 @@ from ...model import (
 )
 from ..call_builder import CallBuilder
 from ..decode_context import Context
-from ..misplaced import mark_misplaced
+from ..misplaced_arguments import mark_misplaced
 from ..stop_reason import CUTS, effective_stop
 from ..stop_words import reason_of
 from ..traverse import members_except

@@ -14,7 +14,7 @@ arguments. Servers violate each part of it. These rules apply to a fragment, in 
 5. An unknown index with only arguments continues the last call if its arguments are incomplete (IDX-10).
 
 Arguments that rule 4 or 5 assigns may belong to another unfinished call. `Slot.stray` and `Slot.rival` record that, and
-`wires.misplaced` decides at the end.
+`wires.misplaced_arguments` decides at the end.
 
 Calls keep the order of first appearance. Gaps in indexes have no meaning (IDX-12, IDX-14).
 """

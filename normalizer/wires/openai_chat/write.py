@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from ...conversation import Assistant, Encoded, Request, System, ToolResults, User
 from ..fast_history import RegularWriters
-from ..models import report_foreign_model
+from ..model_owners import report_foreign_model
 from ..surrogates import replace_in_members
 from ..write_context import WriteContext
 from ..writer import WriterBase

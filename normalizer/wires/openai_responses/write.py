@@ -12,7 +12,7 @@ from typing import Any, Self
 from ...conversation import Assistant, Encoded, Message, RawItem, Request, System, ToolResults, User
 from ...pairing import paired_segment
 from ..fast_history import RegularWriters
-from ..models import report_foreign_model
+from ..model_owners import report_foreign_model
 from ..surrogates import replace_in_members
 from ..write_context import AS_WRITTEN, HINTS, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ...model import Block, Choice, Reasoning, ServerToolCall, ServerToolResult, StopReason, Text, Usage
 from ..call_builder import CallBuilder
 from ..decode_context import Context
-from ..misplaced import mark_misplaced
+from ..misplaced_arguments import mark_misplaced
 from ..stop_reason import CUTS, effective_stop
 from ..xai_tools import TOOLS_OF_XAI
 from . import schema as s

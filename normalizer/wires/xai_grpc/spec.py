@@ -18,7 +18,7 @@ def sdk_bytes(source: Any, event: bool) -> bytes:
 
 def declared(request: Any) -> Declared:
     """Return the tools that a request declares, a message or its JSON, and the number of choices that it requests."""
-    from ..declared import declared_by_json
+    from ..declared_tools import declared_by_json
     from ..decode_context import Declared
 
     if isinstance(request, dict):

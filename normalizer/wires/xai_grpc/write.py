@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...conversation import Assistant, Encoded, Message, RawItem, Request, System, ToolResults, User
 from ...pairing import paired_segment
 from ..fast_history import RegularWriters
-from ..models import report_foreign_model
+from ..model_owners import report_foreign_model
 from ..surrogates import SurrogateReplacer, is_encodable
 from ..write_context import REPEATED, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
