@@ -168,11 +168,15 @@ class Request(Struct, frozen=True, gc=False):
 
 
 class Loss(Struct, frozen=True, gc=False):
-    """Content that the target cannot represent, or only changed. ``code``: a key of `wires.write_context.LOSSES`."""
+    """Content that the target cannot represent, or only changed. ``code``: a key of `wires.write_context.LOSSES`.
+
+    ``message``: the text for the user. ``message_index`` and ``block``: indexes in the request's messages and in the
+    message's blocks; None where the loss is outside of them.
+    """
 
     code: str
     message: str
-    turn: int | None = None
+    message_index: int | None = None
     block: int | None = None
 
 

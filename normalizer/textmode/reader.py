@@ -140,7 +140,9 @@ class TextMode(Struct, frozen=True):
         """
         history = as_text(request.messages, self.dialect, tools=request.tools)
         for loss in history.losses:
-            _log.warning("message %s, block %s cannot be written unchanged: %s", loss.turn, loss.block, loss.message)
+            _log.warning(
+                "message %s, block %s cannot be written unchanged: %s", loss.message_index, loss.block, loss.message
+            )
         hosted = [tool for tool in request.tools if tool.kind == "hosted"]
         return replace(request, messages=history.messages, tools=hosted, tool_choice=None, parallel=None)
 

@@ -172,7 +172,8 @@ def untrue(request: Request, encoded: Encoded) -> list[Loss]:
 
 
 def _true(request: Request, loss: Loss) -> bool:
-    turn = request.messages[loss.turn] if loss.turn is not None and loss.turn < len(request.messages) else None
+    index = loss.message_index
+    turn = request.messages[index] if index is not None and index < len(request.messages) else None
     block = _block(turn, loss.block)
     whole = [b for t in request.messages if isinstance(t, Assistant) for c in t.response.choices[:1] for b in c.blocks]
     blocks = [block] if block is not None else whole

@@ -56,7 +56,7 @@ def write(
 
 
 def losses(encoded: Encoded) -> list[tuple[str, int | None, int | None]]:
-    return [(loss.code, loss.turn, loss.block) for loss in encoded.losses]
+    return [(loss.code, loss.message_index, loss.block) for loss in encoded.losses]
 
 
 def test_text_stands_beside_the_calls_of_its_turn() -> None:

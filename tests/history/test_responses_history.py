@@ -456,7 +456,7 @@ def test_words_stand_beside_calls_and_what_cannot_be_carried_is_said() -> None:
         {"type": "function_call", "call_id": "toolu_1", "name": "f", "arguments": "{}"},
     ]
     assert codes(written) == ["reasoning", "annotations", "server-tool", "refusal", "namespace"]
-    assert [loss.turn for loss in written.losses] == [0] * 5
+    assert [loss.message_index for loss in written.losses] == [0] * 5
 
 
 def test_an_answer_of_the_same_wire_but_another_provider_keeps_no_ids_and_no_encrypted_state() -> None:

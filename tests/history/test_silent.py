@@ -63,7 +63,7 @@ PLACES = {
 def test_a_member_that_the_target_does_not_know_is_told_where_it_stood(place: str, target: str) -> None:
     request = conversation(place, MARK, "openai.chat")
     losses = write_request(request, target, provider=PROVIDERS[target]).losses
-    assert [(loss.code, loss.turn) for loss in losses] == [("extra", PLACES[place])]
+    assert [(loss.code, loss.message_index) for loss in losses] == [("extra", PLACES[place])]
     assert "mark" in losses[0].message
 
 
@@ -103,7 +103,7 @@ def test_how_closely_an_image_is_to_be_looked_at_goes_along(extra: dict[str, Any
 @pytest.mark.parametrize("target", ["openai.responses", "xai.grpc"])
 def test_a_detail_that_the_target_does_not_know_is_told(target: str) -> None:
     losses = write_request(conversation("image", {"detail": "original"}, "openai.chat"), target).losses
-    assert [(loss.code, loss.turn) for loss in losses] == [("extra", 2)]
+    assert [(loss.code, loss.message_index) for loss in losses] == [("extra", 2)]
 
 
 def test_an_error_that_returned_an_image_alone_says_so_and_labels_it() -> None:

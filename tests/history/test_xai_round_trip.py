@@ -238,7 +238,7 @@ def test_answers_of_others_become_reasoning_words_and_calls_in_one_message() -> 
         {"role": "ROLE_TOOL", "content": [{"text": '[tool_error] {"k":[1]}'}], "tool_call_id": "b"},
         {"role": "ROLE_ASSISTANT", "content": [{"text": "no"}]},
     ]
-    assert [(loss.code, loss.turn, loss.block) for loss in written.losses] == [
+    assert [(loss.code, loss.message_index, loss.block) for loss in written.losses] == [
         ("reasoning", 1, 0),
         ("annotations", 1, 2),
         ("order", 1, 4),
@@ -392,7 +392,7 @@ def test_uni_02_half_a_surrogate_pair_is_replaced_and_told(message: dict[str, An
     request = read_request({"model": "m", "messages": [message]}, "openai.chat")
     written = write_request(request, WIRE)
     assert written.body.messages[0].content[0].text == said
-    assert [(loss.code, loss.turn) for loss in written.losses] == [("corrupt-text", 0)]
+    assert [(loss.code, loss.message_index) for loss in written.losses] == [("corrupt-text", 0)]
 
 
 def test_uni_02_half_a_surrogate_pair_is_escaped_in_the_json_of_arguments() -> None:
@@ -406,4 +406,4 @@ def test_uni_02_half_a_surrogate_pair_is_escaped_in_the_json_of_arguments() -> N
     assert written.body.messages[1].tool_calls[0].function.arguments == '{"a":"\\ud83d"}'
     assert written.body.messages[2].content[0].text == "bad \ufffd"
     assert written.body.tools[0].function.description == "\ufffd"
-    assert [(loss.code, loss.turn) for loss in written.losses] == [("corrupt-text", 2), ("corrupt-text", None)]
+    assert [(loss.code, loss.message_index) for loss in written.losses] == [("corrupt-text", 2), ("corrupt-text", None)]
