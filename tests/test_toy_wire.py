@@ -21,6 +21,7 @@ from toolparity import StreamDecoder, answer, check_request, normalize, read_req
 from toolparity.normalizer.errors import AmbiguousBody, UnknownWire
 from toolparity.normalizer.turns.clients import client
 from toolparity.normalizer.wires import registry
+from toolparity.normalizer.wires.model_owners import vendor_of
 
 SCENARIOS = ("single-call", "parallel-three", "text-only", "two-rounds", "error-rate-limit")
 BODY: dict[str, Any] = {
@@ -99,6 +100,10 @@ def test_it_is_listed_beside_the_built_in_wires(toy: Any) -> None:
     assert registry.names() == [*registry.WIRES, "toy.chat"]
     assert registry.spec(toy).owner == "toy"
     assert not registry.spec(toy).has_part("proto")
+
+
+def test_its_owner_is_known_by_the_names_of_its_models(toy: Any) -> None:
+    assert vendor_of("toy-2") == toy.partition(".")[0]
 
 
 def test_a_built_in_wire_does_not_load_it(site: Path) -> None:

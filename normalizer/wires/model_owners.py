@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from ..conversation import Request
-from .registry import WIRES, spec
+from .registry import spec, specs
 from .write_context import WriteContext
 
 #: Patterns for the beginning of the model names of vendors that own no wire here. Vendors that only host the models of
@@ -42,7 +41,10 @@ def vendor_of(model: str) -> str | None:
     return next((vendor for vendor, pattern in vendors().items() if re.match(pattern, name)), None)
 
 
-@cache
 def vendors() -> dict[str, str]:
     """Return the pattern for the beginning of each vendor's model names."""
-    return {**{wire.owner: wire.models for wire in map(spec, WIRES)}, **_OTHER_VENDORS}
+    vendors = dict(_OTHER_VENDORS)
+    for wire in specs():
+        if wire.models:
+            vendors.setdefault(wire.owner, wire.models)
+    return vendors

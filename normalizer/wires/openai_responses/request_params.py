@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request
+from ..registry import is_wire, spec
 from ..write_context import WriteContext, merged
 
 #: The smallest accepted ``max_output_tokens``.
@@ -25,8 +26,8 @@ _RENAMED = {
 }
 #: Members that refer to objects that only one provider stores.
 _STORED = ("conversation", "prompt")
-#: Members whose values other wires define differently, so only those of openai.chat are taken.
-_OPENAI_ONLY = frozenset(("metadata", "service_tier", "store", "user", "safety_identifier", "prompt_cache_key"))
+#: Members whose values other owners define differently, so only those of the owner's other wires are taken.
+_OWNER_ONLY = frozenset(("metadata", "service_tier", "store", "user", "safety_identifier", "prompt_cache_key"))
 
 
 def write_params(request: Request, context: WriteContext, body: dict[str, Any]) -> dict[str, Any]:
@@ -49,19 +50,19 @@ def write_params(request: Request, context: WriteContext, body: dict[str, Any]) 
 
 def _add_foreign(request: Request, context: WriteContext, body: dict[str, Any]) -> None:
     """Add the parameters of another wire that have an equivalent here; report the others as lost."""
-    openai = request.wire == "openai.chat"
+    same_owner = is_wire(request.wire) and spec(request.wire).owner == spec(context.wire).owner
     for name, value in request.params.items():
         target = _RENAMED.get(name)
-        if target is not None and (openai or name not in _OPENAI_ONLY):
+        if target is not None and (same_owner or name not in _OWNER_ONLY):
             converted = value
             if target == "max_output_tokens" and isinstance(value, int) and value < SMALLEST_LIMIT:
                 context.lose("param", f"{name}: {value} was raised to the minimum, {SMALLEST_LIMIT}")
                 converted = SMALLEST_LIMIT
             if body.setdefault(target, converted) != converted:
                 context.lose("param", f"{name} was left out: another member sets {target}")
-        elif openai and name == "reasoning_effort":
+        elif same_owner and name == "reasoning_effort":
             body["reasoning"] = {"effort": value}
-        elif openai and name == "response_format" and isinstance(value, dict):
+        elif same_owner and name == "response_format" and isinstance(value, dict):
             schema = value.get("json_schema")
             rest = {k: v for k, v in value.items() if k != "json_schema"}
             body["text"] = {"format": {**rest, **(schema if isinstance(schema, dict) else {})}}
