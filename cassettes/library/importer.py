@@ -77,7 +77,7 @@ class _Kind(NamedTuple):
     stream: bool
 
 
-class _Made(NamedTuple):
+class _Converted(NamedTuple):
     kind: _Kind
     exchange: Exchange
     interaction: dict[str, Any]
@@ -119,12 +119,12 @@ def _take_file(
     force: bool,
     written: set[Path],
 ) -> Iterator[Imported | Skipped]:
-    kinds: dict[_Kind, list[_Made]] = {}
+    kinds: dict[_Kind, list[_Converted]] = {}
     skipped: dict[tuple[str, str, bool], Skipped] = {}
     emulated = _says_emulated(path)
     for item in _found(parts):
-        converted = _made(item, emulated)
-        if isinstance(converted, _Made):
+        converted = _converted(item, emulated)
+        if isinstance(converted, _Converted):
             kinds.setdefault(converted.kind, []).append(converted)
             continue
         reason = (converted.what, converted.hint, converted.fault)
@@ -140,7 +140,7 @@ def _take_file(
             yield Skipped(source, f"cannot be written: {error.strerror or error}")
 
 
-def _made(item: Exchange | Unread, emulated: bool) -> _Made | Skipped:
+def _converted(item: Exchange | Unread, emulated: bool) -> _Converted | Skipped:
     if isinstance(item, Unread):
         return Skipped(item.location, item.what, item.hint, item.fault)
     if not item.provider:
@@ -153,7 +153,7 @@ def _made(item: Exchange | Unread, emulated: bool) -> _Made | Skipped:
         return Skipped(item.location, what, "copy the cassette itself: it keeps its provenance")
     try:
         kind = _Kind(item.provider, item.wire, bool(item.stream))
-        return _Made(kind, item, interaction(item))
+        return _Converted(kind, item, interaction(item))
     except ToolparityError as error:
         return Skipped(item.location, error.what, error.hint)
     except Exception as error:  # one exchange never stops the others
@@ -176,7 +176,7 @@ def _says_emulated(path: str) -> bool:
 
 def _write(
     kind: _Kind,
-    converted: list[_Made],
+    converted: list[_Converted],
     source: str,
     root: Path,
     note: str | None,

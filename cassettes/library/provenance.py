@@ -197,5 +197,5 @@ def digest(interactions: Iterable[Any]) -> str:
             hasher.update(b"v%d:" % len(text))
             hasher.update(text)
         else:
-            raise UnreadableCassette(f"a {type(value).__name__}is not plain data")
+            raise UnreadableCassette(f"a {type(value).__name__} is not plain data")
     return f"sha256:{hasher.hexdigest()}"

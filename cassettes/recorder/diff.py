@@ -34,11 +34,11 @@ from ..sources.http import headers_of, is_stream
 from ..surfaces import Surface, surface_of
 from .diff_values import FREE, leaves
 
-What = Literal["field", "call", "stop", "usage", "exchange", "value", "words"]
+ChangedAspect = Literal["field", "call", "stop", "usage", "exchange", "value", "words"]
 #: From the level that breaks programs to the one that only readers notice.
 Level = Literal["shape", "values", "words"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-_BEYOND_SHAPE: dict[What, Level] = {"value": "values", "words": "words"}
+_BEYOND_SHAPE: dict[ChangedAspect, Level] = {"value": "values", "words": "words"}
 #: Longest excerpt of a value, in characters.
 _SHOWN = 80
 _TYPES = {
@@ -69,7 +69,7 @@ class Outline(Struct, frozen=True):
 class RecordingChange(Struct, frozen=True):
     """One difference. ``where``: kind of message and path, or the exchange. ``old`` or ``new`` is None if absent."""
 
-    what: What
+    what: ChangedAspect
     where: str
     old: str | None
     new: str | None
@@ -273,7 +273,7 @@ def _figures(response: Response) -> list[str]:
     return [name for name in names if getattr(response.usage, name) is not None]
 
 
-def _of_lists(what: What, where: str, old: list[str], new: list[str]) -> Iterator[RecordingChange]:
+def _of_lists(what: ChangedAspect, where: str, old: list[str], new: list[str]) -> Iterator[RecordingChange]:
     if old == new:
         return
     if sorted(old) == sorted(new):
@@ -289,7 +289,7 @@ def _of_lists(what: What, where: str, old: list[str], new: list[str]) -> Iterato
         yield RecordingChange(what, where, None, entry)
 
 
-def _of_leaves(what: What, old: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[RecordingChange]:
+def _of_leaves(what: ChangedAspect, old: list[dict[str, str]], new: list[dict[str, str]]) -> Iterator[RecordingChange]:
     for number, (before, after) in enumerate(zip(old, new, strict=False), 1):
         for path in [*before, *(path for path in after if path not in before)]:
             old_value, new_value = before.get(path), after.get(path)

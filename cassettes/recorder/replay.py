@@ -1,4 +1,4 @@
-"""Replay of a cassette: its script through the official SDK, with the network cut.
+"""Replay of a cassette: its script through the official SDK, with the network blocked.
 
 `cut_network` blocks Python's sockets. gRPC's core has its own sockets, which Python cannot reach. There, `replay`
 proves that nothing was sent: a channel connects with its first call, and every recorded call was played.
@@ -57,7 +57,7 @@ def replay(path: str | os.PathLike[str], script: Script | None = None) -> None:
         raise ReplayFailed(f"unknown scenario: {provenance.scenario!r}", where=where)
     if script.hash != provenance.scenario_hash:
         hint = f"record it again: toolparity record --rerecord {script.id} --into LIBRARY"
-        raise ReplayFailed("its scenario has changed since it was recorded", where=where, hint=hint)
+        raise ReplayFailed("the scenario has changed since the recording", where=where, hint=hint)
     played = _played(path, script, at, provenance)
     for number, (response, received) in enumerate(zip(recorded, played, strict=True), 1):
         difference = first_difference(response, received.response, broken=received.raised)
@@ -118,10 +118,10 @@ def _refusing(name: str) -> Any:
     def method(self: socket.socket, *args: Any) -> Any:
         if self.family == _LOCAL and allowed is not None:
             return allowed(self, *args)
-        raise NetworkBlocked(f"{name} to {args[-1] if args else 'nowhere'}: the network is cut")
+        raise NetworkBlocked(f"{name} to {args[-1] if args else 'nowhere'}: the network is blocked during replay")
 
     return method
 
 
 def _no_names(host: Any, *args: Any, **more: Any) -> Any:
-    raise NetworkBlocked(f"the address of {host}: the network is cut")
+    raise NetworkBlocked(f"the address of {host}: the network is blocked during replay")

@@ -153,9 +153,10 @@ def _scenario(subject: CassetteCheck) -> Iterator[str]:
         yield f"unknown scenario: {provenance.scenario!r}"
         return
     if script.hash != provenance.scenario_hash:
-        yield f"its scenario has changed since it was recorded: {script.hash} is not {provenance.scenario_hash}"
+        hashes = f"its hash was {provenance.scenario_hash}, now {script.hash}"
+        yield f"the scenario has changed since the recording: {hashes}"
     if provenance.surface is not None and not SURFACES[provenance.surface].plays(script):
-        yield f"{provenance.surface}cannot play the scenario"
+        yield f"the surface {provenance.surface} cannot play the scenario"
 
 
 def _decodes(subject: CassetteCheck) -> Iterator[str]:
@@ -182,7 +183,7 @@ STEPS: tuple[Step, ...] = (
     Step("scrubbed", "scrubbing again changes nothing, and the scanner finds no secret", _scrubbed, ("readable",)),
     Step("scenario", "its scenario is known and has not changed", _scenario),
     Step("decodes", "the normalizer decodes it, without errors that the scenario does not cause", _decodes),
-    Step("replays", "through the official SDK with the network cut, every interaction played", _replays),
+    Step("replays", "through the official SDK with the network blocked, every interaction played", _replays),
 )
 
 _HINTS = {

@@ -78,7 +78,7 @@ def test_values_do_not_run_into_each_other(one: list[Any], other: list[Any]) -> 
 
 def test_what_is_no_plain_data_has_none() -> None:
     assert digest([{"when": date(2026, 1, 1)}]) != digest([{"when": "2026-01-01"}])
-    with pytest.raises(UnreadableCassette, match="a setis not plain data"):
+    with pytest.raises(UnreadableCassette, match="a set is not plain data"):
         digest([{1, 2}])
 
 

@@ -215,7 +215,7 @@ def test_a_scenario_that_has_changed_since(library: Path) -> None:
     change(library, scenario_hash="0123456789abcdef")
     found = verdict(library)
     assert [one.step for one in found.problems] == ["scenario", "replays"]
-    assert "its scenario has changed since it was recorded" in found.problems[0].what
+    assert "the scenario has changed since the recording" in found.problems[0].what
     assert "record it again" in found.problems[0].hint
 
 
@@ -223,7 +223,7 @@ def test_a_scenario_that_its_surface_cannot_say(tmp_path: Path) -> None:
     made(tmp_path, scenario="server-search", scenario_hash=scripts()["server-search"].hash)
     steps = tuple(step for step in verify.STEPS if step.name in ("readable", "provenance", "scenario"))
     (found,) = verify.verify_one(find(tmp_path)[0], steps).problems
-    assert found.what == "openai.chatcannot play the scenario"
+    assert found.what == "the surface openai.chat cannot play the scenario"
 
 
 def test_an_answer_that_is_broken_although_its_scenario_breaks_nothing(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_an_answer_that_is_no_answer_is_said(tmp_path: Path) -> None:
 def test_a_scenario_that_changed_is_said(tmp_path: Path) -> None:
     path = edited(tmp_path, "openai.chat", nothing)
     changed = msgspec.structs.replace(SINGLE, system="Be brief.")
-    assert "its scenario has changed since it was recorded" in failure(path, changed)
+    assert "the scenario has changed since the recording" in failure(path, changed)
     assert "toolparity record --rerecord single-call" in failure(path, changed)
 
 

@@ -1,4 +1,4 @@
-"""Every shipped cassette plays its scenario through its official SDK, with the network cut."""
+"""Every shipped cassette plays its scenario through its official SDK, with the network blocked."""
 
 from __future__ import annotations
 

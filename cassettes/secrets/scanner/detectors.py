@@ -135,7 +135,7 @@ _QUERY_NAMES = re.compile(
 _NO_DOMAINS = re.compile(
     "test|example|invalid|localhost|local|internal|png|jpe?g|gif|svg|webp|ico|m?js|css|json|html|py"
 )
-_NO_ONE = frozenset({"git", "noreply", "no-reply", "donotreply", "do-not-reply"})
+_IMPERSONAL_MAILBOXES = frozenset({"git", "noreply", "no-reply", "donotreply", "do-not-reply"})
 
 #: Words that may directly precede a key.
 _BEFORE_KEY = r"(?:(?<![\w-])|(?<=(?i:key))|(?<=(?i:key)[_-])|(?<=(?i:token))|(?<=(?i:token)[_-])|(?<=(?i:secret)[_-]))"
@@ -313,9 +313,10 @@ def _addresses(text: str) -> Iterator[str]:
         return
     for found in _AT.finditer(text):
         labels = found[2].rstrip(".-").lower().split(".")
-        nobodys = _NO_DOMAINS.fullmatch(labels[-1]) or labels[-2:-1] == ["example"] or found[1].lower() in _NO_ONE
+        no_domain = _NO_DOMAINS.fullmatch(labels[-1]) or labels[-2:-1] == ["example"]
+        impersonal = no_domain or found[1].lower() in _IMPERSONAL_MAILBOXES
         whole = len(labels) > 1 and all(labels) and labels[-1].isalpha() and len(labels[-1]) > 1
-        if whole and not nobodys and found[1][-1] != ".":
+        if whole and not impersonal and found[1][-1] != ".":
             yield found[0]
 
 

@@ -175,7 +175,7 @@ def _look(readings: Iterator[Reading], keys: Mapping[str, list[str]]) -> Iterato
                 yield from ((kind, read.path, secret) for kind, secret in detectors.in_member(read.name, read.text))
     except TooMuch:
         yield "unreadable", "", "it decompresses to too much data"
-    everything = _Joined(texts)
+    everything = _ConcatenatedTexts(texts)
     unbroken = "".join(everything.text.split())  # also find a key that is broken by line ends or blanks
     for kind, spellings in keys.items():
         for spelling in spellings:
@@ -183,12 +183,12 @@ def _look(readings: Iterator[Reading], keys: Mapping[str, list[str]]) -> Iterato
             if at >= 0 or "".join(spelling.split()) in unbroken:
                 yield kind, everything.path_at(at), spelling
                 break
-    plain = _Joined([read for read in texts if not read.opaque])
+    plain = _ConcatenatedTexts([read for read in texts if not read.opaque])
     for kind, secret in detectors.in_text(plain.text):
         yield kind, plain.path_at(plain.text.find(secret)), secret
 
 
-class _Joined:
+class _ConcatenatedTexts:
     """Concatenates many short texts, so that each detector runs only once."""
 
     def __init__(self, texts: list[Reading]) -> None:
