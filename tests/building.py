@@ -95,7 +95,7 @@ def chunk(*pieces: dict[str, Any], choice: int = 0, finish: str | None = None, *
 
 
 def chat(*chunks: dict[str, Any], finish: str | None = "tool_calls", **told: Any) -> Response:
-    """Decode a stream of chunks; its end is added. A bare piece of a call becomes its own chunk."""
+    """Decode a stream of chunks; its end is added. A plain piece of a call becomes its own chunk."""
     events = [given if "choices" in given else chunk(given) for given in chunks]
     if finish is not None:
         events.append(chunk(finish=finish))

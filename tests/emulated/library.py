@@ -1,4 +1,4 @@
-"""Scripts for what the shipped ones do not show: faults, reasoning, hosted tools, odd arguments."""
+"""Scripts for what the shipped ones do not show: faults, reasoning, hosted tools, unusual arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the official SDK hears of every script over the emulated HTTP endpoints of OpenAI and xAI."""
+"""What the official SDK reads of every script over the emulated HTTP endpoints of OpenAI and xAI."""
 
 from __future__ import annotations
 

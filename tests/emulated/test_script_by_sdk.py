@@ -1,4 +1,4 @@
-"""What Anthropic's and xAI's own SDKs, unpatched, hear of every script that is shipped."""
+"""What Anthropic's and xAI's own SDKs, unpatched, read of every script that is shipped."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ The equivalences, each with its reason:
 * a call or tool without ``type`` = one of type "function" (the old spelling);
 * ``index`` of a call in a history = none (left over from a stream; the list has an order);
 * ``tool_choice`` "any" = "required" (Mistral's word for it);
-* an ``image_url`` or ``document_url`` that is a bare string = an object with that ``url`` (Mistral takes both).
+* an ``image_url`` or ``document_url`` that is a plain string = an object with that ``url`` (Mistral takes both).
 
 After erasing (`erased`), the canonical fields alone are left, so these are the same too:
 

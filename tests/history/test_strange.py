@@ -1,4 +1,4 @@
-"""Requests of valid JSON and odd types are read and written, or refused with an error of this package, nothing else."""
+"""Requests of valid JSON and unusual types are read and written, or refused with an error of this package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded answers served as if they came from the providers: the SDKs hear what was recorded, however it is cut."""
+"""Recorded answers served as if they came from the providers: the SDKs read what was recorded, however it is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in a browser with what is odd: texts that want to be markup, texts without end, a run as large as any."""
+"""The page in a browser with unusual content: texts that want to be markup, texts without end, a large run."""
 
 from __future__ import annotations
 

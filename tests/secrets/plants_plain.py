@@ -29,7 +29,7 @@ def forms() -> list[Plant]:
 
 
 def in_sentences() -> list[Plant]:
-    """Without a form, reported by the words before them; and forms with words glued before them."""
+    """Without a form, reported by the words before them; and forms with words written directly before them."""
     plain, key = letters(32, "0123456789abcdef", "line"), fake("openai", "glue")
     lines = {
         "api-key": f"send api-key: {plain} with it",
