@@ -54,7 +54,8 @@ def responses(scenario: str, surface: str, mode: str) -> list[TrafficResponse]:
 def _recorded(scenario: str, surface: str, stream: bool) -> Iterator[TrafficResponse]:
     path = path_for(surface, scenario, stream=stream)
     if not path.exists():
-        hint = f"toolparity record {scenario} --surface {surface}"
+        at = SURFACES[surface]
+        hint = f"toolparity record {scenario} --provider {at.provider} --wire {at.wire}"
         raise UnreadableSource("no cassette of this scenario", where=str(path), hint=hint)
     for exchange in load(path).exchanges:
         pieces = exchange.frames if exchange.frames is not None else [exchange.body or b""]

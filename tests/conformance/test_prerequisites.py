@@ -37,7 +37,7 @@ def without_cassettes(tmp_path: Path) -> Iterator[None]:
 def test_a_cassette_that_is_missing_is_an_error_of_each_case() -> None:
     (verdict,) = judge.Judge(Reference()).result(Case("single-call", "openai.chat", "plain", "all")).verdicts
     assert (verdict.outcome, verdict.check) == ("error", "conservation")
-    assert "toolparity record single-call --surface openai.chat" in verdict.reason
+    assert "toolparity record single-call --provider openai --wire openai.chat" in verdict.reason
 
 
 @pytest.mark.usefixtures("without_cassettes")
