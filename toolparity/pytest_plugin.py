@@ -69,16 +69,19 @@ def pytest_configure(config: pytest.Config) -> None:
     for mark, meaning in _MARKS.items():
         config.addinivalue_line("markers", f"{mark}: {meaning}")
     if file := config.getoption("--parity-report"):
-        from toolparity.reports.files import unwritable
+        try:
+            from toolparity.reports.files import unwritable
 
-        from .conformance.plugin.report import ResultCollector, ResultSender
+            from .conformance.plugin.report import ResultCollector, ResultSender
+        except ModuleNotFoundError as error:
+            raise _missing_extra(error) from None
 
-        config.pluginmanager.register(ResultSender(), "toolparity-giving")
+        config.pluginmanager.register(ResultSender(), "toolparity-result-sender")
         if not hasattr(config, "workerinput"):  # the main process collects the results of xdist workers
             path = config.invocation_params.dir / file
             if why := unwritable(path):
                 raise pytest.UsageError(f"--parity-report {file} cannot be written: {why}")
-            config.pluginmanager.register(ResultCollector(path), "toolparity-gathering")
+            config.pluginmanager.register(ResultCollector(path), "toolparity-result-collector")
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -102,9 +105,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     try:
         from .conformance.plugin.cases import SubjectCollector
     except ModuleNotFoundError as error:
-        if (error.name or "toolparity").startswith("toolparity"):
-            raise
-        raise pytest.UsageError(f"the suite needs {error.name}: pip install 'toolparity[conformance]'") from None
+        raise _missing_extra(error) from None
 
     if (root := str(config.rootpath)) not in sys.path:
         sys.path.insert(0, root)  # the subject may be in the folder of pyproject.toml
@@ -117,6 +118,13 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
         report = pytest.CollectReport(collector.nodeid, "passed", None, collected)
         collector.ihook.pytest_collectreport(report=report)  # so that pytest counts them like other tests
         items.extend(item for item in collected if isinstance(item, pytest.Item))
+
+
+def _missing_extra(error: ModuleNotFoundError) -> pytest.UsageError:
+    """Return what to install for a missing module. Re-raises the error if the module belongs to toolparity."""
+    if (error.name or "toolparity").startswith("toolparity"):
+        raise error
+    return pytest.UsageError(f"the suite needs {error.name}: pip install 'toolparity[conformance]'")
 
 
 def _selects_files(config: pytest.Config) -> bool:
