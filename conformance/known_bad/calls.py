@@ -67,7 +67,7 @@ def without_arguments_no_call(form: CanonicalForm, exchange: SubjectExchange) ->
 
 
 @defect("conservation")
-def told_twice(form: CanonicalForm, exchange: SubjectExchange) -> None:
+def listed_twice(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Returns the last call twice: from its deltas and from its final event."""
     all_calls = calls(form)
     if all_calls:
@@ -150,15 +150,15 @@ def last_first(form: CanonicalForm, exchange: SubjectExchange) -> None:
 
 
 @defect("order")
-def told_backwards(form: CanonicalForm, exchange: SubjectExchange) -> None:
+def reversed_history(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Runs calls in their order, but returns the blocks for the history in reverse order."""
     indexes = [index for index, block in enumerate(blocks(form)) if block["type"] == "tool_call"]
     for index, call in zip(indexes, reversed(calls(form)), strict=True):
         blocks(form)[index] = call
     moved = dict(zip(indexes, reversed(indexes), strict=True))
     selection = form["selection"]
-    for told in ("kept", "dropped", "rejected"):
-        for ref in selection[told]:
+    for group in ("kept", "dropped", "rejected"):
+        for ref in selection[group]:
             if ref["choice"] == selection["choice"]:
                 ref["block"] = moved[ref["block"]]
 
@@ -172,11 +172,11 @@ def server_call_leaked(form: CanonicalForm, exchange: SubjectExchange) -> None:
 @defect("server-side")
 def custom_item_is_client(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Decides by the item type alone, so that the provider's code executions become client calls."""
-    told = [
+    changed = [
         _as_client(b) if b["type"] == "server_tool_call" and b["tool"] in ("code_execution", "x_search") else b
         for b in blocks(form)
     ]
-    rebuild(form, told)
+    rebuild(form, changed)
 
 
 @defect("server-side")

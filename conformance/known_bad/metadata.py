@@ -30,7 +30,7 @@ def refusal_is_an_answer(form: CanonicalForm, exchange: SubjectExchange) -> None
 
 
 @defect("stop")
-def disagreement_not_told(form: CanonicalForm, exchange: SubjectExchange) -> None:
+def disagreement_not_reported(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Corrects or infers the stop reason without a finding."""
     form["findings"] = [code for code in form["findings"] if not code.startswith("stop-")]
 
@@ -43,19 +43,19 @@ def every_error_is_final(form: CanonicalForm, exchange: SubjectExchange) -> None
 
 
 @defect("incomplete")
-def breaks_not_told(form: CanonicalForm, exchange: SubjectExchange) -> None:
+def breaks_not_reported(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Reports no finding if a response broke off."""
     form["findings"] = [code for code in form["findings"] if not code.startswith(("stream-", "undecodable-"))]
 
 
 @defect("unknown")
-def unknown_not_told(form: CanonicalForm, exchange: SubjectExchange) -> None:
+def unknown_not_reported(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Keeps unknown content without a finding."""
     form["findings"] = [code for code in form["findings"] if not code.startswith("unknown-")]
 
 
 @defect("arguments")
-def oddities_not_told(form: CanonicalForm, exchange: SubjectExchange) -> None:
+def oddities_not_reported(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Marks broken arguments as invalid without a finding that says why."""
     form["findings"] = [code for code in form["findings"] if not code.startswith("arguments-")]
 
