@@ -23,8 +23,7 @@ from . import exits, options, rendering
 from .console import ProgressBar
 from .names import Named, must_fit
 
-#: A surface is accepted too: it is a wire of one provider.
-_WIRES = list(dict.fromkeys([*(surface.wire for surface in SURFACES.values()), *SURFACES]))
+_WIRES = list(dict.fromkeys(surface.wire for surface in SURFACES.values()))
 _PROVIDERS = list(dict.fromkeys(surface.provider for surface in SURFACES.values()))
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

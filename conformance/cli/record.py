@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from toolparity.cassettes.recorder.record import Connection, RecordOutcome
 
 _MOST_CHANGES = 10
+_PROVIDERS = sorted({surface.provider for surface in SURFACES.values()})
+_WIRES = sorted({surface.wire for surface in SURFACES.values()})
+_PROVIDER_LIST, _WIRE_LIST = f"[{'|'.join(_PROVIDERS)}]", f"[{'|'.join(_WIRES)}]"
 _TONES: dict[str, Tone] = {"recorded": "good", "replaced": "warning", "same": "dim", "kept": "dim", "failed": "bad"}
 
 
@@ -56,8 +59,14 @@ class JobResult(NamedTuple):
 
 @click.command(name="record", epilog=exits.EPILOG)
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
-@click.option("--provider", "providers", multiple=True, help="Record only this provider. Repeatable.")
-@click.option("--wire", "wires", multiple=True, help="Record only this wire. Repeatable.")
+@click.option(
+    "--provider",
+    "providers",
+    multiple=True,
+    metavar=_PROVIDER_LIST,
+    help="Record only this provider. Repeatable.",
+)
+@click.option("--wire", "wires", multiple=True, metavar=_WIRE_LIST, help="Record only this wire. Repeatable.")
 @click.option("--model", help="Model to use instead of the surface's default.")
 @click.option("--live/--emulated", "live", default=False, help="The provider to record.  [default: emulated]")
 @click.option("--plain", "plain", is_flag=True, help="Record only plain responses.")
@@ -68,9 +77,8 @@ class JobResult(NamedTuple):
     type=OutputFile(folder=True),
     envvar="TOOLPARITY_CASSETTES",
     default=Path("cassettes"),
-    show_default="./cassettes",
     callback=lambda ctx, param, value: _library(value),
-    help="The library to record into (also TOOLPARITY_CASSETTES).",
+    help="The library to record into (also TOOLPARITY_CASSETTES).  [default: ./cassettes]",
 )
 @click.pass_context
 def command(
@@ -138,8 +146,8 @@ def _jobs(
 
     known = scripts()
     must_fit("scenario", patterns, known, "SCENARIO")
-    must_fit("provider", providers, sorted({surface.provider for surface in SURFACES.values()}), "--provider")
-    must_fit("wire", wires, sorted({surface.wire for surface in SURFACES.values()}), "--wire")
+    must_fit("provider", providers, _PROVIDERS, "--provider")
+    must_fit("wire", wires, _WIRES, "--wire")
     return [
         RecordingJob(script, surface, stream)
         for surface in SURFACES.values()

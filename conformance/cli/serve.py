@@ -35,7 +35,11 @@ from .names import Named, unknown
     type=Named("chunking", CHUNKINGS),
     default="events",
     show_default=True,
-    help="How streams are split: as recorded, or in another way that a network may produce.",
+    help=(
+        "How streams are split. events: one piece per event. whole: one piece. bytes: one piece per byte. ends: bytes "
+        "at both ends of the stream, irregular pieces between them. odd: irregular pieces. utf8: cuts inside every "
+        "character that has several bytes. merged: about four events per piece, cut inside an event."
+    ),
 )
 @click.option(
     "--delay",
