@@ -1,5 +1,5 @@
 "use strict";
-// Everything shown of a turn comes from its events, in their order; what the events do not say is not shown.
+// The page shows only what the events of a turn contain, in their order.
 
 const $ = (id) => document.getElementById(id);
 const TYPES = ["turn_started", "round_started", "block_start", "block_delta", "block_reset", "block_stop",
@@ -81,7 +81,7 @@ class Shown {
   round_started(event) {
     if (event.last) this.say("quiet", "The model is asked for its final answer; it may not call tools.");
     if (event.attempt === 1) return;
-    for (const [sequence, block] of [...this.blocks]) { // asked again: what came before is void
+    for (const [sequence, block] of [...this.blocks]) { // a new attempt replaces the blocks of the previous one
       if (sequence < event.first_block) continue;
       block.element.remove();
       if (block.row) block.row.remove();
@@ -137,7 +137,7 @@ class Shown {
 
   card(id, name) {
     const card = made("div", "call");
-    card.append(made("p", "name", name || "…"), made("p", "arguments", ""), made("p", "state", "asked for"));
+    card.append(made("p", "name", name || "…"), made("p", "arguments", ""), made("p", "state", "requested"));
     this.root.append(card);
     this.named(card, id, name);
     return card;
@@ -188,7 +188,7 @@ class Shown {
   approval_needed(event) {
     const card = this.calls.get(event.call_id) || this.card(event.call_id, event.name);
     this.state(event.call_id, "waiting", "waits for approval");
-    card.querySelector(".choice")?.remove(); // a resumed turn asks again
+    card.querySelector(".choice")?.remove(); // a resumed turn requests the approval again
     const choice = made("p", "choice");
     for (const [label, approved] of [["Allow", true], ["Deny", false]]) {
       const button = made("button", "", label);
@@ -336,7 +336,7 @@ async function lookForLeft() {
   const { left } = await asked("turns");
   for (const id of left) {
     if (document.querySelector(`[data-left="${id}"]`)) continue;
-    const line = made("p", "quiet", "A turn was left in its midst. ");
+    const line = made("p", "quiet", "A turn was interrupted. ");
     line.dataset.left = id;
     const button = made("button", "", "Resume it");
     button.type = "button";
