@@ -150,7 +150,7 @@ def test_a_live_recording_that_is_finished_meanwhile_is_not_replaced(
         return made
 
     monkeypatch.setattr(recorder, "capture", overtaken)
-    with pytest.raises(CassetteNotWritten, match="does not replace"):
+    with pytest.raises(CassetteNotWritten, match="not replace"):
         record(SINGLE, CHAT, way, stream=False, root=tmp_path)
     assert place(tmp_path).read_bytes() == live
 
