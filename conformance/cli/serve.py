@@ -36,9 +36,9 @@ from .names import Named, unknown
     default="events",
     show_default=True,
     help=(
-        "How streams are split. events: one piece per event. whole: one piece. bytes: one piece per byte. ends: bytes "
-        "at both ends of the stream, irregular pieces between them. odd: irregular pieces. utf8: cuts inside every "
-        "character that has several bytes. merged: about four events per piece, cut inside an event."
+        "How streams are split. `events`: one piece per event. `whole`: one piece. `bytes`: one piece per byte. "
+        "`ends`: bytes at both ends of the stream, irregular pieces between them. `odd`: irregular pieces. `utf8`: "
+        "cuts inside every character of several bytes. `merged`: about four events per piece, cut inside an event."
     ),
 )
 @click.option(
