@@ -96,7 +96,8 @@ def test_recorded_conversations_keep_their_closed_messages_round_by_round(record
 
 PROGRAM = """
 import json
-from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolDefinition, ToolResult, ToolResults, User
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolDefinition
+from toolparity.normalizer.conversation import ToolResult, ToolResults, User
 from toolparity.normalizer.json_codec import text
 from toolparity.normalizer.model import Choice, Response, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
 from toolparity.normalizer.requests import write_request
@@ -112,7 +113,8 @@ turns = [
     Assistant(Response("anthropic.messages", None, None, "m", [Choice(0, [*served, *found, Text("a")], end)])),
     User([TextPart("bye")]),
 ]
-tools = [ToolDefinition(name, parameters={"type": "object", "properties": {"z": {}, "a": {}}}) for name in ("a.b", "a b")]
+schema = {"type": "object", "properties": {"z": {}, "a": {}}}
+tools = [ToolDefinition(name, parameters=schema) for name in ("a.b", "a b")]
 request = Request("openai.chat", "m", turns, tools, params={"user": "u", "seed": 2, "n": 1})
 encoded = write_request(request, "anthropic.messages")
 print(text(encoded.body), [(l.code, l.message) for l in encoded.losses], encoded.ids, encoded.names)

@@ -97,7 +97,8 @@ def test_what_was_written_is_written_again_the_same_after_reading(
 
 PROGRAM = """
 import hashlib, json, sys
-from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolDefinition, ToolResult, ToolResults, User
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolDefinition
+from toolparity.normalizer.conversation import ToolResult, ToolResults, User
 from toolparity.normalizer.model import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.requests import write_request
 called = (("call 0", "web_search"), ("call:0", "a b"))
@@ -107,7 +108,8 @@ turns = [
     Assistant(Response("anthropic.messages", "anthropic", None, "m", [Choice(0, calls, Stop("tool_calls"))])),
     ToolResults([ToolResult(call.id, [TextPart("ok")]) for call in calls]),
 ]
-tools = [ToolDefinition(name, parameters={"type": "object", "properties": {"z": {}, "a": {}}}) for name in ("web_search", "a b")]
+schema = {"type": "object", "properties": {"z": {}, "a": {}}}
+tools = [ToolDefinition(name, parameters=schema) for name in ("web_search", "a b")]
 request = Request("anthropic.messages", "m", turns, tools, params={"top_k": 1, "x": 2})
 for provider in ("openai", "mistral", "xai"):
     encoded = write_request(request, "openai.chat", provider=provider)

@@ -71,7 +71,8 @@ def test_what_comes_from_other_wires_is_typed_as_the_sdk_types_it(talk: list[lis
 
 PROGRAM = """
 import hashlib, json, sys
-from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolDefinition, ToolResult, ToolResults, User
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolDefinition
+from toolparity.normalizer.conversation import ToolResult, ToolResults, User
 from toolparity.normalizer.model import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.requests import write_request
 called = (("call 0" * 20, "web_search"), ("call:0" * 20, "a b"))
@@ -81,7 +82,8 @@ turns = [
     Assistant(Response("anthropic.messages", "anthropic", None, "m", [Choice(0, calls, Stop("tool_calls"))])),
     ToolResults([ToolResult(call.id, [TextPart("ok")]) for call in calls]),
 ]
-tools = [ToolDefinition(name, parameters={"type": "object", "properties": {"z": {}, "a": {}}}) for name in ("web_search", "a b")]
+schema = {"type": "object", "properties": {"z": {}, "a": {}}}
+tools = [ToolDefinition(name, parameters=schema) for name in ("web_search", "a b")]
 request = Request("anthropic.messages", "m", turns, tools, params={"top_k": 1, "x": 2})
 encoded = write_request(request, "openai.responses", provider="xai")
 data = json.dumps(encoded.body).encode()
