@@ -89,7 +89,7 @@ def _streams(items: list[StreamEvent]) -> list[list[StreamEvent]]:
     """Group server-sent events by stream. A whole response on lines without a field name is a group by itself."""
     parts: list[_Open] = []
     for item in items:
-        document = _server_sent(item)
+        document = _server_sent(item, parts[-1].wire if parts else None)
         if not parts or parts[-1].excludes(document):
             parts.append(_Open([]))
         parts[-1].take(item, document)
@@ -130,21 +130,21 @@ def _document(item: StreamEvent) -> _Document:
     return _Document("error", boundary=Boundary(ends=True)) if is_error(body) else _event_document(body)
 
 
-def _server_sent(item: StreamEvent) -> _Document:
-    """Classify a server-sent event."""
+def _server_sent(item: StreamEvent, likely: str | None) -> _Document:
+    """Classify a server-sent event. ``likely``: the wire of the events before."""
     name, data = item
     body = json_object(data)
     if name is RAW:
         wire = None if body is None else whole_wire(body)
         return _Document() if wire is None else _Document("response", wire)
+    if body is not None:
+        return _event_document(body, likely)
     ended = end_of_stream_wire(data)
-    if ended is not None:
-        return _Document("event", ended, Boundary(ends=True))
-    return _Document() if body is None else _event_document(body)
+    return _Document() if ended is None else _Document("event", ended, Boundary(ends=True))
 
 
-def _event_document(body: dict[str, Any]) -> _Document:
-    wire = event_wire(body)
+def _event_document(body: dict[str, Any], likely: str | None = None) -> _Document:
+    wire = event_wire(body, likely)
     return _Document() if wire is None else _Document("event", wire, spec(wire).boundary(body))
 
 

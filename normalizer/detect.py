@@ -139,8 +139,15 @@ def end_of_stream_wire(data: bytes) -> str | None:
     return next((wire.name for wire in specs() if wire.end_of_stream == data), None)
 
 
-def event_wire(event: dict[str, Any]) -> str | None:
-    """Return the wire of one stream event; None if it fits no wire or several."""
+def event_wire(event: dict[str, Any], likely: str | None = None) -> str | None:
+    """Return the wire of one stream event; None if it fits no wire or several.
+
+    ``likely``: the wire of the events before. If a type marker shows that the event belongs to it, no other is tried.
+    """
+    if likely is not None:
+        shape = spec(likely).shape(event)
+        if shape is not None and shape.marked and shape.event:
+            return likely
     shapes = _shapes(event)
     marked = [wire.name for wire, shape in shapes if shape.marked and shape.event]
     if marked:
