@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,8 @@ def frozen_postgres(server: URL) -> Iterator[Frozen]:
         postmaster = (folder / "data" / "postmaster.pid").read_text().split()[0]
         of_server = [status.parent.name for status in Path("/proc").glob("[0-9]*/stat") if parent(status) == postmaster]
         for pid in (postmaster, *of_server):
-            os.kill(int(pid), number)
+            with suppress(ProcessLookupError):  # a backend or a worker of the server may end meanwhile
+                os.kill(int(pid), number)
 
     with servers.database(server) as url:
         try:
