@@ -26,10 +26,10 @@ def report_foreign_model(request: Request, context: WriteContext) -> None:
     """
     if request.model is None:
         return
-    wire = spec(context.wire)
-    target = context.provider or (None if wire.many_providers else wire.owner)
     if request.wire == context.wire and (request.provider is None or context.provider in (None, request.provider)):
         return
+    wire = spec(context.wire)
+    target = context.provider or (None if wire.many_providers else wire.owner)
     vendor = vendor_of(request.model)
     if vendor is not None and target in vendors() and vendor != target:
         context.lose("model", f"{request.model} is a model of {vendor}; its name was sent to {target} unchanged")

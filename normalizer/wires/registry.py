@@ -162,15 +162,25 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
         ``home``: the package that has this part of the built-in wires; None for parts in the wire's own package. Raises
         UnknownWire if there is no such module, and MissingExtra if it needs an extra that is not installed.
         """
+        try:
+            return self._parts[name, home]
+        except KeyError:
+            pass
         module = self._part_name(name, home)
         try:
-            return import_module(module)
+            self._parts[name, home] = part = import_module(module)
+            return part
         except ModuleNotFoundError as error:
             if error.name != module:
                 raise
             raise UnknownWire(
                 f"the wire {self.name} has no {name}: there is no module {module}", hint=f"write the module {module}"
             ) from None
+
+    @cached_property
+    def _parts(self) -> dict[tuple[str, str | None], Any]:
+        """The parts that were imported, since `import_module` is slow for the work on a small request."""
+        return {}
 
     def has_part(self, name: str, *, home: str | None = None) -> bool:
         """Return whether the wire has this part. Does not import it."""
@@ -220,7 +230,7 @@ def spec_of_object(source: object, wire: str | None = None) -> WireSpec | None:
 
 def is_wire(name: object) -> TypeGuard[Wire]:
     """Return whether a wire has this name."""
-    return any(name == known for known in WIRES) or (isinstance(name, str) and name in _registered())
+    return isinstance(name, str) and (name in WIRES or name in _registered())
 
 
 def wire_name(name: str) -> Wire:

@@ -23,6 +23,9 @@ _OTHER_APIS = frozenset(("choices", "output", "object"))
 #: Types of events that the SDK's stream helper derives from raw events, which it also passes on.
 _DERIVED = frozenset(("text", "citation", "thinking", "signature", "input_json", "compaction"))
 
+_EVENT = Shape(event=True, marked=True)
+_WITHIN, _END = Boundary(), Boundary(ends=True)
+
 
 def shape(body: dict[str, Any]) -> Shape | None:
     """See `Shape`. Every object of this wire has a ``type``."""
@@ -30,7 +33,7 @@ def shape(body: dict[str, Any]) -> Shape | None:
     if kind == "message" and "content" in body:
         return Shape(body=True, whole=isinstance(body["content"], list), marked=_OTHER_APIS.isdisjoint(body))
     if isinstance(kind, str) and kind in _EVENTS:
-        return Shape(event=True, marked=True)
+        return _EVENT
     if kind == "error" and isinstance(body.get("error"), dict) and "sequence_number" not in body:
         return Shape(event=True, error=True, marked=True)
     return None
@@ -38,11 +41,12 @@ def shape(body: dict[str, Any]) -> Shape | None:
 
 def boundary(event: dict[str, Any]) -> Boundary:
     """See `Boundary`."""
-    begins = event.get("type") == "message_start"
-    message = event.get("message") if begins else None
+    kind = event.get("type")
+    if kind != "message_start":
+        return _END if kind in ("message_stop", "error") else _WITHIN
+    message = event.get("message")
     id = message.get("id") if isinstance(message, dict) else None
-    ends = event.get("type") in ("message_stop", "error")
-    return Boundary(id if isinstance(id, str) and id else None, begins=begins, ends=ends)
+    return Boundary(id if isinstance(id, str) and id else None, begins=True)
 
 
 def sdk_bytes(source: Any, event: bool) -> bytes:

@@ -12,12 +12,15 @@ _PARSED = {"__all__": {"parsed_arguments": True, "content": {"__all__": {"parsed
 _ADDED = {"output": _PARSED, "response": {"output": _PARSED}}
 _ENDS = frozenset(("response.completed", "response.done", "response.incomplete", "response.failed", "error"))
 
+_EVENT = Shape(event=True, marked=True)
+_WITHIN, _END = Boundary(), Boundary(ends=True)
+
 
 def shape(body: dict[str, Any]) -> Shape | None:
     """See `Shape`. Events have a ``type``, whole responses the object type "response" or at least an ``output``."""
     kind = body.get("type")
     if isinstance(kind, str) and (kind.startswith("response.") or (kind == "error" and "sequence_number" in body)):
-        return Shape(event=True, marked=True)
+        return _EVENT
     if body.get("object") == "response":
         return Shape(body=True, whole=True, marked=True)
     if isinstance(body.get("output"), list):
@@ -27,10 +30,12 @@ def shape(body: dict[str, Any]) -> Shape | None:
 
 def boundary(event: dict[str, Any]) -> Boundary:
     """See `Boundary`."""
-    begins = event.get("type") == "response.created"
-    response = event.get("response") if begins else None
+    kind = event.get("type")
+    if kind != "response.created":
+        return _END if kind in _ENDS else _WITHIN
+    response = event.get("response")
     id = response.get("id") if isinstance(response, dict) else None
-    return Boundary(id if isinstance(id, str) and id else None, begins=begins, ends=event.get("type") in _ENDS)
+    return Boundary(id if isinstance(id, str) and id else None, begins=True)
 
 
 def sdk_bytes(source: Any, event: bool) -> bytes:
