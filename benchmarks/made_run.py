@@ -68,10 +68,10 @@ def _result(s: int, n: int, subject: str, scenario: str, place: tuple[str, str, 
         verdicts[-1] = Verdict(verdicts[-1].check, "unsupported", "it does not claim stop")
     first = policy == "first"
     warning = f"1 of 2 calls is dropped under the policy first: {calls[1]}"
-    told = SubjectReport(
+    report = SubjectReport(
         calls[:1] if first or odd else calls, calls[1:] if first else [], [], [warning] if first else []
     )
-    return Result(subject, scenario, surface, mode, policy, verdicts, [told], 0.001)
+    return Result(subject, scenario, surface, mode, policy, verdicts, [report], 0.001)
 
 
 def _call(scenario: str, number: int) -> str:

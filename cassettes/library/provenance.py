@@ -2,7 +2,7 @@
 
 The provenance is stored in the file as vcrpy metadata under the key ``toolparity``. vcrpy 9 passes metadata through
 (``Cassette.get_metadata``), earlier versions ignore it. Either way the file remains an ordinary cassette. Wherever an
-emulated cassette is listed, it is called emulated; there is no neutral word.
+emulated cassette is listed, it is called emulated.
 
 The digest is independent of the YAML layout. Text and its UTF-8 bytes have the same digest, because vcrpy converts
 between the two when it writes and reads.

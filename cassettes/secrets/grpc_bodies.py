@@ -1,7 +1,7 @@
 """Scrubbing of recorded gRPC bodies: ``{"messages": [{"message": …, "serialized": "<base64>"}, …]}``.
 
 The readable halves are JSON and are scrubbed like streamed JSON. Their changes are copied into the serialized halves,
-so that both agree. If the type was unknown during recording, there is no readable half; then the serialized messages
+so that both agree. If the type was unknown during recording, the readable half is missing; then the serialized messages
 are scrubbed together, field by field.
 """
 

@@ -12,7 +12,7 @@ from .interaction import OutgoingCall, RecordedAnswer
 from .metadata import Pairs, pairs_of
 from .mismatch import miss
 
-#: How grpc's core begins the details if no server was reached. Then there is no response to record, as with vcrpy for
+#: Beginnings of the details of grpc's core if no server was reached. Then no response exists to record, as in vcrpy for
 #: HTTP.
 _NO_SERVER = ("failed to connect to all addresses", "DNS resolution failed", "empty address list")
 _UNAVAILABLE = 14

@@ -32,16 +32,16 @@ HOSTILE = {
 ORIGINS = ("live", "emulated", "imported", "written", "emulated", "live")
 
 
-def verdict(outcome: str = "pass", check: str = "order", **told: Any) -> Verdict:
+def verdict(outcome: str = "pass", check: str = "order", **members: Any) -> Verdict:
     """A verdict of a law; one that is not a pass has a reason."""
     if outcome != "pass":
-        told.setdefault("reason", f"because of {outcome}")
-    return Verdict(check, outcome, **told)  # type: ignore[arg-type]
+        members.setdefault("reason", f"because of {outcome}")
+    return Verdict(check, outcome, **members)  # type: ignore[arg-type]
 
 
 def result(*verdicts: Verdict, **place: Any) -> Result:
     """A case of the subject "mine", placed where it is reported."""
-    told = {
+    fields = {
         "subject": "mine",
         "scenario": "one-call",
         "surface": "openai.chat",
@@ -49,7 +49,7 @@ def result(*verdicts: Verdict, **place: Any) -> Result:
         "policy": "all",
         **place,
     }
-    return Result(**told, verdicts=[*verdicts])
+    return Result(**fields, verdicts=[*verdicts])
 
 
 def run(*results: Result, **members: Any) -> Run:
@@ -57,7 +57,7 @@ def run(*results: Result, **members: Any) -> Run:
     names = dict.fromkeys(one.subject for one in results)
     checks = dict.fromkeys(verdict.check for one in results for verdict in one.verdicts)
     scenarios = dict.fromkeys(one.scenario for one in results)
-    told: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "toolparity": "1.2.3",
         "date": "2026-01-02T03:04:05+00:00",
         "environment": {"python": "3.11.7", "system": "Linux"},
@@ -67,7 +67,7 @@ def run(*results: Result, **members: Any) -> Run:
         "results": [*results],
         "seconds": 12.345,
     }
-    return Run(**{**told, **members})
+    return Run(**{**defaults, **members})
 
 
 def golden() -> Run:
@@ -81,10 +81,12 @@ def golden() -> Run:
         for surface, pair in product(("openai.chat", "xai.grpc"), product(OUTCOMES, ("pass", "fail")))
     ]
     for name, text in HOSTILE.items():
-        told = SubjectReport([f"{text}({text})"], [text], [text], [text], [text], text, text)
+        report = SubjectReport([f"{text}({text})"], [text], [text], [text], [text], text, text)
         bad = verdict("fail", "order", reason=text, round=0, expected=text, got=text)
         results.append(
-            Result("mine", f"hostile-{name}", "openai.chat", "stream", "first", [bad, verdict("error", "stop")], [told])
+            Result(
+                "mine", f"hostile-{name}", "openai.chat", "stream", "first", [bad, verdict("error", "stop")], [report]
+            )
         )
     results.append(result(verdict("expected", reason=HOSTILE["markdown"]), subject=HOSTILE["markup"]))
     made = run(*results)

@@ -138,8 +138,8 @@ def test_what_cannot_be_seen_is_spelled_out(name: str) -> None:
 
 def test_long_texts_are_cut_and_the_page_says_so() -> None:
     long = "long " * 2_000_000
-    told = SubjectReport([long], [long], [long], [long], [long], long, long)
-    case = replace(result(verdict("fail", long, reason=long, expected=long, got=long), scenario=long), rounds=[told])
+    report = SubjectReport([long], [long], [long], [long], [long], long, long)
+    case = replace(result(verdict("fail", long, reason=long, expected=long, got=long), scenario=long), rounds=[report])
     made = run(
         replace(case, subject=long, surface=long, mode=long, policy=long),
         subjects=[results.SubjectInfo(long, long, [long], [long])],
