@@ -30,8 +30,9 @@ from toolparity.normalizer.turns.log.engine import make_engine
 from toolparity.normalizer.turns.log.tables import turns
 from toolparity.normalizer.turns.machine.calls import UNKNOWN_OUTCOME
 
-#: Of logs whose database is frozen for longer, in seconds; and what no test reaches unless something hangs.
-PATIENCE, HANGS = 0.5, 60.0
+#: Seconds that a log waits for its database, which is frozen for longer: a database that is not frozen answers in this
+#: time on a busy machine too. And seconds that no test takes unless something hangs.
+PATIENCE, HANGS = 2.5, 60.0
 PLAYED = script([call("look"), call("post")], [Say("Done.")])
 
 _LOCKS = """
