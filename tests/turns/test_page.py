@@ -90,7 +90,7 @@ def test_the_page_example_acknowledges_the_calls_and_narrates_the_results(names:
 
         return Narrates()
 
-    turn_events = at_once(names["told"](Emulated("openai.chat", BOTH), narrate("Friday at ten."), "Go."))
+    turn_events = at_once(names["narrated_events"](Emulated("openai.chat", BOTH), narrate("Friday at ten."), "Go."))
     kinds = [type(event) for event in turn_events]
     acknowledgement = next(event for event in turn_events if isinstance(event, events.Acknowledged))
     assert acknowledgement.text == "Looking up your appointments and checking your billing."
