@@ -218,9 +218,9 @@ class Sessions:
             return scripted(script, at, stream=True)
         return opening(turn_request.message, self._client(at))
 
-    def _script(self, turn_request: Request | str) -> Script | None:
+    def _script(self, message: Request | str) -> Script | None:
         """Return the script that begins with this message, or with the first message of the conversation."""
-        text = turn_request if isinstance(turn_request, str) else _first_user_text(turn_request)
+        text = message if isinstance(message, str) else _first_user_text(message)
         return next((script for script in self._library.values() if script.ask == text), None)
 
     def _store_request(self, id: str, turn_request: TurnRequest) -> None:

@@ -31,18 +31,18 @@ class WireExchange(Struct):
 class LoggingProvider:
     """A provider that records requests and responses, and delays each piece."""
 
-    def __init__(self, provider: Provider, exchange: list[WireExchange], throttle: Throttle) -> None:
+    def __init__(self, provider: Provider, exchanges: list[WireExchange], throttle: Throttle) -> None:
         self.provider = provider
         self.wire = provider.wire
         self.name = provider.name
         self.model = provider.model
-        self._log = exchange
+        self._exchanges = exchanges
         self._throttle = throttle
 
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
         """Yield the provider's pieces."""
         exchange = WireExchange(self.name, self.wire, _plain(body))
-        self._log.append(exchange)
+        self._exchanges.append(exchange)
         size = 0
         async with aclosing(cast(AsyncGenerator[Any, None], self.provider.ask(body))) as pieces:
             async for piece in pieces:

@@ -31,7 +31,7 @@ def report_foreign_model(request: Request, context: WriteContext) -> None:
     wire = spec(context.wire)
     target = context.provider or (None if wire.many_providers else wire.owner)
     vendor = vendor_of(request.model)
-    if vendor is not None and target in vendors() and vendor != target:
+    if vendor not in (None, target) and target in vendors():
         context.lose("model", f"{request.model} is a model of {vendor}; its name was sent to {target} unchanged")
 
 
