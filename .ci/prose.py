@@ -113,7 +113,19 @@ def files(paths: list[str]) -> Iterator[str]:
 
 def words(folder: Path) -> Iterator[Problem]:
     """What codespell finds in a folder of extracted prose."""
-    command = ["codespell", "--builtin", "clear", "-D", "-", "-D", str(HERE / "prose-words.txt"), "--quiet-level", "7"]
+    command = [
+        sys.executable,
+        "-m",
+        "codespell_lib",
+        "--builtin",
+        "clear",
+        "-D",
+        "-",
+        "-D",
+        str(HERE / "prose-words.txt"),
+        "--quiet-level",
+        "7",
+    ]
     done = subprocess.run([*command, "."], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 65) or (not done.stdout and done.returncode):
         sys.exit(f"codespell failed: {done.stderr or done.stdout}")

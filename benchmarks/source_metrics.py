@@ -64,7 +64,18 @@ def wire_comparisons(tree: ast.AST) -> int:
 
 
 def too_complex(folder: Path) -> int:
-    command = ["ruff", "check", "--isolated", "--select", "C901", "--output-format", "json", "--exit-zero"]
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "check",
+        "--isolated",
+        "--select",
+        "C901",
+        "--output-format",
+        "json",
+        "--exit-zero",
+    ]
     limit = ["--config", f"lint.mccabe.max-complexity={COMPLEXITY}"]
     paths = [package for package in PACKAGES if (folder / package).is_dir()]
     done = subprocess.run([*command, *limit, *paths], cwd=folder, capture_output=True, text=True, check=True)
