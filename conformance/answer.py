@@ -2,7 +2,9 @@
 
 A subject returns the canonical form (``{"response", "selection", "findings", "log"}``, as `toolparity normalize` writes
 it), or a brief form with at least ``{"calls": [{"name", "arguments"}]}``: the calls that it would execute, in order.
+An agent returns ``{"runs": [{"name", "arguments"}]}``, the tools that it ran, and ``error`` if it failed.
 Members that it leaves out are None here. If the subject's claims promise such a member, leaving it out is a failure.
+A response that is outside the documented scope of the subject gets ``{"unsupported": "reason"}``.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ import msgspec
 from msgspec import Struct
 
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.model import Response
+from toolparity.normalizer.policies import Selection
 
-from .errors import InvalidAnswer
+from .errors import InvalidAnswer, InvalidRequest
 
 _FORM = "python -m pydoc toolparity.conformance.answer shows the form"
 _RETURN = 'return {"response": …} or {"calls": […]}'
@@ -58,8 +62,10 @@ class SubjectAnswer(Struct, frozen=True):
 
     ``calls``: all client calls, in order. ``kept``, ``dropped``, ``rejected``: the selection under the policy; None if
     the subject does not state it. ``warnings``: the log lines about dropped calls. ``blocks``: the canonical blocks.
-    ``failed``: the provider sent an error; ``retryable``: the request may be repeated. ``error``: the error with which
-    the subject declined to read the response.
+    ``complete``: false if the subject shows that a stream broke. ``failed``: the provider sent an error; ``retryable``:
+    the request may be repeated. ``error``: the error with which the subject declined to read the response.
+    ``unsupported``: why the response is outside the subject's scope, or "". ``form``: the canonical form, unchanged, if
+    the subject returned it. ``runs``: the tools that an agent ran, in order; None for a reader.
     """
 
     calls: list[AnsweredCall] = []
@@ -76,11 +82,46 @@ class SubjectAnswer(Struct, frozen=True):
     failed: bool | None = None
     retryable: bool | None = None
     error: str | None = None
+    unsupported: str = ""
+    form: dict[str, Any] | None = None
+    runs: list[AnsweredCall] | None = None
 
     @property
     def acted(self) -> list[AnsweredCall]:
-        """The calls that the subject would execute."""
+        """The calls that the subject would execute, or did execute."""
+        if self.runs is not None:
+            return self.runs
         return self.calls if self.kept is None else self.kept
+
+
+class NextRequest(Struct, frozen=True):
+    """A request that a subject wrote. ``body``: JSON.
+
+    ``losses``: one text for each thing that the wire cannot carry, a code or a sentence; None if the subject does not
+    report them.
+    """
+
+    body: dict[str, Any]
+    losses: list[str] | None = None
+
+
+def parse_request(request: Any) -> NextRequest:
+    """Convert the value that `next_request` returned: a body, or ``{"body", "losses"}``. Raises InvalidRequest."""
+    body, losses = request, None
+    if isinstance(request, dict) and "body" in request and request.keys() <= {"body", "losses"}:
+        body, losses = request["body"], request.get("losses")
+    if not isinstance(body, dict):
+        raise InvalidRequest(f"next_request returned {type(body).__name__}", hint="return the body as a JSON object")
+    if losses is None:
+        return NextRequest(body)
+    if not isinstance(losses, list) or not all(isinstance(loss, str) for loss in losses):
+        raise InvalidRequest(f"losses is not a list of texts: {losses!r:.80}", hint="return codes or sentences")
+    return NextRequest(body, losses)
+
+
+def same_answer(one: SubjectAnswer, other: SubjectAnswer) -> bool:
+    """Return whether two answers are equal. NaN, which some readers accept as a number, equals itself here."""
+    return one == other or repr(one) == repr(other)
 
 
 def parse_answer(answer: Any) -> SubjectAnswer:
@@ -89,12 +130,23 @@ def parse_answer(answer: Any) -> SubjectAnswer:
         return answer
     if not isinstance(answer, dict):
         raise InvalidAnswer(f"the answer is not a dict, but {type(answer).__name__}", hint=_RETURN)
+    if "unsupported" in answer:
+        return _out_of_scope(answer)
+    if answer.get("runs") is not None:
+        return _agent_form(answer)
     if answer.get("error") is not None and answer.get("response") is None and "calls" not in answer:
         return SubjectAnswer(error=str(answer["error"]), complete=False)
     try:
         return _canonical_form(answer) if "response" in answer else _brief_form(answer)
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError, OverflowError) as error:
         raise InvalidAnswer(f"{type(error).__name__}: {error}", hint=_FORM) from None
+
+
+def _out_of_scope(answer: dict[str, Any]) -> SubjectAnswer:
+    reason = answer["unsupported"]
+    if not isinstance(reason, str) or not reason.strip() or len(answer) > 1:
+        raise InvalidAnswer(f"not a reason alone: {answer!r:.80}", hint='return {"unsupported": "reason"}')
+    return SubjectAnswer(unsupported=reason)
 
 
 #: The optional members of the brief form, with their types.
@@ -116,6 +168,7 @@ def _brief_form(answer: dict[str, Any]) -> SubjectAnswer:
     for member, kind in _MEMBERS.items():
         if not isinstance(answer.get(member), kind | None):
             raise InvalidAnswer(f"{member} must be {kind.__name__}: {answer[member]!r:.80}", hint=_FORM)
+    json_codec.encode(answer.get("usage"))
     kept = _calls(answer["calls"])
     dropped, rejected = (None if answer.get(key) is None else _calls(answer[key]) for key in ("dropped", "rejected"))
     selects = dropped is not None or rejected is not None or answer.get("policy")
@@ -135,6 +188,14 @@ def _brief_form(answer: dict[str, Any]) -> SubjectAnswer:
     )
 
 
+def _agent_form(answer: dict[str, Any]) -> SubjectAnswer:
+    """Return the answer of an agent. It may have runs and an error: a tool can run before the agent fails."""
+    if not isinstance(answer["runs"], list):
+        raise InvalidAnswer(f"runs must be list: {answer['runs']!r:.80}", hint=_FORM)
+    error = answer.get("error")
+    return SubjectAnswer(runs=_calls(answer["runs"]), error=None if error is None else str(error))
+
+
 def _calls(listed: list[Any]) -> list[AnsweredCall]:
     calls = []
     for call in listed:
@@ -146,6 +207,10 @@ def _calls(listed: list[Any]) -> list[AnsweredCall]:
         if text is None and isinstance(arguments, str):
             arguments, text = None, arguments
         id = None if call.get("id") is None else str(call["id"])
+        for member in ("status", "kind"):
+            if not isinstance(call.get(member), str | None):
+                raise InvalidAnswer(f"{member} of a call must be str: {call[member]!r:.80}", hint=_FORM)
+        json_codec.encode(arguments)  # a Python subject may return anything
         calls.append(AnsweredCall(call["name"], id, arguments, text, call.get("status"), call.get("kind")))
     return calls
 
@@ -156,8 +221,10 @@ def _canonical_form(answer: dict[str, Any]) -> SubjectAnswer:
     log = [str(line) for line in answer.get("log") or []]
     if response is None:
         return SubjectAnswer(findings=findings, warnings=log, complete=False, error="the answer has no response")
-    if not isinstance(response.get("usage"), dict | None):
-        raise InvalidAnswer(f"usage must be dict: {response['usage']!r:.80}", hint=_FORM)
+    # Laws read the blocks as JSON, with all members that a subject may leave out.
+    response = msgspec.to_builtins(msgspec.convert(response, Response))
+    if selection is not None:
+        selection = msgspec.to_builtins(msgspec.convert(selection, Selection))
     members = ("name", "id", "arguments", "arguments_text", "status", "kind")
     calls = {
         (choice["index"], index): AnsweredCall(*(block[member] for member in members))
@@ -185,8 +252,9 @@ def _canonical_form(answer: dict[str, Any]) -> SubjectAnswer:
         warnings=log,
         failed=response["error"] is not None,
         retryable=None if response["error"] is None else response["error"]["retryable"],
+        form=answer,
     )
 
 
 def _codes(findings: list[Any]) -> list[str]:
-    return [finding["code"] if isinstance(finding, dict) else str(finding) for finding in findings]
+    return [str(finding["code"] if isinstance(finding, dict) else finding) for finding in findings]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from toolparity.normalizer.errors import ToolparityError
+from toolparity.reports.results import Effect
 
 
 class UnknownSubject(ToolparityError, ValueError):
@@ -10,7 +13,27 @@ class UnknownSubject(ToolparityError, ValueError):
 
 
 class InvalidAnswer(ToolparityError, ValueError):
-    """A subject returned an invalid result."""
+    """A subject returned an invalid result. ``effect``: that of the failure."""
+
+    effect: ClassVar[Effect] = "misreported"
+
+
+class InvalidRequest(InvalidAnswer):
+    """A subject returned a request that is not a JSON object."""
+
+    effect = "malformed"
+
+
+class RefusedRequest(InvalidAnswer):
+    """A subject raised an error instead of writing a request."""
+
+    effect = "refused"
+
+
+class UnstableAnswer(InvalidAnswer):
+    """A subject gave two different answers to the same input."""
+
+    effect = "altered"
 
 
 class InvalidBaseline(ToolparityError, ValueError):

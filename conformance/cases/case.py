@@ -35,7 +35,8 @@ class Case(NamedTuple):
 class CaseRound(Struct, frozen=True):
     """One response of the provider, the expected result, and the subject's answer.
 
-    ``following``: the request that was recorded after the response. It is None after the last response.
+    ``following``: the request that was recorded after the response. It is None after the last response. ``sent``: the
+    requests that an agent itself sent after the response, as JSON, or those of a gateway for this response.
     """
 
     number: int
@@ -43,6 +44,7 @@ class CaseRound(Struct, frozen=True):
     expected: Expected
     answer: SubjectAnswer
     following: Any = None
+    sent: list[Any] = []
 
     @property
     def selection(self) -> ExpectedSelection:
@@ -64,3 +66,8 @@ class Evidence(Struct):
     surfaces: list[str]
     sibling: Callable[[Case, str | None], list[CaseRound] | None]
     next_request: Callable[[FollowUp], Any]
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether the subject returns the canonical form, so that the law `content` judges every member of it."""
+        return {"blocks", "findings"} <= self.subject.claims

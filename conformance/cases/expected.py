@@ -5,8 +5,9 @@ Nothing here reads traffic or calls the normalizer, so that both sides of the co
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -53,7 +54,8 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     its terminal event. ``failed``: the provider sent an error; ``retryable``: whether to repeat the request.
     ``opaque``: wire types of unknown blocks. ``approvals``: names of the calls on a provider's server that wait for
     approval. ``usage``: token counts, if the oracle cannot read them. ``findings``: codes (docs/findings.md) that must
-    be reported. ``back``: texts that the next request to the same provider must contain.
+    be reported. ``back``: texts that the next request to the same provider must contain. ``revised``: the end of the
+    stream corrects its calls, so that a broken stream has others.
     """
 
     calls: list[ExpectedCall] = []
@@ -69,6 +71,7 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     usage: dict[str, int] = {}
     findings: list[str] = []
     back: list[str] = []
+    revised: bool = False
 
     @property
     def whole(self) -> list[int]:
@@ -165,9 +168,13 @@ def _read_call(call: ScriptedCall, kind: str, *, cut: bool) -> ExpectedCall:
         return ExpectedCall(call.tool, None, text, "complete", "custom", call.id)
     arguments: Any = None
     try:
-        arguments = json_codec.decode(text) if text else {}
+        arguments = json.loads(text, parse_constant=_refuse_constant) if text else {}
     except ValueError:
         return ExpectedCall(call.tool, None, text, "truncated" if cut else "invalid", kind, call.id)
     if not isinstance(arguments, dict):
         return ExpectedCall(call.tool, None, text, "invalid", kind, call.id)
     return ExpectedCall(call.tool, arguments, text, "complete", kind, call.id)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

@@ -46,9 +46,17 @@ class Scenario(Struct, frozen=True):
         """Return the modes on a surface: "plain", "stream", or both."""
         if self.script is not None:
             # A plain response that breaks off leaves no response to record.
-            return ["stream"] if _cut(self.script) else ["plain", "stream"]
+            plain = not _cut(self.script) and not (SURFACES[surface].spec.parsed_arguments and self._unparsable)
+            return ["plain", "stream"] if plain else ["stream"]
         streams = {body.stream for body in self.file.bodies if body.surface == surface}
         return [mode for mode, stream in (("plain", False), ("stream", True)) if stream in streams]
+
+    @property
+    def _unparsable(self) -> bool:
+        """Whether a call is generated that a body with parsed arguments cannot contain."""
+        if self.script is None or not self.file.generated:
+            return False
+        return any(call.status != "complete" for call in expected(self.script, 0, stream=True).calls)
 
     def expected(self, surface: str, number: int, *, stream: bool) -> Expected:
         """Return the expected result of a round (counted from 0) on a surface."""

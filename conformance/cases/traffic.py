@@ -11,6 +11,7 @@ from msgspec import Struct
 from toolparity.cassettes.chunking import CHUNKINGS, events
 from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.library import RECORDED, load, path_for
+from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.reports import results
@@ -19,7 +20,9 @@ from toolparity.reports.results import brief
 from ..oracle import oracle
 from ..subjects import SubjectExchange
 from ..subjects.reference import read_answer
+from .broken import broken
 from .case import Case, CaseRound
+from .generated import generated_pieces
 from .scenarios import Scenario, scenarios
 
 #: The maximum lengths of an excerpt and of the canonical blocks, in characters.
@@ -48,6 +51,8 @@ def responses(scenario: str, surface: str, mode: str) -> list[TrafficResponse]:
     played = scenarios()[scenario]
     if played.script is None:
         return [_handwritten(played, surface, mode == "stream")]
+    if played.file.generated:
+        return [_generated(played.script, surface, mode == "stream")]
     return list(_recorded(scenario, surface, mode == "stream"))
 
 
@@ -79,9 +84,24 @@ def _handwritten(scenario: Scenario, surface_name: str, stream: bool) -> Traffic
     return TrafficResponse(surface_name, stream, pieces, request, body.status, source, body.provider)
 
 
-def cut(pieces: list[bytes], chunking: str) -> list[bytes]:
-    """Return the same bytes in other pieces. ``chunking``: a name of `toolparity.cassettes.chunking.CHUNKINGS`."""
-    return CHUNKINGS[chunking](b"".join(pieces))
+def _generated(script: Script, surface_name: str, stream: bool) -> TrafficResponse:
+    surface = SURFACES[surface_name]
+    request = oracle(surface.wire).request_body(script.ask, script.tools, surface.model, stream=stream)
+    pieces = generated_pieces(script, surface, request, stream=stream)
+    return TrafficResponse(surface_name, stream, pieces, request, 200, f"scenarios/{script.id}.toml")
+
+
+def repieced(response: TrafficResponse, chunking: str, seed: str) -> list[bytes] | None:
+    """Return the same bytes in other pieces, or the pieces up to a cut. None: the response cannot be cut so.
+
+    ``chunking``: a name of `toolparity.cassettes.chunking.CHUNKINGS`, or a cut of `conformance.cases.broken`, whose
+    place follows from ``seed``.
+    """
+    if chunking in CHUNKINGS:
+        return CHUNKINGS[chunking](b"".join(response.pieces))
+    if not response.stream or response.status >= 400:
+        return None
+    return broken(SURFACES[response.surface].wire, response.pieces, chunking, seed)
 
 
 # where the traffic comes from
@@ -90,11 +110,12 @@ def cut(pieces: list[bytes], chunking: str) -> list[bytes]:
 def source_path(case: Case) -> str:
     """Return the file that holds the traffic of a case, relative to its package."""
     scenario = scenarios()[case.scenario]
-    if scenario.script is not None:
+    if scenario.script is not None and not scenario.file.generated:
         path = path_for(case.surface, case.scenario, stream=case.stream)
         return f"recorded/{path.relative_to(SURFACES[case.surface].library or RECORDED).as_posix()}"
-    body = next(b for b in scenario.file.bodies if (b.surface, b.stream) == (case.surface, case.stream))
-    return f"scenarios/{body.file or f'{scenario.id}.toml'}"
+    bodies = (b for b in scenario.file.bodies if (b.surface, b.stream) == (case.surface, case.stream))
+    file = next((body.file for body in bodies), None)
+    return f"scenarios/{file or f'{scenario.id}.toml'}"
 
 
 def sources(cases: Iterable[Case]) -> list[results.EvidenceSource]:
@@ -104,8 +125,9 @@ def sources(cases: Iterable[Case]) -> list[results.EvidenceSource]:
         path = source_path(case)
         if path in listed:
             continue
-        if scenarios()[case.scenario].script is None:
-            listed[path] = results.EvidenceSource(path, "written")
+        scenario = scenarios()[case.scenario]
+        if scenario.script is None or scenario.file.generated:
+            listed[path] = results.EvidenceSource(path, "written" if scenario.script is None else "emulated")
             continue
         try:
             provenance = load(path_for(case.surface, case.scenario, stream=case.stream)).provenance

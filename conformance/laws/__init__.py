@@ -5,11 +5,12 @@ To add one, write it in the module of its topic (or in a new one, listed in `_MO
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from importlib import import_module
 
-from .law import REGISTERED, Failure, Law
+from .law import OF_AGENTS, REGISTERED, Failure, Law
 
-_MODULES = ("conservation", "selection", "content", "parity", "requests")
+_MODULES = ("conservation", "selection", "content", "canonical_form", "parity", "broken", "requests", "runs")
 #: The ids, in the order of reports.
 IDS = (
     "conservation",
@@ -19,6 +20,7 @@ IDS = (
     "server-side",
     "stream-parity",
     "any-split",
+    "any-cut",
     "arguments",
     "stop",
     "incomplete",
@@ -28,10 +30,17 @@ IDS = (
     "handoff",
     "alike",
     "usage",
+    "content",
 )
 
 for _module in _MODULES:
     import_module(f".{_module}", __name__)
 LAWS: dict[str, Law] = {id: REGISTERED[id] for id in IDS}
 
-__all__ = ["IDS", "LAWS", "Failure", "Law"]
+
+def law_for(law: Law, claims: AbstractSet[str]) -> Law | None:
+    """Return the form of a law for a subject with these claims; None if the law does not judge agents."""
+    return OF_AGENTS.get(law.id) if "runs" in claims else law
+
+
+__all__ = ["IDS", "LAWS", "Failure", "Law", "law_for"]

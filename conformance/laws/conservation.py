@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..answer import AnsweredCall
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
-from .law import Failure, declined_cut_response, law, missing_findings
+from .law import Failure, law, may_be_refused, missing_findings
 from .matching import call_list, is_same_call, match_calls
 
 
@@ -21,13 +21,13 @@ def conservation(evidence: Evidence) -> Iterator[Failure]:
     acts = "select" in evidence.subject.claims
     for round in evidence.rounds:
         wanted, answer = round.expected.calls, round.answer
+        if answer.error is not None:
+            if not may_be_refused(round) and (wanted or "text" in evidence.subject.claims):
+                reason = f"the body was not read: {answer.error}"
+                yield Failure(round.number, reason, call_list(wanted), "nothing", effect="refused")
+            continue
         if not round.expected.complete and not acts:
-            continue  # a subject that runs nothing may return or refuse the calls of a broken stream
-        if declined_cut_response(evidence, round):
-            continue
-        if answer.error is not None and not round.expected.failed and (wanted or "text" in evidence.subject.claims):
-            yield Failure(round.number, f"the body was not read: {answer.error}", call_list(wanted), "nothing")
-            continue
+            continue  # a subject that runs nothing may return the calls of a broken stream
         yield from missing_findings(evidence, round, "conservation")
         indexes, unmatched = match_calls(wanted, answer.calls)
         yield from _ids(round, indexes, acts=acts)
@@ -45,9 +45,9 @@ def _lost_or_invented(round: CaseRound, indexes: list[int | None], unmatched: li
     lost = [call for index, call in enumerate(wanted) if index not in indexes]
     if lost and round.expected.complete:  # calls of a broken stream may be missing (law `incomplete`)
         count = f"{len(wanted)} call{'s' * (len(wanted) != 1)} on the wire, {len(got)} in the answer"
-        yield Failure(round.number, f"{count}: {call_list(lost)} is lost without a warning", *both)
+        yield Failure(round.number, f"{count}: {call_list(lost)} is lost without a warning", *both, effect="lost")
     if unmatched:
-        yield Failure(round.number, f"unexpected or duplicate call: {call_list(unmatched)}", *both)
+        yield Failure(round.number, f"unexpected or duplicate call: {call_list(unmatched)}", *both, effect="duplicated")
 
 
 def _selected(round: CaseRound) -> Iterator[Failure]:
@@ -61,26 +61,43 @@ def _selected(round: CaseRound) -> Iterator[Failure]:
     indexes, repeated = match_calls(wanted, answer.acted)
     if repeated:
         reason = f"{call_list(repeated)} would run more often than it is on the wire"
-        yield Failure(round.number, reason, call_list(wanted), call_list(answer.acted))
+        yield Failure(round.number, reason, call_list(wanted), call_list(answer.acted), effect="executed")
     if answer.kept is not None and answer.dropped is not None and answer.rejected is not None:
         listed = [*answer.kept, *answer.dropped, *answer.rejected]
         found, repeated = match_calls(wanted, listed)
         both = call_list(wanted), call_list(listed)
         if repeated:
             reason = f"{call_list(repeated)} is listed twice: each call is kept, dropped or rejected"
-            yield Failure(round.number, reason, *both)
+            yield Failure(round.number, reason, *both, effect="duplicated")
         if lost := [call for index, call in enumerate(wanted) if index not in found]:
-            yield Failure(round.number, f"{call_list(lost)} is not kept, dropped or rejected", *both)
+            yield Failure(round.number, f"{call_list(lost)} is not kept, dropped or rejected", *both, effect="lost")
+    yield from _wrong_groups(round)
     policy, limit = round.exchange.policy, round.exchange.limit
     if policy == "first":
         return
     kept = call_list(wanted[index] for index in selection.kept)
     if idle := [wanted[index] for index in selection.kept if index not in indexes]:
         reason = f"{call_list(idle)} would not run, but the policy {policy} keeps it"
-        yield Failure(round.number, reason, kept, call_list(answer.acted))
+        yield Failure(round.number, reason, kept, call_list(answer.acted), effect="lost")
     if surplus := [wanted[index] for index in indexes if index in selection.dropped]:
         why = "it belongs to another choice" if surplus[0].choice else f"at most {limit} calls may run"
-        yield Failure(round.number, f"{call_list(surplus)} would run, but {why}", kept, call_list(answer.acted))
+        reason = f"{call_list(surplus)} would run, but {why}"
+        yield Failure(round.number, reason, kept, call_list(answer.acted), effect="executed")
+
+
+def _wrong_groups(round: CaseRound) -> Iterator[Failure]:
+    """Yield calls that cannot run and are listed as dropped, and calls that can run and are listed as rejected.
+
+    Rejection has precedence: a policy drops only calls that can run.
+    """
+    wanted, answer, selection = round.expected.calls, round.answer, round.selection
+    for group, listed, other, indexes in (
+        ("dropped", answer.dropped, "rejected", selection.rejected),
+        ("rejected", answer.rejected, "dropped or kept", [*selection.kept, *selection.dropped]),
+    ):
+        if wrong := [wanted[index] for index in match_calls(wanted, listed or [])[0] if index in indexes]:
+            reason = f"{call_list(wrong)} is listed as {group}, but it is {other}"
+            yield Failure(round.number, reason, call_list(wanted), call_list(listed or []), effect="misreported")
 
 
 def _match_by_name(
@@ -110,21 +127,25 @@ def _ids(round: CaseRound, indexes: list[int | None], *, acts: bool) -> Iterator
     for index, call in zip(indexes, round.answer.calls, strict=True):
         wanted = None if index is None else round.expected.calls[index].id
         if wanted is not None and call.id is not None and call.id != wanted:
-            yield Failure(round.number, f"the call {call.name} does not have the provider's id", wanted, call.id)
+            reason = f"the call {call.name} does not have the provider's id"
+            yield Failure(round.number, reason, wanted, call.id, effect="altered")
     ids = [call.id for call in round.answer.calls if call.id is not None]
     repeated = sorted({id for id in ids if ids.count(id) > 1})
     if repeated and acts:
-        yield Failure(round.number, f"two calls have the same id: {', '.join(map(repr, repeated))}", None, ids)
+        reason = f"two calls have the same id: {', '.join(map(repr, repeated))}"
+        yield Failure(round.number, reason, None, ids, effect="altered")
 
 
 def _unfulfilled_claims(evidence: Evidence, round: CaseRound) -> Iterator[Failure]:
     """Yield a failure for each claim of text or blocks that the answer does not fulfil. No law covers these claims."""
     claims, answer, expected = evidence.subject.claims, round.answer, round.expected
-    if not expected.complete or expected.failed or answer.error is not None:
+    if not expected.complete or expected.failed:
         return
     if "text" in claims and not answer.text and (expected.text or answer.text is None):
-        yield Failure(round.number, "the subject claims text, but returns none", expected.text, answer.text)
+        reason = "the subject claims text, but returns none"
+        yield Failure(round.number, reason, expected.text, answer.text, effect="lost")
     elif "text" in claims and not expected.refusal and answer.text != expected.text:
-        yield Failure(round.number, "the subject claims text, but returns another text", expected.text, answer.text)
+        reason = "the subject claims text, but returns another text"
+        yield Failure(round.number, reason, expected.text, answer.text, effect="altered")
     if "blocks" in claims and answer.blocks is None:
-        yield Failure(round.number, "the subject claims blocks, but returns none")
+        yield Failure(round.number, "the subject claims blocks, but returns none", effect="lost")

@@ -8,7 +8,8 @@ from ..answer import AnsweredCall
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
 from ..oracle import oracle
-from .law import Failure, declined_cut_response, expected_codes, law, missing_findings
+from ..oracle.responses import COUNTS, Irregular, read
+from .law import Failure, expected_codes, law, missing_findings
 from .matching import call_list, equals_written_text, json_equal, match_calls
 
 
@@ -29,33 +30,27 @@ def server_side(evidence: Evidence) -> Iterator[Failure]:
         _, unmatched = match_calls(expected.calls, answer.acted)
         if unmatched:
             reason = f"the provider ran {call_list(unmatched)}, and the caller would run it again"
-            yield Failure(round.number, reason, call_list(expected.calls), call_list(answer.acted))
+            yield Failure(round.number, reason, call_list(expected.calls), call_list(answer.acted), effect="executed")
         if "blocks" in evidence.subject.claims and answer.blocks is not None:
             tools = [block["tool"] for block in answer.blocks if block["type"] == "server_tool_call"]
             if tools != expected.servers:
-                yield Failure(round.number, "the blocks do not have the server calls", expected.servers, tools)
+                reason = "the blocks do not have the server calls"
+                yield Failure(round.number, reason, expected.servers, tools, effect="lost")
             names = [block["name"] for block in answer.blocks if block["type"] == "approval_request"]
             if names != expected.approvals:
-                yield Failure(round.number, "the blocks do not have the approval requests", expected.approvals, names)
+                reason = "the blocks do not have the approval requests"
+                yield Failure(round.number, reason, expected.approvals, names, effect="lost")
 
 
 @law(
     "arguments",
     "Arguments are exact; empty ones are {}, and broken ones are flagged, never fatal, and repaired only on request.",
-    applies=lambda evidence: any(
-        round.expected.calls and not declined_cut_response(evidence, round) for round in evidence.rounds
-    ),
+    applies=lambda evidence: any(round.expected.calls for round in evidence.rounds),
 )
 def arguments(evidence: Evidence) -> Iterator[Failure]:
     """Compare each call's arguments, argument text, kind and status."""
     for round in evidence.rounds:
         wanted, answer = round.expected.calls, round.answer
-        if declined_cut_response(evidence, round):
-            continue
-        if answer.error is not None:
-            if wanted and round.expected.complete and not round.expected.failed:
-                yield Failure(round.number, f"the arguments caused an error: {answer.error}")
-            continue
         yield from missing_findings(evidence, round, "arguments")
         if not round.expected.complete:
             continue
@@ -78,20 +73,21 @@ def _compare_call(number: int, expected: ExpectedCall, got: AnsweredCall, *, has
     if expected.arguments is not None and not json_equal(
         {} if got.value in (None, "") else got.value, expected.arguments
     ):
-        yield Failure(number, f"the arguments of {name} differ", expected.arguments, got.text or got.arguments)
+        reason = f"the arguments of {name} differ"
+        yield Failure(number, reason, expected.arguments, got.text or got.arguments, effect="altered")
     elif expected.arguments is None and status != "complete" and isinstance(got.arguments, dict) and got.arguments:
         if not has_status and (expected.text is None or equals_written_text(expected, got)):
             return  # passed on unchanged
-        yield Failure(number, f"the {status} arguments of {name} were repaired", expected.text, got.arguments)
+        reason = f"the {status} arguments of {name} were repaired"
+        yield Failure(number, reason, expected.text, got.arguments, effect="altered")
     elif other_text:
-        yield Failure(number, f"the argument text of {name} differs", expected.text, got.text)
+        yield Failure(number, f"the argument text of {name} differs", expected.text, got.text, effect="altered")
     if got.kind is not None and got.kind != expected.kind:
         reason = f"{name} is a call of kind {expected.kind}, but is reported as {got.kind}"
-        yield Failure(number, reason, expected.kind, got.kind)
+        yield Failure(number, reason, expected.kind, got.kind, effect="altered")
     if has_status and got.status != status:
-        yield Failure(
-            number, f"the call {name} is {status}, but its status is {got.status or 'missing'}", status, got.status
-        )
+        reason = f"the call {name} is {status}, but its status is {got.status or 'missing'}"
+        yield Failure(number, reason, status, got.status, effect="misreported")
 
 
 @law(
@@ -104,16 +100,14 @@ def stop(evidence: Evidence) -> Iterator[Failure]:
     """Compare the stop reasons, and whether the request may be retried."""
     for round in evidence.rounds:
         expected, answer = round.expected, round.answer
-        if answer.error is not None and expected.failed:
-            continue
         yield from missing_findings(evidence, round, "stop")
         wanted, got = expected.retryable, answer.retryable
         if wanted is not None and got is not None and got != wanted:
             reason = f"the error must be reported as {'retryable' if wanted else 'not retryable'}"
-            yield Failure(round.number, reason, f"retryable: {wanted}", got)
+            yield Failure(round.number, reason, f"retryable: {wanted}", got, effect="misreported")
         if answer.stop != expected.stop:
             reason = f"the response ended with {expected.stop}, but the stop reason is {answer.stop}"
-            yield Failure(round.number, reason, expected.stop, answer.stop)
+            yield Failure(round.number, reason, expected.stop, answer.stop, effect="misreported")
 
 
 def _has_unknown(round: CaseRound) -> bool:
@@ -129,17 +123,16 @@ def unknown(evidence: Evidence) -> Iterator[Failure]:
     """Check that the response was read, and that blocks, if claimed, include the unknown ones with their content."""
     for round in filter(_has_unknown, evidence.rounds):
         yield from missing_findings(evidence, round, "unknown")
-        if round.answer.error is not None:
-            yield Failure(round.number, f"unknown content caused an error: {round.answer.error}")
-        elif "blocks" in evidence.subject.claims:
+        if "blocks" in evidence.subject.claims:
             opaque = [block for block in round.answer.blocks or [] if block["type"] == "opaque"]
             types = [block["wire_type"] for block in opaque]
             if types != round.expected.opaque:
-                yield Failure(round.number, "the blocks do not have the unknown ones", round.expected.opaque, types)
+                reason = "the blocks do not have the unknown ones"
+                yield Failure(round.number, reason, round.expected.opaque, types, effect="lost")
             for block in opaque:
                 if not block["raw"]:
                     reason = f"only the name of the unknown block {block['wire_type']} is kept"
-                    yield Failure(round.number, reason, "its content", block["raw"])
+                    yield Failure(round.number, reason, "its content", block["raw"], effect="lost")
 
 
 @law(
@@ -147,28 +140,46 @@ def unknown(evidence: Evidence) -> Iterator[Failure]:
     "Token figures survive, also where they come late, alone or twice.",
     claims=("usage",),
     applies=lambda evidence: (
-        evidence.case.policy == "all" and any(_token_counts(evidence, round) for round in evidence.rounds)
+        evidence.case.policy == "all" and any(_token_counts(round) or round.answer.usage for round in evidence.rounds)
     ),
 )
 def usage(evidence: Evidence) -> Iterator[Failure]:
     """Compare the token counts. Input includes cached tokens, output includes reasoning tokens."""
     for round in evidence.rounds:
-        counts, expected = _token_counts(evidence, round), round.expected
-        if counts is None or (round.answer.error is not None and (expected.failed or not expected.complete)):
+        yield from _wrong_details(round)
+        counts = _token_counts(round)
+        if counts is None:
             continue
         got = round.answer.usage or {}
         for key, value in counts.items():
             if got.get(key) != value:
-                yield Failure(round.number, f"{key} is {value}, but the answer has {got.get(key)}", counts, got)
+                reason = f"{key} is {value}, but the answer has {got.get(key)}"
+                yield Failure(round.number, reason, counts, got, effect="misreported")
 
 
-def _token_counts(evidence: Evidence, round: CaseRound) -> dict[str, int] | None:
+def _wrong_details(round: CaseRound) -> Iterator[Failure]:
+    """Yield a failure for each other count that is not on the wire, or is there with another value.
+
+    An answer may leave out these counts, because many libraries do not have them.
+    """
+    got = {key: count for key, count in (round.answer.usage or {}).items() if key in COUNTS and count is not None}
+    if not got or round.expected.usage or round.expected.failed or not round.expected.complete:
+        return
+    try:
+        counts = read(round.exchange).usage or {}
+    except Irregular:
+        return
+    for key, value in got.items():
+        if value != counts.get(key):
+            reason = f"{key} is {counts.get(key)} on the wire, but {value} in the answer"
+            yield Failure(round.number, reason, counts.get(key), value, effect="misreported")
+
+
+def _token_counts(round: CaseRound) -> dict[str, int] | None:
     """Return the token counts that the scenario specifies, or those on the wire.
 
     For a broken stream only the input counts: its output count is not final.
     """
-    if declined_cut_response(evidence, round):
-        return None
     counts = round.expected.usage or oracle(round.exchange.wire).usage(round.exchange)
     if counts is None or (round.expected.complete and not round.expected.failed):
         return counts

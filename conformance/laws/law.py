@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
+from toolparity.reports.results import Effect
+
+from ..answer import SubjectAnswer
 from ..cases.case import CaseRound, Evidence
 
 
-class Failure(NamedTuple):
-    """One violation of a law: the round (from 0), the reason, and both sides of the comparison."""
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One violation of a law: the round (from 0), the reason, both sides of the comparison, and the effect.
+
+    ``effect``: a key of `toolparity.reports.results.EFFECTS`.
+    """
 
     round: int
     reason: str
     expected: Any = None
     got: Any = None
+    effect: Effect = field(kw_only=True)
 
 
 Applies = Callable[[Evidence], bool]
@@ -47,17 +58,62 @@ def law(
     return register
 
 
-#: The stop reasons of a cut response, which a subject that runs nothing may refuse.
-_CUT = frozenset(("max_tokens", "context_window", "content_filter"))
+#: The laws in the form for agents, which are judged by what they ran.
+OF_AGENTS: dict[str, Law] = {}
 
 
-def declined_cut_response(evidence: Evidence, round: CaseRound) -> bool:
-    """Return whether a subject that runs nothing refused a response that was cut or filtered.
+def agent_law(id: str, *, applies: Applies) -> Callable[[Check], Check]:
+    """Register the decorated function as the check of a registered law for subjects that claim `runs`."""
 
-    It reports an error, so that its caller knows. No call is lost silently, and the other laws have no answer to check.
+    def register(check: Check) -> Check:
+        OF_AGENTS[id] = REGISTERED[id]._replace(claims=frozenset(), applies=applies, check=check)
+        return check
+
+    return register
+
+
+#: Why a law is not checked if a subject refused a response. The refusal itself is judged by `conservation`.
+REFUSED = "the subject refused the response"
+#: The stop reasons of responses that were cut, filtered or failed. A subject may refuse them loudly.
+_UNFINISHED = frozenset(("max_tokens", "context_window", "content_filter", "malformed_call", "error"))
+
+
+class Unjudged(Exception):
+    """A law cannot judge the case. The text is the reason, which the verdict `unsupported` shows."""
+
+
+def may_be_refused(round: CaseRound) -> bool:
+    """Return whether the response was cut, broken, filtered or failed: a subject keeps the laws if it refuses it."""
+    expected = round.expected
+    return not expected.complete or expected.failed or expected.stop in _UNFINISHED
+
+
+def shows_break(answer: SubjectAnswer, claims: Set[str]) -> bool:
+    """Return whether the caller of a subject with these claims can see in an answer that the stream broke.
+
+    A missing stop reason shows it if the subject claims `stop`. Without the claim, every answer lacks it.
     """
-    acts = "select" in evidence.subject.claims
-    return round.answer.error is not None and not acts and round.expected.stop in _CUT
+    if answer.error is not None or answer.failed or answer.complete is False or answer.stop == "error":
+        return True
+    missing = answer.stop is None and "stop" in claims
+    return answer.complete is None and (missing or answer.stop == "unknown")
+
+
+def readable(law: Law, evidence: Evidence) -> Evidence:
+    """Return the evidence with the rounds that a law can check: those that the subject did not refuse.
+
+    `conservation` checks all rounds. `incomplete` also checks refusals that keep it. An agent that ran tools and then
+    failed did not refuse the response.
+    """
+    if law.id == "conservation":
+        return evidence
+    keeps = law.id == "incomplete"
+    rounds = [
+        round
+        for round in evidence.rounds
+        if round.answer.error is None or round.answer.runs or (keeps and may_be_refused(round))
+    ]
+    return evidence if len(rounds) == len(evidence.rounds) else replace(evidence, rounds=rounds)
 
 
 #: Prefixes of finding codes, with the law that a missing finding breaks. Other codes belong to `conservation`.
@@ -99,4 +155,5 @@ def missing_findings(evidence: Evidence, round: CaseRound, law: str) -> Iterator
     reported = round.answer.findings
     for code in expected_codes(round, law):
         if code not in reported:
-            yield Failure(round.number, f"missing finding: {code}", code, ", ".join(reported) or "no finding")
+            reason, got = f"missing finding: {code}", ", ".join(reported) or "no finding"
+            yield Failure(round.number, reason, code, got, effect="misreported")

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolparity.cassettes.surfaces import SURFACES
+from toolparity.reports.results import Effect
 
+from ..answer import same_answer
 from ..cases.case import CaseRound, Evidence
-from .law import Failure, law
+from .law import Failure, Unjudged, law
 from .matching import call_list, comparable_parts
 
 #: The ways in which the bytes are split again (`toolparity.cassettes.chunking`).
@@ -28,6 +30,18 @@ def _compare(
 
 def _differences(parts: dict[str, Any], others: dict[str, Any]) -> str:
     return ", ".join(key for key in parts if parts[key] != others[key])
+
+
+def _pairs(rounds: list[CaseRound], siblings: list[CaseRound] | None) -> list[tuple[CaseRound, CaseRound]]:
+    """Return each round with the same round of the sibling.
+
+    Raises Unjudged if the subject refused the sibling: `conservation` fails that case, and a refusal counts once.
+    """
+    by_number = {sibling.number: sibling for sibling in siblings or []}
+    pairs = [(round, by_number[round.number]) for round in rounds if round.number in by_number]
+    if any(sibling.answer.error is not None for _, sibling in pairs):
+        raise Unjudged("the subject refused the response to compare with")
+    return pairs
 
 
 def _plain_sibling(evidence: Evidence) -> list[CaseRound] | None:
@@ -50,14 +64,15 @@ def stream_parity(evidence: Evidence) -> Iterator[Failure]:
     Ids and the spelling of arguments are ignored.
     """
     has_status = "status" in evidence.subject.claims
-    for streamed, plain in zip(evidence.rounds, _plain_sibling(evidence) or [], strict=False):
+    for streamed, plain in _pairs(evidence.rounds, _plain_sibling(evidence)):
         parts, others = _compare(streamed, plain, has_status)
         if parts != others:
             reason = f"streamed and plain differ in {_differences(parts, others)}"
-            yield Failure(streamed.number, reason, others, parts)
+            yield Failure(streamed.number, reason, others, parts, effect="altered")
         kinds = [_block_kinds(answer.blocks) for answer in (plain.answer, streamed.answer)]
         if kinds[0] != kinds[1]:
-            yield Failure(streamed.number, "streamed and plain differ in their blocks", kinds[0], kinds[1])
+            reason = "streamed and plain differ in their blocks"
+            yield Failure(streamed.number, reason, kinds[0], kinds[1], effect="altered")
 
 
 def _block_kinds(blocks: list[dict[str, Any]] | None) -> list[str] | None:
@@ -84,14 +99,17 @@ def _arrives_as_bytes(evidence: Evidence) -> bool:
 def any_split(evidence: Evidence) -> Iterator[Failure]:
     """Compare the answers to each split with the answers to the recorded pieces."""
     for chunking in CHUNKINGS:
-        for round, other in zip(evidence.rounds, evidence.sibling(evidence.case, chunking) or [], strict=True):
-            if round.answer != other.answer:
+        siblings = {other.number: other for other in evidence.sibling(evidence.case, chunking) or []}
+        for round in evidence.rounds:
+            other = siblings[round.number]
+            if not same_answer(round.answer, other.answer):
                 reason = f"the same bytes, split differently ({chunking}), give another answer"
                 expected, got = (
                     call_list(answer.calls) if answer.error is None else answer.error
                     for answer in (round.answer, other.answer)
                 )
-                yield Failure(round.number, reason, expected, got)
+                effect: Effect = "altered" if other.answer.error is None else "refused"
+                yield Failure(round.number, reason, expected, got, effect=effect)
 
 
 @law(
@@ -103,14 +121,13 @@ def any_split(evidence: Evidence) -> Iterator[Failure]:
 def alike(evidence: Evidence) -> Iterator[Failure]:
     """Compare the rounds of both surfaces."""
     other = _other_surface(evidence) or ""
-    siblings = evidence.sibling(evidence.case._replace(surface=other), None) or []
-    for round, sibling in zip(evidence.rounds, siblings, strict=False):
+    for round, sibling in _pairs(evidence.rounds, evidence.sibling(evidence.case._replace(surface=other), None)):
         if round.expected.failed:
             continue
         parts, others = _compare(round, sibling)
         if parts != others:
             reason = f"{evidence.case.surface} and {other} differ in {_differences(parts, others)}"
-            yield Failure(round.number, reason, others, parts)
+            yield Failure(round.number, reason, others, parts, effect="altered")
 
 
 def _other_surface(evidence: Evidence) -> str | None:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request
 from toolparity.normalizer.wires.registry import wire_name
+from toolparity.reports.results import Effect
 
+from ..answer import NextRequest, parse_request
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
+from ..errors import InvalidRequest
 from ..oracle import RequestItem, judged_wires, oracle
 from ..subjects import CallResult, FollowUp
+from .carried import uncarried
+from .history import repetition_failures
 from .law import Failure, law
 from .matching import call_list, json_equal, match_calls
 
@@ -38,25 +44,27 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
     """Check that the subject's next request follows the provider's rules and has one result for each call."""
     for round in _answered_rounds(evidence):
         number, wire, provider = round.number, round.exchange.wire, round.exchange.provider
-        body = evidence.next_request(follow_up(round, wire, provider))
+        body = _request(evidence, round, wire, provider).body
         for violation in check_request(body, wire, provider=provider):
             reason = f"the request breaks the rule {violation.rule}: {violation.message}"
-            yield Failure(number, reason, None, body)
+            yield Failure(number, reason, None, body, effect="malformed")
         items = list(oracle(wire).items(body))
         call_ids, result_ids = ([item.id for item in items if item.kind == kind] for kind in ("call", "result"))
         calls, results = Counter(call_ids), Counter(result_ids)
         made = sum(call.choice == 0 for call in round.expected.calls)
         if made > calls.total():
-            yield Failure(number, "calls are missing in the next request", made, dict(calls))
+            yield Failure(number, "calls are missing in the next request", made, dict(calls), effect="lost")
         if calls == results and call_ids != result_ids:
-            yield Failure(number, "the results are not in the order of the calls", call_ids, result_ids)
+            reason = "the results are not in the order of the calls"
+            yield Failure(number, reason, call_ids, result_ids, effect="malformed")
         for result in lost_results(round, body, wire):
-            yield Failure(number, "a result is missing or answers another call", result, None)
+            yield Failure(number, "a result is missing or answers another call", result, None, effect="lost")
         yield from _unmarked_failures(round, oracle(wire).failed_results(body))
         if calls != results:
             missing, surplus = (", ".join(left) or "none" for left in (calls - results, results - calls))
             reason = f"calls without a result: {missing}; results without a call: {surplus}"
-            yield Failure(number, reason, dict(calls), dict(results))
+            effect: Effect = "lost" if calls - results else "duplicated"
+            yield Failure(number, reason, dict(calls), dict(results), effect=effect)
 
 
 def _unmarked_failures(round: CaseRound, marked: set[str] | None) -> Iterator[Failure]:
@@ -69,7 +77,8 @@ def _unmarked_failures(round: CaseRound, marked: set[str] | None) -> Iterator[Fa
             continue
         failed = round.expected.calls[index].failed or index not in round.expected.runnable
         if failed and call.id not in marked:
-            yield Failure(round.number, f"the result of {call.name} is not marked as an error", "is_error", call.id)
+            reason = f"the result of {call.name} is not marked as an error"
+            yield Failure(round.number, reason, "is_error", call.id, effect="misreported")
 
 
 @law(
@@ -87,21 +96,25 @@ def replay(evidence: Evidence) -> Iterator[Failure]:
         if not round.following:
             continue
         number, wire = round.number, round.exchange.wire
-        body = evidence.next_request(follow_up(round, wire, round.exchange.provider))
+        body = _request(evidence, round, wire, round.exchange.provider).body
         sent = json_codec.text(body)
         parts = [("part", value) for value in round.expected.back]
         for kind, value in [*oracle(wire).returned_values(round.exchange), *parts]:
             if json_codec.text(value)[1:-1] not in sent:
-                yield Failure(number, f"a {kind} of the response is missing in the request", value[:80], "missing")
+                reason = f"a {kind} of the response is missing in the request"
+                yield Failure(number, reason, value[:80], "missing", effect="lost")
         for call in lost_calls(round, body, wire):
             reason = f"the request does not have {call.name} with the model's arguments"
-            yield Failure(number, reason, call_list([call]), None)
+            yield Failure(number, reason, call_list([call]), None, effect="lost")
         if round.expected.text not in _model_text(body, wire):
-            yield Failure(number, "the text beside the calls is missing in the request", round.expected.text)
+            reason = "the text beside the calls is missing in the request"
+            yield Failure(number, reason, round.expected.text, effect="lost")
         texts = list(oracle(wire).texts(body, "user"))
         for text in oracle(wire).texts(round.exchange.request, "user"):
             if text not in texts:
-                yield Failure(number, "the user's text is missing in the request", text)
+                yield Failure(number, "the user's text is missing in the request", text, effect="lost")
+        if evidence.is_canonical:
+            yield from repetition_failures(round, body, wire, _successes(round))
 
 
 @law(
@@ -115,21 +128,50 @@ def handoff(evidence: Evidence) -> Iterator[Failure]:
     for round in _answered_rounds(evidence):
         for target in judged_wires():
             wire, provider = wire_name(target.name), target.owner
-            if wire == round.exchange.wire:
+            if wire == round.exchange.wire or wire not in getattr(evidence.subject, "targets", (wire,)):
                 continue
-            body = evidence.next_request(follow_up(round, wire, provider))
+            request = _request(evidence, round, wire, provider)
+            body = request.body
             for violation in check_request(body, wire, provider=provider):
                 reason = f"the request for {wire} breaks the rule {violation.rule}: {violation.message}"
-                yield Failure(round.number, reason, None, body)
+                yield Failure(round.number, reason, None, body, effect="malformed")
             for call in lost_calls(round, body, wire):
                 reason = f"the request for {wire} does not have {call.name} with the model's arguments"
-                yield Failure(round.number, reason, call_list([call]), None)
+                yield Failure(round.number, reason, call_list([call]), None, effect="lost")
             for result in lost_results(round, body, wire):
                 reason = f"the request for {wire} does not have a result at its call"
-                yield Failure(round.number, reason, result, None)
+                yield Failure(round.number, reason, result, None, effect="lost")
             if round.expected.text not in _model_text(body, wire):
                 reason = f"the request for {wire} does not have the text beside the calls"
-                yield Failure(round.number, reason, round.expected.text)
+                yield Failure(round.number, reason, round.expected.text, effect="lost")
+            yield from _unreported_losses(round, request, wire)
+            if evidence.is_canonical:
+                yield from repetition_failures(round, body, wire, _successes(round))
+
+
+def _unreported_losses(round: CaseRound, request: NextRequest, wire: str) -> Iterator[Failure]:
+    """Yield a failure if fewer losses are reported than kinds of content are missing. Their words are free."""
+    if request.losses is None:
+        return
+    missing = uncarried(round.exchange, request.body)
+    if len(missing) > len(request.losses):
+        reason = f"the request for {wire} does not have the {', '.join(missing)}, and the losses do not report it"
+        yield Failure(round.number, reason, missing, request.losses, effect="lost")
+
+
+def _request(evidence: Evidence, round: CaseRound, to: Wire, provider: str) -> NextRequest:
+    """Return the subject's next request. Raises InvalidRequest if the oracle of the wire cannot read it."""
+    request = parse_request(evidence.next_request(follow_up(round, to, provider)))
+    reader = oracle(to)
+    try:
+        for _ in chain(reader.items(request.body), reader.texts(request.body, "user")):
+            pass
+        reader.failed_results(request.body)
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+        violation = next(iter(check_request(request.body, to, provider=provider)), None)
+        what = f"{type(error).__name__}: {error}" if violation is None else violation.message
+        raise InvalidRequest(f"the request does not have the form of {to}: {what}") from None
+    return request
 
 
 def follow_up(round: CaseRound, to: Wire, provider: str) -> FollowUp:
@@ -152,6 +194,12 @@ def _result(round: CaseRound, index: int) -> str:
     """Return the result of a call."""
     call = round.expected.calls[index]
     return f"the result of {call.name} ({index + 1})" if call.result is None else call.result
+
+
+def _successes(round: CaseRound) -> list[str]:
+    """Return the results of the calls that did not fail."""
+    calls = round.expected.calls
+    return [_result(round, index) for index in round.expected.runnable if not calls[index].failed]
 
 
 def _model_text(body: Any, wire: str) -> str:

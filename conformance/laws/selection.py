@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolparity.reports.results import Effect
+
 from ..cases.case import CaseRound, Evidence
-from .law import Failure, expected_codes, law, missing_findings
+from .law import Failure, Unjudged, expected_codes, law, may_be_refused, missing_findings, shows_break
 from .matching import call_list, match_calls
 
 
@@ -28,7 +30,7 @@ def order(evidence: Evidence) -> Iterator[Failure]:
             indexes = [index for index in match_calls(round.expected.calls, calls)[0] if index is not None]
             if indexes != sorted(indexes):
                 reason = "the calls are not in the model's order"
-                yield Failure(round.number, reason, call_list(round.expected.calls), call_list(calls))
+                yield Failure(round.number, reason, call_list(round.expected.calls), call_list(calls), effect="altered")
 
 
 @law(
@@ -44,80 +46,124 @@ def same_first(evidence: Evidence) -> Iterator[Failure]:
         indexes, _ = match_calls(wanted, got)
         if indexes == kept:
             continue
+        effect: Effect
         if len(got) == 1 and kept and indexes[0] is not None:
             which = "the last call" if indexes[0] == len(wanted) - 1 else f"call {indexes[0] + 1}"
             reason = f"{which} of {len(wanted)} would run instead of the first one that can run"
+            effect = "executed"
         elif len(got) > len(kept):
             reason = f"{len(got)} calls would run, but the policy first keeps {len(kept)}"
+            effect = "executed"
         else:
-            reason = "the first call that can run would not run"
-        yield Failure(round.number, reason, call_list(wanted[index] for index in kept), call_list(got))
+            reason, effect = "the first call that can run would not run", "lost"
+        yield Failure(round.number, reason, call_list(wanted[index] for index in kept), call_list(got), effect=effect)
 
 
 def _drops_unasked(round: CaseRound) -> bool:
     """Return whether the subject itself drops calls that the policy keeps."""
     runnable = len(round.expected.runnable)
-    return runnable > 1 and round.answer.error is None and len(round.answer.acted) < len(round.selection.kept)
+    return runnable > 1 and len(round.answer.acted) < len(round.selection.kept)
+
+
+def _drops(round: CaseRound) -> bool:
+    return bool(round.selection.dropped) or _drops_unasked(round)
+
+
+#: The code of the finding about a dropped call.
+_FINDING = "dropped-call"
+
+
+def _reports_drops(round: CaseRound) -> list[str]:
+    """Return the findings about dropped calls, and the log lines that call one of the response's calls dropped."""
+    names = {call.name for call in round.expected.calls if call.name}
+    lines = [line for line in round.answer.warnings if re.search(r"\bdrop", line, re.IGNORECASE)]
+    named = [line for line in lines if any(name in line for name in names)]
+    return [*(code for code in round.answer.findings if code == _FINDING), *named]
 
 
 @law(
     "dropped-warned",
     "Each dropped call is reported in a warning, with total, processed and dropped.",
     claims=("select",),
-    applies=lambda evidence: any(round.selection.dropped or _drops_unasked(round) for round in evidence.rounds),
+    applies=lambda evidence: any(_drops(round) or _reports_drops(round) for round in evidence.rounds),
 )
 def dropped_warned(evidence: Evidence) -> Iterator[Failure]:
-    """Check that a warning names the dropped calls and states how many calls there were."""
+    """Check that a warning names the dropped calls and states how many calls there were.
+
+    A report of a drop that did not happen is false. Other log lines are free.
+    """
     for round in evidence.rounds:
         dropped, wanted = round.selection.dropped, round.expected.calls
-        if not dropped and not _drops_unasked(round):
+        if not _drops(round):
+            if reports := _reports_drops(round):
+                reason = "a dropped call is reported, but none was dropped"
+                yield Failure(round.number, reason, "no such report", reports, effect="misreported")
             continue
+        if dropped and "findings" in evidence.subject.claims and _FINDING not in round.answer.findings:
+            reason = f"missing finding: {_FINDING}"
+            yield Failure(round.number, reason, _FINDING, round.answer.findings, effect="misreported")
         total, acted = len(wanted), len(round.answer.acted)
+        effect: Effect
         if not round.answer.warnings:
-            reason = f"{total - acted} of {total} calls were dropped without a warning"
+            reason, effect = f"{total - acted} of {total} calls were dropped without a warning", "lost"
             if acted >= total:
                 reason = f"{len(dropped)} of {total} calls must be dropped, but all would run, without a warning"
+                effect = "executed"
             figures = f"a warning with total {total}, processed {len(round.selection.kept)}, dropped {len(dropped)}"
-            yield Failure(round.number, reason, figures, "no warning")
+            yield Failure(round.number, reason, figures, "no warning", effect=effect)
             continue
         warnings = "\n".join(round.answer.warnings)
         unnamed = [name for index in dropped if (name := wanted[index].name) not in warnings]
         numbers = re.findall(r"\d+", warnings)
         if unnamed:
             reason = f"the warning does not name {', '.join(unnamed)}"
-            yield Failure(round.number, reason, call_list(wanted), warnings[:300])
+            yield Failure(round.number, reason, call_list(wanted), warnings[:300], effect="misreported")
         elif str(total) not in numbers or str(len(dropped)) not in numbers:
             reason = "the warning does not state how many calls there were and how many were dropped"
-            yield Failure(round.number, reason, f"total {total}, dropped {len(dropped)}", warnings[:300])
+            figures = f"total {total}, dropped {len(dropped)}"
+            yield Failure(round.number, reason, figures, warnings[:300], effect="misreported")
 
 
 def _may_not_run(round: CaseRound) -> bool:
-    unfinished = not round.expected.complete or round.expected.failed or round.answer.complete is False
+    unfinished = _is_broken(round) or round.answer.complete is False
     return bool(round.selection.rejected) or unfinished or bool(expected_codes(round, "incomplete"))
 
 
 @law(
     "incomplete",
-    "Nothing from an unfinished, failed or refused response is executed, and no call that was cut.",
-    claims=("select",),
+    "Nothing from an unfinished, failed or refused response is executed, no call that was cut, and a break is visible.",
     applies=lambda evidence: any(map(_may_not_run, evidence.rounds)),
 )
 def incomplete(evidence: Evidence) -> Iterator[Failure]:
-    """Check that no rejected call would run, and that the subject reports correctly whether a response is complete."""
+    """Check that no rejected call would run, and that the subject shows whether a response is complete.
+
+    A subject that runs nothing is judged by what it shows of broken streams. Raises Unjudged if no stream broke.
+    """
+    acts = "select" in evidence.subject.claims
     for round in evidence.rounds:
         expected, answer = round.expected, round.answer
-        acted = call_list(answer.acted)
         yield from missing_findings(evidence, round, "incomplete")
-        if not expected.complete or expected.failed:
-            if answer.acted:
+        if _is_broken(round):
+            if acts and answer.acted:
+                acted = call_list(answer.acted)
                 reason = f"{acted} would run, but the response is incomplete or failed"
-                yield Failure(round.number, reason, "nothing is executed", acted)
-            if answer.complete and not expected.complete:
-                yield Failure(round.number, "a broken stream is reported as complete", False, True)
+                yield Failure(round.number, reason, "nothing is executed", acted, effect="executed")
+            if evidence.case.stream and not shows_break(answer, evidence.subject.claims):
+                shown = {"complete": answer.complete, "stop": answer.stop, "failed": answer.failed}
+                reason = "the stream broke, but nothing in the answer shows it"
+                yield Failure(round.number, reason, "an error, or complete: false", shown, effect="misreported")
             continue
-        if answer.complete is False and answer.error is None:
-            yield Failure(round.number, "a complete response is reported as incomplete", True, False)
+        if answer.complete is False and not may_be_refused(round):
+            reason = "a complete response is reported as incomplete"
+            yield Failure(round.number, reason, True, False, effect="misreported")
         indexes, _ = match_calls(expected.calls, answer.acted)
-        if wrong := [expected.calls[index] for index in indexes if index in round.selection.rejected]:
+        wrong = [expected.calls[index] for index in indexes if index in round.selection.rejected]
+        if acts and wrong:
             reason = f"{call_list(wrong)} would run, but it is {wrong[0].status}"
-            yield Failure(round.number, reason, None, call_list(wrong))
+            yield Failure(round.number, reason, None, call_list(wrong), effect="executed")
+    if not acts and not any(evidence.case.stream and _is_broken(round) for round in evidence.rounds):
+        raise Unjudged("the subject does not claim select")
+
+
+def _is_broken(round: CaseRound) -> bool:
+    return not round.expected.complete or round.expected.failed

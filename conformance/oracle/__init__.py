@@ -58,6 +58,9 @@ class Oracle(Protocol):
     def pieces(self, data: bytes, *, stream: bool) -> list[bytes]:
         """Return the pieces of a handwritten response."""
 
+    def finishes(self, piece: bytes) -> bool:
+        """Return whether a piece of a stream has a stop reason or is the terminal event."""
+
     def excerpt(self, exchange: SubjectExchange, length: int) -> str:
         """Return the beginning of a response as text."""
 

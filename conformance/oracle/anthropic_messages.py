@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -56,6 +57,13 @@ def usage(exchange: SubjectExchange) -> dict[str, int] | None:
         return None
     cache = sum(counts.get(key) or 0 for key in ("cache_read_input_tokens", "cache_creation_input_tokens"))
     return {"input_tokens": counts["input_tokens"] + cache, "output_tokens": counts["output_tokens"]}
+
+
+_END = re.compile(rb'"stop_reason"\s*:\s*"|"type"\s*:\s*"message_stop"')
+
+
+def finishes(piece: bytes) -> bool:
+    return _END.search(piece) is not None
 
 
 returned_values = json_returned_values

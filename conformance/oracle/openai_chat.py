@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -57,6 +58,13 @@ def usage(exchange: SubjectExchange) -> dict[str, int] | None:
     details = counts.get("completion_tokens_details") or {}
     separate = details.get("reasoning_tokens") or 0 if exchange.provider == "xai" else 0
     return {"input_tokens": counts["prompt_tokens"], "output_tokens": counts["completion_tokens"] + separate}
+
+
+_END = re.compile(rb'"finish_reason"\s*:\s*"[^"]|^data: ?\[DONE\]', re.MULTILINE)
+
+
+def finishes(piece: bytes) -> bool:
+    return _END.search(piece) is not None
 
 
 returned_values = json_returned_values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -70,6 +71,13 @@ def returned_values(exchange: SubjectExchange) -> Iterator[tuple[str, str]]:
         # The state of an item may still grow in a stream; the last event holds all of it.
         if not exchange.stream or value.get("type") in ("response.completed", "response.incomplete"):
             yield from state_and_ids(value)
+
+
+_END = re.compile(rb'"type"\s*:\s*"(response\.(completed|incomplete|failed)|error)"')
+
+
+def finishes(piece: bytes) -> bool:
+    return _END.search(piece) is not None
 
 
 pieces = event_pieces

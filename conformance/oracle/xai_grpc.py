@@ -85,6 +85,10 @@ def pieces(data: bytes, *, stream: bool) -> list[bytes]:
     ]
 
 
+def finishes(piece: bytes) -> bool:
+    return any(output.finish_reason for output in _type(True).FromString(piece).outputs)
+
+
 def excerpt(exchange: SubjectExchange, length: int) -> str:
     """Return the first messages in protobuf's JSON form, one per line."""
     lines: list[str] = []

@@ -1,0 +1,52 @@
+"""The tools that an agent gets in a case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolparity.normalizer import json_codec
+
+from ..subjects import SubjectExchange, Tool
+from .case import Case
+from .expected import Expected
+from .scenarios import Scenario
+
+#: The schema of a tool that the request does not declare: it accepts any arguments.
+_ANY: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": True}
+
+
+def offered_tools(exchange: SubjectExchange, expected: Expected) -> list[Tool]:
+    """Return the functions that the request declares, with a shared record of their runs.
+
+    If the request declares no tools, an agent gets a function for each call, because a model calls declared tools.
+    """
+    runs: list[dict[str, Any]] = []
+    declared = list(_declared(exchange.request))
+    if not (isinstance(exchange.request, dict) and exchange.request.get("tools")):
+        declared = [(call.name, "A tool.", _ANY) for call in expected.calls]
+    named = {name: (name, description, schema) for name, description, schema in declared if name}
+    return [Tool(*definition, runs) for definition in named.values()]
+
+
+def _declared(request: Any) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield name, description and schema of each function in a request of any wire."""
+    for tool in (request.get("tools") if isinstance(request, dict) else None) or []:
+        function = tool.get("function") or tool
+        schema = function.get("parameters") or function.get("input_schema")
+        if isinstance(schema, str):
+            schema = json_codec.decode(schema)
+        if isinstance(schema, dict):
+            yield function.get("name") or "", function.get("description") or "", schema
+
+
+def not_for_agents(scenario: Scenario, case: Case) -> str:
+    """Return why a case is not run with agents, or "" if it is."""
+    rounds = len(scenario.script.rounds) if scenario.script is not None else 1
+    for number in range(rounds):
+        for call in scenario.expected(case.surface, number, stream=case.stream).calls:
+            if call.kind != "function":
+                return f"the suite gives agents functions, and {call.name} is a call of kind {call.kind}"
+            if call.choice:
+                return "an agent asks for one choice, and the response has several"
+    return ""

@@ -1,0 +1,84 @@
+"""The law `any-cut`: every stream, broken at a place that its wire allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..answer import AnsweredCall
+from ..cases.broken import CUTS, ended
+from ..cases.case import CaseRound, Evidence
+from ..cases.expected import ExpectedCall
+from .law import Failure, law, shows_break
+from .matching import call_list, is_same_call
+
+
+def _breakable(round: CaseRound) -> bool:
+    """Return whether the round is a stream that ends without an error."""
+    expected, exchange = round.expected, round.exchange
+    good = expected.complete and not expected.failed and expected.stop != "error"
+    return exchange.stream and exchange.status < 400 and good and ended(exchange)
+
+
+@law(
+    "any-cut",
+    "A stream that breaks at any place runs nothing, invents nothing, and is reported as broken.",
+    claims=("stream",),
+    applies=lambda evidence: (
+        evidence.case.stream and evidence.case.policy == "all" and any(map(_breakable, evidence.rounds))
+    ),
+)
+def any_cut(evidence: Evidence) -> Iterator[Failure]:
+    """Read each stream up to a cut. What is read must be the beginning of what the whole stream says."""
+    for cut, place in CUTS.items():
+        yield from broken_failures(evidence, cut, place)
+
+
+def broken_failures(evidence: Evidence, cut: str, place: str) -> Iterator[Failure]:
+    """Yield the failures of one cut. ``place``: where the stream breaks, in words."""
+    breakable = {round.number for round in evidence.rounds if _breakable(round)}
+    for round in evidence.sibling(evidence.case, cut) or []:
+        if round.answer.error is None and round.number in breakable:
+            yield from _broken(evidence, round, f"the stream breaks {place}")
+
+
+def _broken(evidence: Evidence, round: CaseRound, cut: str) -> Iterator[Failure]:
+    answer, expected, claims = round.answer, round.expected, evidence.subject.claims
+    acts = "select" in claims
+    if acts and answer.acted:
+        acted = call_list(answer.acted)
+        yield Failure(round.number, f"{acted} would run, but {cut}", "nothing is executed", acted, effect="executed")
+    if not shows_break(answer, claims):
+        yield Failure(
+            round.number, f"{cut}, and the answer looks complete", "complete: False", answer.stop, effect="misreported"
+        )
+    comparable = (acts or "status" in claims) and not expected.revised
+    if comparable and (wrong := _not_begun(expected.calls, answer.calls)):
+        reason = f"{cut}, and a call is not the beginning of one on the wire"
+        yield Failure(round.number, reason, call_list(expected.calls), call_list(wrong), effect="altered")
+    if "text" in claims and not expected.refusal and not expected.text.startswith(answer.text or ""):
+        reason = f"{cut}, and the text is not the beginning of the text on the wire"
+        yield Failure(round.number, reason, expected.text, answer.text, effect="altered")
+
+
+def _not_begun(wanted: Sequence[ExpectedCall], got: Sequence[AnsweredCall]) -> list[AnsweredCall]:
+    """Return the calls that are not the beginning of a call on the wire. Each call on the wire counts once."""
+    free = list(wanted)
+    wrong = []
+    for call in got:
+        begun = next((one for one in free if _begins(one, call)), None)
+        if begun is None:
+            wrong.append(call)
+        else:
+            free.remove(begun)
+    return wrong
+
+
+def _begins(expected: ExpectedCall, got: AnsweredCall) -> bool:
+    """Return whether a call, or its argument text and its name so far, is the beginning of the expected one.
+
+    ``{}`` is a beginning, because `anthropic.messages` announces every call with this input.
+    """
+    if is_same_call(expected, got):
+        return True
+    text = "" if got.text in (None, "{}") else str(got.text)
+    return expected.name.startswith(got.name) and (expected.text is None or expected.text.startswith(text))

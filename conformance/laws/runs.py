@@ -1,0 +1,244 @@
+"""The laws for agents: they judge what ran, and the request that the agent sent afterwards.
+
+An agent may refuse a response loudly, with an error: then nothing runs, and its caller knows. Refusing a response that
+is broken, cut, failed or filtered keeps every law. Refusing any other response is one failure, under `conservation`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from toolparity.normalizer.requests import check_request
+
+from ..answer import AnsweredCall
+from ..cases.case import CaseRound, Evidence
+from ..cases.expected import ExpectedSelection
+from ..oracle import RequestItem, oracle
+from ..subjects.tools import result_text
+from .law import Failure, agent_law, may_be_refused
+from .matching import call_list, is_same_call, match_calls
+
+
+def _refused(round: CaseRound) -> bool:
+    return round.answer.error is not None and not round.answer.acted
+
+
+def _need_not_run(round: CaseRound) -> bool:
+    """Return whether an agent may refuse the response: nothing or not everything of it may run."""
+    return may_be_refused(round) or round.expected.refusal or round.expected.stop == "refusal"
+
+
+#: The stop reasons of a response of which nothing may run.
+_FORBIDDING = frozenset(("refusal", "content_filter", "error", "malformed_call"))
+
+
+def _selection(evidence: Evidence, round: CaseRound) -> ExpectedSelection:
+    """Return the calls that must run, must not run, and cannot run. Without the claim `select`, no limit applies."""
+    return round.selection if "select" in evidence.subject.claims else round.expected.select("all")
+
+
+def _matched_runs(round: CaseRound) -> list[int | None]:
+    """Return, for each run, the index of its call, or None.
+
+    A run with other arguments than the model's belongs to the first call of that name that did not run otherwise,
+    unless it repeats a call: the law `arguments` compares them.
+    """
+    wanted, runs = round.expected.calls, round.answer.acted
+    indexes, _ = match_calls(wanted, runs)
+    for number, run in enumerate(runs):
+        if indexes[number] is None and not any(is_same_call(call, run) for call in wanted):
+            free = (index for index, call in enumerate(wanted) if call.name == run.name and index not in indexes)
+            indexes[number] = next(free, None)
+    return indexes
+
+
+@agent_law("conservation", applies=lambda evidence: True)
+def conservation(evidence: Evidence) -> Iterator[Failure]:
+    """Check that each call ran once or is answered as not run, and that nothing else ran."""
+    for round in evidence.rounds:
+        wanted, answer, number = round.expected.calls, round.answer, round.number
+        if _refused(round):
+            if not _need_not_run(round):
+                reason = f"the agent refused the response: {answer.error}"
+                yield Failure(number, reason, call_list(wanted), "nothing ran", effect="refused")
+            continue
+        if not round.expected.complete or round.expected.failed:
+            continue  # nothing may run: law `incomplete`
+        indexes = _matched_runs(round)
+        selection = _selection(evidence, round)
+        yield from _surplus_runs(round, indexes, selection.dropped)
+        if _need_not_run(round):
+            continue
+        answered = _answered_indexes(round)
+        both = call_list(wanted), call_list(answer.acted)
+        for index in selection.kept:
+            call = wanted[index]
+            if index in indexes or index in answered:
+                continue
+            if answer.error is not None:
+                reason = f"{call} did not run, because the agent failed: {answer.error}"
+                yield Failure(number, reason, *both, effect="refused")
+            else:
+                yield Failure(number, f"{call} neither ran nor is answered as not run", *both, effect="lost")
+
+
+def _surplus_runs(round: CaseRound, indexes: list[int | None], dropped: list[int]) -> Iterator[Failure]:
+    wanted, runs = round.expected.calls, round.answer.acted
+    both = call_list(wanted), call_list(runs)
+    for index, run in zip(indexes, runs, strict=True):
+        if index is None and any(is_same_call(call, run) for call in wanted):
+            yield Failure(round.number, f"{run} ran more often than the model called it", *both, effect="duplicated")
+        elif index is None and not (round.expected.servers or round.expected.approvals):
+            yield Failure(round.number, f"{run} ran, but the model did not call it", *both, effect="executed")
+        elif index is not None and index in dropped:
+            why = "it belongs to another choice" if wanted[index].choice else "the policy drops it"
+            yield Failure(round.number, f"{run} ran, but {why}", *both, effect="executed")
+
+
+def _items(round: CaseRound) -> list[RequestItem]:
+    """Return the calls and the results in the request that followed the response."""
+    return list(oracle(round.exchange.wire).items(round.sent[0])) if round.sent else []
+
+
+def _calls_with_results(round: CaseRound, text: str = "") -> list[AnsweredCall]:
+    """Return the calls of the next request that have a result there which contains a text."""
+    items = _items(round)
+    ids = {item.id for item in items if item.kind == "result" and text in str(item.content)}
+    return [
+        AnsweredCall(
+            item.name, item.id, *((None, item.content) if isinstance(item.content, str) else (item.content, None))
+        )
+        for item in items
+        if item.kind == "call" and item.id in ids
+    ]
+
+
+def _answered_indexes(round: CaseRound) -> list[int | None]:
+    """Return the indexes of the calls that have a result in the next request.
+
+    Names are not compared: a request has another name for a call whose own name its provider would refuse.
+    """
+    wanted = [replace(call, name="") for call in round.expected.calls]
+    return match_calls(wanted, [replace(call, name="") for call in _calls_with_results(round)])[0]
+
+
+@agent_law(
+    "same-first",
+    applies=lambda evidence: evidence.case.policy == "first" and any(round.expected.calls for round in evidence.rounds),
+)
+def same_first(evidence: Evidence) -> Iterator[Failure]:
+    """Check that nothing ran except the first call that can run. The law `conservation` checks that it ran."""
+    for round in evidence.rounds:
+        kept = round.selection.kept
+        if any(index not in kept for index in _matched_runs(round)):
+            wanted, got = call_list(round.expected.calls[index] for index in kept), call_list(round.answer.acted)
+            reason = f"{got} ran, but only the first call that can run may run"
+            yield Failure(round.number, reason, wanted, got, effect="executed")
+
+
+@agent_law(
+    "server-side",
+    applies=lambda evidence: any(round.expected.servers or round.expected.approvals for round in evidence.rounds),
+)
+def server_side(evidence: Evidence) -> Iterator[Failure]:
+    """Check that no tool ran for a call that the provider runs."""
+    for round in evidence.rounds:
+        if not (round.expected.servers or round.expected.approvals):
+            continue
+        runs = zip(_matched_runs(round), round.answer.acted, strict=True)
+        if surplus := [run for index, run in runs if index is None]:
+            reason = f"the provider ran {call_list(surplus)}, and the agent ran it again"
+            both = call_list(round.expected.calls), call_list(round.answer.acted)
+            yield Failure(round.number, reason, *both, effect="executed")
+
+
+@agent_law("arguments", applies=lambda evidence: any(round.expected.calls for round in evidence.rounds))
+def arguments(evidence: Evidence) -> Iterator[Failure]:
+    """Compare the arguments of each run with those of the model. The law `incomplete` judges broken ones."""
+    for round in evidence.rounds:
+        for index, run in zip(_matched_runs(round), round.answer.acted, strict=True):
+            call = None if index is None else round.expected.calls[index]
+            if call is not None and call.status == "complete" and not is_same_call(call, run):
+                reason = f"{call.name} ran with other arguments than the model's"
+                yield Failure(round.number, reason, str(call), str(run), effect="altered")
+
+
+def _forbids_runs(round: CaseRound) -> bool:
+    return not round.expected.complete or round.expected.failed or bool(round.selection.rejected)
+
+
+@agent_law("incomplete", applies=lambda evidence: any(map(_forbids_runs, evidence.rounds)))
+def incomplete(evidence: Evidence) -> Iterator[Failure]:
+    """Check that nothing of a broken, failed, refused or filtered response ran, and no call that was cut."""
+    for round in filter(_forbids_runs, evidence.rounds):
+        expected, runs = round.expected, round.answer.acted
+        if not expected.complete or expected.failed or expected.stop in _FORBIDDING:
+            wrong = list(map(str, runs))
+            state = "failed" if expected.failed else f"ended with {expected.stop}" if expected.complete else "broke"
+            reason = f"{call_list(runs)} ran, but the response {state}"
+        else:
+            indexes = _matched_runs(round)
+            pairs = [(run, index) for run, index in zip(runs, indexes, strict=True) if index is not None]
+            wrong = [
+                f"{run}, which is {status},"
+                for run, index in pairs
+                if (status := expected.calls[index].status) != "complete"
+            ]
+            reason = f"{' '.join(wrong)} ran"
+        if wrong:
+            yield Failure(round.number, reason, "nothing of it runs", call_list(runs), effect="executed")
+
+
+#: Rules that this project follows to be safe, and whose violation no recorded response refuses: users of xAI report
+#: that calls without content are refused, but its documentation does not say so, and it accepts an empty list there.
+_UNPROVEN = frozenset(("content-text",))
+
+
+def _must_be_answered(round: CaseRound) -> bool:
+    return bool(round.selection.kept) and not _refused(round)
+
+
+@agent_law("answered", applies=lambda evidence: any(map(_must_be_answered, evidence.rounds)))
+def answered(evidence: Evidence) -> Iterator[Failure]:
+    """Check that the request after the response has one result per call, and at each call that ran its result."""
+    for round in filter(_must_be_answered, evidence.rounds):
+        number, wire, runs = round.number, round.exchange.wire, round.answer.acted
+        if not round.sent:
+            if runs and not round.expected.approvals:  # with approvals, it waits for its caller's decision
+                reason = f"the results of {call_list(runs)} were not sent: the agent sent no further request"
+                yield Failure(number, reason, "a request with the results", round.answer.error, effect="lost")
+            continue  # otherwise nothing ran: law `conservation`
+        body = round.sent[0]
+        for violation in check_request(body, wire, provider=round.exchange.provider):
+            if violation.rule in _UNPROVEN:
+                continue
+            reason = f"the request breaks the rule {violation.rule}: {violation.message}"
+            yield Failure(number, reason, None, body, effect="malformed")
+        calls, results = (
+            Counter(item.id for item in _items(round) if item.kind == kind) for kind in ("call", "result")
+        )
+        if calls != results:
+            missing, surplus = (", ".join(left) or "none" for left in (calls - results, results - calls))
+            reason = f"calls without a result: {missing}; results without a call: {surplus}"
+            yield Failure(number, reason, dict(calls), dict(results), effect="malformed")
+        yield from _misplaced_results(round)
+
+
+def _misplaced_results(round: CaseRound) -> Iterator[Failure]:
+    """Yield the runs whose result is missing in the next request, or is at another call."""
+    results = [str(item.content) for item in _items(round) if item.kind == "result"]
+    for position, (index, run) in enumerate(zip(_matched_runs(round), round.answer.acted, strict=True), 1):
+        text = result_text(position, run.name)
+        if not any(text in result for result in results):
+            reason = f"the result of {run} is missing in the next request"
+            yield Failure(round.number, reason, text, None, effect="lost")
+            continue
+        if index is None or len(round.expected.calls) == 1:
+            continue
+        calls, wanted = _calls_with_results(round, text), round.expected.calls[index]
+        if not any(is_same_call(wanted, replace(call, name=wanted.name)) or call.value == run.value for call in calls):
+            reason = f"the result of {run} is at another call in the next request"
+            yield Failure(round.number, reason, str(wanted), call_list(calls), effect="altered")
