@@ -12,7 +12,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ..subjects import CLAIMS, FollowUp, SubjectExchange
+from ..subjects import FollowUp, SubjectExchange
+from ..subjects.claims import READER_CLAIMS
 from ..subjects.reference import Reference
 from .mutate import DEFECTS, Defect
 
@@ -35,7 +36,7 @@ class DefectiveReference(Reference):
         self._defect = defect
         self.name = defect.name
         self.version = "known bad"
-        self.claims = frozenset(CLAIMS)
+        self.claims = READER_CLAIMS
 
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Read the response, changed if the defect is in the input, with the reference; then change the answer."""
@@ -48,10 +49,10 @@ class DefectiveReference(Reference):
 
     def next_request(self, follow_up: FollowUp) -> Any:
         """Write the next request with the reference, then change it."""
-        body = super().next_request(follow_up)
+        request = super().next_request(follow_up)
         if self._defect.request is not None:
-            body = self._defect.request(copy.deepcopy(body), follow_up)
-        return body
+            request["body"] = self._defect.request(copy.deepcopy(request["body"]), follow_up)
+        return request
 
 
 @cache

@@ -110,7 +110,7 @@ def unknown_blocks_emptied(form: CanonicalForm, exchange: SubjectExchange) -> No
             block["raw"] = {}
 
 
-@defect("unknown")
+@defect("conservation")
 def unknown_is_fatal(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Raises an exception on unknown blocks."""
     if any(block["type"] == "opaque" for block in blocks(form)):
@@ -159,3 +159,19 @@ def words_of_anthropic_lost(form: CanonicalForm, exchange: SubjectExchange) -> N
     """Loses the text beside calls, with one provider only."""
     if exchange.wire == "anthropic.messages" and calls(form):
         remove(form, "text")
+
+
+@defect("content")
+def citations_forgotten(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns text without its citations."""
+    for block in blocks(form):
+        if block["type"] == "text":
+            block["annotations"] = []
+
+
+@defect("content")
+def server_results_emptied(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Returns the results of server calls without their content."""
+    for block in blocks(form):
+        if block["type"] == "server_tool_result":
+            block["raw"] = {}

@@ -34,6 +34,13 @@ def first_piece_decides(exchange: SubjectExchange) -> SubjectExchange:
     return msgspec.structs.replace(exchange, pieces=exchange.pieces[:100]) if len(exchange.pieces) > 400 else exchange
 
 
+@defect("any-cut")
+def early_break_is_an_empty_answer(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Takes a stream that broke before any content for a complete, empty response."""
+    if exchange.stream and form["response"]["error"] is None and not blocks(form):
+        form["response"]["complete"] = True
+
+
 @defect("stream-parity")
 def streamed_text_lost(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Loses the text beside calls in streams."""

@@ -14,21 +14,27 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer.errors import ToolparityError
+from toolparity.normalizer.errors import MissingExtra, ToolparityError
 from toolparity.normalizer.policies import POLICIES
 from toolparity.reports.results import Result, SubjectReport, Traffic, Verdict, brief
 
-from ..answer import SubjectAnswer, parse_answer
+from ..answer import SubjectAnswer, parse_answer, parse_request, same_answer
 from ..cases.case import Case, CaseRound, Evidence
+from ..cases.offered import not_for_agents, offered_tools
 from ..cases.scenarios import scenarios
-from ..cases.traffic import cut, responses, wire_excerpts
-from ..errors import InvalidAnswer
-from ..laws import LAWS, Failure, Law
+from ..cases.traffic import repieced, responses, wire_excerpts
+from ..errors import InvalidAnswer, RefusedRequest, UnknownSubject, UnstableAnswer
+from ..laws import LAWS, Failure, Law, law_for
+from ..laws.law import REFUSED, Unjudged, readable
 from ..laws.matching import call_texts
 from ..subjects import FollowUp, Subject, SubjectExchange
 from . import withdrawn
+
+#: The scenario whose answer ends the conversation with an agent.
+_FINAL = "text-only"
 
 
 class CaseFilter(Struct, frozen=True):
@@ -69,8 +75,8 @@ class CaseFilter(Struct, frozen=True):
         return name in self.surfaces or surface.wire in self.wires or name in self.wires
 
 
-class UnstableAnswer(Exception):
-    """The subject gave two different answers to the same input."""
+class OutOfScope(Exception):
+    """The subject answered that it does not support a response of the case. Its text is the reason."""
 
 
 class Judge:
@@ -102,7 +108,7 @@ class Judge:
             return "the subject does not claim to read streams"
         if case.policy != "all" and "select" not in self.subject.claims:
             return "the subject does not claim to apply policies"
-        return ""
+        return not_for_agents(scenarios()[case.scenario], case) if "runs" in self.subject.claims else ""
 
     def result(self, case: Case, laws: Iterable[Law] | None = None) -> Result:
         """Return one verdict for each law that applies to the case; ``laws`` restricts which laws are checked.
@@ -117,16 +123,18 @@ class Judge:
             verdicts = [Verdict("conservation", "unsupported", why)]
         else:
             try:
-                evidence = self._evidence(case)
+                evidence = self.evidence(case)
+            except OutOfScope as error:
+                verdicts = [Verdict("conservation", "unsupported", brief(str(error)))]
             except UnstableAnswer as error:
-                verdicts = [Verdict("conservation", "fail", str(error))]
+                verdicts = [Verdict("conservation", "fail", str(error), effect=error.effect)]
             except InvalidAnswer as error:
-                verdicts = [Verdict("conservation", "fail", f"invalid answer: {error}")]
+                verdicts = [Verdict("conservation", "fail", f"invalid answer: {error}", effect=error.effect)]
             except ToolparityError as error:
                 verdicts = [Verdict("conservation", "error", str(error))]
             else:
                 answers = [_reported_answer(round.answer) for round in evidence.rounds]
-                all_verdicts = (_verdict(law, evidence) for law in laws or LAWS.values())
+                all_verdicts = (verdict_of(law, evidence) for law in laws or LAWS.values())
                 verdicts = [verdict for verdict in all_verdicts if verdict is not None]
         seconds = round(time.perf_counter() - started, 4)
         return withdrawn.apply(Result(self.subject.name, *case, verdicts, answers, seconds, self._called))
@@ -137,15 +145,16 @@ class Judge:
         return None if rounds is None else wire_excerpts(case, rounds)
 
     def rounds(self, case: Case, chunking: str | None = None) -> list[CaseRound]:
-        """Return the subject's answers in a case, round by round. Raises InvalidAnswer and UnstableAnswer.
+        """Return the subject's answers in a case, round by round. Raises InvalidAnswer, UnstableAnswer and OutOfScope.
 
-        ``chunking``: how to split the bytes; None: as recorded.
+        ``chunking``: how to split the bytes, or a cut of `conformance.cases.broken`; None: as recorded.
         """
         if (case, chunking) not in self._rounds:
             self._rounds[case, chunking] = list(self._read(case, chunking))
         return self._rounds[case, chunking]
 
-    def _evidence(self, case: Case) -> Evidence:
+    def evidence(self, case: Case) -> Evidence:
+        """Return the evidence for the laws. Raises InvalidAnswer, UnstableAnswer and OutOfScope."""
         surfaces = scenarios()[case.scenario].surfaces
         return Evidence(case, self.subject, self.rounds(case), surfaces, self._sibling, self._next_request)
 
@@ -153,40 +162,70 @@ class Judge:
         scenario = scenarios()[case.scenario]
         if case.surface not in scenario.surfaces or case.mode not in scenario.modes(case.surface):
             return None
-        return None if self.unsupported(case) else self.rounds(case, chunking)
+        if self.unsupported(case):
+            return None
+        try:
+            return self.rounds(case, chunking)
+        except OutOfScope:
+            if chunking is None:
+                return None
+            raise UnstableAnswer("the subject is unstable: it supports the same bytes in other pieces only") from None
 
     def _read(self, case: Case, chunking: str | None) -> Iterator[CaseRound]:
         surface = SURFACES[case.surface]
         scenario = scenarios()[case.scenario]
         recorded = responses(case.scenario, case.surface, case.mode)
         for number, response in enumerate(recorded):
+            pieces: list[bytes] | None = response.pieces
+            if chunking is not None:
+                pieces = repieced(response, chunking, f"{case.scenario}/{case.surface}/{number}")
+            if pieces is None:
+                continue
             exchange = SubjectExchange(
                 wire=surface.wire,
                 provider=response.provider or surface.provider,
                 stream=response.stream,
-                pieces=response.pieces if chunking is None else cut(response.pieces, chunking),
+                pieces=pieces,
                 policy=case.policy,
                 limit=scenario.file.limit,
                 request=response.request,
                 status=response.status,
             )
-            answer = _read_once(self.subject, exchange)
-            if chunking is None and self._twice and _read_once(self.subject, exchange) != answer:
-                raise UnstableAnswer("the subject is unstable: it gave two different answers to the same bytes")
             expected = scenario.expected(case.surface, number, stream=case.stream)
+            if "runs" in self.subject.claims:
+                yield self._run_agent(CaseRound(number, exchange, expected, SubjectAnswer()), case)
+                continue
+            answer = _read_once(self.subject, exchange)
+            if chunking is None and self._twice and not same_answer(_read_once(self.subject, exchange), answer):
+                raise UnstableAnswer("the subject is unstable: it gave two different answers to the same bytes")
+            if answer.unsupported:
+                raise OutOfScope(answer.unsupported)
             last = number + 1 == len(recorded)
             following = (scenario.file.continues or None) if last else recorded[number + 1].request
             yield CaseRound(number, exchange, expected, answer, following)
 
+    def _run_agent(self, round: CaseRound, case: Case) -> CaseRound:
+        """Return the round with the agent's answer and the requests that it sent after the response."""
+        final = responses(_FINAL, case.surface, case.mode)[0].pieces
+        answers, sent = [], []
+        for _ in range(2 if self._twice else 1):
+            exchange = replace(round.exchange, tools=offered_tools(round.exchange, round.expected), final=final)
+            answers.append(_read_once(self.subject, exchange))
+            sent = list(getattr(self.subject, "sent", []))
+        if len({_comparable_runs(answer) for answer in answers}) > 1:
+            raise UnstableAnswer("the agent is unstable: it ran different tools for the same bytes")
+        if answers[-1].unsupported:
+            raise OutOfScope(answers[-1].unsupported)
+        return replace(round, answer=answers[-1], sent=sent)
+
     def _next_request(self, follow_up: FollowUp) -> Any:
         try:
             body = self.subject.next_request(follow_up)  # type: ignore[attr-defined]
-        except ToolparityError:
+        except _OF_THE_HARNESS:
             raise
         except Exception as error:
-            raise InvalidAnswer(f"next_request raised {type(error).__name__}: {error}") from error
-        if not isinstance(body, dict):
-            raise InvalidAnswer(f"next_request returned {type(body).__name__}", hint="return the body as a JSON object")
+            raise RefusedRequest(f"next_request raised {_describe(error)}") from error
+        parse_request(body)  # raises InvalidRequest
         return body
 
 
@@ -194,11 +233,29 @@ def _read_once(subject: Subject, exchange: SubjectExchange) -> SubjectAnswer:
     """Read one response with the subject. An exception that the subject raises becomes an answer with an error."""
     try:
         answer = subject.read(exchange)
-    except ToolparityError:
+    except _OF_THE_HARNESS:
         raise
     except Exception as error:
-        return SubjectAnswer(error=f"{type(error).__name__}: {error}", complete=False)
+        return SubjectAnswer(error=_describe(error), complete=False)
     return parse_answer(answer)
+
+
+def _comparable_runs(answer: SubjectAnswer) -> tuple[str, ...]:
+    """Return the runs in any order: an agent may start them at the same time."""
+    return *sorted(map(str, answer.acted)), *(["failed"] if answer.error is not None else [])
+
+
+#: Errors that do not come from the subject's own code. Any other error of a subject is its answer, also an error of
+#: the normalizer, because subjects may use it.
+_OF_THE_HARNESS = (InvalidAnswer, MissingExtra, UnknownSubject)
+
+
+def _describe(error: Exception) -> str:
+    """Return the type and the text of an error that a subject raised. Its text may raise an error, too."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def _provider(case: Case) -> str:
@@ -208,24 +265,36 @@ def _provider(case: Case) -> str:
     return next(providers, None) or SURFACES[case.surface].provider
 
 
-def _verdict(law: Law, evidence: Evidence) -> Verdict | None:
-    """Return the verdict of one law, or None if it does not apply."""
+def verdict_of(law: Law, evidence: Evidence) -> Verdict | None:
+    """Return the verdict of one law, or None if it does not apply.
+
+    A refused response is one failure, under `conservation`. The other laws check the rounds that the subject read.
+    """
     try:
-        if not law.applies(evidence):
+        judged = law_for(law, evidence.subject.claims)
+        if judged is None or not judged.applies(evidence):
             return None
+        law = judged
         if missing := law.claims - evidence.subject.claims:
             return Verdict(law.id, "unsupported", f"the subject does not claim {', '.join(sorted(missing))}")
-        failure = next(law.check(evidence), None)
-    except (InvalidAnswer, UnstableAnswer) as error:
-        failure = Failure(0, str(error))
+        read = readable(law, evidence)
+        failure = next(law.check(read), None) if read.rounds else None
+        if failure is None and len(read.rounds) < len(evidence.rounds):
+            return Verdict(law.id, "unsupported", REFUSED)
+    except Unjudged as unjudged:
+        return Verdict(law.id, "unsupported", str(unjudged))
+    except InvalidAnswer as error:
+        failure = Failure(0, str(error), effect=error.effect)
     except ToolparityError as error:
         return Verdict(law.id, "error", str(error))
+    except RecursionError:
+        failure = Failure(0, "the answer is nested too deeply to be compared", effect="altered")
     except Exception as error:  # a defect in one law must not stop the other cases
         return Verdict(law.id, "error", f"the check failed: {type(error).__name__}: {error}")
     if failure is None:
         return Verdict(law.id, "pass")
     expected, got = ("" if side is None else brief(side) for side in (failure.expected, failure.got))
-    return Verdict(law.id, "fail", brief(failure.reason), failure.round, expected, got)
+    return Verdict(law.id, "fail", brief(failure.reason), failure.round, expected, got, failure.effect)
 
 
 def _reported_answer(answer: SubjectAnswer) -> SubjectReport:

@@ -19,7 +19,7 @@ from ..cases.case import Case
 from ..known_bad import known_bad
 from ..laws import LAWS, Law
 from ..workers import cores, in_order
-from . import suite
+from . import suite, survival
 from .judge import CaseFilter, Judge
 
 
@@ -48,6 +48,7 @@ def run(
         scenarios=[],
         results=[],
         kills=kills,
+        generated=survival.run(case_filter, jobs=jobs, on_progress=on_progress),
         seconds=round(time.monotonic() - started, 3),
     )
 

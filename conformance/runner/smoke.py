@@ -15,10 +15,10 @@ from toolparity.cassettes.surfaces import SURFACES
 
 from ..cases.case import Case, Evidence
 from ..cases.scenarios import scenarios
-from ..errors import InvalidAnswer
-from ..laws import LAWS
+from ..errors import InvalidAnswer, UnstableAnswer
+from ..laws import LAWS, law_for
 from ..subjects import Subject
-from .judge import Judge, UnstableAnswer
+from .judge import Judge, OutOfScope
 
 #: A scenario with one call and one argument, which every provider can send.
 SCENARIO = "single-call"
@@ -54,12 +54,14 @@ def smoke_results(subject: Subject) -> Iterator[SmokeResult]:
 def _check(subject: Subject, case: Case) -> tuple[Fault, str]:
     try:
         rounds = Judge(subject).rounds(case)
-    except InvalidAnswer as error:
-        return "connection", str(error)
     except UnstableAnswer as error:
         return "implementation", str(error)
+    except OutOfScope as error:
+        return "implementation", f"the subject reads the wire, but not this response: {error}"
+    except InvalidAnswer as error:
+        return "connection", str(error)
     evidence = Evidence(case, subject, rounds, [], lambda case, chunking: None, lambda follow_up: None)
-    for law in (LAWS["conservation"], LAWS["arguments"]):
+    for law in filter(None, (law_for(LAWS[id], subject.claims) for id in ("conservation", "arguments"))):
         if (failure := next(law.check(evidence), None)) is not None:
             return "implementation", f"{law.id}: {failure.reason}"
-    return "", ", ".join(str(call) for round in rounds for call in round.answer.calls) or "no call"
+    return "", ", ".join(str(call) for round in rounds for call in round.answer.acted) or "no call"

@@ -9,9 +9,11 @@ import datetime
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import cache, partial
 from itertools import groupby
+from multiprocessing import util
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,33 +51,13 @@ def run(
     checks that the last release does not require yet. ``jobs``: the number of worker processes; 0 means one per core.
     Raises UnknownSubject, and ToolparityError if a worker dies.
     """
-    started, date = time.monotonic(), now()
-    subjects = [subject(name) for name in names]
-    judged: list[results.Result] = []
-    traffic: dict[tuple[str, ...], results.Traffic] = {}
-    tested = []
-    for name, one_subject in zip(names, subjects, strict=True):
-        subject_started = time.monotonic()
-        raw: list[results.Result] = []
-        for part in scenario_results(name, case_filter, twice=twice, jobs=jobs, on_progress=on_progress):
-            raw.extend(part.results)
-            for excerpt in part.traffic:
-                traffic.setdefault((excerpt.scenario, excerpt.surface, excerpt.mode), excerpt)
-        judged.extend(downgrade_new(baseline.apply_baseline(raw, expected(name)), unreleased=unreleased))
-        tested.append(subject_info(one_subject, time.monotonic() - subject_started))
-    cases = list(case_filter.cases())
-    return results.Run(
-        __version__,
-        date,
-        environment(),
-        tested,
-        law_reports(),
-        scenario_reports(cases),
-        judged,
-        list(traffic.values()),
-        sources(cases),
-        seconds=round(time.monotonic() - started, 3),
-    )
+    collected = Collected(expected, unreleased=unreleased)
+    with ExitStack() as opened:  # subjects are closed also if the run ends with an exception
+        subjects = [_open(name, opened) for name in names]
+        for name, one_subject in zip(names, subjects, strict=True):
+            parts = scenario_results(name, case_filter, twice=twice, jobs=jobs, on_progress=on_progress)
+            collected.add(one_subject, name, parts)
+    return collected.run(list(case_filter.cases()))
 
 
 class ScenarioResults(NamedTuple):
@@ -83,6 +65,49 @@ class ScenarioResults(NamedTuple):
 
     results: list[results.Result]
     traffic: list[results.Traffic]
+
+
+class Collected:
+    """The results of one subject after the other, and the run that they make.
+
+    ``expected`` and ``unreleased``: as in `run`.
+    """
+
+    def __init__(
+        self, expected: Callable[[str], Sequence[baseline.BaselineEntry]], *, unreleased: bool = False
+    ) -> None:
+        self._expected, self._unreleased = expected, unreleased
+        self._started, self._date = time.monotonic(), now()
+        self._tested: list[results.SubjectInfo] = []
+        self._judged: list[results.Result] = []
+        self._traffic: dict[tuple[str, ...], results.Traffic] = {}
+
+    def add(self, tested: Subject, name: str, parts: Iterable[ScenarioResults]) -> None:
+        """Take the results of a subject. ``name``: the name with which it was selected."""
+        started = time.monotonic()
+        raw: list[results.Result] = []
+        for part in parts:
+            raw.extend(part.results)
+            for excerpt in part.traffic:
+                self._traffic.setdefault((excerpt.scenario, excerpt.surface, excerpt.mode), excerpt)
+        known = baseline.apply_baseline(raw, self._expected(name))
+        self._judged.extend(downgrade_new(known, unreleased=self._unreleased))
+        self._tested.append(subject_info(tested, time.monotonic() - started))
+
+    def run(self, cases: Collection[Case]) -> results.Run:
+        """Return the run. ``cases``: all that were selected."""
+        return results.Run(
+            __version__,
+            self._date,
+            environment(),
+            self._tested,
+            law_reports(),
+            scenario_reports(cases),
+            self._judged,
+            list(self._traffic.values()),
+            sources(cases),
+            seconds=round(time.monotonic() - self._started, 3),
+        )
 
 
 def scenario_results(
@@ -112,7 +137,23 @@ def _run_scenario(name: str, twice: bool, cases: Sequence[Case]) -> ScenarioResu
 @cache
 def _judge(name: str, twice: bool) -> Judge:
     """Return the judge of a subject. There is one per process, so that an executable subject is started only once."""
-    return Judge(subject(name), twice=twice, called=name)
+    tested = subject(name)
+    # Worker processes skip atexit handlers but run multiprocessing's finalizers.
+    util.Finalize(None, _close, args=(tested,), exitpriority=20)
+    return Judge(tested, twice=twice, called=name)
+
+
+def _open(name: str, opened: ExitStack) -> Subject:
+    """Return a subject, which is closed with ``opened``. Raises UnknownSubject."""
+    tested = subject(name)
+    opened.callback(_close, tested)
+    return tested
+
+
+def _close(tested: Subject) -> None:
+    """Close a subject that can be closed."""
+    if hasattr(tested, "close"):
+        tested.close()
 
 
 def law_reports() -> list[results.LawInfo]:

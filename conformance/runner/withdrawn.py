@@ -13,11 +13,7 @@ from toolparity.reports.results import Result, Verdict
 
 from .baseline import BaselineEntry
 
-#: The scenarios in which a server-side search of xAI appears as a custom call on the wire.
-XAI_SEARCHES = ("search-as-custom-call", "declared-custom-beside-search", "searches-posts", "searches-posts-and-calls")
-_RUNS_NOTHING = "the library returns the item of xAI's own search unchanged and runs nothing, so the caller decides"
 _REFUSES = "its agent refuses the answer, as two calls have one id, and runs nothing"
-_NOT_STREAMED = "its constructor refuses n > 1 with streaming"
 
 
 def _entries(reason: str, checks: str, scenarios: str, surface: str, mode: str = "*") -> list[BaselineEntry]:
@@ -29,23 +25,13 @@ def _entries(reason: str, checks: str, scenarios: str, surface: str, mode: str =
     ]
 
 
-def _searches(reason: str) -> list[BaselineEntry]:
-    return _entries(reason, "conservation server-side", " ".join(XAI_SEARCHES), "xai.responses")
-
-
 def _repeats(reason: str) -> list[BaselineEntry]:
     return _entries(reason, "conservation", "same-call-two-indexes", "openai.chat", "stream")
 
 
 #: Subject -> its withdrawn accusations.
 WITHDRAWN: dict[str, list[BaselineEntry]] = {
-    "langchain": _entries(_NOT_STREAMED, "arguments stream-parity", "two-choices-interleaved", "openai.chat", "stream"),
-    "litellm": _searches(_RUNS_NOTHING),
-    "openai-agents": [
-        *_repeats("its runner runs the call once"),
-        *_searches("its runner refuses the answer and runs nothing"),
-    ],
-    "openai-sdk": _searches(_RUNS_NOTHING),
+    "openai-agents": _repeats("its runner runs the call once"),
     "pydantic-ai": [
         *_repeats(_REFUSES),
         *_entries(_REFUSES, "conservation", "item-id-rotates item-ends-under-another-id", "openai.responses", "stream"),
@@ -55,7 +41,7 @@ WITHDRAWN: dict[str, list[BaselineEntry]] = {
 
 def apply(result: Result) -> Result:
     """Return the result with withdrawn failures changed to `unsupported`, with the reason."""
-    entries = WITHDRAWN.get(result.subject)
+    entries = WITHDRAWN.get(result.subject.partition("==")[0])
     if entries is None:
         return result
     return replace(result, verdicts=[_judge_fairly(result, verdict, entries) for verdict in result.verdicts])

@@ -1,0 +1,181 @@
+"""Known-bad subjects that change the request that the reference writes: every member and list of it.
+
+The members are found by introspection of the bodies. A member is named by the wire and its path. All elements of a list
+with one type or role have the same path: ``openai.chat.messages[tool].content``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from .lists import REORDERINGS
+from .operators import other_scalar
+
+#: Members whose value is free JSON: they are changed as a whole.
+_FREE = frozenset(("parameters", "input_schema", "schema", "arguments", "action", "outputs", "frames"))
+#: Settings of the connection: the answer has the same content with any value.
+TRANSPORT = frozenset(("stream", "stream_options"))
+
+
+class Place(NamedTuple):
+    """A member (``key`` is its name) or an element (``key`` is its index) in ``holder``; ``path`` names its kind."""
+
+    path: str
+    holder: Any
+    key: Any
+
+    @property
+    def value(self) -> Any:
+        return self.holder[self.key]
+
+
+class RequestMutant(NamedTuple):
+    """``operator`` changes the places of ``path`` in requests for ``wire``.
+
+    ``own``: whether the requests go back to the wire of the response, or hand the conversation over to another one.
+    """
+
+    operator: str
+    path: str
+    wire: str
+    own: bool
+
+    @property
+    def name(self) -> str:
+        return f"{'replay' if self.own else 'handoff'}/{self.operator}:{self.field}"
+
+    @property
+    def field(self) -> str:
+        return f"{self.wire}{self.path}"
+
+    def change(self, body: Any) -> bool:
+        """Change a body in place, and return whether anything changed."""
+        return _OPERATORS[self.operator](body, [place for place in places(body) if place.path == self.path])
+
+
+def places(value: Any, path: str = "") -> Iterator[Place]:
+    """Yield all members and elements of a body, in order."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if path or key not in TRANSPORT:
+                yield Place(f"{path}.{key}", value, key)
+                if not (key in _FREE or (key == "input" and isinstance(member, dict))):
+                    yield from places(member, f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, element in enumerate(value):
+            kind = f"{path}[{_label(element)}]"
+            yield Place(kind, value, index)
+            yield from places(element, kind)
+
+
+def _label(element: Any) -> str:
+    return str(element.get("type") or element.get("role") or "") if isinstance(element, dict) else ""
+
+
+def request_mutants(wire: str, own: bool, paths: Iterable[str]) -> list[RequestMutant]:
+    """Return the mutants of all these paths."""
+    return [
+        RequestMutant(operator, path, wire, own)
+        for path in paths
+        for operator in (_OF_ELEMENTS if path.endswith("]") else _OF_MEMBERS)
+    ]
+
+
+def _drop(body: Any, found: list[Place]) -> bool:
+    """Remove the last one."""
+    for place in found[-1:]:
+        del place.holder[place.key]
+    return bool(found)
+
+
+def _drop_first(body: Any, found: list[Place]) -> bool:
+    for place in found[:1]:
+        del place.holder[place.key]
+    return len(found) > 1
+
+
+def _alter(body: Any, found: list[Place]) -> bool:
+    """Give the last one another value of its type."""
+    return _set(found[-1:], other_scalar)
+
+
+def _alter_first(body: Any, found: list[Place]) -> bool:
+    return len(found) > 1 and _set(found[:1], other_scalar)
+
+
+def _duplicate(body: Any, found: list[Place]) -> bool:
+    """Write the last text or list twice."""
+    return _set(found[-1:], lambda value: value * 2 if isinstance(value, (str, list)) else value)
+
+
+def _swap(body: Any, found: list[Place]) -> bool:
+    """Exchange the values of the last two neighbours that differ."""
+    for one, two in list(pairwise(found))[::-1]:
+        if one.value != two.value and not _holds(one, two):
+            one.holder[one.key], two.holder[two.key] = two.value, one.value
+            return True
+    return False
+
+
+def _holds(one: Place, two: Place) -> bool:
+    return one.value is two.holder or two.value is one.holder
+
+
+def _repeat(body: Any, found: list[Place]) -> bool:
+    """Write the last element twice."""
+    for place in found[-1:]:
+        place.holder.insert(place.key, place.value)
+    return bool(found)
+
+
+def _move(body: Any, found: list[Place]) -> bool:
+    """Move the last element to the beginning of its list."""
+    for place in found[-1:]:
+        if place.key and place.holder[0] != place.value:
+            place.holder.insert(0, place.holder.pop(place.key))
+            return True
+    return False
+
+
+def _reorder(name: str) -> Callable[[Any, list[Place]], bool]:
+    def reorder(body: Any, found: list[Place]) -> bool:
+        for place in found[-1:]:
+            if isinstance(place.value, list):
+                new = [place.value[index] for index in REORDERINGS[name](place.value)]
+                changed = new != place.value
+                place.holder[place.key] = new
+                return changed
+        return False
+
+    return reorder
+
+
+def _set(found: list[Place], new: Callable[[Any], Any]) -> bool:
+    changed = False
+    for place in found:
+        value = new(place.value)
+        changed = changed or value != place.value
+        place.holder[place.key] = value
+    return changed
+
+
+Change = Callable[[Any, list[Place]], bool]
+_OF_ELEMENTS: dict[str, Change] = {
+    "drop": _drop,
+    "drop-first": _drop_first,
+    "swap": _swap,
+    "repeat": _repeat,
+    "move": _move,
+}
+_OF_MEMBERS: dict[str, Change] = {
+    "drop": _drop,
+    "drop-first": _drop_first,
+    "alter": _alter,
+    "alter-first": _alter_first,
+    "duplicate": _duplicate,
+    "swap": _swap,
+    "reverse": _reorder("reverse"),
+}
+_OPERATORS: dict[str, Change] = _OF_ELEMENTS | _OF_MEMBERS
