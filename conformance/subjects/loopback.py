@@ -12,12 +12,14 @@ response.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
 
 import grpc
+from google.protobuf.json_format import MessageToDict
 from grpc import aio
+from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -45,7 +47,7 @@ class PendingResponse:
     """One response to fetch.
 
     ``served``: how often it was sent. ``refused``: why requests were refused. ``overrun``: there were more than
-    `MOST_REQUESTS` requests.
+    `MOST_REQUESTS` requests. ``later``: the requests after the first one, as JSON.
     """
 
     def __init__(self, token: str, exchange: SubjectExchange) -> None:
@@ -54,11 +56,21 @@ class PendingResponse:
         self.served = 0
         self.refused: list[str] = []
         self.overrun = False
+        self.later: list[Any] = []
 
     @property
     def by_messages(self) -> bool:
         """Whether the response consists of gRPC messages."""
         return spec(self.exchange.wire).framing == "messages"
+
+    def serve(self, request: Any) -> SubjectExchange:
+        """Return the exchange to send for a request. An agent gets the final response for each later request."""
+        self.served += 1
+        if self.served > 1:
+            self.later.append(request)
+            if self.exchange.final:
+                return replace(self.exchange, pieces=self.exchange.final, status=200)
+        return self.exchange
 
     def refuse(self, reason: str) -> str:
         """Record why a request is refused."""
@@ -116,54 +128,63 @@ class LoopbackServers:
     async def _respond(self, request: Request) -> Response:
         pending = self.pending
         if pending is None:
-            return _refused(410, "no response is served now")
+            return refusal(410, "no response is served now")
         token, _, rest = request.path_params["path"].partition("/")
         line = f"{request.method} {request.url.path}"
         if token != pending.token:
-            return _refused(410, pending.refuse(f"{line}: this is not the base_url of this case"))
+            return refusal(410, pending.refuse(f"{line}: this is not the base_url of this case"))
         end = spec(pending.exchange.wire).path.removeprefix("/v1")  # some clients have /v1 in their base URL
         if request.method != "POST" or pending.by_messages or not f"/{rest}".endswith(end):
-            return _refused(404, pending.refuse(f"{line}: only POST …{end} is served"))
+            return refusal(404, pending.refuse(f"{line}: only POST …{end} is served"))
         body = await _body(request)
         if body is None:
-            return _refused(413, pending.refuse(f"{line}: the request has more than {_LARGEST:,} bytes"))
-        if (reason := pending.refusal(stream=_asks_for_stream(body))) is not None:
-            return _refused(400, pending.refuse(f"{line}: {reason}"))
-        pending.served += 1
-        return _http_response(pending.exchange)
+            return refusal(413, pending.refuse(f"{line}: the request has more than {_LARGEST:,} bytes"))
+        members = _members(body)
+        if (reason := pending.refusal(stream=members.get("stream") is True)) is not None:
+            return refusal(400, pending.refuse(f"{line}: {reason}"))
+        served = pending.serve(members)
+        return pieces_response(served.pieces, served.status, stream=served.stream)
 
 
-class _ChatService(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
-    """xAI's chat service, which sends the messages of the pending response."""
+class MessageService(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped
+    """xAI's chat service, which sends recorded messages."""
+
+    async def found(self, request: Any, context: _Context, *, stream: bool) -> tuple[Sequence[bytes], int]:
+        """Return the messages for a request, and the HTTP status that corresponds to their end; or abort the call."""
+        raise NotImplementedError
+
+    async def GetCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802 - the service's name
+        """Send the response as one message."""
+        pieces, status = await self.found(request, context, stream=False)
+        if status >= 400:
+            return await _abort(pieces[-1], context)
+        return chat_pb2.GetChatCompletionResponse.FromString(b"".join(pieces))
+
+    async def GetCompletionChunk(self, request: Any, context: _Context) -> AsyncIterator[Any]:  # noqa: N802
+        """Send the response in chunks."""
+        pieces, status = await self.found(request, context, stream=True)
+        failed = status >= 400
+        for message in pieces[:-1] if failed else pieces:
+            yield chat_pb2.GetChatCompletionChunk.FromString(message)
+        if failed:
+            await _abort(pieces[-1], context)
+
+
+class _ChatService(MessageService):
+    """The service for the pending response."""
 
     def __init__(self, servers: LoopbackServers) -> None:
         self._servers = servers
 
-    async def GetCompletion(self, request: Any, context: _Context) -> Any:  # noqa: N802 - the service's name
-        """Send the response as one message."""
-        exchange = await self._exchange(context, stream=False)
-        if exchange.status >= 400:
-            return await _abort(exchange.body, context)
-        return chat_pb2.GetChatCompletionResponse.FromString(exchange.body)
-
-    async def GetCompletionChunk(self, request: Any, context: _Context) -> AsyncIterator[Any]:  # noqa: N802
-        """Send the response in chunks."""
-        exchange = await self._exchange(context, stream=True)
-        failed = exchange.status >= 400
-        for message in exchange.pieces[:-1] if failed else exchange.pieces:
-            yield chat_pb2.GetChatCompletionChunk.FromString(message)
-        if failed:
-            await _abort(exchange.pieces[-1], context)
-
-    async def _exchange(self, context: _Context, *, stream: bool) -> SubjectExchange:
+    async def found(self, request: Any, context: _Context, *, stream: bool) -> tuple[Sequence[bytes], int]:
         pending = self._servers.pending
         if pending is None or not pending.by_messages:
             reason = "no response with gRPC messages is served now"
             await context.abort(grpc.StatusCode.NOT_FOUND, pending.refuse(f"gRPC: {reason}") if pending else reason)
         if (why := pending.refusal(stream=stream)) is not None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, pending.refuse(f"gRPC: {why}"))
-        pending.served += 1
-        return pending.exchange
+        served = pending.serve(MessageToDict(request, preserving_proto_field_name=True))
+        return served.pieces, served.status
 
 
 async def _abort(status: bytes, context: _Context) -> NoReturn:
@@ -183,22 +204,23 @@ async def _body(request: Request) -> bytes | None:
     return bytes(body)
 
 
-def _asks_for_stream(body: bytes) -> bool:
+def _members(body: bytes) -> dict[str, Any]:
+    """Return the members of a request; none if it is not a JSON object."""
     try:
         value: Any = json_codec.decode(body)
     except ValueError:
-        return False
-    return isinstance(value, dict) and value.get("stream") is True
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
-def _http_response(exchange: SubjectExchange) -> Response:
+def pieces_response(pieces: Sequence[bytes], status: int, *, stream: bool) -> Response:
     """Return the HTTP response. A stream keeps its pieces, each as one HTTP chunk."""
-    if not exchange.stream or exchange.status >= 400:
-        return Response(exchange.body, exchange.status, media_type="application/json")
-    return StreamingResponse(_chunks(exchange.pieces), exchange.status, {"content-type": "text/event-stream"})
+    if not stream or status >= 400:
+        return Response(b"".join(pieces), status, media_type="application/json")
+    return StreamingResponse(_chunks(pieces), status, {"content-type": "text/event-stream"})
 
 
-async def _chunks(pieces: list[bytes]) -> AsyncIterator[bytes]:
+async def _chunks(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
     for number, piece in enumerate(pieces):
         if number % _UNCHECKED == 0:
             await asyncio.sleep(0)
@@ -206,5 +228,6 @@ async def _chunks(pieces: list[bytes]) -> AsyncIterator[bytes]:
             yield piece
 
 
-def _refused(status: int, reason: str) -> JSONResponse:
+def refusal(status: int, reason: str) -> JSONResponse:
+    """Return the error of the suite's own server, for a request that no response belongs to."""
     return JSONResponse({"type": "error", "error": {"type": "not_served", "message": reason}}, status)

@@ -1,0 +1,80 @@
+"""`toolparity gateway`: installs the known gateways and shows how they are configured."""
+
+from __future__ import annotations
+
+import click
+
+from ..gateway import PORT
+from ..gateway.errors import GatewayFailed
+from ..gateway.known import ALIASES, KNOWN, installation, known_gateway
+from ..gateway.known.form import KnownGateway
+from . import exits
+from .names import Group, must_fit
+
+
+@click.group(cls=Group, name="gateway", epilog=exits.EPILOG)
+def command() -> None:
+    """List, install and configure the gateways that `toolparity check --gateway NAME` starts.
+
+    Each gateway is installed into a separate folder of the user's cache.
+    """
+
+
+@command.command(name="list")
+def list_() -> None:
+    """List one line per gateway: its name, its version, whether it is installed, and its client wires."""
+    for name in KNOWN:
+        gateway = known_gateway(name)
+        state = "installed" if installation.installed(gateway) == gateway.version else "not installed"
+        wires = ", ".join(gateway.routes(""))
+        click.echo(f"{name}\t{gateway.version}\t{state}\t{wires}\t{gateway.about}")
+
+
+@command.command()
+@click.argument("name")
+def install(name: str) -> None:
+    """Install a gateway with pip or npm, replacing an existing one. Their settings apply."""
+    gateway = _known(name)
+    click.echo(f"installing {gateway.requirement} ...", err=True)
+    try:
+        folder = installation.install(gateway)
+    except GatewayFailed as error:
+        raise click.UsageError(str(error)) from None
+    click.echo(f"{gateway.name}\t{gateway.version}\t{folder}")
+
+
+@command.command()
+@click.argument("name")
+@click.option(
+    "--upstream",
+    default=f"http://127.0.0.1:{PORT}",
+    show_default=True,
+    metavar="URL",
+    help="The address of the upstream.",
+)
+def config(name: str, upstream: str) -> None:
+    """Print the configuration of a gateway, and the model and the headers for each upstream."""
+    gateway = _known(name)
+    if (configuration := gateway.configuration(upstream)) is not None:
+        click.echo(f"# {configuration[0]}\n{configuration[1]}", nl=False)
+    for client, routes in gateway.routes(upstream).items():
+        for route in routes:
+            headers = "".join(f" {name}: {value}" for name, value in route.headers.items())
+            click.echo(f"# client {client}, upstream {route.upstream}: model {route.model}{headers}")
+
+
+@command.command()
+@click.argument("name")
+@click.pass_context
+def remove(ctx: click.Context, name: str) -> None:
+    """Remove an installed gateway."""
+    gateway = _known(name)
+    if not installation.remove(gateway):
+        click.echo(f"{gateway.name} is not installed", err=True)
+        ctx.exit(exits.NOTHING_RAN)
+    click.echo(f"removed: {gateway.name}")
+
+
+def _known(name: str) -> KnownGateway:
+    must_fit("gateway", [name], [*KNOWN, *ALIASES], "NAME")
+    return known_gateway(name)

@@ -1,0 +1,140 @@
+"""What `toolparity check --gateway` selects, and its run."""
+
+from __future__ import annotations
+
+import os
+from shlex import quote
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from toolparity.cassettes.emulated.servers import LOOPBACK
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.reports import results
+
+from ..gateway import PORT
+from ..gateway.client import Address, address
+from ..gateway.conversation import Route
+from ..gateway.errors import GatewayFailed
+from ..gateway.known import ALIASES, KNOWN, known_gateway, process
+from ..gateway.known.form import KnownGateway
+from ..gateway.run import Gateway
+from ..gateway.run import run as run_gateway
+from ..gateway.upstream import running
+from ..runner.judge import CaseFilter
+from ..workers import cores
+from .names import must_fit
+
+#: The environment variable with the key that the gateway requires of its clients.
+KEY = "TOOLPARITY_GATEWAY_KEY"
+#: Conversations at a time. A gateway works while the suite waits for others.
+_JOBS = 4
+
+
+class Settings(Struct, frozen=True):
+    """What the options select: a known gateway, or the address of another one. Empty names select everything.
+
+    ``called``: the options, quoted for a shell, without credentials.
+    """
+
+    known: KnownGateway | None
+    target: Address | None
+    clients: tuple[str, ...]
+    upstreams: tuple[str, ...]
+    models: dict[str, str]
+    headers: dict[str, str]
+    port: int
+    called: str
+
+    @property
+    def name(self) -> str:
+        if self.known is not None:
+            return self.known.name
+        assert self.target is not None
+        return self.target.parts.netloc
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        return tuple(f"{self.name} as {client}" for client in self.clients)
+
+
+def settings_at_url(
+    url: str,
+    clients: tuple[str, ...],
+    upstreams: tuple[str, ...],
+    models: dict[str, str],
+    headers: dict[str, str],
+    port: int,
+) -> Settings:
+    """Return the settings for a gateway at a URL. Raises click.UsageError for an invalid URL."""
+    if key := os.environ.get(KEY):
+        headers = {"authorization": f"Bearer {key}", "x-api-key": key, **headers}
+    try:
+        target = address(url)
+    except GatewayFailed as error:
+        raise click.UsageError(str(error)) from None
+    chosen = upstreams or tuple(models) or ("openai.chat",)
+    called = f"--gateway {quote(target.url)} --upstream {quote(','.join(chosen))}"
+    called += "".join(f" --model {quote(f'{surface}={name}')}" for surface, name in models.items())
+    called += f" --listen {port}" if port != PORT else ""
+    return Settings(None, target, clients or ("openai.chat",), chosen, models, headers, port, called)
+
+
+def known_settings(name: str, clients: tuple[str, ...], upstreams: tuple[str, ...], models: dict[str, str]) -> Settings:
+    """Return the settings for a gateway of `KNOWN`. Raises click.UsageError for another name."""
+    must_fit("gateway", [name], [*KNOWN, *ALIASES], "--gateway")
+    if models:
+        raise click.UsageError("--model is for a gateway at a URL: a known gateway has its own model names")
+    known = known_gateway(name)
+    offered = tuple(known.routes(""))
+    must_fit("client wire of this gateway", clients, offered, "--client")
+    called = f"--gateway {known.name}" + (f" --upstream {quote(','.join(upstreams))}" if upstreams else "")
+    return Settings(known, None, clients or offered, upstreams, {}, {}, 0, called)
+
+
+def run(settings: Settings, case_filter: CaseFilter, *, jobs: int, **run_options: Any) -> results.Run:
+    """Run the cases through the gateway. Raises click.UsageError if the gateway or its configuration fails."""
+    try:
+        if settings.known is not None:
+            return _run_known(settings, settings.known, case_filter, jobs, run_options)
+        return _run_at_url(settings, case_filter, jobs, run_options)
+    except GatewayFailed as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _run_at_url(settings: Settings, case_filter: CaseFilter, jobs: int, run_options: dict[str, Any]) -> results.Run:
+    assert settings.target is not None
+    routes = [Route(name, settings.models.get(name, SURFACES[name].model)) for name in settings.upstreams]
+    with running(LOOPBACK, settings.port) as upstream:
+        gateway = Gateway(
+            settings.name,
+            "",
+            (settings.target,),
+            dict.fromkeys(settings.clients, routes),
+            settings.headers,
+            settings.called,
+        )
+        return run_gateway(gateway, upstream, case_filter, jobs=jobs or _JOBS, **run_options)
+
+
+def _run_known(
+    settings: Settings, known: KnownGateway, case_filter: CaseFilter, jobs: int, run_options: dict[str, Any]
+) -> results.Run:
+    """Start one process of the gateway for each worker, and run."""
+    count = jobs or cores()
+    with running(LOOPBACK) as upstream:
+        assert upstream.servers is not None
+        http = upstream.servers.http_url
+        routes = {
+            client: [route for route in routes if not settings.upstreams or route.upstream in settings.upstreams]
+            for client, routes in known.routes(http).items()
+            if client in settings.clients
+        }
+        routes = {client: chosen for client, chosen in routes.items() if chosen}
+        if not routes:
+            raise GatewayFailed(f"{known.name} reaches none of these upstreams: {', '.join(settings.upstreams)}")
+        with process.running(known, http, count) as urls:
+            addresses = tuple(address(url) for url in urls)
+            gateway = Gateway(known.name, known.version, addresses, routes, {}, settings.called)
+            return run_gateway(gateway, upstream, case_filter, jobs=count, **run_options)

@@ -1,0 +1,184 @@
+"""The client in front of the gateway: it sends one request and keeps the raw reply.
+
+No SDK is used, because an SDK repairs, validates or drops parts of a reply before anything can be judged.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import shlex
+import ssl
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from msgspec import Struct
+
+from toolparity.normalizer import json_codec
+from toolparity.normalizer.wires.registry import spec
+
+from .errors import GatewayFailed
+
+#: Seconds without a byte of the reply.
+TIMEOUT = 30.0
+_CHUNK = 1 << 16
+
+
+class Reply(Struct, frozen=True):
+    """A raw reply. ``pieces``: the body as it arrived. ``broken``: why the body ended early, or ""."""
+
+    status: int
+    pieces: list[bytes]
+    broken: str = ""
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(self.pieces)
+
+
+class Address(Struct, frozen=True):
+    """The base URL of a gateway, without credentials and without /v1. ``authorization``: from the URL, or ""."""
+
+    url: str
+    authorization: str = ""
+
+    @property
+    def parts(self) -> SplitResult:
+        return urlsplit(self.url)
+
+
+def address(url: str) -> Address:
+    """Parse a gateway's URL. Raises GatewayFailed, with a message that never contains credentials."""
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, parts.hostname
+    except ValueError as error:
+        raise GatewayFailed(f"the gateway's URL is invalid: {error}") from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise GatewayFailed("the gateway's URL needs http or https and a host", hint="http://127.0.0.1:4000")
+    place = f"[{host}]" if ":" in host else host
+    base = urlunsplit((parts.scheme, place + (f":{port}" if port else ""), _without_v1(parts.path), "", ""))
+    authorization = ""
+    if parts.username is not None:
+        pair = f"{parts.username}:{parts.password or ''}"
+        authorization = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    return Address(base, authorization)
+
+
+def _without_v1(path: str) -> str:
+    return path.rstrip("/").removesuffix("/v1")
+
+
+class Client:
+    """Connections to one gateway, for one thread.
+
+    ``headers``: added to every request. Connections are kept open between requests.
+    """
+
+    def __init__(self, target: Address, headers: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
+        self.target = target
+        self._headers = dict(headers)
+        self._timeout = timeout
+        self._connection: http.client.HTTPConnection | None = None
+
+    def url(self, wire: str) -> str:
+        """Return the URL for requests of a wire."""
+        return self.target.url + _path(wire)
+
+    def send(self, wire: str, body: Any, headers: Mapping[str, str]) -> Reply:
+        """Send a request and return the reply.
+
+        Raises GatewayFailed if there is no connection, and TimeoutError if the reply does not arrive in time.
+        """
+        data = json_codec.encode(body)
+        sent = {"content-type": "application/json", **auth_headers(self.target), **self._headers, **headers}
+        path = self.target.parts.path + _path(wire)
+        kept = self._connection is not None
+        try:
+            response = self._request(path, data, sent)
+        except TimeoutError:
+            self.close()
+            raise
+        except (http.client.HTTPException, OSError) as error:
+            self.close()
+            if not kept:
+                raise _unreachable(self.target, error) from None
+            try:  # the gateway may close a connection that was idle
+                response = self._request(path, data, sent)
+            except TimeoutError:
+                self.close()
+                raise
+            except (http.client.HTTPException, OSError) as again:
+                self.close()
+                raise _unreachable(self.target, again) from None
+        return self._read(response)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _request(self, path: str, data: bytes, headers: Mapping[str, str]) -> http.client.HTTPResponse:
+        if self._connection is None:
+            parts = self.target.parts
+            host = parts.hostname or ""
+            self._connection = (
+                http.client.HTTPSConnection(
+                    host, parts.port, timeout=self._timeout, context=ssl.create_default_context()
+                )
+                if parts.scheme == "https"
+                else http.client.HTTPConnection(host, parts.port, timeout=self._timeout)
+            )
+        self._connection.request("POST", path, data, dict(headers))
+        return self._connection.getresponse()
+
+    def _read(self, response: http.client.HTTPResponse) -> Reply:
+        pieces: list[bytes] = []
+        broken = ""
+        try:
+            if response.chunked or response.length is None:
+                while piece := response.read1(_CHUNK):
+                    pieces.append(piece)
+            else:
+                pieces.append(response.read())
+        except TimeoutError:
+            self.close()
+            raise
+        except http.client.IncompleteRead as error:
+            pieces.append(error.partial)
+            broken = f"the body ended early: {error}"
+        except (http.client.HTTPException, OSError) as error:
+            broken = f"{type(error).__name__}: {error}"
+        if broken or response.will_close:
+            self.close()
+        return Reply(response.status, pieces, broken)
+
+
+def auth_headers(target: Address) -> dict[str, str]:
+    """Return the headers with which clients of the wires authenticate. The key is not a secret."""
+    authorization = target.authorization or f"Bearer {KEY}"
+    return {"authorization": authorization, "x-api-key": KEY, "anthropic-version": "2023-06-01"}
+
+
+#: The key that the client sends if the caller names no other one.
+KEY = "sk-toolparity"
+
+
+def curl(url: str, body: Any, headers: Mapping[str, str]) -> str:
+    """Return the request as a command for a shell."""
+    lines = ["curl", "-sN", url, "-H", "content-type: application/json"]
+    for name, value in headers.items():
+        lines += ["-H", f"{name}: {value}"]
+    return shlex.join([*lines, "-d", json_codec.text(body)])
+
+
+def _path(wire: str) -> str:
+    facts = spec(wire)
+    return facts.base_path + facts.path
+
+
+def _unreachable(target: Address, error: Exception) -> GatewayFailed:
+    reason = str(error) or type(error).__name__
+    return GatewayFailed(f"the gateway cannot be reached: {reason}", where=target.url, hint="is it running?")

@@ -1,0 +1,164 @@
+"""One conversation through a gateway: the client asks, the upstream answers, the client continues with the results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolparity.cassettes.surfaces import SURFACES, Surface
+from toolparity.normalizer.answers import answer
+from toolparity.normalizer.conversation import Message, Request, TextPart, ToolResult, User
+from toolparity.normalizer.errors import ToolparityError
+from toolparity.normalizer.model import Response
+from toolparity.normalizer.policies import select
+from toolparity.normalizer.requests import write_request
+
+from ..answer import SubjectAnswer, parse_answer
+from ..subjects import CallResult, SubjectExchange
+from ..subjects.reference import read_answer
+from . import correlation
+from .client import Client, Reply
+from .errors import NotJudged
+from .questions import client_surface, write
+from .upstream import Served, Ticket
+
+
+class Route(Struct, frozen=True):
+    """How a client reaches one upstream surface through the gateway.
+
+    ``model``: the model name, in which * is replaced by the token. ``headers``: further headers of the request.
+    """
+
+    upstream: str
+    model: str
+    headers: dict[str, str] = {}
+
+    @property
+    def surface(self) -> Surface:
+        return SURFACES[self.upstream]
+
+
+class Turn(Struct, frozen=True):
+    """One request and its reply. ``captured``: the bodies of the requests that reached the upstream, normally one.
+
+    ``response``: the reply in canonical form, or None if it has none. ``answer``: the reply for the laws.
+    """
+
+    body: Any
+    reply: Reply
+    captured: list[Any]
+    response: Response | None
+    answer: SubjectAnswer
+
+
+class Conversation:
+    """A conversation on one route. ``request``: the canonical request that is sent next."""
+
+    def __init__(self, client: Client, wire: str, route: Route, ticket: Ticket, token: str, request: Request) -> None:
+        self._client = client
+        self._wire = wire
+        self._route = route
+        self._ticket = ticket
+        self._token = token
+        self.request = request
+
+    def ask(self, served: Served) -> Turn:
+        """Send the request; the upstream answers it with ``served``.
+
+        Raises NotJudged if the gateway asks the upstream for something else than this response, GatewayFailed, and
+        TimeoutError.
+        """
+        self._ticket.serve(served)
+        body = self.body()
+        headers = {correlation.HEADER: self._token, **self._route.headers}
+        reply = self._client.send(self._wire, body, headers)
+        if self._ticket.refused and not self._ticket.captured:
+            raise NotJudged(self._ticket.refused[0])
+        response, read = read_reply(reply, self._wire, self._route.surface, body, stream=served.stream)
+        return Turn(body, reply, self._ticket.captured, response, read)
+
+    def body(self) -> Any:
+        """Return the body of the next request on the client's wire."""
+        encoded = write(self.request, self._wire, self._route.surface)
+        return {**encoded.body, "model": correlation.model_name(self._route.model, self._token)}
+
+    def upstream_body(self) -> Any:
+        """Return the same request as an upstream body that carries everything: what a correct gateway sends."""
+        surface = self._route.surface
+        body = write_request(self.request, surface.wire, provider=surface.provider).body
+        if isinstance(body, dict):
+            return body
+        from google.protobuf.json_format import MessageToDict
+
+        return MessageToDict(body, preserving_proto_field_name=True)
+
+    def continue_with(self, turn: Turn, results: Sequence[CallResult], ask: str | None) -> bool:
+        """Extend the request by a reply and the results of its calls. ``ask``: the user's next message.
+
+        Return False if the client cannot continue, because the reply is an error or broken.
+        """
+        messages = next_messages(turn.response, results, ask)
+        if messages is None:
+            return False
+        self.request = replace(self.request, messages=[*self.request.messages, *messages])
+        return True
+
+
+def next_messages(response: Response | None, results: Sequence[CallResult], ask: str | None) -> list[Message] | None:
+    """Return the messages that follow a response, or None if it cannot be continued."""
+    if response is None or response.error is not None or not response.complete or not response.choices:
+        return None
+    outcomes = [
+        ToolResult(result.call_id, [TextPart(result.content)], result.is_error, result.name) for result in results
+    ]
+    try:
+        messages = answer(response, select(response, "all", None, response.choices[0].index), outcomes)
+    except ToolparityError:
+        return None  # two calls have one id, so that no result can be assigned
+    return messages if ask is None else [*messages, User([TextPart(ask)])]
+
+
+def read_reply(
+    reply: Reply, wire: str, upstream: Surface, request: Any, *, stream: bool
+) -> tuple[Response | None, SubjectAnswer]:
+    """Return a reply in canonical form, or None, and as the answer of a subject.
+
+    An error response, or an error event in a stream, is an answer with an error: the gateway refused loudly.
+    """
+    speaks = client_surface(wire, upstream)
+    exchange = SubjectExchange(
+        wire=speaks.wire,
+        provider=speaks.provider,
+        stream=stream,
+        pieces=reply.pieces,
+        request=request,
+        status=reply.status,
+    )
+    try:
+        response = read_answer(exchange)
+    except ToolparityError as error:
+        shown = reply.body[:200].decode("utf-8", "replace")
+        return None, SubjectAnswer(error=f"HTTP {reply.status}: {error.what}: {shown}", complete=False)
+    read = parse_answer({"response": msgspec.to_builtins(response)})
+    read = replace(read, blocks=None, findings=[])
+    if reply.broken:
+        read = replace(
+            read, error=None, failed=False, complete=False
+        )  # an event that was cut is not an error of the gateway
+    elif response.error is not None:
+        reason = f"HTTP {reply.status}: {response.error.message}"
+        read = replace(read, error=reason[:300], complete=False)
+    elif reply.status >= 400:
+        shown = reply.body[:200].decode("utf-8", "replace")
+        read = replace(read, error=f"HTTP {reply.status}: {shown}", failed=True, complete=False)
+    return response, read
+
+
+def judged_members(answer: SubjectAnswer) -> tuple[Any, ...]:
+    """Return the members that the laws judge. Ids and texts of errors may differ between two equal requests."""
+    calls = [(call.name, call.arguments, call.text) for call in answer.calls]
+    return calls, answer.text, answer.stop, answer.complete, answer.usage, answer.error is None, answer.failed

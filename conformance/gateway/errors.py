@@ -1,0 +1,13 @@
+"""Errors of a run through a gateway."""
+
+from __future__ import annotations
+
+from toolparity.normalizer.errors import ToolparityError
+
+
+class GatewayFailed(ToolparityError):
+    """The gateway, its configuration or the upstream's address cannot be used. Nothing can be judged."""
+
+
+class NotJudged(ToolparityError):
+    """A case cannot be judged through this gateway. The message says why."""

@@ -1,0 +1,381 @@
+"""The judge of a gateway, for one client wire: it plays conversations and lets the laws check them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.conversation import Request
+from toolparity.normalizer.model import Response
+from toolparity.reports.results import Result, Verdict
+
+from ..answer import SubjectAnswer
+from ..cases.broken import CUTS
+from ..cases.case import Case, CaseRound
+from ..cases.expected import Expected
+from ..cases.scenarios import scenarios
+from ..cases.traffic import TrafficResponse, repieced, responses
+from ..errors import InvalidAnswer, RefusedRequest, UnstableAnswer
+from ..laws.matching import match_calls
+from ..laws.requests import follow_up
+from ..runner.judge import Judge
+from ..subjects import FollowUp, SubjectExchange
+from ..subjects.reference import read_answer
+from .client import Client, curl
+from .conversation import Conversation, Route, Turn, judged_members
+from .correlation import new_token
+from .errors import GatewayFailed, NotJudged
+from .laws import GATEWAY_LAWS
+from .questions import first_request
+from .reduction import Pair, not_judged, reduced
+from .upstream import Served, Upstream
+
+#: The ways in which the upstream splits a stream again. Bytes sent one at a time cost more time than they show,
+#: because the network merges them.
+CHUNKINGS = ("odd", "utf8", "merged")
+#: A gateway that does not answer so often in a row is regarded as stopped.
+_PATIENCE = 3
+_CLAIMS = frozenset(("stream", "text", "stop", "usage", "answers"))
+
+
+class GatewaySubject:
+    """A gateway behind one client wire, as the laws see it. ``targets``: the wires for the law `handoff`."""
+
+    def __init__(self, name: str, version: str, client: str, routes: Sequence[Route]) -> None:
+        self.name = f"{name} as {client}"
+        self.version = version
+        self.client = client
+        self.routes = {route.upstream: route for route in routes}
+        self.targets = frozenset(route.surface.wire for route in routes if route.surface.provider == _owner(route))
+        self.claims = _CLAIMS | ({"handoff"} if len(self.targets) > 1 else frozenset())
+        self.wires: frozenset[str] | None = None
+
+    def read(self, exchange: SubjectExchange) -> Any:
+        """Gateways are judged by `GatewayJudge` only."""
+        raise InvalidAnswer("a gateway reads no bytes", hint="use toolparity check --gateway")
+
+
+class _Played(Struct, frozen=True):
+    """A played conversation, by round.
+
+    ``followed``: the client's next request. ``captured``: the upstream's next request. ``refused``: why there is none.
+    """
+
+    token: str
+    rounds: list[CaseRound]
+    turns: list[Turn]
+    followed: dict[int, Request]
+    captured: dict[int, Any]
+    refused: dict[int, str]
+
+
+class GatewayJudge(Judge):
+    """Plays each case as a conversation. ``client``: used by this judge only; ``upstream``: shared.
+
+    ``called``: the options that select the gateway, for the command that repeats a case.
+    """
+
+    def __init__(
+        self, subject: GatewaySubject, client: Client, upstream: Upstream, *, twice: bool = True, called: str = ""
+    ) -> None:
+        super().__init__(subject, twice=twice, called=called)
+        self._gateway = subject
+        self._client = client
+        self._upstream = upstream
+        self._played: dict[tuple[Case, str | None], _Played] = {}
+        self._reasons: dict[Case, str] = {}
+        self._silent = 0
+
+    def forget(self) -> None:
+        super().forget()
+        self._played.clear()
+        self._reasons.clear()
+
+    def unsupported(self, case: Case) -> str:
+        """Return why a case cannot be judged through this gateway, or ""."""
+        if case.surface not in self._gateway.routes:
+            return f"the gateway has no route to {case.surface}"
+        if case.policy != "all":
+            return "a gateway applies no policies"
+        if case not in self._reasons:
+            try:
+                first_request(case, self._gateway.client, new_token())
+            except NotJudged as error:
+                self._reasons[case] = f"not judged: {error.what}"
+            else:
+                self._reasons[case] = ""
+        return self._reasons[case]
+
+    def result(self, case: Case, laws: Any = None) -> Result:
+        """Return the verdicts of a case. A law that the client's wire cannot fulfil is unsupported, with the reason."""
+        if not self.unsupported(case):
+            try:
+                self.rounds(case)
+            except NotJudged as error:
+                self._reasons[case] = f"not judged: {error.what}"
+            except InvalidAnswer:
+                pass  # raised again, and reported as a failure
+        result = super().result(case, laws or GATEWAY_LAWS)
+        played = self._played.get((case, None))
+        if played is None:
+            return result
+        reasons = self._not_judged(case, played)
+        verdicts = [
+            Verdict(verdict.check, "unsupported", f"not judged: {reasons[verdict.check]}")
+            if verdict.check in reasons
+            else verdict
+            for verdict in result.verdicts
+        ]
+        return replace(result, verdicts=verdicts)
+
+    def _not_judged(self, case: Case, played: _Played) -> dict[str, str]:
+        """Return law -> reason. The law `alike` compares two upstreams, so that both must be expressible."""
+        reasons = not_judged(self._pair(case), played.rounds)
+        for (other, chunking), others in self._played.items():
+            if chunking is None and other.mode == case.mode and other.surface != case.surface:
+                found = not_judged(self._pair(other), others.rounds)
+                if "alike" in found:
+                    reasons.setdefault("alike", found["alike"])
+        return reasons
+
+    def rounds(self, case: Case, chunking: str | None = None) -> list[CaseRound]:
+        """Return the answers in a case. Other chunkings return the same answer if its judged members are equal.
+
+        A conversation ends with the first response that is cut.
+        """
+        if chunking in CUTS:
+            if (case, chunking) not in self._played:
+                self._played[case, chunking] = self._play(case, chunking)
+            return self._played[case, chunking].rounds
+        if chunking is not None and chunking not in CHUNKINGS:
+            return self.rounds(case)
+        if (case, chunking) not in self._played:
+            self._played[case, chunking] = played = self._play(case, chunking)
+            if chunking is None:
+                self._rounds[case, None] = played.rounds
+                if self._twice and not case.stream:  # streams are read again with other chunkings
+                    self._check_stable(case)
+            else:
+                self._rounds[case, chunking] = self._compared(case, played.rounds)
+        return self._rounds[case, chunking]
+
+    def _compared(self, case: Case, others: list[CaseRound]) -> list[CaseRound]:
+        base = self.rounds(case)
+        if len(base) == len(others) and _same(base, others):
+            return base
+        if self._twice:
+            self._check_stable(case)
+        return [*others, *base[len(others) :]]
+
+    def _check_stable(self, case: Case) -> None:
+        """Raise UnstableAnswer if a second conversation differs in a judged member."""
+        if not _same(self._played[case, None].rounds, self._play(case, None).rounds):
+            raise UnstableAnswer("the gateway is unstable: it gave two different replies to the same response")
+
+    def _pair(self, case: Case) -> Pair:
+        return Pair(SURFACES[case.surface].wire, self._gateway.client)
+
+    def _sibling(self, case: Case, chunking: str | None) -> list[CaseRound] | None:
+        if case.surface not in self._gateway.routes:
+            return None
+        try:
+            return super()._sibling(case, chunking)
+        except NotJudged as error:
+            if chunking is None:
+                return None
+            raise UnstableAnswer(f"the gateway is unstable: {error.what}, in other pieces only") from None
+
+    def _play(self, case: Case, chunking: str | None) -> _Played:
+        """Play a conversation to its end, or until the client cannot continue."""
+        token, route = new_token(), self._gateway.routes[case.surface]
+        recorded = _recorded(case, chunking)
+        played = _Played(token, [], [], {}, {}, {})
+        if not recorded:
+            return played
+        request = first_request(case, self._gateway.client, token)
+        with self._upstream.ticket(token, _served(case, recorded[0])) as ticket:
+            talk = Conversation(self._client, self._gateway.client, route, ticket, token, request)
+            for number, response in enumerate(recorded):
+                exchange = _exchange(case, response, talk.upstream_body())
+                turn = self._ask(talk, _served(case, response))
+                if number and turn.captured:
+                    played.captured[number - 1] = turn.captured[0]
+                expected = reduced(self._expected(case, number), self._pair(case), stream=case.stream)
+                answer = _answer(turn, expected, exchange)
+                round = CaseRound(number, exchange, expected, answer, sent=turn.captured)
+                played.rounds.append(round)
+                played.turns.append(turn)
+                last = number + 1 == len(recorded)
+                if chunking in CUTS or (last and not scenarios()[case.scenario].file.continues):
+                    break
+                results = follow_up(round, exchange.wire, exchange.provider).results
+                if not _saw_all_calls(round) or not talk.continue_with(turn, results, _next_ask(case, number)):
+                    break
+                played.followed[number] = talk.request
+                if last:
+                    final = self._ask(talk, _last_words(case.surface, stream=case.stream))
+                    if final.captured:
+                        played.captured[number] = final.captured[0]
+                    else:
+                        played.refused[number] = final.answer.error or f"HTTP {final.reply.status}"
+        for number in (*played.captured, *played.refused):
+            played.rounds[number] = replace(played.rounds[number], following=played.captured.get(number) or True)
+        return played
+
+    def _ask(self, talk: Conversation, served: Served) -> Turn:
+        try:
+            turn = talk.ask(served)
+        except TimeoutError:
+            self._silent += 1
+            if self._silent >= _PATIENCE:
+                what = f"the gateway did not answer {self._silent} requests in a row"
+                raise GatewayFailed(what, where=self._client.target.url) from None
+            raise InvalidAnswer("the gateway did not answer in time") from None
+        self._silent = 0
+        return turn
+
+    def _expected(self, case: Case, number: int) -> Expected:
+        return scenarios()[case.scenario].expected(case.surface, number, stream=case.stream)
+
+    def _next_request(self, follow_up: FollowUp) -> Any:
+        """Return what the gateway sent upstream after a round: in the conversation, or to another upstream."""
+        case, number = self._place(follow_up.exchange)
+        played = self._played[case, None]
+        if follow_up.to == follow_up.exchange.wire:
+            if number in played.refused:
+                raise RefusedRequest(f"the gateway refused the next request: {played.refused[number]}")
+            return played.captured[number]
+        route = next(
+            route
+            for route in self._gateway.routes.values()
+            if (route.surface.wire, route.surface.provider) == (follow_up.to, follow_up.provider)
+        )
+        return self._hand_over(case, number, route)
+
+    def _hand_over(self, case: Case, number: int, route: Route) -> Any:
+        played, served = self._played[case, None], _last_words(route.upstream, stream=case.stream)
+        token, request = played.token, played.followed[number]  # the history contains the token
+        with self._upstream.ticket(token, served) as ticket:
+            talk = Conversation(self._client, self._gateway.client, route, ticket, token, request)
+            turn = self._ask(talk, served)
+        if not turn.captured:
+            raise RefusedRequest(f"the gateway refused the next request: {turn.answer.error}")
+        return turn.captured[0]
+
+    def _place(self, exchange: SubjectExchange) -> tuple[Case, int]:
+        """Return the case and the round of an exchange."""
+        for (case, chunking), played in self._played.items():
+            for round in played.rounds:
+                if chunking is None and round.exchange is exchange:
+                    return case, round.number
+        raise InvalidAnswer("the gateway did not get this response")
+
+    def close(self) -> None:
+        """Close the connection to the gateway."""
+        self._client.close()
+
+    def direct_request(self, case: Case, number: int) -> str:
+        """Return the client's request of a round as a command for a shell, or "" if it was not sent."""
+        played = self._played.get((case, None))
+        if played is None or number >= len(played.turns):
+            return ""
+        headers: Mapping[str, str] = self._gateway.routes[case.surface].headers
+        return curl(self._client.url(self._gateway.client), played.turns[number].body, headers)
+
+
+def _owner(route: Route) -> str:
+    return route.surface.spec.owner
+
+
+def _recorded(case: Case, chunking: str | None) -> list[TrafficResponse]:
+    """Return the responses of a case in other pieces; of a cut only the first one, or none if it cannot be cut."""
+    recorded = responses(case.scenario, case.surface, case.mode)
+    if chunking is None:
+        return list(recorded)
+    if chunking in CUTS:
+        recorded = recorded[:1]
+    seeds = (f"{case.scenario}/{case.surface}/{number}" for number in range(len(recorded)))
+    pieced = [(response, repieced(response, chunking, seed)) for response, seed in zip(recorded, seeds, strict=True)]
+    return [replace(response, pieces=pieces) for response, pieces in pieced if pieces is not None]
+
+
+def _served(case: Case, response: TrafficResponse) -> Served:
+    return Served(SURFACES[case.surface].wire, response.stream, response.pieces, response.status)
+
+
+def _last_words(surface: str, *, stream: bool) -> Served:
+    """Return a response with text only, for a request whose response is not judged."""
+    mode = "stream" if stream else "plain"
+    response = responses("text-only", surface, mode)[0]
+    return Served(SURFACES[surface].wire, response.stream, response.pieces, response.status)
+
+
+def _exchange(case: Case, response: TrafficResponse, request: Any) -> SubjectExchange:
+    surface = SURFACES[case.surface]
+    return SubjectExchange(
+        wire=surface.wire,
+        provider=response.provider or surface.provider,
+        stream=response.stream,
+        pieces=response.pieces,
+        policy=case.policy,
+        request=request,
+        status=response.status,
+    )
+
+
+def _answer(turn: Turn, expected: Expected, exchange: SubjectExchange) -> SubjectAnswer:
+    """Return the answer for the laws.
+
+    The provider's own error, passed on, is a reply and not a refusal. The client's reader counts a repeated call once,
+    and corrects a stop reason that contradicts the calls. Both are undone here, unless the provider sent them.
+    """
+    answer, response = turn.answer, turn.response
+    same_status = (turn.reply.status < 400) == (exchange.status < 400)
+    if response is not None and response.error is not None and expected.failed and same_status:
+        answer = replace(answer, error=None)
+    if response is None or not response.choices:
+        return answer
+    added = _codes(response)
+    if added.keys() & _REPAIRED:
+        added -= _codes(read_answer(exchange))
+    if repeated := added["duplicate-call"]:
+        answer = replace(answer, calls=[*answer.calls, *answer.calls[-1:] * repeated])
+    if (added["stop-disagrees"] or added["stop-missing"]) and expected.complete:
+        answer = replace(answer, stop=response.choices[0].stop.raw or "missing")
+    return answer
+
+
+#: Codes of findings that the client's reader repairs.
+_REPAIRED = frozenset(("duplicate-call", "stop-disagrees", "stop-missing"))
+
+
+def _codes(response: Response) -> Counter[str]:
+    return Counter(finding.code for finding in response.findings if finding.code in _REPAIRED)
+
+
+def _saw_all_calls(round: CaseRound) -> bool:
+    """Return whether the client got every call, so that it can answer all of them."""
+    wanted = [call for call in round.expected.calls if not call.choice]
+    indexes, _ = match_calls(wanted, round.answer.calls)
+    return all(index in indexes for index in range(len(wanted)))
+
+
+def _next_ask(case: Case, number: int) -> str | None:
+    script = scenarios()[case.scenario].script
+    if script is None or number + 1 >= len(script.rounds):
+        return None
+    return script.rounds[number + 1].ask
+
+
+def _same(rounds: Sequence[CaseRound], others: Sequence[CaseRound]) -> bool:
+    """Return whether the judged members are equal. How much of a broken stream arrives depends on the network."""
+    pairs = zip(rounds, others, strict=False)
+    return len(rounds) == len(others) and all(
+        not round.expected.complete or judged_members(round.answer) == judged_members(other.answer)
+        for round, other in pairs
+    )

@@ -1,0 +1,79 @@
+"""Installs known gateways, each into a separate folder of the user's cache.
+
+    $XDG_CACHE_HOME/toolparity/gateways/NAME   (~/.cache if it is not set)
+
+The settings of pip and npm (an index, a registry, a proxy) apply here too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import GatewayFailed
+from .form import KnownGateway
+
+_MARK = "toolparity-installed"
+
+
+def home() -> Path:
+    """Return the folder that holds the gateways."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "toolparity" / "gateways"
+
+
+def installed(gateway: KnownGateway) -> str | None:
+    """Return the installed version; None if nothing is installed, or if the installation was interrupted."""
+    try:
+        return (home() / gateway.name / _MARK).read_text("utf-8")
+    except OSError:
+        return None
+
+
+def folder_of(gateway: KnownGateway) -> Path:
+    """Return the folder of an installed gateway. Raises GatewayFailed if it is not installed."""
+    if installed(gateway) != gateway.version:
+        hint = f"run toolparity gateway install {gateway.name}"
+        raise GatewayFailed(f"{gateway.name} {gateway.version} is not installed", hint=hint)
+    return home() / gateway.name
+
+
+def install(gateway: KnownGateway) -> Path:
+    """Install a gateway anew and return its folder.
+
+    Raises GatewayFailed with the installer's error; the incomplete folder is removed.
+    """
+    folder = home() / gateway.name
+    remove(gateway)
+    try:
+        if gateway.installer == "pip":
+            venv.create(folder, with_pip=True)
+            python = folder / "bin" / "python"
+            _run([str(python), "-m", "pip", "install", "--no-input", "--quiet", gateway.requirement])
+        else:
+            folder.mkdir(parents=True)
+            _run(["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", gateway.requirement])
+        (folder / _MARK).write_text(gateway.version, "utf-8")
+    except (OSError, subprocess.CalledProcessError) as error:
+        remove(gateway)
+        output = " ".join(str(getattr(error, "stderr", None) or error).split())
+        raise GatewayFailed(f"{gateway.name} cannot be installed: {output[-600:]}", where=str(folder)) from None
+    return folder
+
+
+def remove(gateway: KnownGateway) -> bool:
+    """Remove a gateway. Return whether there was one."""
+    folder = home() / gateway.name
+    if not folder.exists():
+        return False
+    shutil.rmtree(folder)
+    return True
+
+
+def _run(command: Sequence[str]) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    subprocess.run(command, check=True, capture_output=True, text=True, env=environment)

@@ -1,0 +1,129 @@
+"""The client's first request for a scenario, on the client's wire.
+
+The request offers the tools that the recorded response uses, and asks for the server tools and for the number of
+choices that it has. So a gateway is never accused of leaving out what the client did not request.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from toolparity.cassettes.recorder.script_driver import opening
+from toolparity.cassettes.recorder.sdks import sdk_module
+from toolparity.cassettes.scripts import OfferedTool, Round, Script
+from toolparity.cassettes.surfaces import SURFACES, Surface
+from toolparity.normalizer.conversation import Encoded, Request, TextPart, User
+from toolparity.normalizer.requests import read_request, write_request
+from toolparity.normalizer.wires.registry import spec
+
+from ..cases.case import Case
+from ..cases.expected import Expected
+from ..cases.scenarios import Scenario, scenarios
+from .correlation import marked
+from .errors import NotJudged
+
+#: The user's message for a scenario that states none.
+_ASK = "Do what is needed."
+#: Client wire -> its optional parameter for the token limit. Streamed requests state it, plain ones do not.
+#: So both are judged, also at an upstream that requires a limit.
+_LIMITS = {"openai.chat": "max_completion_tokens", "openai.responses": "max_output_tokens"}
+_LIMIT = 4096
+_ANYTHING: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": True}
+
+
+def client_surface(client: str, upstream: Surface) -> Surface:
+    """Return the surface in whose dialect the client speaks: the upstream's if both have one wire."""
+    if upstream.wire == client:
+        return upstream
+    owner = spec(client).owner
+    return next(surface for surface in SURFACES.values() if (surface.wire, surface.provider) == (client, owner))
+
+
+def first_request(case: Case, client: str, token: str) -> Request:
+    """Return the first request of a case, with the token in the user's message.
+
+    Raises NotJudged if the client's wire cannot ask for what the recorded response has.
+    """
+    scenario, upstream = scenarios()[case.scenario], SURFACES[case.surface]
+    speaks = client_surface(client, upstream)
+    request = _stated_request(case, speaks) or _scripted_request(scenario, case, speaks)
+    if case.stream and speaks.wire in _LIMITS:
+        request = replace(request, params={_LIMITS[speaks.wire]: _LIMIT, **request.params})
+    encoded = write_request(request, speaks.wire, provider=speaks.provider)
+    for loss in encoded.losses:
+        if loss.code != "param":
+            raise NotJudged(f"{client} cannot ask for it: {loss.message}")
+    return replace(request, messages=[_marked(message, token) for message in request.messages])
+
+
+def write(request: Request, client: str, upstream: Surface) -> Encoded:
+    """Return the body of a request on the client's wire."""
+    speaks = client_surface(client, upstream)
+    return write_request(request, speaks.wire, provider=speaks.provider)
+
+
+def _marked(message: Any, token: str) -> Any:
+    if not isinstance(message, User) or not message.parts or not isinstance(message.parts[0], TextPart):
+        return message
+    first = message.parts[0]
+    return replace(message, parts=[replace(first, text=marked(first.text, token)), *message.parts[1:]])
+
+
+def _stated_request(case: Case, speaks: Surface) -> Request | None:
+    """Return the request that a scenario's body states, or None if it states none."""
+    scenario, upstream = scenarios()[case.scenario], SURFACES[case.surface]
+    bodies = (body for body in scenario.file.bodies if (body.surface, body.stream) == (case.surface, case.stream))
+    body = next(bodies, None)
+    if body is None or body.request is None:
+        return None
+    request = read_request(body.request, upstream.wire, provider=upstream.provider)
+    if not any(isinstance(message, User) for message in request.messages):
+        request = replace(request, messages=[*request.messages, User([TextPart(_ASK)])])
+    if speaks.wire == upstream.wire:
+        extra = {"stream": True} if case.stream else {}
+        return replace(request, model=speaks.model, params={**request.params, **extra})
+    script = Script(case.scenario, "", [Round(ask=_ASK)])
+    params = opening(script, speaks, stream=case.stream).params
+    return replace(request, model=speaks.model, wire=speaks.wire, provider=speaks.provider, params=params)
+
+
+def _scripted_request(scenario: Scenario, case: Case, speaks: Surface) -> Request:
+    script = scenario.script or _script(scenario, case)
+    kinds = {tool.kind for tool in script.tools}
+    if "custom" in kinds and "custom" not in speaks.able:
+        raise NotJudged(f"{speaks.wire} has no tools with free text")
+    hosted = getattr(sdk_module(speaks), "HOSTED", {}).get(speaks.provider, {})
+    for name in script.hosted:
+        if name not in hosted:
+            raise NotJudged(f"{speaks.wire} cannot ask for the server tool {name}")
+    request = opening(script, speaks, stream=case.stream)
+    choices = _choices(scenario, case)
+    if choices > 1:
+        if speaks.wire != "openai.chat":
+            raise NotJudged(f"{speaks.wire} has no requests for several choices")
+        request = replace(request, params={**request.params, "n": choices})
+    return request
+
+
+def _choices(scenario: Scenario, case: Case) -> int:
+    return 1 + max((call.choice for call in _expected(scenario, case).calls), default=0)
+
+
+def _expected(scenario: Scenario, case: Case) -> Expected:
+    return scenario.expected(case.surface, 0, stream=case.stream)
+
+
+def _script(scenario: Scenario, case: Case) -> Script:
+    """Return a script that offers the tools of a scenario with handwritten bodies."""
+    expected, upstream = _expected(scenario, case), SURFACES[case.surface]
+    declared = {tool.name: tool for tool in scenario.file.tools}
+    for call in expected.calls:
+        kind = "custom" if call.kind == "custom" else "function"
+        tool = OfferedTool(call.name, f"The tool {call.name}.", {} if kind == "custom" else _ANYTHING, kind)  # type: ignore[arg-type]
+        declared.setdefault(call.name, tool)
+    known = getattr(sdk_module(upstream), "HOSTED", {}).get(upstream.provider, {})
+    hosted = [name for name in dict.fromkeys(expected.servers) if name in known]
+    asks = [Round(ask=scenario.file.ask or _ASK)]
+    return Script(scenario.id, scenario.file.title, asks, list(declared.values()), hosted)

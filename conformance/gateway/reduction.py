@@ -1,0 +1,186 @@
+"""The table of what a client's wire cannot express, with the reason for each law that is then not judged.
+
+A gateway between two wires cannot pass on what the client's wire has no place for. Such a case is judged by the other
+laws. Between equal wires nothing is reduced: such a gateway can pass on everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from toolparity.normalizer.wires.registry import spec
+
+from ..cases.case import CaseRound
+from ..cases.expected import Expected, ExpectedCall
+from ..oracle import oracle
+
+
+class Expressible(NamedTuple):
+    """What a wire has a place for. ``stops``: the canonical stop reasons that it has a word for.
+
+    ``error_marks``: a tool result can be marked as an error.
+    """
+
+    stops: frozenset[str]
+    error_marks: bool = False
+
+
+_COMMON = frozenset(("end_turn", "tool_calls", "max_tokens"))
+#: Client wire -> what it can express. A third party's wire has the words that all wires share.
+EXPRESSIBLE: dict[str, Expressible] = {
+    "openai.chat": Expressible(_COMMON | {"content_filter"}),
+    "openai.responses": Expressible(_COMMON | {"content_filter"}),
+    "anthropic.messages": Expressible(_COMMON | {"refusal", "pause", "context_window"}, error_marks=True),
+}
+
+
+class Pair(NamedTuple):
+    """The wires on both sides of a gateway."""
+
+    upstream: str
+    client: str
+
+    @property
+    def same(self) -> bool:
+        return self.upstream == self.client
+
+    @property
+    def expressible(self) -> Expressible:
+        return EXPRESSIBLE.get(self.client, Expressible(_COMMON))
+
+
+class Reduction(NamedTuple):
+    """One row of the table. ``applies(pair, round)``: the round has content that the client's wire cannot express.
+
+    ``reason``: a format with the names ``client``, ``upstream`` and ``stop``.
+    """
+
+    capability: str
+    laws: tuple[str, ...]
+    reason: str
+    applies: Callable[[Pair, CaseRound], bool]
+
+
+def _has_other_stop(pair: Pair, round: CaseRound) -> bool:
+    expected = round.expected
+    return expected.complete and not expected.failed and expected.stop not in pair.expressible.stops
+
+
+def _has_state(pair: Pair, round: CaseRound) -> bool:
+    values = oracle(round.exchange.wire).returned_values(round.exchange)
+    return bool(round.expected.back) or any(kind != "call id" for kind, _ in values)
+
+
+def _has_server_calls(pair: Pair, round: CaseRound) -> bool:
+    return bool(round.expected.servers or round.expected.approvals)
+
+
+def _has_error_result(pair: Pair, round: CaseRound) -> bool:
+    expected = round.expected
+    answers_with_error = any(call.failed for call in expected.calls) or len(expected.runnable) < len(expected.calls)
+    marks = EXPRESSIBLE.get(pair.upstream, Expressible(_COMMON)).error_marks
+    return answers_with_error and marks and not pair.expressible.error_marks
+
+
+def _has_free_text(pair: Pair, round: CaseRound) -> bool:
+    return any(call.kind == "custom" for call in round.expected.calls)
+
+
+def _breaks(pair: Pair, round: CaseRound) -> bool:
+    return not round.expected.complete or round.expected.failed
+
+
+def _has_cut_calls(pair: Pair, round: CaseRound) -> bool:
+    return any(call.status != "complete" for call in round.expected.calls)
+
+
+def _has_refusal(pair: Pair, round: CaseRound) -> bool:
+    return round.expected.refusal
+
+
+TABLE: tuple[Reduction, ...] = (
+    Reduction(
+        "stop words",
+        ("stop", "alike"),
+        "{client} has no word for the stop reason {stop}",
+        _has_other_stop,
+    ),
+    Reduction(
+        "broken responses",
+        ("stop", "alike", "usage"),
+        "each wire reports broken and failed responses in another form, and token counts at another place",
+        _breaks,
+    ),
+    Reduction(
+        "cut arguments",
+        ("alike",),
+        "wires differ in how they report arguments that are not valid JSON",
+        _has_cut_calls,
+    ),
+    Reduction(
+        "refusals",
+        ("stop", "alike"),
+        "wires differ in where they report a refusal",
+        _has_refusal,
+    ),
+    Reduction(
+        "reasoning state",
+        ("replay",),
+        "{client} has no place for the signatures and encrypted reasoning of {upstream}",
+        _has_state,
+    ),
+    Reduction(
+        "server calls",
+        ("replay", "alike"),
+        "{client} has no place for the server calls of {upstream}",
+        _has_server_calls,
+    ),
+    Reduction(
+        "marks of errors",
+        ("answered",),
+        "{client} cannot mark a tool result as an error",
+        _has_error_result,
+    ),
+    Reduction(
+        "free text",
+        ("arguments", "answered", "replay"),
+        "{client} and {upstream} differ in calls with free text",
+        _has_free_text,
+    ),
+)
+
+
+def not_judged(pair: Pair, rounds: Sequence[CaseRound]) -> dict[str, str]:
+    """Return law -> reason for the laws that are not judged in a case with these rounds."""
+    return dict(_reasons(pair, rounds))
+
+
+def _reasons(pair: Pair, rounds: Sequence[CaseRound]) -> Iterator[tuple[str, str]]:
+    if pair.same:
+        return
+    for row in TABLE:
+        round = next((round for round in rounds if row.applies(pair, round)), None)
+        if round is not None:
+            values = {"client": pair.client, "upstream": pair.upstream, "stop": round.expected.stop}
+            for law in row.laws:
+                yield law, row.reason.format(**values)
+
+
+def reduced(expected: Expected, pair: Pair, *, stream: bool) -> Expected:
+    """Return the expected result without the members that the client's wire cannot express."""
+    if pair.same:
+        return expected
+    calls = [_reduced_call(call, pair, stream=stream) for call in expected.calls]
+    return replace(expected, calls=calls, retryable=None, opaque=[], approvals=expected.approvals)
+
+
+def _reduced_call(call: ExpectedCall, pair: Pair, *, stream: bool) -> ExpectedCall:
+    """Return a call without its id, and without its spelling.
+
+    Each wire has its own rules for ids. A wire with parsed arguments has no place for invalid JSON.
+    """
+    keeps_text = call.status != "complete" and (stream or not spec(pair.client).parsed_arguments)
+    return replace(call, id=None, text=call.text if keeps_text or call.kind == "custom" else None)

@@ -1,0 +1,172 @@
+"""The upstream: the provider behind the gateway, at one HTTP address and one gRPC address.
+
+Each conversation has a ticket with the response that the gateway gets next. The upstream finds the ticket by the token
+in the request, captures the request and sends the response in the recorded pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+from google.protobuf.json_format import MessageToDict
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from toolparity.cassettes.emulated.servers import LOOPBACK, Servers, serving
+from toolparity.cassettes.errors import ServerNotStarted
+from toolparity.normalizer import json_codec
+from toolparity.normalizer.wires.registry import spec
+
+from ..subjects.loopback import MessageService, pieces_response, refusal
+from .correlation import find
+from .errors import GatewayFailed
+
+#: The maximum number of requests for one response. A gateway may retry, but not this often.
+MOST_REQUESTS = 8
+
+
+class Served(Struct, frozen=True):
+    """A response of the upstream. ``pieces``: as in `conformance.subjects.SubjectExchange`."""
+
+    wire: str
+    stream: bool
+    pieces: Sequence[bytes]
+    status: int = 200
+
+
+class Ticket:
+    """One conversation at the upstream.
+
+    ``served``: the response to the next request. ``captured``: the bodies of the requests since it was set, as JSON.
+    ``refused``: why requests were refused.
+    """
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+        self.captured: list[Any] = []
+        self.refused: list[str] = []
+
+    def serve(self, served: Served) -> None:
+        """Set the response to the next request."""
+        self.served, self.captured, self.refused = served, [], []
+
+    def refusal(self, wire: str, *, stream: bool) -> str | None:
+        """Return why a request is refused, or None if it gets the response."""
+        reason = None
+        if spec(self.served.wire).path != spec(wire).path:
+            reason = f"the gateway asked on the wire {wire}, but the case is on {self.served.wire}"
+        elif stream is not self.served.stream:
+            asked, has = ("a streamed", "a plain") if stream else ("a plain", "a streamed")
+            reason = f"the gateway asked for {asked} response, but the case has {has} one"
+        elif len(self.captured) >= MOST_REQUESTS:
+            reason = f"the gateway sent more than {MOST_REQUESTS} requests for one response"
+        if reason is not None and reason not in self.refused:
+            self.refused.append(reason)
+        return reason
+
+
+class Upstream:
+    """The tickets, and the addresses of the servers. Threads may share it.
+
+    ``every``: the ticket for requests without a token, or None to refuse them.
+    """
+
+    def __init__(self, servers: Servers | None = None) -> None:
+        self.servers = servers
+        self.every: Ticket | None = None
+        self.unknown = 0
+        self._tickets: dict[str, Ticket] = {}
+
+    @contextmanager
+    def ticket(self, token: str, served: Served) -> Iterator[Ticket]:
+        """Yield the ticket of a conversation, which is valid while the block runs."""
+        ticket = self._tickets[token] = Ticket(served)
+        try:
+            yield ticket
+        finally:
+            del self._tickets[token]
+
+    def find(self, headers: Any, body: bytes) -> Ticket | None:
+        """Return the ticket of a request, or None."""
+        token = find(headers, body)
+        ticket = self.every if token is None else self._tickets.get(token, self.every)
+        if ticket is None:
+            self.unknown += 1
+        return ticket
+
+    async def respond(self, request: Request) -> Response:
+        """Answer an HTTP request."""
+        body = await request.body()
+        if request.method == "GET":
+            return JSONResponse({"object": "list", "data": []})
+        wire = _wire_of(request.url.path)
+        ticket = self.find(request.headers, body)
+        if wire is None or ticket is None:
+            what = f"{request.method} {request.url.path}: no case has this path or token"
+            return refusal(404, what)
+        value = _json(body)
+        reason = ticket.refusal(wire, stream=isinstance(value, dict) and value.get("stream") is True)
+        if reason is not None:
+            return refusal(400, reason)
+        ticket.captured.append(value)
+        served = ticket.served
+        return pieces_response(served.pieces, served.status, stream=served.stream)
+
+
+@contextmanager
+def running(host: str = LOOPBACK, port: int = 0) -> Iterator[Upstream]:
+    """Run an upstream while the block runs. Port 0 means free ports.
+
+    Raises GatewayFailed if the port is used, for instance by another run.
+    """
+    upstream = Upstream()
+    routes = [Route("/{path:path}", upstream.respond, methods=["GET", "POST"])]
+    try:
+        grpc_port = port + 1 if port else 0
+        with serving(Starlette(routes=routes), _Chat(upstream), host, http_port=port, grpc_port=grpc_port) as servers:
+            upstream.servers = servers
+            yield upstream
+    except ServerNotStarted as error:
+        hint = "stop the other run, or choose another address with --listen and in the gateway's configuration"
+        raise GatewayFailed(f"the upstream cannot start: {error.what}", where=f"{host}:{port}", hint=hint) from None
+
+
+class _Chat(MessageService):
+    """The service for the response of the ticket."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+
+    async def found(self, request: Any, context: Any, *, stream: bool) -> tuple[Sequence[bytes], int]:
+        metadata = {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
+        ticket = self._upstream.find(metadata, request.SerializeToString())
+        if ticket is None:
+            await context.abort(grpc.StatusCode.NOT_FOUND, "no case has the token of this request")
+            raise LookupError  # `abort` raises first; its stub is untyped
+        if (reason := ticket.refusal("xai.grpc", stream=stream)) is not None:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, reason)
+        ticket.captured.append(MessageToDict(request, preserving_proto_field_name=True))
+        return ticket.served.pieces, ticket.served.status
+
+
+def _wire_of(path: str) -> str | None:
+    """Return the wire whose requests have this path."""
+    from toolparity.normalizer.wires.registry import specs
+
+    for wire in specs():
+        if wire.framing == "bytes" and wire.path and path.endswith(wire.path.removeprefix("/v1")):
+            return wire.name
+    return None
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json_codec.decode(body)
+    except ValueError:
+        return None

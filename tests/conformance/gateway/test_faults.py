@@ -1,0 +1,270 @@
+"""A correct gateway keeps every law, and each gateway with a fault breaks the law that is about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.gateway import run, upstream
+from toolparity.conformance.gateway.client import Client, address
+from toolparity.conformance.gateway.conversation import Route
+from toolparity.conformance.runner.judge import CaseFilter
+from toolparity.reports.results import Result, Run, Verdict
+
+from . import gateways, translating
+
+SCENARIOS = ("single-call", "parallel-three", "two-rounds", "breaks-off-after-a-call", "server-error", "text-only")
+WIRES = ("openai.chat", "openai.responses", "anthropic.messages")
+
+
+def through(
+    surface: str = "openai.chat", scenarios: Sequence[str] = SCENARIOS, modes: Sequence[str] = (), **faults: Any
+) -> Run:
+    """The run of the suite against a gateway on one wire."""
+    with upstream.running() as provider:
+        assert provider.servers is not None
+        with gateways.running(provider.servers.http_url, **faults) as url:
+            routes = {SURFACES[surface].wire: [Route(surface, SURFACES[surface].model)]}
+            gateway = run.Gateway("ours", "1", (address(url),), routes)
+            chosen = CaseFilter(scenarios=tuple(scenarios), modes=tuple(modes))
+            return run.run(gateway, provider, chosen, expected=lambda name: [], unreleased=True)
+
+
+def failures(ran: Run) -> Iterator[tuple[Result, Verdict]]:
+    for result in ran.results:
+        for verdict in result.verdicts:
+            if verdict.outcome in ("fail", "error"):
+                yield result, verdict
+
+
+def broken(ran: Run) -> set[tuple[str, str]]:
+    """The laws that a gateway breaks, with the effects."""
+    return {(verdict.check, verdict.effect) for _, verdict in failures(ran)}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_gateway_that_passes_everything_on_keeps_every_law(wire: str) -> None:
+    ran = through(wire)
+    assert [(result.case, verdict.reason) for result, verdict in failures(ran)] == []
+    kept = {verdict.check for result in ran.results for verdict in result.verdicts if verdict.outcome == "pass"}
+    assert {"conservation", "order", "arguments", "stop", "usage", "answered", "replay", "any-split"} <= kept
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("surface", [name for name, surface in SURFACES.items() if not surface.by_messages])
+def test_a_gateway_that_passes_everything_on_keeps_every_law_in_every_scenario(surface: str) -> None:
+    ran = through(surface, scenarios=())
+    assert [(result.case, verdict.check, verdict.reason) for result, verdict in failures(ran)] == []
+
+
+def in_message(change: Any) -> gateways.Change:
+    """A change of the list of calls in a plain reply of Chat Completions."""
+
+    def changed(body: Any) -> Any:
+        for choice in body.get("choices") or ():
+            if calls := choice.get("message", {}).get("tool_calls"):
+                choice["message"]["tool_calls"] = change(calls)
+        return body
+
+    return gateways.with_json(changed)
+
+
+def merged(calls: list[Any]) -> list[Any]:
+    first = dict(calls[0], function=dict(calls[0]["function"]))
+    first["function"]["arguments"] = "".join(call["function"]["arguments"] for call in calls)
+    return [first]
+
+
+def without_results(body: Any) -> Any:
+    return {**body, "messages": [message for message in body["messages"] if message["role"] != "tool"]}
+
+
+def result_for_another_call(body: Any) -> Any:
+    results = [message for message in body["messages"] if message["role"] == "tool"]
+    contents = [message["content"] for message in results]
+    for message, content in zip(results, contents[::-1], strict=True):
+        message["content"] = content
+    return body
+
+
+def other_ids(body: Any) -> Any:
+    for message in body["messages"]:
+        for call in message.get("tool_calls") or ():
+            call["id"] = call["id"][::-1]
+        if message["role"] == "tool":
+            message["tool_call_id"] = message["tool_call_id"][::-1]
+    return body
+
+
+def other_arguments(calls: list[Any]) -> list[Any]:
+    return [{**call, "function": {**call["function"], "arguments": "{}"}} for call in calls]
+
+
+def other_stop(body: Any) -> Any:
+    for choice in body.get("choices") or ():
+        choice["finish_reason"] = "stop"
+    return body
+
+
+def without_usage(body: Any) -> Any:
+    return {**body, "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}
+
+
+def complete_anyway(message: gateways.Message) -> gateways.Message:
+    """Close a stream in order, however the upstream's stream ended."""
+    if not message.body.startswith(b"data:") or b"[DONE]" in message.body:
+        return message
+    end = b'data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}'
+    return message._replace(body=message.body.rpartition(b"\n\n")[0] + b"\n\n" + end + b"\n\ndata: [DONE]\n\n")
+
+
+def good_anyway(message: gateways.Message) -> gateways.Message:
+    """Answer an error of the upstream with an empty good reply."""
+    if message.status < 400:
+        return message
+    body = b'{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant"},"finish_reason":"stop"}]}'
+    return message._replace(first=b"HTTP/1.1 200 OK", body=body)
+
+
+def in_the_calls(message: gateways.Message) -> int | None:
+    """The place where a gateway cuts a stream with calls."""
+    place = message.body.rfind(b"tool_calls")
+    return None if place < 0 or not message.body.startswith(b"data:") else place
+
+
+#: Fault -> the gateway, the scenario and the mode that show it, the law that it breaks, and the effect.
+FAULTS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
+    "drops the second call": (
+        {"reply": in_message(lambda calls: calls[:1])},
+        "parallel-three",
+        "plain",
+        "conservation",
+        "lost",
+    ),
+    "merges calls": ({"reply": in_message(merged)}, "parallel-three", "plain", "conservation", "lost"),
+    "repeats a call": (
+        {"reply": in_message(lambda calls: [*calls, calls[0]])},
+        "parallel-three",
+        "plain",
+        "conservation",
+        "duplicated",
+    ),
+    "reverses the calls": (
+        {"reply": in_message(lambda calls: calls[::-1])},
+        "parallel-three",
+        "plain",
+        "order",
+        "altered",
+    ),
+    "empties the arguments": (
+        {"reply": in_message(other_arguments)},
+        "parallel-three",
+        "plain",
+        "arguments",
+        "altered",
+    ),
+    "reports another stop reason": (
+        {"reply": gateways.with_json(other_stop)},
+        "parallel-three",
+        "plain",
+        "stop",
+        "misreported",
+    ),
+    "reports other token counts": (
+        {"reply": gateways.with_json(without_usage)},
+        "parallel-three",
+        "plain",
+        "usage",
+        "misreported",
+    ),
+    "drops the results": (
+        {"request": gateways.with_json(without_results)},
+        "parallel-three",
+        "plain",
+        "answered",
+        "malformed",
+    ),
+    "exchanges the results": (
+        {"request": gateways.with_json(result_for_another_call)},
+        "parallel-three",
+        "plain",
+        "answered",
+        "lost",
+    ),
+    "replaces the ids": ({"request": gateways.with_json(other_ids)}, "parallel-three", "plain", "replay", "lost"),
+    "completes a broken stream": (
+        {"reply": complete_anyway},
+        "breaks-off-after-a-call",
+        "stream",
+        "incomplete",
+        "misreported",
+    ),
+    "answers an error with 200": ({"reply": good_anyway}, "server-error", "plain", "incomplete", "misreported"),
+    "resets a good stream": ({"cut": in_the_calls}, "parallel-three", "stream", "incomplete", "misreported"),
+    "asks the upstream twice": ({"again": True}, "parallel-three", "plain", "conservation", "duplicated"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_gateway_with_a_fault_breaks_the_law_that_is_about_it(fault: str) -> None:
+    faults, scenario, mode, law, effect = FAULTS[fault]
+    ran = through(scenarios=(scenario,), modes=(mode,), **faults)
+    assert (law, effect) in broken(ran)
+
+
+def test_the_bytes_before_a_reset_are_kept() -> None:
+    with upstream.running() as provider:
+        assert provider.servers is not None
+        with gateways.running(provider.servers.http_url, cut=lambda reply: 20) as url:
+            client = Client(address(url), {})
+            reply = client.send("openai.chat", {"model": "m", "messages": []}, {})
+            client.close()
+    assert len(reply.body) == 20
+    assert reply.broken
+
+
+def test_an_empty_reply_is_a_loss_and_an_error_is_a_refusal() -> None:
+    def empty(message: gateways.Message) -> gateways.Message:
+        return message if b"Reply with" in message.body else message._replace(body=b'{"choices":[]}')
+
+    def refused(message: gateways.Message) -> gateways.Message:
+        error = b'{"error": {"message": "not supported", "type": "invalid_request_error"}}'
+        return message._replace(first=b"HTTP/1.1 400 Bad Request", body=error)
+
+    only_calls = {"scenarios": ("parallel-three",), "modes": ("plain",)}
+    ran = through(**only_calls, reply=_for_calls(empty))
+    assert ("conservation", "lost") in broken(ran)
+    ran = through(**only_calls, reply=_for_calls(refused))
+    assert broken(ran) == {("conservation", "refused")}
+
+
+def _for_calls(change: gateways.Change) -> gateways.Change:
+    """A change of replies with calls only, so that the check before a run finds a gateway that works."""
+    return lambda message: change(message) if b"tool_calls" in message.body else message
+
+
+def test_a_failed_case_names_the_wires_and_a_request_without_the_suite() -> None:
+    ran = through(scenarios=("parallel-three",), modes=("plain",), reply=in_message(lambda calls: calls[:1]))
+    result, verdict = next(failures(ran))
+    assert result.subject == "ours as openai.chat"
+    assert result.surface == "openai.chat"
+    assert result.direct.startswith("curl -sN http://127.0.0.1:")
+    assert "/v1/chat/completions" in result.direct
+    assert verdict.check == "conservation"
+
+
+@pytest.mark.parametrize(("surface", "modes"), [("anthropic.messages", ()), ("xai.grpc", ("plain",))])
+def test_a_correct_gateway_between_two_wires_keeps_every_law(surface: str, modes: tuple[str, ...]) -> None:
+    with upstream.running() as provider:
+        assert provider.servers is not None
+        with translating.running(provider.servers, surface) as url:
+            routes = {"openai.chat": [Route(surface, SURFACES[surface].model)]}
+            gateway = run.Gateway("ours", "1", (address(url),), routes)
+            chosen = CaseFilter(scenarios=SCENARIOS, modes=modes)
+            ran = run.run(gateway, provider, chosen, expected=lambda name: [], unreleased=True)
+    assert [(result.case, verdict.check, verdict.reason) for result, verdict in failures(ran)] == []
+    kept = {verdict.check for result in ran.results for verdict in result.verdicts if verdict.outcome == "pass"}
+    assert {"conservation", "order", "arguments", "stop", "usage", "answered", "replay"} <= kept

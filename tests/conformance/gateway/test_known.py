@@ -1,0 +1,142 @@
+"""Known gateways: their configuration, and that a started one always ends, whatever happens to the suite."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.cli import main
+from toolparity.conformance.gateway.errors import GatewayFailed
+from toolparity.conformance.gateway.known import KNOWN, installation, known_gateway, process
+from toolparity.conformance.gateway.known.form import KnownGateway
+
+#: It writes its environment beside its configuration, and serves until it is stopped.
+_SERVER = """
+import os, pathlib, socket, sys, time
+pathlib.Path(sys.argv[1]).with_name("seen").write_text(repr(dict(os.environ)))
+listener = socket.create_server(("127.0.0.1", int(sys.argv[2])))
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KnownGateway:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    gateway = KnownGateway(
+        "served",
+        "",
+        "pip",
+        "served",
+        "1",
+        lambda http: {},
+        lambda http: ("settings", http),
+        lambda home, file, port: [sys.executable, "-c", _SERVER, str(file), str(port)],
+    )
+    folder = installation.home() / "served"
+    folder.mkdir(parents=True)
+    (folder / "toolparity-installed").write_text("1")
+    return gateway
+
+
+def answers(url: str) -> bool:
+    host, _, port = url.removeprefix("http://").partition(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
+
+
+def test_a_gateway_runs_without_credentials_in_a_private_folder_and_ends(
+    served: KnownGateway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with process.running(served, "http://127.0.0.1:1", 2) as urls:
+        assert len(set(urls)) == 2
+        assert all(map(answers, urls))
+        (folder,) = tmp_path.glob("toolparity-gateway-*")
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert "sk-secret" not in (folder / "seen").read_text()
+        assert (folder / "settings").read_text() == "http://127.0.0.1:1"
+    assert not any(map(answers, urls))
+    assert not list(tmp_path.glob("toolparity-gateway-*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_gateway_ends_with_the_process_that_started_it(served: KnownGateway, number: signal.Signals) -> None:
+    port = process._free_port()
+    started = (
+        "import sys, subprocess, time\n"
+        "from pathlib import Path\n"
+        "from toolparity.conformance.gateway.known import process\n"
+        f"command = [sys.executable, '-c', {_SERVER!r}, {str(installation.home() / 'file')!r}, '{port}']\n"
+        f"started = process._start(command, Path({str(installation.home())!r}), Path({os.devnull!r}), {{}})\n"
+        f"process._wait_until_ready('served', started, {port}, Path({os.devnull!r}))\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", started], stdout=subprocess.PIPE) as suite:
+        assert suite.stdout is not None
+        assert suite.stdout.readline() == b"ready\n"
+        guards = _children(suite.pid)
+        suite.send_signal(number)
+        suite.wait()
+    for guard in guards:
+        _wait_for_end(guard)
+    assert not answers(f"http://127.0.0.1:{port}")
+
+
+def _children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in text.split()]
+
+
+def _wait_for_end(pid: int) -> None:
+    """Wait until a process that is not a child of this one has ended."""
+    descriptor = os.pidfd_open(pid) if Path(f"/proc/{pid}").exists() else None
+    if descriptor is not None:
+        assert select.select([descriptor], [], [], 30)[0]
+        os.close(descriptor)
+
+
+def test_a_gateway_that_ends_at_once_is_an_error_with_its_log(served: KnownGateway) -> None:
+    broken = KnownGateway(
+        *(getattr(served, name) for name in ("name", "about", "installer", "package", "version")),
+        served.routes,
+        served.configuration,
+        lambda home, file, port: [sys.executable, "-c", "raise SystemExit('no licence')"],
+    )
+    with pytest.raises(GatewayFailed, match=r"ended with code 1: … no licence"), process.running(broken, "", 1):
+        pass
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_known_gateway_states_routes_to_known_surfaces_and_a_pinned_version(name: str) -> None:
+    gateway = known_gateway(name)
+    assert gateway.name == name
+    assert gateway.version in gateway.requirement
+    for routes in gateway.routes("http://127.0.0.1:1").values():
+        assert {route.upstream for route in routes} <= set(SURFACES)
+
+
+def test_the_command_lists_and_configures_gateways() -> None:
+    listed = CliRunner().invoke(main, ["gateway", "list"])
+    assert [line.split("\t")[0] for line in listed.output.splitlines()] == list(KNOWN)
+    shown = CliRunner().invoke(main, ["gateway", "config", "litellm", "--upstream", "http://127.0.0.1:7"])
+    assert shown.exit_code == 0
+    assert "api_base: 'http://127.0.0.1:7/v1'" in shown.output
+
+
+def test_a_gateway_that_is_not_installed_ends_with_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    ended = CliRunner().invoke(main, ["check", "--gateway", "portkey"])
+    assert ended.exit_code == 2
+    assert "run toolparity gateway install portkey" in ended.output
