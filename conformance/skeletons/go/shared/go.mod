@@ -1,0 +1,3 @@
+module {{name}}-parity
+
+go 1.19
