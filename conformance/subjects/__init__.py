@@ -22,6 +22,7 @@ from toolparity.normalizer.model import Policy, Wire
 from ..errors import UnknownSubject
 from .claims import CLAIMS, claims_of, input_of, providers_of, wires_of
 from .peers import PEERS
+from .tools import Tool
 
 
 class SubjectExchange(Struct, frozen=True, kw_only=True):
@@ -30,7 +31,8 @@ class SubjectExchange(Struct, frozen=True, kw_only=True):
     ``pieces``: the body in the pieces in which it arrives, one piece if it was not streamed; serialized messages on
     wires with messages. ``request``: the request that it answers, as JSON. ``limit``: how many calls the policy may
     keep. ``status``: the HTTP status. ``base_url``: the address of the response for a subject that fetches it with its
-    own client; then ``pieces`` is empty.
+    own client; then ``pieces`` is empty. ``tools``: the tools of an agent. ``final``: the pieces of the response to
+    each later request of an agent.
     """
 
     wire: Wire
@@ -42,6 +44,8 @@ class SubjectExchange(Struct, frozen=True, kw_only=True):
     request: Any = None
     status: int = 200
     base_url: str = ""
+    tools: list[Tool] = []
+    final: list[bytes] = []
 
     @property
     def body(self) -> bytes:
@@ -97,12 +101,16 @@ SUBJECTS: dict[str, str] = {
     "openai-sdk": "openai_sdk:OpenAISDK",
     "anthropic-sdk": "anthropic_sdk:AnthropicSDK",
     "xai-sdk": "xai_sdk:XAISDK",
+    "turns": "turns:TurnsAgent",
 }
 GROUP = "toolparity.subjects"
 
 
 def shipped(name: str) -> bool:
-    """Return whether the subject is shipped with this project, and so has a baseline here."""
+    """Return whether the subject is shipped with this project, and so has a baseline here.
+
+    A library at another version than the pinned one (``litellm==1.100.0``) has none.
+    """
     return name in SUBJECTS or name in PEERS
 
 
@@ -112,7 +120,7 @@ def known_names() -> list[str]:
 
 
 def subject(name: str, *, timeout: float | None = None, patience: int | None = None) -> Subject:
-    """Return the subject with a name.
+    """Return the subject with a name. The name of a library can have a version: ``litellm==1.100.0``.
 
     ``timeout`` (seconds) and ``patience`` (failures in a row) override the defaults of an executable. Raises
     UnknownSubject with the known names, and MissingExtra if a library is not installed.
@@ -121,10 +129,11 @@ def subject(name: str, *, timeout: float | None = None, patience: int | None = N
         return _program(name, timeout, patience)
     if name in SUBJECTS:
         return _shipped(name)
-    if name in PEERS:
+    if name.partition("==")[0] in PEERS:
         from .environments import peer
 
-        return peer(name)
+        program = peer(name)
+        return _adapt_input(program, program.input)
     for entry in metadata.entry_points(group=GROUP, name=name):
         return _load(name, entry.load)
     if ":" in name:
@@ -201,6 +210,10 @@ def _instance(loaded: Any, name: str) -> Subject:
 def _adapt_input(instance: Any, input: str) -> Subject:
     """Return a subject that the judge can feed with bytes, whatever its own input is."""
     if input == "pieces":
+        if "runs" in instance.claims:
+            raise UnknownSubject(
+                f"{instance.name} claims runs, but its input is pieces", hint='an agent needs the input "base_url"'
+            )
         tested: Subject = instance
         return tested
     from .http_client_subject import HttpClientSubject
@@ -208,4 +221,4 @@ def _adapt_input(instance: Any, input: str) -> Subject:
     return HttpClientSubject(instance)
 
 
-__all__ = ["CLAIMS", "CallResult", "FollowUp", "Subject", "SubjectExchange", "shipped", "subject"]
+__all__ = ["CLAIMS", "CallResult", "FollowUp", "Subject", "SubjectExchange", "Tool", "shipped", "subject"]

@@ -45,7 +45,9 @@ class AnthropicSDK:
             for block in message.content
             if block.type == "tool_use"
         ]
-        return {"calls": calls, "text": "".join(block.text for block in message.content if block.type == "text")}
+        text = "".join(block.text for block in message.content if block.type == "text")
+        # The message of a stream that broke has no stop reason. The SDK raises no error.
+        return {"calls": calls, "text": text, "stop": "unknown" if message.stop_reason is None else None}
 
 
 def _arguments(input: Any) -> dict[str, Any]:

@@ -21,12 +21,17 @@ CLAIMS: dict[str, str] = {
     "blocks": "It returns the canonical blocks in order, including server calls and unknown ones.",
     "answers": "It builds the next request from the results of the calls.",
     "handoff": "It builds requests for other wires from a history.",
+    "runs": "It runs tools, and its runs are judged instead of its calls.",
 }
 #: The ways in which a response reaches a subject.
 INPUTS: dict[str, str] = {
     "pieces": "It gets the bytes of the response.",
     "base_url": "It gets an address, and fetches the response with its own client.",
 }
+
+
+#: The claims of a subject that reads responses. An agent claims `runs` instead of what readers return.
+READER_CLAIMS = frozenset(CLAIMS) - {"runs"}
 
 
 def claims_of(name: str, declared: Any) -> frozenset[str]:

@@ -16,7 +16,7 @@ import msgspec
 
 from toolparity.normalizer import json_codec
 
-from ..errors import InvalidAnswer, UnknownSubject
+from ..errors import InvalidAnswer, RefusedRequest, UnknownSubject
 from . import FollowUp, SubjectExchange
 from .claims import claims_of, input_of, providers_of, wires_of
 from .process import Process
@@ -33,11 +33,15 @@ _HELLO = {"op": "hello"}
 class Executable:
     """Starts the program ``command`` and sends `hello` at once to read its claims.
 
-    ``timeout``: seconds for an answer. ``patience``: as `PATIENCE`. Raises UnknownSubject if the command is empty,
-    cannot be started or declares unknown names, and InvalidAnswer if it does not answer `hello`.
+    ``timeout``: seconds for an answer. ``patience``: as `PATIENCE`. ``name``: overrides the program's name.
+
+    Raises UnknownSubject if the command is empty, cannot be started or declares unknown names, and InvalidAnswer if it
+    does not answer `hello`.
     """
 
-    def __init__(self, command: Sequence[str], *, timeout: float = TIMEOUT, patience: int = PATIENCE) -> None:
+    def __init__(
+        self, command: Sequence[str], *, timeout: float = TIMEOUT, patience: int = PATIENCE, name: str = ""
+    ) -> None:
         if not command:
             raise UnknownSubject("exec: has no program", hint="write exec:node my_subject.mjs")
         self._command = list(command)
@@ -46,7 +50,7 @@ class Executable:
         self._process: Process | None = None
         self._failures_in_row = self._failures = 0
         hello = self._request(_HELLO)
-        self.name = str(hello.get("name") or os.path.basename(command[-1]))
+        self.name = name or str(hello.get("name") or os.path.basename(command[-1]))
         self.version = str(hello.get("version") or "")
         try:
             self.claims = claims_of(self.name, hello.get("claims"))
@@ -62,13 +66,15 @@ class Executable:
         return self._request({"op": "read", **_members(exchange)})
 
     def next_request(self, follow_up: FollowUp) -> Any:
-        """Return the program's next request. Raises InvalidAnswer if it gives none."""
+        """Return the program's next request. Raises RefusedRequest if it answers an error, InvalidAnswer if nothing."""
         results = [msgspec.to_builtins(result) for result in follow_up.results]
         target = {"results": results, "to": follow_up.to, "to_provider": follow_up.provider}
         answer = self._request({"op": "next", **_members(follow_up.exchange), **target})
+        if answer.get("error") is not None:
+            raise RefusedRequest(str(answer["error"]))
         if "request" not in answer:
             raise InvalidAnswer("the answer to op next has no request", hint='answer {"request": {…}}')
-        return answer["request"]
+        return {"body": answer["request"], "losses": answer["losses"]} if "losses" in answer else answer["request"]
 
     def close(self) -> None:
         """End the program."""
@@ -121,6 +127,8 @@ def _members(exchange: SubjectExchange) -> dict[str, Any]:
         "tools": request.get("tools") or [],
         "request": exchange.request,
     }
+    if exchange.tools:
+        members["functions"] = [tool.definition for tool in exchange.tools]
     if exchange.base_url:
         return {**members, "base_url": exchange.base_url}
     return {**members, "pieces": [base64.b64encode(piece).decode() for piece in exchange.pieces]}

@@ -67,7 +67,9 @@ class OpenAISDK:
                 legacy = choice.message.function_call
                 calls.append({"name": legacy.name, "arguments_text": legacy.arguments})
         text = completion.choices[0].message.content if completion.choices else ""
-        return {"calls": calls, "text": text or ""}
+        # The choices of a stream that broke have no finish reason. The SDK raises no error.
+        ended = bool(completion.choices) and all(choice.finish_reason is not None for choice in completion.choices)
+        return {"calls": calls, "text": text or "", "stop": None if ended else "unknown"}
 
     def _responses(self, exchange: SubjectExchange) -> dict[str, Any]:
         request: dict[str, Any] = {"model": "m", "input": ""}
@@ -84,9 +86,13 @@ class OpenAISDK:
         items = [{**item.model_dump(exclude_unset=True), "type": item.type} for item in response.output]
         # If the output of a call is among the items, the provider ran the call, and the caller sees both.
         answered = {held.get("call_id") for held in items if held["type"].endswith("_output")} - {None}
+        # xAI's own searches are custom calls on the wire. The caller sees that it did not declare their names.
+        tools = (exchange.request or {}).get("tools") or ()
+        declared = {tool.get("name") for tool in tools} if exchange.provider == "xai" else None
         calls = []
         for held in items:
-            if held["type"] in _ITEMS and held.get("call_id") not in answered:
+            searched = held["type"] == "custom_tool_call" and declared is not None and held.get("name") not in declared
+            if held["type"] in _ITEMS and held.get("call_id") not in answered and not searched:
                 name, member = _ITEMS[held["type"]]
                 calls.append(
                     {"id": held.get("call_id"), "name": held.get("name") or name, "arguments": held.get(member)}

@@ -16,7 +16,8 @@ from toolparity.normalizer.model import Response
 from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import read_request, write_request
 
-from . import CLAIMS, FollowUp, SubjectExchange
+from . import FollowUp, SubjectExchange
+from .claims import READER_CLAIMS
 
 _builtins = msgspec.to_builtins
 
@@ -33,11 +34,11 @@ class _LogLines(logging.Handler):
 
 
 class Reference:
-    """The normalizer as a subject, with all claims."""
+    """The normalizer as a subject, with all claims of a reader."""
 
     name = "normalizer"
     version = __version__
-    claims = frozenset(CLAIMS)
+    claims = READER_CLAIMS
     wires = None
 
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
@@ -62,7 +63,7 @@ class Reference:
         }
 
     def next_request(self, follow_up: FollowUp) -> Any:
-        """Write the conversation, extended by the response and its results, for a wire."""
+        """Write the conversation, extended by the response and its results, for a wire; return the loss codes, too."""
         exchange = follow_up.exchange
         response = read_answer(exchange)
         selection = select(response, "all", None, _first_choice(response))
@@ -73,12 +74,13 @@ class Reference:
         request = read_request(exchange.request, exchange.wire, provider=exchange.provider)
         messages = [*request.messages, *answer(response, selection, results)]
         extended = msgspec.structs.replace(request, messages=messages)
-        body = write_request(extended, follow_up.to, provider=follow_up.provider).body
-        if isinstance(body, dict):
-            return body
-        from google.protobuf.json_format import MessageToDict
+        encoded = write_request(extended, follow_up.to, provider=follow_up.provider)
+        body = encoded.body
+        if not isinstance(body, dict):
+            from google.protobuf.json_format import MessageToDict
 
-        return MessageToDict(body, preserving_proto_field_name=True)
+            body = MessageToDict(body, preserving_proto_field_name=True)
+        return {"body": body, "losses": [loss.code for loss in encoded.losses]}
 
 
 def _first_choice(response: Response) -> int:

@@ -38,4 +38,6 @@ class XAISDK:
             for call in response.tool_calls
             if get_tool_call_type(call) in _CALLERS
         ]
-        return {"calls": calls, "text": response.content}
+        # The response of a stream that broke has the reason of a response that has not ended. The SDK raises no error.
+        ended = response.finish_reason != "REASON_INVALID"
+        return {"calls": calls, "text": response.content, "stop": None if ended else "unknown"}

@@ -16,6 +16,7 @@ from types import GenericAlias
 from typing import Any
 
 from program import Loopback, serve  # type: ignore[import-not-found]  # isort: skip
+from scope import custom_tools, several_choices  # type: ignore[import-not-found]  # isort: skip
 
 import instructor  # type: ignore[import-not-found,unused-ignore]
 from anthropic import Anthropic
@@ -54,6 +55,10 @@ def client(wire: str, server: Loopback) -> Any:
 
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
     """Return the calls as its objects represent them: the type's name and the members."""
+    if several_choices(ask):
+        return {"unsupported": "create() of instructor returns the objects of one choice"}
+    if custom_tools(ask):
+        return {"unsupported": "a tool of instructor is a type, which is a function: custom tools cannot be declared"}
     known = types(ask)
     if not known:
         return {"calls": []}  # create() needs at least one type

@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from program import Loopback, chat_tools, item_calls, serve, usage  # type: ignore[import-not-found]  # isort: skip
+from program import Loopback, chat_tools, client_items, item_calls, serve, stop_of, usage  # type: ignore[import-not-found]  # isort: skip
+from scope import several_choices  # type: ignore[import-not-found]  # isort: skip
 
 from langchain_anthropic import ChatAnthropic  # type: ignore[import-not-found,unused-ignore]
 from langchain_core.messages import HumanMessage  # type: ignore[import-not-found,unused-ignore]
@@ -35,6 +36,15 @@ def model(wire: str, provider: str, url: str) -> Any:
     )
 
 
+def refusal_of_choices() -> str:
+    """Return the error with which the constructor refuses a stream of several choices, or ""."""
+    try:
+        ChatOpenAI(model="model", api_key="none", n=2, streaming=True)
+    except ValueError as error:
+        return " ".join(str(error).split())[:120]
+    return ""
+
+
 def messages(ask: dict[str, Any], server: Loopback) -> list[Any]:
     """Return the message of each choice; for a stream, the sum of its chunks."""
     asked = model(ask["wire"], ask["provider"], server.url).bind_tools(chat_tools(ask))
@@ -49,38 +59,72 @@ def messages(ask: dict[str, Any], server: Loopback) -> list[Any]:
     return [total]
 
 
-def calls_of(message: Any) -> list[dict[str, Any]]:
+def calls_of(message: Any, ask: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the calls of a message: tool calls, a legacy function_call, and calls of built-in tools in the content."""
     calls = [{"id": call["id"], "name": call["name"] or "", "arguments": call["args"]} for call in message.tool_calls]
     legacy = message.additional_kwargs.get("function_call")
     if legacy is not None:
         calls.append({"name": legacy.get("name") or "", "arguments_text": legacy.get("arguments") or ""})
     if isinstance(message.content, list):
-        items = [part for part in message.content if isinstance(part, dict)]
+        items = client_items((part for part in message.content if isinstance(part, dict)), ask)
         calls += item_calls(part for part in items if part.get("type") not in ("function_call", "custom_tool_call"))
     return calls
 
 
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
-    """Return the calls of every choice, and the text and the token counts of the first one."""
+    """Return the calls of every choice, and the text, stop reason and token counts of the first one."""
+    if ask["stream"] and several_choices(ask) and (reason := refusal_of_choices()):
+        return {"unsupported": f"ChatOpenAI does not stream several choices: {reason}"}
     found = messages(ask, server)
-    calls = [call for message in found for call in calls_of(message)]
+    calls = [call for message in found for call in calls_of(message, ask)]
     rejected = [
         {"id": call["id"], "name": call["name"] or "", "arguments_text": call["args"] or ""}
         for message in found
         for call in message.invalid_tool_calls
     ]
-    figures, told = found[0].usage_metadata, None
-    if figures:
-        into, out = figures.get("input_token_details") or {}, figures.get("output_token_details") or {}
-        told = usage(figures["input_tokens"], figures["output_tokens"], into.get("cache_read"), out.get("reasoning"))
-    return {"calls": calls, "rejected": rejected, "text": found[0].text, "usage": told}
+    word, told = word_of(found[0].response_metadata), stop(found[0], [*calls, *rejected])
+    return {
+        "calls": calls,
+        "rejected": rejected,
+        "text": found[0].text,
+        "usage": figures(found[0].usage_metadata),
+        "stop": told,
+        "complete": word is not None,
+    }
+
+
+def word_of(metadata: dict[str, Any]) -> Any:
+    """Return the provider's word for the end, which each partner package has in another member."""
+    details = metadata.get("incomplete_details") or {}
+    return (
+        metadata.get("finish_reason") or metadata.get("stop_reason") or details.get("reason") or metadata.get("status")
+    )
+
+
+def stop(message: Any, calls: list[dict[str, Any]]) -> str:
+    """Return the stop reason."""
+    parts = message.content if isinstance(message.content, list) else []
+    refused = any(isinstance(part, dict) and part.get("type") == "refusal" for part in parts)
+    refusal = message.additional_kwargs.get("refusal") or refused
+    told: str = stop_of(word_of(message.response_metadata), calls=calls, refusal=refusal)
+    return told
+
+
+def figures(told: Any) -> dict[str, Any] | None:
+    """Return the token counts."""
+    if not told:
+        return None
+    into, out = told.get("input_token_details") or {}, told.get("output_token_details") or {}
+    cached, written = into.get("cache_read"), into.get("cache_creation")
+    counts: dict[str, Any] = usage(told["input_tokens"], told["output_tokens"], cached, out.get("reasoning"), written)
+    return counts
 
 
 serve(
     "langchain",
     "langchain-core",
-    ["stream", "text", "usage"],
+    ["stream", "text", "stop", "usage"],
     ["openai.chat", "openai.responses", "anthropic.messages"],
     read,
+    providers=["openai", "anthropic", "xai"],
 )

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from program import Loopback, chat_tools, figures_of, functions, item_calls, serve, unanswered  # type: ignore[import-not-found]  # isort: skip
+from program import (  # type: ignore[import-not-found]  # isort: skip
+    Loopback,
+    chat_stop,
+    chat_tools,
+    figures_of,
+    functions,
+    last_response,
+    response_answer,
+    serve,
+)
 
 import litellm  # type: ignore[import-not-found,unused-ignore]
 
@@ -13,16 +22,18 @@ litellm.telemetry = False
 
 #: Models that the library knows: it does not stream Responses from others.
 _MODELS = {"openai": "openai/gpt-5-mini", "anthropic": "anthropic/claude-haiku-4-5", "xai": "xai/grok-4.20"}
+#: The members of a message's `provider_specific_fields` with results of calls that the provider ran.
+_RESULTS = ("tool_results", "web_search_results")
 
 
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
-    """Return the calls, text and token counts of its objects."""
+    """Return the calls, text, stop reason and token counts of its objects."""
     if ask["wire"] == "openai.responses":
         return responses(ask, server)
     base = server.url if ask["wire"] == "anthropic.messages" else f"{server.url}/v1"
     messages = [{"role": "user", "content": "Hello"}]
     given: Any = litellm.completion(
-        model=_MODELS.get(ask["provider"], _MODELS["openai"]),
+        model=_MODELS[ask["provider"]],
         messages=messages,
         tools=chat_tools(ask),
         api_base=base,
@@ -34,24 +45,50 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
     )
     if ask["stream"]:
         given = litellm.stream_chunk_builder(list(given), messages=messages)
-    calls = []
-    for choice in given.choices:
-        for call in choice.message.tool_calls or ():
-            body = call.custom if call.type == "custom" else call.function
-            text = body.input if call.type == "custom" else body.arguments
-            calls.append({"id": call.id, "name": body.name or "", "arguments_text": text})
-        legacy = getattr(choice.message, "function_call", None)
-        if legacy is not None:
-            calls.append({"name": legacy.name or "", "arguments_text": legacy.arguments})
+        if given is None:
+            raise RuntimeError("stream_chunk_builder() returned None")
+    calls = [call for choice in given.choices for call in calls_of(choice.message)]
     text = given.choices[0].message.content if given.choices else ""
     told = figures_of(getattr(given, "usage", None), "prompt completion")
-    return {"calls": calls, "text": text or "", "usage": told}
+    return {"calls": calls, "text": text or "", "usage": told, **native_stop(given.choices, calls)}
+
+
+def calls_of(message: Any) -> list[dict[str, Any]]:
+    """Return the calls of a message, without those whose result is beside them: the provider ran these."""
+    ran = ran_by_provider(message)
+    calls = []
+    for call in message.tool_calls or ():
+        body = call.custom if call.type == "custom" else call.function
+        text = body.input if call.type == "custom" else body.arguments
+        if call.id not in ran:
+            calls.append({"id": call.id, "name": body.name or "", "arguments_text": text})
+    legacy = getattr(message, "function_call", None)
+    if legacy is not None:
+        calls.append({"name": legacy.name or "", "arguments_text": legacy.arguments})
+    return calls
+
+
+def ran_by_provider(message: Any) -> set[str]:
+    """Return the ids of the calls whose results are in the message's `provider_specific_fields`."""
+    fields = getattr(message, "provider_specific_fields", None) or {}
+    results = (result for member in _RESULTS for result in fields.get(member) or () if isinstance(result, dict))
+    return {result["tool_use_id"] for result in results if result.get("tool_use_id")}
+
+
+def native_stop(choices: Any, calls: Any) -> dict[str, Any]:
+    """Return the stop reason: the provider's word, which is beside LiteLLM's if the two differ."""
+    if choices:
+        fields = getattr(choices[0], "provider_specific_fields", None) or {}
+        if native := fields.get("native_finish_reason"):
+            choices[0].finish_reason = native
+    told: dict[str, Any] = chat_stop(choices, calls)
+    return told
 
 
 def responses(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
     """Return the same for Responses."""
     given: Any = litellm.responses(
-        model=_MODELS.get(ask["provider"], _MODELS["openai"]),
+        model=_MODELS[ask["provider"]],
         input="Hello",
         tools=[{"type": "function", **tool._asdict()} for tool in functions(ask)],
         api_base=f"{server.url}/v1",
@@ -60,25 +97,15 @@ def responses(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         max_retries=0,
         stream=ask["stream"],
     )
-    if ask["stream"]:
-        last = None
-        for event in given:
-            if event.type in ("response.completed", "response.incomplete", "response.failed"):
-                last = event.response
-        if last is None:
-            raise RuntimeError("the stream ended without its last event")
-        given = last
-    return {
-        "calls": item_calls(unanswered(given.output)),
-        "text": given.output_text or "",
-        "usage": figures_of(given.usage),
-    }
+    told: dict[str, Any] = response_answer(last_response(given) if ask["stream"] else given, ask)
+    return told
 
 
 serve(
     "litellm",
     "litellm",
-    ["stream", "text", "usage"],
+    ["stream", "text", "stop", "usage"],
     ["openai.chat", "openai.responses", "anthropic.messages"],
     read,
+    providers=["openai", "anthropic", "xai"],
 )

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from program import Loopback, figures_of, functions, item_calls, serve  # type: ignore[import-not-found]  # isort: skip
+from program import ENDED, Loopback, figures_of, functions, client_items, item_calls, serve  # type: ignore[import-not-found]  # isort: skip
 
+from scope import custom_tools, several_choices  # type: ignore[import-not-found]  # isort: skip
+
+import httpx2  # type: ignore[import-not-found,unused-ignore]
 from agents import (  # type: ignore[import-not-found,unused-ignore]
     FunctionTool,
     ModelSettings,
@@ -18,15 +21,32 @@ from agents import (  # type: ignore[import-not-found,unused-ignore]
 from openai import AsyncOpenAI
 
 set_tracing_disabled(True)
-_CLIENTS: list[AsyncOpenAI] = []
+_CLIENTS: dict[str, AsyncOpenAI] = {}
+#: The addresses of the providers. The library checks more if the client's address is OpenAI's own.
+_ADDRESSES = {"openai": "https://api.openai.com/v1", "xai": "https://api.x.ai/v1"}
 
 
-def model(wire: str, server: Loopback) -> Any:
+class ToLoopback(httpx2.AsyncHTTPTransport):
+    """Sends every request to the local server, whatever its address is."""
+
+    def __init__(self, server: Loopback) -> None:
+        super().__init__()
+        self._url = httpx2.URL(server.url)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Replace the scheme, host and port of the request."""
+        request.url = request.url.copy_with(scheme="http", host=self._url.host, port=self._url.port)
+        return await super().handle_async_request(request)
+
+
+def model(wire: str, provider: str, server: Loopback) -> Any:
     """Return the model object of a wire."""
-    if not _CLIENTS:
-        _CLIENTS.append(AsyncOpenAI(api_key="none", base_url=f"{server.url}/v1", max_retries=0))
+    if provider not in _CLIENTS:
+        client = httpx2.AsyncClient(transport=ToLoopback(server))
+        address = _ADDRESSES[provider]
+        _CLIENTS[provider] = AsyncOpenAI(api_key="none", base_url=address, max_retries=0, http_client=client)
     made = OpenAIChatCompletionsModel if wire == "openai.chat" else OpenAIResponsesModel
-    return made(model="model", openai_client=_CLIENTS[0])
+    return made(model="model", openai_client=_CLIENTS[provider])
 
 
 async def never(context: Any, arguments: str) -> str:
@@ -34,9 +54,9 @@ async def never(context: Any, arguments: str) -> str:
     raise NotImplementedError
 
 
-async def answered(ask: dict[str, Any], server: Loopback) -> tuple[list[Any], Any]:
-    """Return the items of the response, and its usage."""
-    asked = model(ask["wire"], server)
+async def answered(ask: dict[str, Any], server: Loopback) -> Any:
+    """Return the model response, or the response of the stream's terminal event."""
+    asked = model(ask["wire"], ask["provider"], server)
     told: dict[str, Any] = {
         "system_instructions": None,
         "input": "Hello",
@@ -50,8 +70,7 @@ async def answered(ask: dict[str, Any], server: Loopback) -> tuple[list[Any], An
         "prompt": None,
     }
     if not ask["stream"]:
-        response = await asked.get_response(**told)
-        return response.output, response.usage
+        return await asked.get_response(**told)
     last: Any = None
     done = []
     async for event in asked.stream_response(**told):
@@ -61,19 +80,36 @@ async def answered(ask: dict[str, Any], server: Loopback) -> tuple[list[Any], An
             last = event.response
     if last is None:
         raise RuntimeError("the stream ended without its last event")
-    return last.output or done, last.usage  # as its Runner does
+    last.output = last.output or done  # as its Runner does
+    return last
 
 
 _RUNNER = asyncio.Runner()
 
 
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
-    """Return the calls among the items, and the text."""
-    output, figures = _RUNNER.run(answered(ask, server))
+    """Return the calls among the items, the text and the token counts.
+
+    A plain response has no member for the stop reason. A streamed one ends with an event that says how it ended.
+    """
+    if several_choices(ask):
+        return {"unsupported": "a model response of openai-agents has one choice: ModelSettings has no n"}
+    if ask["wire"] == "openai.chat" and custom_tools(ask):
+        return {"unsupported": "OpenAIChatCompletionsModel of openai-agents accepts function tools only"}
+    given = _RUNNER.run(answered(ask, server))
     words = [
-        part.text for item in output if item.type == "message" for part in item.content if part.type == "output_text"
+        part.text
+        for item in given.output
+        if item.type == "message"
+        for part in item.content
+        if part.type == "output_text"
     ]
-    return {"calls": item_calls(output), "text": "".join(words), "usage": figures_of(figures)}
+    told = {
+        "calls": item_calls(client_items(given.output, ask)),
+        "text": "".join(words),
+        "usage": figures_of(given.usage),
+    }
+    return {**told, "complete": given.status in ENDED} if ask["stream"] else told
 
 
 serve(
@@ -82,4 +118,5 @@ serve(
     ["stream", "text", "usage"],
     ["openai.chat", "openai.responses"],
     read,
+    providers=["openai", "xai"],
 )

@@ -18,6 +18,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import metadata
 from typing import Any, NamedTuple
 
+from scope import custom_tools  # type: ignore[import-not-found]
+from stops import stop_of  # type: ignore[import-not-found]
+
 _OUT = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", newline="\n")
 os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # keep the libraries' output out of the answers
 
@@ -86,14 +89,71 @@ def version(distribution: str) -> str:
     return metadata.version(distribution)
 
 
-def usage(input_tokens: Any, output_tokens: Any, cached: Any = None, reasoning: Any = None) -> dict[str, Any]:
-    """Return token counts in the suite's format."""
+def write(answer: dict[str, Any]) -> None:
+    """Print an answer as one line of JSON."""
+    _OUT.write(json.dumps(answer, default=str) + "\n")
+    _OUT.flush()
+
+
+def usage(
+    input_tokens: Any, output_tokens: Any, cached: Any = None, reasoning: Any = None, written: Any = None
+) -> dict[str, Any]:
+    """Return token counts in the suite's format. ``written``: the input tokens that were written to a cache."""
     return {
         "input_tokens": input_tokens,
         "output_tokens": output_tokens,
         "cached_input_tokens": cached,
         "reasoning_tokens": reasoning,
+        "cache_write_tokens": written,
     }
+
+
+#: The states of a Responses response that ended, as a whole or cut by a limit or a filter.
+ENDED = ("completed", "incomplete")
+
+
+def chat_stop(choices: Any, calls: Any) -> dict[str, Any]:
+    """Return the stop reason of a Chat Completions response and whether it has one, from the first choice."""
+    if not choices:
+        return {"stop": "unknown", "complete": False}
+    word = choices[0].finish_reason
+    refusal = getattr(choices[0].message, "refusal", None)
+    return {"stop": stop_of(word, calls=calls, refusal=refusal), "complete": word is not None}
+
+
+def last_response(events: Any) -> Any:
+    """Return the response of a Responses stream's terminal event. Raises RuntimeError if there is none."""
+    last = None
+    for event in events:
+        if event.type in ("response.completed", "response.incomplete", "response.failed"):
+            last = event.response
+    if last is None:
+        raise RuntimeError("the stream ended without its last event")
+    return last
+
+
+def response_answer(response: Any, ask: dict[str, Any]) -> dict[str, Any]:
+    """Return the calls, text, stop reason and token counts of a Responses response."""
+    calls = item_calls(client_items(response.output, ask))
+    return {
+        "calls": calls,
+        "text": response.output_text or "",
+        "usage": figures_of(response.usage),
+        "stop": stop_of(response_word(response), calls=calls, refusal=has_refusal(response.output)),
+        "complete": response.status in ENDED,
+    }
+
+
+def response_word(response: Any) -> Any:
+    """Return the word for the end of a Responses response: the reason why it is incomplete, or its status."""
+    details = getattr(response, "incomplete_details", None)
+    return getattr(details, "reason", None) or getattr(response, "status", None)
+
+
+def has_refusal(output: Any) -> bool:
+    """Return whether the items of a Responses response contain a refusal."""
+    messages = (item for item in _plain(output) if item.get("type") == "message")
+    return any(part.get("type") == "refusal" for item in messages for part in item.get("content") or ())
 
 
 class Function(NamedTuple):
@@ -145,14 +205,21 @@ def item_calls(output: Any) -> list[dict[str, Any]]:
     return calls
 
 
-def unanswered(output: Any) -> list[dict[str, Any]]:
-    """Return the items without the calls whose output is among them.
+def client_items(output: Any, ask: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the items without the calls of the provider.
 
-    For a library that returns both and runs nothing: its caller sees that the provider ran such a call.
+    A caller sees that the provider ran a call: its output is among the items, or it is a custom call of xAI with a name
+    that the request does not declare, as xAI's own searches are.
     """
     items = _plain(output)
     answered = {held.get("call_id") for held in items if str(held.get("type")).endswith("_output")} - {None}
-    return [held for held in items if held.get("type") not in _ITEMS or held.get("call_id") not in answered]
+    declared = custom_tools(ask)
+
+    def by_provider(held: dict[str, Any]) -> bool:
+        searched = held.get("type") == "custom_tool_call" and held.get("name") not in declared
+        return held.get("call_id") in answered or (ask["provider"] == "xai" and searched)
+
+    return [held for held in items if held.get("type") not in _ITEMS or not by_provider(held)]
 
 
 def _plain(output: Any) -> list[dict[str, Any]]:
@@ -173,6 +240,7 @@ def figures_of(told: Any, words: str = "input output") -> dict[str, Any] | None:
         getattr(told, f"{out}_tokens"),
         getattr(more, "cached_tokens", None),
         getattr(less, "reasoning_tokens", None),
+        getattr(more, "cache_write_tokens", None),
     )
 
 
@@ -206,8 +274,7 @@ def serve(
             given: dict[str, Any] = told
         else:
             given = _answered(ask, read, server)
-        _OUT.write(json.dumps(given, default=str) + "\n")
-        _OUT.flush()
+        write(given)
         if number % _TIDY == 0:
             gc.collect()
             gc.freeze()

@@ -1,0 +1,44 @@
+"""smolagents: OpenAIModel, plain with generate(), streamed with generate_stream() and agglomerate_stream_deltas()."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from program import Loopback, chat_tools, serve, usage  # type: ignore[import-not-found]  # isort: skip
+from scope import custom_tools  # type: ignore[import-not-found]  # isort: skip
+
+from smolagents import OpenAIModel  # type: ignore[import-not-found,unused-ignore]
+from smolagents.models import agglomerate_stream_deltas  # type: ignore[import-not-found,unused-ignore]
+
+
+@cache
+def model(url: str) -> Any:
+    """Return the model object of an address."""
+    client = {"max_retries": 0}
+    return OpenAIModel("model", api_base=f"{url}/v1", api_key="none", client_kwargs=client, retry=False)
+
+
+def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
+    """Return the calls, text and token counts of its message.
+
+    A message has no stop reason. Its member ``raw`` is the SDK's object, and not the library's reading of it.
+    """
+    if custom_tools(ask):
+        return {"unsupported": "its tools are functions: it documents no free-text tools"}
+    messages = [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]
+    options = {"tools": chat_tools(ask)}
+    if ask["stream"]:
+        message = agglomerate_stream_deltas(list(model(server.url).generate_stream(messages, **options)))
+    else:
+        message = model(server.url).generate(messages, **options)
+    calls = [
+        {"id": call.id, "name": call.function.name or "", "arguments_text": call.function.arguments}
+        for call in message.tool_calls or ()
+    ]
+    figures = message.token_usage
+    counts = usage(figures.input_tokens, figures.output_tokens) if figures else None
+    return {"calls": calls, "text": message.content or "", "usage": counts}
+
+
+serve("smolagents", "smolagents", ["stream", "text", "usage"], ["openai.chat"], read, providers=["openai"])

