@@ -16,7 +16,20 @@ from toolparity import __version__
 from . import exits, names
 
 #: The commands. Each is named like its module here, which is imported when the command is used.
-COMMANDS = ("audit", "cassettes", "check", "demo", "normalize", "record", "report", "serve", "smoke", "subjects")
+COMMANDS = (
+    "audit",
+    "cassettes",
+    "check",
+    "demo",
+    "gateway",
+    "normalize",
+    "record",
+    "report",
+    "serve",
+    "smoke",
+    "subject",
+    "subjects",
+)
 
 
 class Commands(names.Group):

@@ -16,16 +16,25 @@ from toolparity.reports.statistics import surviving_mutants, unneeded_laws
 
 from ..cases.scenarios import scenarios as known_scenarios
 from ..known_bad import known_bad
-from ..runner import baseline, kill, suite
+from ..known_bad.generated import mutants
+from ..runner import baseline, fail_on, kill, suite
 from ..runner.judge import CaseFilter
 from ..subjects import known_names, shipped
-from . import exits, options, rendering
+from . import exits, gateway_options, options, rendering
 from .console import ProgressBar
-from .names import Named, must_fit
+from .names import Named, must_fit, unknown
 
 _WIRES = list(dict.fromkeys(surface.wire for surface in SURFACES.values()))
 _PROVIDERS = list(dict.fromkeys(surface.provider for surface in SURFACES.values()))
 _FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+def _fail_on(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[results.Outcome, ...]:
+    """Return the outcomes that fail the run. Raises click.BadParameter for an unknown one."""
+    try:
+        return fail_on.outcomes(values)
+    except ValueError as error:
+        raise click.BadParameter(unknown("outcome", str(error), fail_on.CHOICES), ctx, param) from None
 
 
 @click.command(name="check", epilog=exits.EPILOG)
@@ -46,11 +55,21 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--no-baseline", is_flag=True, help="Expect no failures; ignore the shipped baselines.")
 @click.option("--update-baseline", is_flag=True, help="Write the failures of this run to the baseline.")
 @click.option("--unreleased", is_flag=True, help="Also fail for checks that the last release does not require.")
+@click.option(
+    "--fail-on",
+    "failing",
+    multiple=True,
+    callback=_fail_on,
+    metavar="OUTCOME,...",
+    help=f"Fail on these outcomes only: {', '.join(fail_on.CHOICES)}. Repeatable.  "
+    f"[default: {','.join(fail_on.DEFAULT)}]",
+)
 @rendering.options
+@gateway_options.options
 @click.option("--once", is_flag=True, help="Read each response once. Unstable subjects are not detected.")
 @options.jobs
 @click.option(
-    "--kill", "kills", is_flag=True, help="Run the known-bad subjects against the suite: every one must fail its law."
+    "--kill", "kills", is_flag=True, help="Run the known-bad subjects against the suite: every one must fail a law."
 )
 @click.pass_context
 def command(
@@ -62,17 +81,21 @@ def command(
     no_baseline: bool,
     update_baseline: bool,
     unreleased: bool,
+    failing: tuple[results.Outcome, ...],
     once: bool,
     jobs: int | None,
     kills: bool,
     old: tuple[Path, ...],
     earlier: tuple[Path, ...],
+    gateway: str | None,
     **filters_and_formats: Any,
 ) -> None:
     """Run subjects against every scenario, on every wire, plain and streamed, under every policy.
 
     SUBJECT is a shipped subject, an entry point of the group toolparity.subjects, my.module:Subject, or exec:COMMAND.
+    The name of an installed library can have a version, such as litellm==1.100.0.
     The default is this project's own normalizer. No network is used: the traffic comes from the cassettes.
+    With --gateway, the suite tests a gateway or proxy at a URL instead.
 
     \b
     Examples:
@@ -80,16 +103,23 @@ def command(
       toolparity check documented-goclaw --policy first
       toolparity check my.module:Subject --scenario 'parallel-*' --wire openai.chat
       toolparity check --json run.json --html page.html --compare main.json
+      toolparity check --gateway http://127.0.0.1:4000 --client openai.chat --upstream anthropic.messages
+      toolparity check my.module:Subject --fail-on error,fail
       toolparity check --kill
     """
+    settings = gateway_options.settings(gateway, filters_and_formats)
     filters = {name: filters_and_formats.pop(name) for name in CaseFilter.__struct_fields__}
     case_filter = CaseFilter(**filters)
     must_fit("scenario", case_filter.scenarios, known_scenarios(), "--scenario")
     if no_baseline and (file is not None or update_baseline):
         raise click.UsageError("--no-baseline cannot be combined with --baseline or --update-baseline")
+    if settings is not None and (subjects or kills):
+        raise click.UsageError("--gateway tests a gateway only: omit SUBJECT and --kill")
+    if failing != fail_on.DEFAULT and (update_baseline or kills):
+        raise click.UsageError("--fail-on cannot be combined with --update-baseline or --kill")
     if kills and (subjects or file or no_baseline or update_baseline or old or earlier):
         raise click.UsageError("--kill runs the known-bad subjects only: omit SUBJECT, baseline options and other runs")
-    must_fit("subject", [name for name in subjects if ":" not in name], known_names(), "SUBJECT")
+    must_fit("subject", [name.partition("==")[0] for name in subjects if ":" not in name], known_names(), "SUBJECT")
     outputs, others = rendering.outputs(filters_and_formats), rendering.others(old, earlier)
     if not any(case_filter.cases()):
         click.echo("nothing ran: no case matches all filters", err=True)
@@ -97,29 +127,35 @@ def command(
     if kills:
         _kill(ctx, case_filter, jobs or 0, outputs)
         return
-    names = subjects or ("normalizer",)
+    names = subjects or ("normalizer",) if settings is None else settings.subjects
     if update_baseline:
         _check_baseline_files(names, file)
     new_file = update_baseline and file is not None and not file.exists()
     with ProgressBar(sum(1 for _ in case_filter.cases()) * len(names), "checking") as progress:
-        run = suite.run(
-            names,
-            case_filter,
-            expected=suite.expected_failures(file, none=no_baseline or new_file),
-            unreleased=unreleased,
-            twice=not once,
-            jobs=jobs or 0,
-            on_progress=progress.advance,
-        )
+        run_options: dict[str, Any] = {
+            "expected": suite.expected_failures(file, none=no_baseline or new_file),
+            "unreleased": unreleased,
+            "twice": not once,
+            "jobs": jobs or 0,
+            "on_progress": progress.advance,
+        }
+        if settings is None:
+            run = suite.run(names, case_filter, **run_options)
+        else:
+            from .gateway_run import run as run_gateway
+
+            run = run_gateway(settings, case_filter, **run_options)
     if update_baseline:
         _update(run, file)
     report = Report(run, *others)
     if update_baseline:
         code = exits.ALL_WELL if run.results else exits.NOTHING_RAN
     else:
-        code = exits.FAILED if rendering.regressed(report) else _code(run)
+        code = _code(run, failing, regressed=rendering.regressed(report))
     exits.decide(ctx, code)
     _print_and_write(report, outputs)
+    if not update_baseline and (hits := [f"{run.count(name):,} {name}" for name in failing if run.count(name)]):
+        click.echo(f"the run fails on: {', '.join(hits)}", err=True)
     if code == exits.NOTHING_RAN:
         click.echo("nothing ran: the subjects support none of these cases", err=True)
     ctx.exit(code)
@@ -151,21 +187,23 @@ def _print_and_write(report: Report, outputs: dict[str, Path]) -> None:
     rendering.write(report, outputs)
 
 
-def _code(run: results.Run) -> int:
-    if run.count("fail"):
-        return exits.FAILED
-    if run.count("error"):
+def _code(run: results.Run, failing: Sequence[results.Outcome], *, regressed: bool) -> int:
+    """Return the exit code of a run that fails on the outcomes ``failing``."""
+    stale = bool("stale" in failing and run.count("stale"))
+    if regressed or run.count(*(name for name in failing if name not in ("error", "stale"))):
+        return exits.FAILED_AND_STALE if stale else exits.FAILED
+    if "error" in failing and run.count("error"):
         return exits.FAULT
-    if run.count("stale"):
+    if stale:
         return exits.STALE_BASELINE
     return exits.ALL_WELL if run.count(*results.KEPT, *results.BROKEN) else exits.NOTHING_RAN
 
 
 def _kill(ctx: click.Context, case_filter: CaseFilter, jobs: int, outputs: dict[str, Path]) -> None:
-    with ProgressBar(len(known_bad()), "killing") as progress:
+    with ProgressBar(len(known_bad()) + len(mutants()), "killing") as progress:
         report = Report(kill.run(case_filter, jobs=jobs, on_progress=progress.advance))
-    code = exits.decide(
-        ctx, exits.FAILED if surviving_mutants(report.run) or unneeded_laws(report.run) else exits.ALL_WELL
-    )
+    generated = report.run.generated
+    alive = surviving_mutants(report.run) or (generated and (generated.survivors or generated.stale))
+    code = exits.decide(ctx, exits.FAILED if alive or unneeded_laws(report.run) else exits.ALL_WELL)
     _print_and_write(report, outputs)
     ctx.exit(code)

@@ -1,4 +1,4 @@
-"""Standard output and standard error: width, colours, a progress bar, and the list of unreadable places."""
+"""Standard output and standard error: width, colours, progress, and the list of unreadable places."""
 
 from __future__ import annotations
 
@@ -82,6 +82,46 @@ class ProgressBar:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+
+class Steps:
+    """A context manager that shows the current step of a long operation, and how long it runs.
+
+    On a terminal it is one line that disappears at the end. Elsewhere each kind of step, which is its first word, is
+    written once.
+    """
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._kinds: set[str] = set()
+        self._progress: Progress | None = None
+
+    def report(self, step: str) -> None:
+        """Show a step."""
+        if self._progress is not None:
+            self._progress.update(self._progress.task_ids[0], description=f"{self._label}: {step}")
+        elif (kind := step.partition(" ")[0]) not in self._kinds:
+            self._kinds.add(kind)
+            click.echo(f"{self._label}: {step} ...", err=True)
+
+    def __enter__(self) -> Steps:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+            self._progress = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+            self._progress.add_task(self._label, total=None)
+            self._progress.start()
+        else:
+            click.echo(f"{self._label} ...", err=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
 
 
 class Problems:

@@ -19,12 +19,14 @@ USAGE = 2  # click's code
 STALE_BASELINE = 3
 FAULT = 4  # of the suite or its input, or an output that cannot be written
 NOTHING_RAN = 5
+FAILED_AND_STALE = 6  # both 1 and 3
 INTERRUPTED = 130
 
 EPILOG = """\
 Exit codes: 0 success · 1 a check failed · 2 usage error · 3 stale baseline · 4 input that cannot be read, output that
-cannot be written, or an internal error · 5 nothing ran · 130 interrupted. If the reader of standard output closes it
-(`| head`), the command ends silently, with the code of the finished run or 0."""
+cannot be written, or an internal error · 5 nothing ran · 6 a check failed and the baseline is stale · 130 interrupted.
+If the reader of standard output closes it (`| head`), the command ends silently, with the code of the finished run
+or 0."""
 _DECIDED = "toolparity.exit_code"
 
 #: Top-level module -> the extra that installs it, if it is not "conformance".

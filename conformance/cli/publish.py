@@ -139,10 +139,16 @@ def files(result: Run) -> dict[str, bytes]:
     return {
         RESULTS: packed(result),
         "index.html": formats.render("html", report),
-        "README.md": _HEAD.encode() + formats.render("markdown", report),
+        "README.md": (_HEAD + _missing_libraries(result)).encode() + formats.render("markdown", report),
         "badge.svg": formats.render("badge", own),
         "badge.json": formats.render("endpoint", own),
     }
+
+
+def _missing_libraries(result: Run) -> str:
+    """Return a paragraph that names each library that was not tested, or ""."""
+    missing = result.environment.get(_NOT_TESTED)
+    return f"Not tested in this run: {missing}.\n\n" if missing else ""
 
 
 def packed(result: Run) -> bytes:

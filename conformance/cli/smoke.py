@@ -34,7 +34,7 @@ def command(ctx: click.Context, name: str, timeout: float) -> None:
       toolparity smoke my.module:Subject
       toolparity smoke exec:"node subject.mjs"
     """
-    must_fit("subject", [] if ":" in name else [name], known_names(), "SUBJECT")
+    must_fit("subject", [] if ":" in name else [name.partition("==")[0]], known_names(), "SUBJECT")
     try:
         tested = subject(name, timeout=timeout, patience=1)
     except MissingExtra:

@@ -7,6 +7,7 @@ import click
 from ..subjects import SUBJECTS, environments
 from ..subjects.peers import PEERS
 from . import exits
+from .console import Steps
 from .names import Group, must_fit
 
 
@@ -14,7 +15,8 @@ from .names import Group, must_fit
 def command() -> None:
     """List the shipped subjects, and install the libraries among them.
 
-    Each library is installed into a separate environment in the user's cache folder, with pinned versions.
+    Each library is installed into a separate environment in the user's cache folder, with pinned versions, or at
+    another version: NAME==VERSION.
     """
 
 
@@ -23,30 +25,47 @@ def list_() -> None:
     """List one line per subject: its name, whether it is installed, and which parts of it are tested."""
     for name in SUBJECTS:
         click.echo(f"{name}\tshipped\t")
+    others = environments.other_versions()
     for name, peer in PEERS.items():
         installation = environments.installed(name)
         state = f"toolparity subjects install {name}" if installation is None else f"installed, {installation.version}"
         if environments.outdated(name):
             state += f" (outdated: toolparity subjects install {name})"
         click.echo(f"{name}\t{state}\t{peer.about}")
+        for other in others:
+            if other.partition("==")[0] == name:
+                click.echo(f"{other}\tinstalled, not the pinned version\t{peer.about}")
 
 
 @command.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.argument("names", nargs=-1, required=True, metavar="NAME[==VERSION]...")
 def install(names: tuple[str, ...]) -> None:
-    """Install libraries with pip, replacing existing environments. The settings of pip apply."""
-    must_fit("library", names, PEERS, "NAME")
+    """Install libraries with pip or npm, replacing existing environments. The settings of pip and npm apply.
+
+    Without a version, the pinned packages are installed, and their hashes are checked. With a version, that version is
+    installed beside the pinned one, with the newest packages that fit it; check it by the same name.
+
+    \b
+    Examples:
+      toolparity subjects install litellm
+      toolparity subjects install litellm==1.100.0
+      toolparity check litellm==1.100.0
+    """
+    _must_be_libraries(names)
     for name in names:
-        click.echo(f"installing {name} ...", err=True)
-        click.echo(f"{name}\t{environments.install(name).version}")
+        with Steps(f"installing {name}") as steps:
+            installation = environments.install(name, steps.report)
+        click.echo(f"{name}\t{installation.version}")
+        if environments.known(name).version:
+            click.echo(f"{name}: the packages are not pinned, so their hashes were not checked", err=True)
 
 
 @command.command()
-@click.argument("name")
+@click.argument("name", metavar="NAME[==VERSION]")
 @click.pass_context
 def remove(ctx: click.Context, name: str) -> None:
     """Remove the environment of a library."""
-    must_fit("library", [name], PEERS, "NAME")
+    _must_be_libraries([name])
     if not environments.remove(name):
         click.echo(f"{name} is not installed", err=True)
         ctx.exit(exits.NOTHING_RAN)
@@ -54,12 +73,19 @@ def remove(ctx: click.Context, name: str) -> None:
 
 
 @command.command()
-@click.argument("name")
+@click.argument("name", metavar="NAME[==VERSION]")
 @click.pass_context
 def path(ctx: click.Context, name: str) -> None:
     """Print the path of a library's environment."""
-    must_fit("library", [name], PEERS, "NAME")
+    _must_be_libraries([name])
     if environments.installed(name) is None:
         click.echo(f"{name} is not installed; install it with: toolparity subjects install {name}", err=True)
         ctx.exit(exits.NOTHING_RAN)
-    click.echo(str(environments.home() / name))
+    click.echo(str(environments.known(name).link))
+
+
+def _must_be_libraries(names: tuple[str, ...] | list[str]) -> None:
+    """Raise click.BadParameter for an unknown library, and UnknownSubject for a malformed version."""
+    must_fit("library", [name.partition("==")[0] for name in names], PEERS, "NAME")
+    for name in names:
+        environments.known(name)

@@ -50,7 +50,7 @@ async function* events(response) {
   if (last !== null) yield JSON.parse(last);
 }
 
-// --- one reader a wire: {calls, text} -----------------------------------------------------------------------------
+// --- one reader a wire: {calls, text, complete} -----------------------------------------------------------------------------
 
 async function openaiChat(asked) {
   const response = await ask(asked);
@@ -61,7 +61,9 @@ async function openaiChat(asked) {
   }
   const calls = new Map();
   let text = "";
+  let complete = false; // a stream without a finish reason broke
   for await (const chunk of events(response)) {
+    if (chunk.choices?.[0]?.finish_reason) complete = true;
     const delta = chunk.choices?.[0]?.delta ?? {};
     text += delta.content ?? "";
     for (const { index, id, function: told } of delta.tool_calls ?? []) {
@@ -69,14 +71,16 @@ async function openaiChat(asked) {
       calls.get(index).arguments_text += told.arguments ?? "";
     }
   }
-  return { calls: [...calls.values()], text };
+  return { calls: [...calls.values()], text, complete };
 }
 
 async function anthropicMessages(asked) {
   const response = await ask(asked);
   const blocks = [];
+  let complete = !asked.stream; // a stream without message_stop broke
   if (asked.stream) {
     for await (const event of events(response)) {
+      if (event.type === "message_stop") complete = true;
       if (event.type === "content_block_start") blocks[event.index] = { ...event.content_block, json: "" };
       if (event.type !== "content_block_delta") continue;
       const { delta } = event;
@@ -87,7 +91,8 @@ async function anthropicMessages(asked) {
   const calls = blocks
     .filter((block) => block.type === "tool_use") // a server_tool_use was run by the provider
     .map(({ id, name, input, json }) => ({ id, name, arguments_text: json || JSON.stringify(input) }));
-  return { calls, text: blocks.filter((block) => block.type === "text").map((block) => block.text).join("") };
+  const text = blocks.filter((block) => block.type === "text").map((block) => block.text).join("");
+  return { calls, text, complete };
 }
 
 const READERS = { "openai.chat": openaiChat, "anthropic.messages": anthropicMessages };

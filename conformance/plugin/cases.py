@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.reports.results import BAD, Result, SubjectInfo, Traffic, Verdict, WireExcerpt
+from toolparity.reports.results import Result, SubjectInfo, Traffic, Verdict, WireExcerpt
 
 from ..cases.case import Case
 from ..laws import LAWS
-from ..runner import baseline
+from ..runner import baseline, fail_on
 from ..runner.judge import CaseFilter, Judge
 from ..runner.release import downgrade_new
 from ..runner.suite import subject_info
@@ -33,6 +33,11 @@ class SubjectCollector(pytest.Collector):
             self.entries = baseline.read(file)
         except ToolparityError as error:
             raise pytest.UsageError(str(error)) from None
+        try:
+            self.fail_on = fail_on.outcomes(settings["fail_on"])
+        except ValueError as error:
+            known = ", ".join(fail_on.CHOICES)
+            raise pytest.UsageError(f"--parity-fail-on: unknown outcome: {str(error)!r}; known: {known}") from None
         self.unreleased: bool = settings["unreleased"]
         self.case_filter = CaseFilter(**{name: tuple(settings[name]) for name in CaseFilter.__struct_fields__})
         self._with_subject_name = len(settings["subjects"]) > 1
@@ -95,10 +100,10 @@ class CaseItem(pytest.Item):
 
     def runtest(self) -> None:
         self.result, self.traffic = result, traffic = self.parent.result(self.case)
-        if bad := [verdict for verdict in result.verdicts if verdict.outcome in BAD]:
+        if bad := [verdict for verdict in result.verdicts if verdict.outcome in self.parent.fail_on]:
             raise LawBroken(result, bad, [] if traffic is None else traffic.rounds)
-        if excused := [verdict for verdict in result.verdicts if verdict.outcome in ("expected", "new")]:
-            pytest.xfail("; ".join(f"{verdict.check}: {verdict.reason}" for verdict in excused))
+        if excused := [one for one in result.verdicts if fail_on.excused(one.outcome, self.parent.fail_on)]:
+            pytest.xfail("; ".join(f"{verdict.check}: {verdict.why}" for verdict in excused))
         if all(verdict.outcome == "unsupported" for verdict in result.verdicts):
             pytest.skip(result.verdicts[0].reason if result.verdicts else "no law applies")
 
@@ -126,7 +131,7 @@ class LawBroken(AssertionError):
 
 def _explain(result: Result, verdict: Verdict, rounds: list[WireExcerpt]) -> str:
     law = LAWS[verdict.check].sentence if verdict.check in LAWS else ""
-    lines = [f"{verdict.check}: {verdict.reason}", f"  the law:  {law}"]
+    lines = [f"{verdict.check}: {verdict.why}", f"  the law:  {law}"]
     lines += [f"  {label:9} {text}" for label, text in (("expected:", verdict.expected), ("got:", verdict.got)) if text]
     if verdict.round is not None and verdict.round < len(rounds):
         lines.append(f"  on wire:  {' '.join(rounds[verdict.round].excerpt.split())[:300]}")
