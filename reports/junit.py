@@ -58,7 +58,7 @@ def _case(result: Result, laws: dict[str, LawInfo]) -> TestCase:
         if causes := [verdict for verdict in result.verdicts if verdict.outcome in outcomes]:
             problems = [verdict for verdict in result.verdicts if verdict.outcome not in ("pass", "unsupported")]
             text = "\n\n".join(_describe(verdict, laws.get(verdict.check)) for verdict in problems)
-            message = "; ".join(f"{verdict.check}: {verdict.reason}" for verdict in causes)
+            message = "; ".join(f"{verdict.check}: {verdict.why}" for verdict in causes)
             names = " ".join(verdict.check for verdict in causes)
             _set_result(case, element, message, names, f"{text}\n\nrepeat: {cut(result.repeat, _TEXT)}")
             return case
@@ -78,7 +78,7 @@ def _mutant(kill: Kill, *, survives: bool) -> TestCase:
 
 def _describe(verdict: Verdict, law: LawInfo | None) -> str:
     round_text = f", round {verdict.round + 1}" if verdict.round else ""
-    lines = [f"{verdict.outcome.upper()} {cut(verdict.check, _TEXT)}{round_text}: {cut(verdict.reason, _TEXT)}"]
+    lines = [f"{verdict.outcome.upper()} {cut(verdict.check, _TEXT)}{round_text}: {cut(verdict.why, _TEXT)}"]
     lines += [f"the law: {cut(law.sentence, _TEXT)}"] if law and law.sentence else []
     for label, text in (("expected", verdict.expected), ("got", verdict.got)):
         lines += [f"{label}: {cut(text, _TEXT)}"] if text else []

@@ -26,10 +26,13 @@ from .statistics import (
     Figures,
     breaking_text,
     count_verdicts,
+    effects_of,
+    effects_text,
     judged_count,
     kept_ratio,
     kills_text,
     law_rows,
+    occurring_effects,
     occurring_outcomes,
     outcomes_text,
     pick_examples,
@@ -111,7 +114,7 @@ def _changes(page: MarkdownPage, comparison: Comparison) -> None:
 
 def _changed(kind: str, change: VerdictChange) -> list[str]:
     before, after = (verdict.outcome if verdict else _NONE for verdict in (change.before, change.after))
-    why = change.after.reason if change.after else ""
+    why = change.after.why if change.after else ""
     result = change.result
     names = [code(text, _NAME) for text in (result.subject, change.check, result.case)]
     return [kind, *names, before, after, code(why, _WHY)]
@@ -130,6 +133,8 @@ def _failures(page: MarkdownPage, run: Run, counts: Figures) -> None:
     left = _FAILURES
     for number, ((subject, law), failures) in enumerate(counts.bad.items()):
         title = f"{tagged(subject, _NAME)} breaks {tagged(law, _NAME)} in {count_text(len(failures), 'case')}"
+        if effects := effects_of(failures):
+            title += f" ({effects})"
         if sentences.get(law):
             title += f": {prose(sentences[law], _WHY)}"
         share = left // min(len(counts.bad) - number, 3)  # a subject with many failures leaves space for the others
@@ -147,7 +152,7 @@ def _failures(page: MarkdownPage, run: Run, counts: Figures) -> None:
 def _failed(failure: tuple[Result, Verdict]) -> list[str]:
     result, verdict = failure
     case, command = code(result.case, _NAME), code(result.repeat, _COMMAND)
-    return [_MARKS[verdict.outcome], case, code(verdict.reason, _WHY), command]
+    return [_MARKS[verdict.outcome], case, code(verdict.why, _WHY), command]
 
 
 def _subjects(page: MarkdownPage, run: Run, counts: Figures) -> None:
@@ -219,6 +224,7 @@ def _kills(page: MarkdownPage, run: Run) -> None:
 def _about(page: MarkdownPage, run: Run, counts: Figures) -> None:
     """Add the legend, the origin of the evidence and the facts of the run."""
     legend = [f"{_MARKS[outcome]} {outcome}: {means}" for outcome, means in occurring_outcomes(counts.total)]
+    legend += [f"{effect}: {means}" for effect, means in occurring_effects(counts.effects)]
     if legend:
         page.add("\n".join(f"- {line}" for line in [*legend, f"{_NONE} there is no such case."]))
     if run.sources:
@@ -226,6 +232,8 @@ def _about(page: MarkdownPage, run: Run, counts: Figures) -> None:
     subjects = _listed(page, "subjects", (f"{item.name} {item.version}".strip() for item in run.subjects))
     where = _listed(page, "facts of the environment", (f"{name} {value}" for name, value in run.environment.items()))
     verdicts = f"{count_text(sum(counts.total.values()), 'verdict')}: {outcomes_text(counts.total) or 'nothing ran'}"
+    if effects := effects_text(counts.effects):
+        verdicts += f"; failures by effect: {effects}"
     parts = [f"toolparity {code(run.toolparity, _NAME)}", where, code(run.date, _NAME)]
     facts = ", ".join(item for item in parts if item)
     page.add(f"{count_text(len(run.results), 'case')}, {verdicts}. {subjects or 'No subject'}; {facts}.")

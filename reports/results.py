@@ -44,6 +44,19 @@ OUTCOMES: dict[Outcome, str] = {
     "pass": "The subject keeps the law.",
 }
 
+Effect = Literal["", "lost", "duplicated", "altered", "executed", "refused", "misreported", "malformed"]
+
+#: Effect of a failure -> meaning. A failure in a file of an earlier version has no effect.
+EFFECTS: dict[Effect, str] = {
+    "executed": "Something ran, or would run, that must not.",
+    "lost": "A call, a result or content is missing, and nothing reports it.",
+    "duplicated": "A call or content was given twice, or invented.",
+    "altered": "Content differs from the wire.",
+    "misreported": "A report about the response is wrong: its stop, usage, completeness, status, findings or warnings.",
+    "malformed": "A provider would refuse the request.",
+    "refused": "The subject raised an error: nothing ran, and nothing is missing silently.",
+}
+
 #: Outcomes that fail a run.
 BAD: tuple[Outcome, ...] = ("error", "fail", "stale")
 #: Outcomes of a kept law, whatever the baseline says, and those of a broken or undecided one.
@@ -69,7 +82,8 @@ REPEAT = (
 class Verdict(Struct, frozen=True, omit_defaults=True):
     """One law in one case.
 
-    ``reason``, ``expected`` and ``got`` describe the first round in which it was broken (``round``, from 0).
+    ``reason``, ``expected`` and ``got`` describe the first round in which it was broken (``round``, from 0). ``effect``
+    is a key of `EFFECTS`, and "" without a failure.
     """
 
     check: str
@@ -78,6 +92,12 @@ class Verdict(Struct, frozen=True, omit_defaults=True):
     round: Number | None = None
     expected: str = ""
     got: str = ""
+    effect: Effect = ""
+
+    @property
+    def why(self) -> str:
+        """The reason, after the effect of a failure: "lost: 3 calls on the wire, 2 in the answer"."""
+        return f"{self.effect}: {self.reason}" if self.effect else self.reason
 
 
 class SubjectReport(Struct, frozen=True, omit_defaults=True):
@@ -99,7 +119,9 @@ class SubjectReport(Struct, frozen=True, omit_defaults=True):
 class Result(Struct, frozen=True, omit_defaults=True):
     """One case of one subject. ``surface`` is one provider on one wire.
 
-    ``called`` is the argument that selects the subject, if it is not its name: ``my.module:Subject``, ``exec:COMMAND``.
+    ``called`` is the argument that selects the subject, if it is not its name: ``my.module:Subject``, ``exec:COMMAND``;
+    or options, which begin with ``--`` and are quoted for the shell. ``direct`` is a request that repeats a failure
+    without the suite, as a command for the shell.
     """
 
     subject: str
@@ -111,6 +133,7 @@ class Result(Struct, frozen=True, omit_defaults=True):
     rounds: list[SubjectReport] = []
     seconds: Seconds = 0.0
     called: str = ""
+    direct: str = ""
 
     @property
     def case(self) -> str:
@@ -121,7 +144,7 @@ class Result(Struct, frozen=True, omit_defaults=True):
     def repeat(self) -> str:
         """The command that repeats only this case. All names are quoted for the shell."""
         return REPEAT.format(
-            subject=quote(self.called or self.subject),
+            subject=self.called if self.called.startswith("--") else quote(self.called or self.subject),
             scenario=quote(self.scenario),
             surface=quote(self.surface),
             mode=quote(self.mode),
@@ -157,7 +180,9 @@ class ScenarioInfo(Struct, frozen=True, omit_defaults=True):
 
 
 class EvidenceSource(Struct, frozen=True, omit_defaults=True):
-    """The origin of evidence: a cassette, or the body file of a scenario (origin "written").
+    """The origin of evidence: a cassette, or the file of a scenario.
+
+    A scenario's file has the origin "written" if it holds the bodies, "emulated" if they are made from its script.
 
     ``date`` is the time of the recording in ISO 8601.
     """
@@ -197,6 +222,28 @@ class Kill(Struct, frozen=True, omit_defaults=True):
     by: dict[str, Number] = {}
 
 
+class GeneratedKills(Struct, frozen=True, omit_defaults=True):
+    """The kill run of the generated known-bad subjects, those that change at least one answer.
+
+    ``laws``: law -> subjects that it fails in the case that kills them; ``alone``: those that no other law fails there.
+    ``scenarios`` and ``fields``: subjects that were killed, by scenario and by the member that they change; the idle
+    ones killed none. ``equivalents``: subjects that no law has to fail -> kind of proof; ``stale``: those that a law
+    fails. ``gaps``: subjects that change no answer, because no scenario has the traffic for them.
+    """
+
+    subjects: Number
+    laws: dict[str, Number] = {}
+    alone: dict[str, Number] = {}
+    scenarios: dict[str, Number] = {}
+    idle_scenarios: list[str] = []
+    fields: dict[str, Number] = {}
+    idle_fields: list[str] = []
+    equivalents: dict[str, str] = {}
+    stale: list[str] = []
+    survivors: list[str] = []
+    gaps: list[str] = []
+
+
 class Run(Struct, frozen=True, omit_defaults=True, tag_field="format", tag=FORMAT):
     """One run. ``date`` is its start in ISO 8601, ``seconds`` its duration."""
 
@@ -211,6 +258,7 @@ class Run(Struct, frozen=True, omit_defaults=True, tag_field="format", tag=FORMA
     sources: list[EvidenceSource] = []
     kills: list[Kill] = []
     seconds: Seconds = 0.0
+    generated: GeneratedKills | None = None
 
     @property
     def format(self) -> str:
@@ -328,6 +376,7 @@ def merge(runs: Sequence[Run]) -> Run:
         traffic=_latest(runs, "traffic", "scenario", "surface", "mode"),
         sources=_latest(runs, "sources", "path"),
         kills=_latest(runs, "kills", "name"),
+        generated=next((run.generated for run in reversed(runs) if run.generated is not None), None),
         seconds=round(sum(run.seconds for run in runs), 3),
     )
 

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from .results import BAD, BROKEN, KEPT, OUTCOMES, Kill, LawInfo, Outcome, Result, Run, Verdict
+from .results import (
+    BAD,
+    BROKEN,
+    EFFECTS,
+    KEPT,
+    OUTCOMES,
+    Effect,
+    GeneratedKills,
+    Kill,
+    LawInfo,
+    Outcome,
+    Result,
+    Run,
+    Verdict,
+)
 
 Counts = Mapping[Outcome, int]
 
@@ -25,7 +39,8 @@ class Figures(NamedTuple):
 
     ``laws``: (subject, law) -> outcome -> number of verdicts. ``places``: (subject, scenario, surface) -> the same.
     ``cases``: subject -> worst outcome -> number of cases. ``bad``: (subject, law) -> the verdicts that fail the run,
-    in the order of the run. ``total``: outcome -> number of verdicts.
+    in the order of the run. ``total``: outcome -> number of verdicts. ``effects``: effect -> number of failures,
+    expected or not.
     """
 
     laws: dict[tuple[str, str], Counts]
@@ -33,6 +48,7 @@ class Figures(NamedTuple):
     cases: dict[str, Counts]
     bad: dict[tuple[str, str], list[tuple[Result, Verdict]]]
     total: Counts
+    effects: Mapping[Effect, int]
 
     def surfaces(self) -> list[str]:
         """Return the names of the surfaces that have results, sorted."""
@@ -87,6 +103,7 @@ def count_verdicts(run: Run) -> Figures:
     cases: dict[str, dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
     bad: dict[tuple[str, str], list[tuple[Result, Verdict]]] = defaultdict(list)
     total: dict[Outcome, int] = dict.fromkeys(WORST_FIRST, 0)
+    effects: Counter[Effect] = Counter()
     for result in run.results:
         place = places[result.subject, result.scenario, result.surface]
         case_counts: dict[Outcome, int] = defaultdict(int)
@@ -96,11 +113,13 @@ def count_verdicts(run: Run) -> Figures:
             place[outcome] += 1
             case_counts[outcome] += 1
             total[outcome] += 1
+            effects[verdict.effect] += outcome in _FAILED
             if outcome in BAD:
                 bad[result.subject, verdict.check].append((result, verdict))
         if (outcome_of_case := worst_outcome(case_counts)) is not None:
             cases[result.subject][outcome_of_case] += 1
-    return Figures(dict(laws), dict(places), dict(cases), dict(bad), {name: total[name] for name in OUTCOMES})
+    total = {name: total[name] for name in OUTCOMES}
+    return Figures(dict(laws), dict(places), dict(cases), dict(bad), total, effects)
 
 
 def worst_outcome(counts: Counts) -> Outcome | None:
@@ -189,9 +208,32 @@ def kills_text(run: Run) -> str:
     return f"{mutants}; {needed:,} of {len(run.laws):,} laws are needed"
 
 
+def generated_text(generated: GeneratedKills) -> str:
+    """Return a text such as "1,200 of 1,210 generated known-bad subjects fail a law; 10 are equivalent"."""
+    proved = len(generated.equivalents)
+    killed = generated.subjects - len(generated.survivors) - proved
+    are = "is" if proved == 1 else "are"
+    return f"{killed:,} of {generated.subjects:,} generated known-bad subjects fail a law; {proved:,} {are} equivalent"
+
+
 def outcomes_text(counts: Counts) -> str:
     """Return a text such as "3 fail, 27,799 pass", worst outcome first."""
     return ", ".join(f"{counts[outcome]:,} {outcome}" for outcome in OUTCOMES if counts.get(outcome))
+
+
+def effects_text(counts: Mapping[Effect, int]) -> str:
+    """Return a text such as "12 lost, 3 refused" with the effects of failures, in the order of `EFFECTS`."""
+    return ", ".join(f"{counts[effect]:,} {effect}" for effect in EFFECTS if counts.get(effect))
+
+
+def effects_of(failures: Sequence[tuple[Result, Verdict]]) -> str:
+    """Return the effects of these failures as text."""
+    return effects_text(Counter(verdict.effect for _, verdict in failures))
+
+
+def occurring_effects(counts: Mapping[Effect, int]) -> Iterator[tuple[Effect, str]]:
+    """Return the effects that occur, with their meanings, as a legend."""
+    return ((effect, EFFECTS[effect]) for effect in EFFECTS if counts.get(effect))
 
 
 def occurring_outcomes(total: Counts) -> Iterator[tuple[Outcome, str]]:

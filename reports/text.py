@@ -11,10 +11,14 @@ from .statistics import (
     Figures,
     breaking_text,
     count_verdicts,
+    effects_of,
+    effects_text,
+    generated_text,
     judged_count,
     kept_ratio,
     kills_text,
     law_rows,
+    occurring_effects,
     occurring_outcomes,
     outcomes_text,
     passing_text,
@@ -59,6 +63,7 @@ def sections(report: Report, *, most: int = _EXAMPLES) -> list[Section]:
     legend_outcomes = [*occurring_outcomes(counts.total)]
     if any(outcome != "pass" for outcome, _ in legend_outcomes):
         legend = [(StyledText(outcome, _TONES[outcome]), means) for outcome, means in legend_outcomes]
+        legend += [(StyledText(effect, "dim"), means) for effect, means in occurring_effects(counts.effects)]
         parts.append(Lines("", [*legend, (StyledText("·", "dim"), "There is no such case.")]))
     if run.results or not run.kills:
         parts.append(Lines("", [(StyledText(line, "strong"), "") for line in _summary(run, counts)]))
@@ -86,7 +91,7 @@ def _verdict_changes(label: str, tone: Tone, changes: Sequence[VerdictChange], m
     entries = []
     for change in changes[:most]:
         old, new = (verdict.outcome if verdict else "not judged" for verdict in (change.before, change.after))
-        why = change.after.reason if change.after and change.after.reason else ""
+        why = change.after.why if change.after else ""
         subject = f"{change.result.subject} {change.check} {change.result.case}"
         entries.append((StyledText(f"{label} {subject}: {old} -> {new}", tone), why))
     return entries + _more(len(changes) - most)
@@ -120,13 +125,17 @@ def _broken(subject: str, law: LawInfo, failures: Sequence[tuple[Result, Verdict
         excerpt = rounds[at].excerpt[:_EXCERPT] if at is not None and at < len(rounds) else ""
         place = f", round {at + 1}" if at else ""
         title = f"{verdict.outcome.upper()} {result.case}{place}"
-        entries.append((StyledText(title, _TONES[verdict.outcome]), verdict.reason))
+        entries.append((StyledText(title, _TONES[verdict.outcome]), verdict.why))
         for label, text in (("expected", verdict.expected), ("got", verdict.got), ("wire", excerpt)):
             if text:
                 entries.append((StyledText(f"    {label}:", "dim"), " ".join(text.split())))
         entries.append((StyledText(f"    again:  {result.repeat}"), ""))  # unbroken, to be copied
+        if result.direct:
+            entries.append((StyledText(f"    direct:  {result.direct}"), ""))
     entries += _more(len(failures) - most)
-    return Lines(f"{subject} breaks {law.id} in {count_text(len(failures), 'case')}", entries)
+    title = f"{subject} breaks {law.id} in {count_text(len(failures), 'case')}"
+    effects = effects_of(failures)
+    return Lines(f"{title} ({effects})" if effects else title, entries)
 
 
 def _laws(run: Run, counts: Figures) -> Table:
@@ -185,8 +194,30 @@ def _kills(run: Run) -> list[Section]:
     entries += [
         (StyledText(f"IDLE {law.id}", "bad"), "no known-bad subject needs this law") for law in unneeded_laws(run)
     ]
+    entries += _generated(run)
     title = "Kill matrix: cases in which a law failed a known-bad subject, until its own did"
     return [Table(title, ["subject", *laws], rows), Lines("", [*entries, (StyledText(kills_text(run), "strong"), "")])]
+
+
+def _generated(run: Run) -> list[Entry]:
+    """Return what the generated known-bad subjects show: survivors, gaps, and what no subject needs."""
+    if (generated := run.generated) is None:
+        return []
+    entries: list[Entry] = [(StyledText(f"ALIVE {name}", "bad"), "no law fails it") for name in generated.survivors]
+    entries += [
+        (StyledText(f"STALE {name}", "bad"), "listed as equivalent, but a law fails it") for name in generated.stale
+    ]
+    entries += [(StyledText(f"gap {name}", "warning"), "no scenario has traffic for it") for name in generated.gaps]
+    for law, count in generated.laws.items():
+        alone = generated.alone.get(law, 0)
+        entries.append(
+            (StyledText(f"{law} {count:,}", "dim"), f"generated subjects, {alone:,} of them by no other law")
+        )
+    idle = [f"{len(generated.idle_scenarios):,} scenarios"] if generated.idle_scenarios else []
+    idle += [f"the member {name}" for name in generated.idle_fields]
+    idle += [f"the law {law.id}" for law in run.laws if law.id not in generated.laws]
+    entries.append((StyledText("needed by no generated subject", "dim"), ", ".join(idle) or "nothing"))
+    return [*entries, (StyledText(generated_text(generated), "strong"), "")]
 
 
 def _summary(run: Run, counts: Figures) -> list[str]:
@@ -194,5 +225,7 @@ def _summary(run: Run, counts: Figures) -> list[str]:
     outcomes = outcomes_text(counts.total) or "nothing ran"
     took = f" in {run.seconds:.1f} s" if run.seconds else ""  # published results have no duration
     line = f"{count_text(len(run.results), 'case')}, {verdicts}{took}: {outcomes}"
+    if effects := effects_text(counts.effects):
+        line += f"; failures by effect: {effects}"
     subjects = standings(run, counts)
     return [f"{breaking_text(subjects)}; {passing_text(subjects)}", line] if len(subjects) > 1 else [line]

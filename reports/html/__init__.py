@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..escape import cut
 from ..results import Report
-from ..statistics import count_verdicts, standings
+from ..statistics import count_verdicts, occurring_effects, standings
 from . import changes, history, kills, overview, sources
 from .columns import Columns
 from .embed import embedded
@@ -35,12 +35,14 @@ def render(report: Report) -> bytes:
     run = report.run
     columns = Columns(run)
     tallies = overview.tallies(columns)
-    subjects = standings(run, count_verdicts(run))
+    figures = count_verdicts(run)
+    subjects = standings(run, figures)
     data = embedded(run, columns)
     context = {
         "run": run,
         "title": f"{', '.join(cut(subject.name, 60) for subject in run.subjects[:3])}: conformance",
         "headline": overview.headline(run, tallies, subjects),
+        "effects": [(effect, figures.effects[effect], means) for effect, means in occurring_effects(figures.effects)],
         "counts": overview.counts(run, tallies),
         "subjects": overview.subjects(run, tallies, subjects),
         "laws": overview.laws(run, tallies),

@@ -98,7 +98,7 @@ def _change(change: VerdictChange) -> ChangeRow:
         cut(verdict.check, NAME),
         MARKS[before.outcome] if before else None,
         MARKS[after.outcome] if after else None,
-        cut(verdict.reason, 300),
+        cut(verdict.why, 300),
     )
 
 

@@ -85,7 +85,7 @@ class Columns:
     ``called``: subject number -> the name with which the user selected it, if that is another one.
     ``cases``: for each subject and each place, the index in ``bundles`` plus 1, or 0 if the case was not run.
     ``bare``: law and outcome in turn -> number.
-    ``verdicts``: (law, outcome, reason, round plus 1, expected, got) -> number.
+    ``verdicts``: (law, outcome, reason, round plus 1, expected, got, effect) -> number.
     """
 
     def __init__(self, run: Run) -> None:
@@ -160,7 +160,7 @@ class Columns:
     def _verdict(self, law: int, outcome: int, verdict: Verdict) -> int:
         add = self.texts.add
         round = 0 if verdict.round is None else verdict.round + 1
-        row = (law, outcome, add(verdict.reason), round, add(verdict.expected), add(verdict.got))
+        row = (law, outcome, add(verdict.reason), round, add(verdict.expected), add(verdict.got), add(verdict.effect))
         return self.verdicts.setdefault(row, len(self.verdicts))
 
     def _rounds_number(self, key: bytes, reports: list[SubjectReport]) -> int:

@@ -82,7 +82,7 @@ def golden() -> Run:
     ]
     for name, text in HOSTILE.items():
         report = SubjectReport([f"{text}({text})"], [text], [text], [text], [text], text, text)
-        bad = verdict("fail", "order", reason=text, round=0, expected=text, got=text)
+        bad = verdict("fail", "order", reason=text, round=0, expected=text, got=text, effect="altered")
         results.append(
             Result(
                 "mine", f"hostile-{name}", "openai.chat", "stream", "first", [bad, verdict("error", "stop")], [report]

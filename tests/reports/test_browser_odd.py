@@ -128,7 +128,7 @@ def test_the_table_that_it_gives_has_every_verdict_and_no_formula(opened: Open) 
     rows = list(csv.reader(io.StringIO(saved(shown, "Verdicts as CSV").decode(), newline="")))
     assert rows[0][:3] == ["subject", "scenario", "surface"]
     assert [row[0] for row in rows[1:]] == ["mine", "mine", "other"]
-    assert [row[7] for row in rows[1:]] == ['\'=HYPERLINK("http://h.example")', 'a "b",\r\nc', ""]
+    assert [row[8] for row in rows[1:]] == ['\'=HYPERLINK("http://h.example")', 'a "b",\r\nc', ""]
     assert shown.locator("#filter-count").inner_text().startswith("1 scenario, 1 of 1 case of mine")
     left = saved(shown, "Verdicts of the filtered cases as CSV").decode().splitlines()
     assert all(line.startswith(("subject,", "mine,", 'c"')) for line in left)

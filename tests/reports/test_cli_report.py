@@ -52,7 +52,7 @@ def written(path: str, made: Run) -> Path:
 def test_results_are_printed_where_no_format_is_asked_for() -> None:
     told = toolparity("report", written("run.json", golden()))
     assert told.code == 0
-    assert told.out.splitlines()[0] == "mine breaks order in 18 cases"
+    assert told.out.splitlines()[0] == "mine breaks order in 18 cases (6 altered)"
     assert told.out.splitlines()[-1].startswith("35 cases, 69 verdicts in 12.3 s: ")
     assert told.err == ""
 
@@ -253,7 +253,7 @@ def test_check_tells_what_it_found_even_where_it_cannot_be_written() -> None:
     assert toolparity("check", *FEW, "--json", "no/such/folder.json").code == 2
     told = toolparity("check", *FEW, "--json", "/dev/full")
     assert told.code == 4
-    assert told.out.splitlines()[-1].startswith("6 cases, 42 verdicts in ")
+    assert told.out.splitlines()[-1].startswith("6 cases, 48 verdicts in ")
     assert "/dev/full" in told.err
 
 

@@ -61,7 +61,7 @@ def test_it_holds_the_subjects_the_kill_matrix_and_what_was_not_installed(made: 
     assert text.startswith("# Results of the shipped subjects\n")
     assert COMMAND in text
     if lacking := read.environment.get("not tested"):
-        assert f"`not tested {lacking}`" in text
+        assert f"Not tested in this run: {lacking}." in text
 
 
 def test_no_folder_of_who_ran_it_is_published(made: Run) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from typing import get_args
 
 import jsonschema
 import msgspec
@@ -17,7 +18,7 @@ from toolparity.conformance.audit import summary
 from toolparity.conformance.runner import judge, suite
 from toolparity.reports import results
 from toolparity.reports.html import audit as html_audit
-from toolparity.reports.results import ORIGINS, OUTCOMES, Run, merge
+from toolparity.reports.results import EFFECTS, ORIGINS, OUTCOMES, Run, merge
 
 from .golden import HOSTILE, golden, result, run, verdict
 
@@ -84,6 +85,18 @@ def test_results_of_format_1_are_read() -> None:
         results.read(
             b'{"format": "toolparity-results/1", "toolparity": "1", "date": "", "environment": {}, "results": 1}'
         )
+
+
+def test_failures_of_older_files_have_no_effect() -> None:
+    plain = json.loads(results.write(golden()))
+    effects = [verdict.pop("effect", "") for one in plain["results"] for verdict in one["verdicts"]]
+    assert "altered" in effects
+    read = results.read(json.dumps(plain).encode())
+    assert {verdict.effect for _, verdict in read.verdicts()} == {""}
+
+
+def test_every_effect_of_a_verdict_has_a_meaning() -> None:
+    assert {"", *EFFECTS} == set(get_args(results.Effect))
 
 
 def test_what_reports_know_by_name_is_what_the_suite_and_the_cassettes_have() -> None:

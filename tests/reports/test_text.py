@@ -102,6 +102,20 @@ def test_the_last_line_counts_everything() -> None:
     assert told(run()).splitlines()[-1] == "0 cases, 0 verdicts in 12.3 s: nothing ran"
 
 
+def test_refusals_are_counted_apart_from_losses() -> None:
+    made = run(
+        result(verdict("fail", reason="a call is missing", effect="lost")),
+        result(verdict("fail", reason="KeyError", effect="refused"), scenario="b"),
+        result(verdict("expected", reason="KeyError", effect="refused"), scenario="c"),
+    )
+    text = told(made)
+    assert "mine breaks order in 2 cases (1 lost, 1 refused)" in text
+    assert "lost: a call is missing" in text
+    assert "refused: KeyError" in text
+    assert text.splitlines()[-1].endswith("2 fail, 1 expected; failures by effect: 1 lost, 2 refused")
+    assert "malformed" not in text  # the legend has the effects that occur
+
+
 def test_what_changed_stands_at_the_top() -> None:
     before = run(*(result(verdict("pass"), scenario=f"s{n}") for n in range(12)))
     after = run(*(result(verdict("fail", reason="lost"), scenario=f"s{n}") for n in range(12)))

@@ -34,11 +34,11 @@ function verdictsOf(bundle) {
   const found = [];
   const pairs = DATA.bare[bare];
   for (let at = 0; at < pairs.length; at += 2) {
-    found.push({ law: pairs[at], outcome: pairs[at + 1], reason: "", round: -1, expected: "", got: "" });
+    found.push({ law: pairs[at], outcome: pairs[at + 1], reason: "", round: -1, expected: "", got: "", effect: "" });
   }
   for (const number of worded) {
-    const [law, outcome, reason, round, expected, got] = DATA.verdicts[number];
-    const words = { reason: TEXTS[reason], expected: TEXTS[expected], got: TEXTS[got] };
+    const [law, outcome, reason, round, expected, got, effect] = DATA.verdicts[number];
+    const words = { reason: TEXTS[reason], expected: TEXTS[expected], got: TEXTS[got], effect: TEXTS[effect] };
     found.push({ law, outcome, round: round - 1, ...words });
   }
   return found.sort((one, other) => one.law - other.law);
@@ -112,7 +112,8 @@ function commandOf(subject, place) {
   const keys = ["subject", "scenario", "surface", "mode", "policy"];
   return DATA.repeat.replace(/\{(\w+)\}/g, (whole, key) => {
     const part = parts[keys.indexOf(key)];
-    return part === undefined ? whole : quoted(part);
+    if (part === undefined) return whole;
+    return key === "subject" && part.startsWith("--") ? part : quoted(part); // options are quoted already
   });
 }
 

@@ -19,10 +19,10 @@ function results() {
   const rows = [];
   for (const [subject, place, bundle] of everything()) {
     const [own, scenario, surface, mode, policy] = partsOf(subject, place);
-    const verdicts = verdictsOf(bundle).map(({ law, outcome, reason, round, expected, got }) => ({
+    const verdicts = verdictsOf(bundle).map(({ law, outcome, reason, round, expected, got, effect }) => ({
       check: DATA.laws[law],
       outcome: OUTCOMES[outcome],
-      ...filled({ reason, round: round < 0 ? "" : round, expected, got }),
+      ...filled({ reason, round: round < 0 ? "" : round, expected, got, effect }),
     }));
     const rounds = reportsOf(bundle).map(filled);
     rows.push({ subject: own, scenario, surface, mode, policy, verdicts, rounds, called: DATA.called[subject] });
@@ -57,11 +57,11 @@ function filled(members) {
 }
 
 function csv(cases) {
-  const lines = ["subject,scenario,surface,mode,policy,law,outcome,reason,expected,got\r\n"];
+  const lines = ["subject,scenario,surface,mode,policy,law,outcome,effect,reason,expected,got\r\n"];
   for (const [subject, place, bundle] of cases) {
     const start = partsOf(subject, place);
     for (const one of verdictsOf(bundle)) {
-      const row = [...start, DATA.laws[one.law], OUTCOMES[one.outcome], one.reason, one.expected, one.got];
+      const row = [...start, DATA.laws[one.law], OUTCOMES[one.outcome], one.effect, one.reason, one.expected, one.got];
       lines.push(row.map(field).join(",") + "\r\n");
     }
   }

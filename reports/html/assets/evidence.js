@@ -125,7 +125,7 @@ function brokenOf(one) {
     { class: `broken ${name}` },
     h("h3", {}, mark(name), " ", shown(DATA.laws[one.law]), h("span", { class: "level" }, ` ${DATA.marks[name][1]}`)),
     sentence ? h("p", { class: "rule" }, h("span", {}, level === "should" ? "The rule (should): " : "The rule: "), shown(sentence)) : null,
-    h("p", { class: "reason" }, shown(one.reason || "no reason given"), one.round > 0 ? ` (round ${one.round + 1})` : ""),
+    h("p", { class: "reason" }, one.effect ? h("b", {}, shown(`${one.effect}: `)) : null, shown(one.reason || "no reason given"), one.round > 0 ? ` (round ${one.round + 1})` : ""),
     one.expected || one.got
       ? h(
           "div",

@@ -29,7 +29,7 @@ function judged(state) {
 function saying(words) {
   const texts = TEXTS.map((text) => text.toLowerCase().includes(words));
   const reports = DATA.rounds.map((rounds) => rounds.some((row) => row.flat().some((number) => texts[number])));
-  const verdicts = DATA.verdicts.map(([, , reason, , expected, got]) => texts[reason] || texts[expected] || texts[got]);
+  const verdicts = DATA.verdicts.map(([, , ...numbers]) => numbers.some((number, at) => at !== 1 && texts[number]));
   return DATA.bundles.map(([own, , ...worded]) => reports[own] || worded.some((number) => verdicts[number]));
 }
 

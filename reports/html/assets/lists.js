@@ -19,17 +19,18 @@ function drawReasons(grid) {
       known.set(bundle, numbers);
     }
     for (const number of numbers) {
-      const [own, outcome, reason] = DATA.verdicts[number];
-      const key = `${own} ${outcome} ${reason}`;
+      const [own, outcome, reason, , , , effect] = DATA.verdicts[number];
+      const key = `${own} ${outcome} ${reason} ${effect}`;
       const row = found.get(key);
       if (row) row.cases += 1;
-      else found.set(key, { law: own, outcome, reason, cases: 1, first: [subject, place] });
+      else found.set(key, { law: own, outcome, reason, effect, cases: 1, first: [subject, place] });
     }
   }
   const rows = [...found.values()].sort((one, other) => other.cases - one.cases);
-  drawList("reasons", rows, ["", "law", "reason", "cases"], "Nothing is broken here.", (row) => [
+  drawList("reasons", rows, ["", "law", "effect", "reason", "cases"], "Nothing is broken here.", (row) => [
     h("td", {}, mark(OUTCOMES[row.outcome])),
     h("th", { scope: "row" }, shown(DATA.laws[row.law])),
+    h("td", {}, shown(TEXTS[row.effect])),
     h("td", { class: "words" }, opener(grid.state, row.first, TEXTS[row.reason] || "no reason given")),
     h("td", { class: "number" }, row.cases.toLocaleString("en")),
   ]);
