@@ -17,12 +17,16 @@ HEAD = """\
 Each row is a law that a shipped subject breaks today, with the reasons and the number of scenarios for each reason. The
 link of the law leads to the shortest case of each reason, with its wire and the commands that repeat it. Most of these
 scenarios are deliberately hostile and rare in practice. Some failures are a question of scope, such as tools or
-dialects that a library does not support. We examined every failure, in the library's source where the wire did not
-explain it, and fixed the faults of our adapters and of the suite; this page does not contain those. A failure that the
-suite cannot judge fairly yet is withdrawn: this page lists it as not judged, and no figure counts it.
+dialects that a library does not support. Each reason states what the result of the library shows. `docs/confirm.py`
+draws a random sample of these failures and repeats each one with a program that uses only the library and the standard
+library. A failure that the suite cannot judge fairly yet is withdrawn: this page lists it as not judged, and no figure
+counts it.
+
+The law `any-cut` is newer than most entries: only `anthropic-sdk` and `xai-sdk` were run under it. Its failures in the
+other libraries, and what their agents run ([agents.md](agents.md)), are not on this page.
 
 A mistake in an adapter (`conformance/subjects/peers/`) is a bug of this project: please report it. If a library fixes a
-failure, the run exits with 3 until the entry is removed from `conformance/baselines/`, so this page stays true.
+failure, the run exits with 3 until the entry is removed from `conformance/baselines/`.
 `python docs/peers.py > docs/peers.md` writes this page, and `python docs/reproductions.py` the pages behind it.
 """
 
@@ -52,11 +56,7 @@ def _not_judged(name: str) -> Iterator[str]:
 
 def _version(name: str) -> str:
     """Return the pinned version; official SDKs have none, because the suite uses the installed one."""
-    if name not in PEERS:
-        return ""
-    head = f"{PEERS[name].distribution}=="
-    pins = PEERS[name].pins.read_text("utf-8").splitlines()
-    return " " + next(line for line in pins if line.startswith(head)).removeprefix(head).split(" ")[0]
+    return f" {PEERS[name].pinned}" if name in PEERS else ""
 
 
 def _row(name: str, law: str, entries: list[baseline.BaselineEntry]) -> str:

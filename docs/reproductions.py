@@ -129,10 +129,13 @@ def _page(name: str, version: str, cases: Sequence[Case]) -> Iterator[str]:
     yield f"# Failures of `{name}` {version}\n\n"
     yield "`python docs/reproductions.py` writes this page. [The overview](../peers.md) explains the entries.\n"
     if name in PEERS:
-        program = PEERS[name].program.name
-        yield f"\nTo repeat a case without this project: `pip install -r conformance/subjects/peers/{name}.txt`,\n"
-        yield f"then run the command *alone*, which needs `{program}`,\n"
-        yield "`program.py` in the same folder, and the files of the case.\n"
+        peer = PEERS[name]
+        node = peer.runtime == "node"
+        install = f"npm ci --ignore-scripts --prefix {name}" if node else f"pip install -r {name}.txt"
+        shared = "`program.mjs` and `modules.mjs`" if node else "`program.py`, `scope.py` and `stops.py`"
+        yield f"\nTo repeat a case without this project: `{install}` in `conformance/subjects/peers`,\n"
+        yield f"then run the command *alone*, which needs `{peer.program.name}`,\n"
+        yield f"{shared} in the same folder, and the files of the case.\n"
     for law, some in groupby(cases, key=lambda case: case.law):
         yield f"\n## {law}\n\n{LAWS[law].sentence}\n"
         for case in some:
@@ -170,12 +173,20 @@ def _alone(case: Case) -> str:
     """The command that asks the library's own program, without the suite."""
     answer = _answer(case.scenario, case.surface, case.mode, case.round)
     surface = SURFACES[case.surface]
-    parts = [f"python {PEERS[case.subject].program.name} {_file(case)} --wire {surface.wire}"]
+    parts = [f"{_command(case.subject)} {_file(case)} --wire {surface.wire}"]
     parts += [f"--provider {answer.provider or surface.provider}"] + ["--stream"] * answer.stream
     parts += [f"--status {answer.status}"] * (answer.status != 200) + [f"--tools {_stem(case)}.tools.json"] * _declares(
         case
     )
     return " ".join(parts)
+
+
+def _command(name: str) -> str:
+    """The command that starts the program of a library, in its folder."""
+    program = PEERS[name].program.name
+    if PEERS[name].runtime == "python":
+        return f"python {program}"
+    return f"node --import './modules.mjs?folder=file://$PWD/{name}' {program}".replace("'", '"')
 
 
 def _declares(case: Case) -> bool:
