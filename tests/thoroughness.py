@@ -33,8 +33,13 @@ def examples(count: int, *, plain: int | None = None, **options: Any) -> setting
 
 def sampled(values: Sequence[T], plain: int) -> list[T]:
     """All values with `--thorough`, else ``plain`` of them at equal distances, the first and the last among them."""
-    if is_thorough() or len(values) <= plain:
+    return list(values) if is_thorough() else spread(values, plain)
+
+
+def spread(values: Sequence[T], count: int) -> list[T]:
+    """At most ``count`` of the values at equal distances, the first and the last among them."""
+    if len(values) <= count:
         return list(values)
-    if plain == 1:
+    if count == 1:
         return [values[0]]
-    return [values[i * (len(values) - 1) // (plain - 1)] for i in range(plain)]
+    return [values[i * (len(values) - 1) // (count - 1)] for i in range(count)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from toolparity.conformance.cli import main
+from toolparity.conformance.cli import exits, main
 from toolparity.conformance.errors import InvalidBaseline
 from toolparity.conformance.runner import baseline
 from toolparity.conformance.runner.baseline import BaselineEntry, apply_baseline, updated_entries
@@ -93,3 +93,49 @@ def test_the_command_goes_from_red_to_written_to_green_to_stale(tmp_path: Path) 
 def test_nothing_run_is_never_green() -> None:
     assert CliRunner().invoke(main, ["check", "--scenario", "no-such-thing"]).exit_code == 2
     assert CliRunner().invoke(main, ["check", "anthropic-sdk", "--wire", "openai.chat", "--jobs", "1"]).exit_code == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        ([], exits.FAILED_AND_STALE, "the run fails on: 24 fail, 1 stale"),
+        (["--fail-on", "fail"], exits.FAILED, "the run fails on: 24 fail\n"),
+        (["--fail-on", "error,stale"], exits.STALE_BASELINE, "the run fails on: 1 stale\n"),
+        (["--fail-on", "stale", "--fail-on", "fail"], exits.FAILED_AND_STALE, "the run fails on: 24 fail, 1 stale"),
+        (["--fail-on", "error"], exits.ALL_WELL, ""),
+    ],
+)
+def test_the_named_outcomes_decide_the_exit_code_and_are_counted(
+    options: list[str], code: int, told: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "known.yaml"
+    file.write_text("- {check: order, scenario: parallel-three}\n")  # the subject keeps the order
+    ended = CliRunner().invoke(main, [*CHECK, "--baseline", str(file), *options])
+    assert ended.exit_code == code, ended.output
+    assert told in ended.stderr
+    assert ("the run fails on" in ended.stderr) == bool(code)
+
+
+def test_a_known_failure_fails_the_run_that_names_it(tmp_path: Path) -> None:
+    file = tmp_path / "known.yaml"
+    told = [*CHECK, "--baseline", str(file)]
+    assert CliRunner().invoke(main, [*told, "--update-baseline"]).exit_code == 0
+    assert CliRunner().invoke(main, told).exit_code == 0
+    named = CliRunner().invoke(main, [*told, "--fail-on", "error,fail,stale,new,expected"])
+    assert named.exit_code == exits.FAILED
+    assert "the run fails on: 26 expected" in named.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--fail-on", "fial"], "did you mean fail"),
+        (["--fail-on", "fail,"], "unknown outcome: ''"),
+        (["--fail-on", "pass"], "unknown outcome: 'pass'"),
+        (["--fail-on", "fail", "--update-baseline"], "cannot be combined"),
+    ],
+)
+def test_outcomes_that_cannot_fail_a_run_are_a_usage_error(options: list[str], told: str) -> None:
+    ended = CliRunner().invoke(main, [*CHECK, *options])
+    assert ended.exit_code == exits.USAGE
+    assert told in ended.stderr

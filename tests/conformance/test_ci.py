@@ -113,7 +113,8 @@ def test_every_input_and_output_is_described_and_every_input_is_used() -> None:
 
 def test_every_code_of_the_suite_is_described() -> None:
     told = ACTION["outputs"]["exit-code"]["description"]
-    for code in (exits.ALL_WELL, exits.FAILED, exits.STALE_BASELINE, exits.FAULT, exits.NOTHING_RAN):
+    codes = (exits.ALL_WELL, exits.FAILED, exits.STALE_BASELINE, exits.FAULT, exits.NOTHING_RAN, exits.FAILED_AND_STALE)
+    for code in codes:
         assert f"{code} " in told
 
 

@@ -11,9 +11,10 @@ from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import UnknownSubject
 from toolparity.conformance.runner.judge import CaseFilter, Judge
 from toolparity.conformance.subjects import FollowUp, SubjectExchange
-from toolparity.conformance.subjects.claims import CLAIMS, claims_of
+from toolparity.conformance.subjects.claims import CLAIMS, READER_CLAIMS, claims_of
 from toolparity.conformance.subjects.reference import Reference
 from toolparity.normalizer.errors import MissingExtra
+from toolparity.reports.results import EFFECTS
 
 CHOICE = CaseFilter(scenarios=("parallel-three", "two-rounds", "arguments-*"))
 #: Claim -> a law by which leaving it out is seen.
@@ -56,10 +57,17 @@ def outcomes(tested: Any) -> Counter[tuple[str, str]]:
 
 
 def test_every_claim_is_told_of() -> None:
-    assert SEEN_BY.keys() == CLAIMS.keys()
+    assert SEEN_BY.keys() == READER_CLAIMS == CLAIMS.keys() - {"runs"}  # of runs in test_agents.py
 
 
-@pytest.mark.parametrize("claim", CLAIMS)
+def test_every_failure_has_an_effect() -> None:
+    judge = Judge(Mute(*READER_CLAIMS), twice=False)
+    failures = [one for case in CHOICE.cases() for one in judge.result(case).verdicts if one.outcome == "fail"]
+    assert len({one.check for one in failures}) > 5
+    assert {one.effect for one in failures} <= EFFECTS.keys()
+
+
+@pytest.mark.parametrize("claim", sorted(READER_CLAIMS))
 def test_a_claim_that_is_left_out_is_a_failure(claim: str) -> None:
     alone = outcomes(Mute())
     assert not any(outcome in ("fail", "error") for _, outcome in alone)  # what is not claimed is not asked for

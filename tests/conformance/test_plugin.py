@@ -68,7 +68,7 @@ def test_a_subject_that_drops_in_silence_gives_a_red_run_that_says_so(repository
     ended = run(repository, "-q", "-k", "parallel-three")
     assert ended.returncode == 1
     assert "12 failed, 24 passed" in ended.stdout
-    assert "dropped-warned: 2 of 3 calls were dropped without a warning" in ended.stdout
+    assert "dropped-warned: lost: 2 of 3 calls were dropped without a warning" in ended.stdout
     assert "again:    toolparity check mine:Subject --scenario parallel-three" in ended.stdout
 
 
@@ -85,6 +85,20 @@ def test_a_known_failure_is_expected_and_a_mended_one_fails_the_run(repository: 
     assert "remove the entry from the baseline" in ended.stdout
 
 
+def test_the_named_outcomes_fail_a_test(repository: Path) -> None:
+    (repository / "known.yaml").write_text("- {check: dropped-warned, scenario: parallel-*, reason: known here}\n")
+    (repository / "mine.py").write_text(BAD)
+    few = ("-q", "-k", "parallel-three", "--parity-wire", "openai.chat")
+    tolerant = run(repository, *few, "--parity-fail-on", "error,stale")
+    assert tolerant.returncode == 0, tolerant.stdout
+    assert " xfailed" in tolerant.stdout
+    strict = run(repository, *few, "--parity-baseline", "known.yaml", "--parity-fail-on", "expected")
+    assert strict.returncode == 1, strict.stdout
+    settings = (repository / "pyproject.toml").read_text()
+    (repository / "pyproject.toml").write_text(settings + 'fail_on = ["error"]\n')
+    assert run(repository, *few).returncode == 0
+
+
 @pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize(
     ("settings", "told"),
@@ -96,10 +110,22 @@ def test_a_known_failure_is_expected_and_a_mended_one_fails_the_run(repository: 
         ('subject = "mine:Subject"\nscenarios = [1]', "scenarios must be a list of strings: [1]"),
         ('subject = "mine:Subject"\nunreleased = 1', "unreleased must be true or false: 1"),
         ('subject = "exec:/nowhere/node subject.mjs"', "/nowhere/node cannot be started"),
+        ('subject = "mine:Subject"\nfail_on = ["fial"]', "unknown outcome: 'fial'; known: error, fail,"),
         ('subject = "litellm"', "toolparity subjects install litellm"),
         ("subject = ", "Invalid value"),
     ],
-    ids=["unknown", "not there", "list", "text", "numbers", "number", "no program", "not installed", "no TOML"],
+    ids=[
+        "unknown",
+        "not there",
+        "list",
+        "text",
+        "numbers",
+        "number",
+        "no program",
+        "no outcome",
+        "not installed",
+        "no TOML",
+    ],
 )
 def test_settings_that_are_wrong_are_an_error_and_no_green_run(repository: Path, settings: str, told: str) -> None:
     (repository / "pyproject.toml").write_text(f"[tool.toolparity]\n{settings}\n")

@@ -121,7 +121,7 @@ def test_the_wheel_is_what_is_used_and_not_this_tree(stranger: Stranger) -> None
 def test_a_seeded_bug_is_red_under_pytest_and_its_law_is_named_until_it_is_mended(stranger: Stranger) -> None:
     red = stranger.run("pytest", "-q", "--parity-subject", "my_subject:Subject")
     assert red.returncode == 1, red.stdout + red.stderr
-    assert "same-first: the last call of 3 would run instead of the first one that can run" in red.stdout
+    assert "same-first: executed: the last call of 3 would run instead of the first one that can run" in red.stdout
     assert "the law:  Under the policy first, every provider yields the first client call that can run." in red.stdout
     assert "again:    toolparity check my_subject:Subject --scenario parallel-three" in red.stdout
     (stranger.folder / "my_subject.py").write_text(RIGHT)

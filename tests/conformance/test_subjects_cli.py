@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import zipfile
 from collections.abc import Iterator
@@ -130,9 +131,31 @@ def test_what_is_no_library_cannot_be_installed() -> None:
 def test_each_library_has_its_program_and_pins_its_own_version(name: str) -> None:
     peer = PEERS[name]
     assert peer.program.is_file()
-    pins = peer.pins.read_text("utf-8").splitlines()
-    assert all("==" in line for line in pins)
-    assert any(line.startswith(f"{peer.distribution}==") for line in pins)
+    assert re.fullmatch(r"\d+(\.\w+)+", peer.pinned)
+
+
+@pytest.mark.parametrize("name", sorted(PEERS))
+def test_each_pinned_file_has_a_hash_and_no_address(name: str) -> None:
+    peer = PEERS[name]
+    text = peer.pins.read_text("utf-8")
+    assert "://" not in re.sub(r'"url": "https://[^"]*"', "", text), "the settings of pip and npm decide where it is"
+    if peer.runtime == "node":
+        packages = {path: held for path, held in json.loads(text)["packages"].items() if path}
+        assert packages
+        assert all(held["integrity"].startswith("sha512-") and "resolved" not in held for held in packages.values())
+        return
+    requirements = text.replace("\\\n", "").splitlines()
+    assert requirements
+    assert all(re.match(r"[\w.-]+(\[[\w,-]+\])?==\S+ .*--hash=sha256:[0-9a-f]{64}", line) for line in requirements)
+
+
+def test_the_packages_of_a_node_library_are_those_of_its_lock_file() -> None:
+    for peer in PEERS.values():
+        if peer.runtime == "node":
+            manifest = json.loads((peer.pins.parent / "package.json").read_text("utf-8"))
+            lock = json.loads(peer.pins.read_text("utf-8"))["packages"][""]
+            assert manifest["dependencies"] == lock["dependencies"]
+            assert manifest["engines"] == lock["engines"]
 
 
 def test_programs_import_nothing_of_this_project() -> None:

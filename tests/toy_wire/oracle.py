@@ -55,3 +55,8 @@ def returned_values(exchange: SubjectExchange) -> Iterator[tuple[str, str]]:
         for step in (value, *value.get("steps", ())):
             if "ref" in step:
                 yield "call id", step["ref"]
+
+
+def finishes(piece: bytes) -> bool:
+    """Return whether a piece of a stream is its end event."""
+    return b'"end"' in piece
