@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 #: Chunk widths, used in turn, that cut through lines, escapes and characters.
 _ODD = (1, 7, 2, 33, 3, 128, 5)
+#: A byte of a UTF-8 character after its first.
+_CONTINUATION = re.compile(rb"[\x80-\xBF]")
+#: From this length on, bodies are cut into proportionally wider chunks, so that their number does not grow further.
+_LONG = 1 << 16
 #: Number of bytes at each end of a long body that `ends` sends one at a time.
 _END = 1024
 
@@ -39,8 +44,9 @@ def odd(data: bytes) -> list[bytes]:
     """Return chunks of irregular widths that align with nothing in the body."""
     chunks = []
     at = number = 0
+    factor = 1 + len(data) // _LONG
     while at < len(data):
-        width = _ODD[number % len(_ODD)]
+        width = factor * _ODD[number % len(_ODD)]
         chunks.append(data[at : at + width])
         at += width
         number += 1
@@ -49,7 +55,7 @@ def odd(data: bytes) -> list[bytes]:
 
 def split_characters(data: bytes) -> list[bytes]:
     """Cut inside every multi-byte UTF-8 character, between all of its bytes, and nowhere else."""
-    cuts = [at for at in range(1, len(data)) if data[at] & 0xC0 == 0x80]
+    cuts = [match.start() for match in _CONTINUATION.finditer(data, 1)]
     return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 
 

@@ -161,6 +161,8 @@ class Play(NamedTuple):
             return [text] if text else []
         if self.round.pieces == "characters":
             return list(text)
+        if self.round.pieces == "kilobytes":
+            return [text[at : at + 1000] for at in range(0, len(text), 1000)]
         return pieces(text, self.script.id)
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from functools import cached_property
@@ -185,8 +186,15 @@ def provenance_of(path: str | os.PathLike[str]) -> Provenance:
 
 
 def load(path: str | os.PathLike[str]) -> Cassette:
-    """Return the cassette, from the cache while the file is unchanged. Raises UnreadableCassette."""
-    path = Path(path)
+    """Return the cassette, from the cache while the file is unchanged. Raises UnreadableCassette.
+
+    Threads may call this.
+    """
+    with _lock:
+        return _load(Path(path))
+
+
+def _load(path: Path) -> Cassette:
     name = os.path.abspath(path)
     key = _key(path)
     cached = _kept.get(name)
@@ -217,6 +225,7 @@ def forget() -> None:
 
 
 _Key = tuple[int, int, int]
+_lock = threading.Lock()
 _kept: OrderedDict[str, tuple[_Key, Cassette]] = OrderedDict()
 
 
