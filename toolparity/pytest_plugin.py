@@ -32,6 +32,7 @@ _MEMBERS: dict[str, type] = {
     "subjects": list,
     "baseline": str,
     "unreleased": bool,
+    "fail_on": list,
     **dict.fromkeys(_LISTS, list),
 }
 
@@ -50,6 +51,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--parity-unreleased",
         action="store_true",
         help="also fail for checks that the last release does not require",
+    )
+    group.addoption(
+        "--parity-fail-on",
+        action="append",
+        default=[],
+        metavar="OUTCOME,...",
+        help="a test fails on these outcomes only, as with `toolparity check --fail-on`",
     )
     group.addoption(
         "--parity-report", metavar="FILE", help="write the results as JSON, as `toolparity check --json` does"
@@ -153,6 +161,7 @@ def _settings(config: pytest.Config) -> dict[str, Any]:
         baseline = config.rootpath / table["baseline"]
     settings: dict[str, Any] = {name: config.getoption(f"parity_{name}") or table.get(name) or [] for name in _LISTS}
     settings["unreleased"] = config.getoption("--parity-unreleased") or table.get("unreleased", False)
+    settings["fail_on"] = config.getoption("--parity-fail-on") or table.get("fail_on") or []
     return {**settings, "subjects": subjects, "baseline": baseline}
 
 
