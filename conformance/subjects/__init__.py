@@ -31,8 +31,9 @@ class SubjectExchange(Struct, frozen=True, kw_only=True):
     ``pieces``: the body in the pieces in which it arrives, one piece if it was not streamed; serialized messages on
     wires with messages. ``request``: the request that it answers, as JSON. ``limit``: how many calls the policy may
     keep. ``status``: the HTTP status. ``base_url``: the address of the response for a subject that fetches it with its
-    own client; then ``pieces`` is empty. ``tools``: the tools of an agent. ``final``: the pieces of the response to
-    each later request of an agent.
+    own client; then ``pieces`` is empty. ``tools``: the tools of an agent. ``tools_url``: the address at which it
+    can run them, with requests ``POST tools_url/NAME``. ``final``: the pieces of the response to each later request of
+    an agent.
     """
 
     wire: Wire
@@ -45,6 +46,7 @@ class SubjectExchange(Struct, frozen=True, kw_only=True):
     status: int = 200
     base_url: str = ""
     tools: list[Tool] = []
+    tools_url: str = ""
     final: list[bytes] = []
 
     @property

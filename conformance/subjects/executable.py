@@ -129,6 +129,7 @@ def _members(exchange: SubjectExchange) -> dict[str, Any]:
     }
     if exchange.tools:
         members["functions"] = [tool.definition for tool in exchange.tools]
+        members["tools_url"] = exchange.tools_url
     if exchange.base_url:
         return {**members, "base_url": exchange.base_url}
     return {**members, "pieces": [base64.b64encode(piece).decode() for piece in exchange.pieces]}

@@ -43,7 +43,8 @@ class HttpClientSubject:
         with self._servers.serve(exchange) as (pending, base_url):
             threads |= set(threading.enumerate())
             try:
-                answer = self._subject.read(replace(exchange, pieces=[], final=[], base_url=base_url))
+                asked = replace(exchange, pieces=[], final=[], base_url=base_url, tools_url=pending.tools_url)
+                answer = self._subject.read(asked)
             except InvalidAnswer as error:
                 raise InvalidAnswer(f"{error.what}; {_requests(pending)}", hint=error.hint) from None
             except ToolparityError:

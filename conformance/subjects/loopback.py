@@ -7,6 +7,10 @@
 The address is the base URL for the official SDK of the wire. ``q7`` identifies the response. A request to the address
 of another response is refused, so that responses cannot be confused. gRPC has no paths: it always serves the pending
 response.
+
+    POST http://127.0.0.1:PORT/q7/tools/NAME
+
+runs a tool of an agent. The request's body holds the arguments as JSON, and the answer is the result as plain text.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from grpc import aio
 from msgspec.structs import replace
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
@@ -36,6 +40,8 @@ from . import SubjectExchange
 MOST_REQUESTS = 8
 #: The maximum size of a request in bytes: the limit of xAI's SDK.
 _LARGEST = 20 << 20
+#: The path of the tools, below the address of a response.
+_TOOLS = "/tools"
 #: After this many pieces the server yields to the event loop, to notice a disconnected client. asyncio warns from five
 #: writes on.
 _UNCHECKED = 4
@@ -47,11 +53,13 @@ class PendingResponse:
     """One response to fetch.
 
     ``served``: how often it was sent. ``refused``: why requests were refused. ``overrun``: there were more than
-    `MOST_REQUESTS` requests. ``later``: the requests after the first one, as JSON.
+    `MOST_REQUESTS` requests. ``later``: the requests after the first one, as JSON. ``tools_url``: the address of the
+    tools.
     """
 
-    def __init__(self, token: str, exchange: SubjectExchange) -> None:
+    def __init__(self, token: str, exchange: SubjectExchange, http_url: str) -> None:
         self.token = token
+        self.tools_url = f"{http_url}/{token}{_TOOLS}"
         self.exchange = exchange
         self.served = 0
         self.refused: list[str] = []
@@ -107,7 +115,7 @@ class LoopbackServers:
         if self._servers is None:
             self._servers = self._stack.enter_context(serving(self._application(), _ChatService(self)))
         self._count += 1
-        self.pending = pending = PendingResponse(f"q{self._count}", exchange)
+        self.pending = pending = PendingResponse(f"q{self._count}", exchange, self._servers.http_url)
         try:
             if pending.by_messages:
                 yield pending, self._servers.grpc_address
@@ -133,6 +141,8 @@ class LoopbackServers:
         line = f"{request.method} {request.url.path}"
         if token != pending.token:
             return refusal(410, pending.refuse(f"{line}: this is not the base_url of this case"))
+        if f"/{rest}".startswith(f"{_TOOLS}/"):
+            return await _run_tool(pending.exchange, rest.partition("/")[2], request)
         end = spec(pending.exchange.wire).path.removeprefix("/v1")  # some clients have /v1 in their base URL
         if request.method != "POST" or pending.by_messages or not f"/{rest}".endswith(end):
             return refusal(404, pending.refuse(f"{line}: only POST …{end} is served"))
@@ -144,6 +154,18 @@ class LoopbackServers:
             return refusal(400, pending.refuse(f"{line}: {reason}"))
         served = pending.serve(members)
         return pieces_response(served.pieces, served.status, stream=served.stream)
+
+
+async def _run_tool(exchange: SubjectExchange, name: str, request: Request) -> Response:
+    """Run a tool with the arguments in a request, and return its result. Arguments that are not JSON are recorded."""
+    tool = next((tool for tool in exchange.tools if tool.name == name), None)
+    if tool is None or request.method != "POST":
+        names = ", ".join(tool.name for tool in exchange.tools) or "none"
+        return refusal(404, f"{request.method} {request.url.path}: the tools that run with POST are {names}")
+    body = await _body(request)
+    if body is None:
+        return refusal(413, f"the arguments have more than {_LARGEST:,} bytes")
+    return PlainTextResponse(tool(body.decode("utf-8", "replace")))
 
 
 class MessageService(chat_pb2_grpc.ChatServicer):  # type: ignore[misc] # the SDK's stubs are untyped

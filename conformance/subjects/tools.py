@@ -16,7 +16,8 @@ class Tool(Struct, frozen=True):
     """A function that an agent declares to its model and runs.
 
     ``parameters``: a JSON schema. ``runs``: the list in which a run is recorded, shared by all tools of a response.
-    An agent in another process declares the tool from its ``definition`` and reports its runs itself.
+    An agent in another process declares the tool from its ``definition``. It runs the tool over HTTP
+    (`toolparity.conformance.subjects.loopback`), or reports its runs itself.
     """
 
     name: str

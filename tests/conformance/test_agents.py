@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import quote
 
 import pytest
 
@@ -202,6 +204,37 @@ class RunsLate(RunsBroken):
         return []
 
 
+class RunsOverHttp(Agent):
+    """It runs its tools at the suite's address of the tools."""
+
+    def read(self, exchange: SubjectExchange) -> dict[str, Any]:
+        self.tools_url = exchange.tools_url
+        return super().read(exchange)
+
+    def run(self, function: dict[str, Any]) -> str:
+        return self.post(function["name"], function["arguments"])
+
+    def post(self, name: str, arguments: str) -> str:
+        with urllib.request.urlopen(f"{self.tools_url}/{quote(name, safe='')}", arguments.encode()) as answer:
+            assert answer.headers.get_content_type() == "text/plain"
+            text: str = answer.read().decode()
+        return text
+
+
+class RunsCutOverHttp(RunsOverHttp):
+    def accepts(self, finish: str | None) -> bool:
+        return True
+
+
+class RunsUnknownOverHttp(RunsOverHttp):
+    """It also runs a tool that the suite did not give it."""
+
+    def run(self, function: dict[str, Any]) -> str:
+        with pytest.raises(HTTPError, match="404"):
+            self.post("launch/rockets", "{}")
+        return super().run(function)
+
+
 class Responses(Agent):
     """A correct agent on `openai.responses`, with one tool more: the one with the name of the provider's tool."""
 
@@ -244,6 +277,8 @@ def judged(agent: Agent) -> Iterator[Callable[[Case], dict[str, Verdict]]]:
     ("agent", "case"),
     [
         *((Agent(), case) for case in (PARALLEL, CUT, BROKEN, FILTERED, TEXT)),
+        *((RunsOverHttp(), case) for case in (PARALLEL, BROKEN)),
+        (RunsUnknownOverHttp(), PARALLEL),
         *((RefusesUnfinished(), case) for case in (PARALLEL, CUT, BROKEN, FILTERED)),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Agent) else value.scenario,
@@ -273,6 +308,7 @@ def test_a_correct_agent_keeps_every_law(agent: Agent, case: Case) -> None:
         (FailsAfterRunning(), PARALLEL, "answered", "lost"),
         (RunsLate(), BROKEN, "incomplete", "executed"),
         (RunsServerCalls(), SEARCH, "server-side", "executed"),
+        (RunsCutOverHttp(), CUT, "incomplete", "executed"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Agent) else None,
 )
