@@ -13,7 +13,7 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import uvicorn
 from grpc import aio
@@ -67,7 +67,26 @@ def serving(
 
     Connections that are still open at the end of the block are closed. Raises ServerNotStarted.
     """
-    run = _Run(app, chat)
+    with serving_http(_Uvicorn(app), chat, host, http_port=http_port, grpc_port=grpc_port) as servers:
+        yield servers
+
+
+class HttpServer(Protocol):
+    """An HTTP server that runs in the event loop of its caller."""
+
+    async def start(self, listener: socket.socket) -> None:
+        """Accept connections of a listening socket. Return when the server is ready."""
+
+    async def stop(self) -> None:
+        """Close the server and its open connections."""
+
+
+@contextmanager
+def serving_http(
+    web: HttpServer, chat: chat_pb2_grpc.ChatServicer, host: str = LOOPBACK, *, http_port: int = 0, grpc_port: int = 0
+) -> Iterator[Servers]:
+    """Run an HTTP server and a servicer of xAI's Chat, as `serving` does."""
+    run = _Run(web, chat)
     listener = _listener(host, http_port)
     thread = threading.Thread(target=run.main, args=(listener, host, grpc_port), name="emulated-providers", daemon=True)
     thread.start()
@@ -85,8 +104,8 @@ def serving(
 class _Run:
     """The work of the thread. ``settled`` is set when both servers run, or when one has failed (``failure``)."""
 
-    def __init__(self, app: App, chat: chat_pb2_grpc.ChatServicer) -> None:
-        self._app = app
+    def __init__(self, web: HttpServer, chat: chat_pb2_grpc.ChatServicer) -> None:
+        self._web = web
         self._chat = chat
         self._loop: asyncio.AbstractEventLoop | None = None
         self._over: asyncio.Event | None = None
@@ -114,14 +133,37 @@ class _Run:
         chat_pb2_grpc.add_ChatServicer_to_server(self._chat, rpc)
         self.grpc_port = rpc.add_insecure_port(_at(host, grpc_port))
         await rpc.start()
-        web = _web(self._app)
-        task = asyncio.create_task(web.serve(sockets=[listener]))
         try:
-            await _started(web, task)
+            await self._web.start(listener)
             self.settled.set()
             await self._over.wait()
         finally:
-            await asyncio.gather(_stopped(web, task), rpc.stop(grace=None))
+            await asyncio.gather(self._web.stop(), rpc.stop(grace=None))
+
+
+class _Uvicorn:
+    """An ASGI application behind uvicorn."""
+
+    def __init__(self, app: App) -> None:
+        self._web = _web(app)
+        self._serving: asyncio.Task[None] | None = None
+
+    async def start(self, listener: socket.socket) -> None:
+        self._serving = asyncio.create_task(self._web.serve(sockets=[listener]))
+        while not self._web.started:
+            if self._serving.done():
+                await self._serving
+                raise RuntimeError("the HTTP server stopped before it started")
+            await asyncio.sleep(0.002)
+
+    async def stop(self) -> None:
+        """Abort open connections, so that an unfinished stream does not delay the stop."""
+        self._web.should_exit = True
+        for connection in list(self._web.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+        if self._serving is not None:
+            await self._serving
 
 
 def _web(app: App) -> uvicorn.Server:
@@ -142,23 +184,6 @@ def _web(app: App) -> uvicorn.Server:
             timeout_graceful_shutdown=1,
         )
     )
-
-
-async def _started(web: uvicorn.Server, serving: asyncio.Task[None]) -> None:
-    while not web.started:
-        if serving.done():
-            await serving
-            raise RuntimeError("the HTTP server stopped before it started")
-        await asyncio.sleep(0.002)
-
-
-async def _stopped(web: uvicorn.Server, serving: asyncio.Task[None]) -> None:
-    """Stop the HTTP server and abort its open connections, so that an unfinished stream does not delay the stop."""
-    web.should_exit = True
-    for connection in list(web.server_state.connections):
-        if connection.transport is not None:
-            connection.transport.abort()
-    await serving
 
 
 def _listener(host: str, port: int) -> socket.socket:

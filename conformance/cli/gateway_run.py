@@ -19,7 +19,7 @@ from ..gateway.conversation import Route
 from ..gateway.errors import GatewayFailed
 from ..gateway.known import ALIASES, KNOWN, known_gateway, process
 from ..gateway.known.form import KnownGateway
-from ..gateway.run import Gateway
+from ..gateway.run import JOBS, Gateway
 from ..gateway.run import run as run_gateway
 from ..gateway.upstream import running
 from ..runner.judge import CaseFilter
@@ -28,8 +28,6 @@ from .names import must_fit
 
 #: The environment variable with the key that the gateway requires of its clients.
 KEY = "TOOLPARITY_GATEWAY_KEY"
-#: Conversations at a time. A gateway works while the suite waits for others.
-_JOBS = 4
 
 
 class Settings(Struct, frozen=True):
@@ -115,14 +113,14 @@ def _run_at_url(settings: Settings, case_filter: CaseFilter, jobs: int, run_opti
             settings.headers,
             settings.called,
         )
-        return run_gateway(gateway, upstream, case_filter, jobs=jobs or _JOBS, **run_options)
+        return run_gateway(gateway, upstream, case_filter, jobs=jobs or JOBS, **run_options)
 
 
 def _run_known(
     settings: Settings, known: KnownGateway, case_filter: CaseFilter, jobs: int, run_options: dict[str, Any]
 ) -> results.Run:
-    """Start one process of the gateway for each worker, and run."""
-    count = jobs or cores()
+    """Start one process of the gateway for each core, and run."""
+    jobs = jobs or JOBS
     with running(LOOPBACK) as upstream:
         assert upstream.servers is not None
         http = upstream.servers.http_url
@@ -134,7 +132,7 @@ def _run_known(
         routes = {client: chosen for client, chosen in routes.items() if chosen}
         if not routes:
             raise GatewayFailed(f"{known.name} reaches none of these upstreams: {', '.join(settings.upstreams)}")
-        with process.running(known, http, count) as urls:
+        with process.running(known, http, min(jobs, cores())) as urls:
             addresses = tuple(address(url) for url in urls)
             gateway = Gateway(known.name, known.version, addresses, routes, {}, settings.called)
-            return run_gateway(gateway, upstream, case_filter, jobs=count, **run_options)
+            return run_gateway(gateway, upstream, case_filter, jobs=jobs, **run_options)

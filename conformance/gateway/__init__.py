@@ -5,6 +5,7 @@
 
 - `correlation`: the token that connects a request at the upstream with its case
 - `upstream`: the provider, at one address for all wires
+- `http_server`: its HTTP server
 - `questions`: the client's first request for a scenario
 - `client`: sends a request to the gateway and keeps the raw reply
 - `conversation`: plays a scenario, round by round

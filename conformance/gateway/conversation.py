@@ -134,7 +134,7 @@ def read_reply(
         wire=speaks.wire,
         provider=speaks.provider,
         stream=stream,
-        pieces=reply.pieces,
+        pieces=[reply.body],
         request=request,
         status=reply.status,
     )

@@ -6,6 +6,7 @@ choices that it has. So a gateway is never accused of leaving out what the clien
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from msgspec.structs import replace
@@ -30,6 +31,8 @@ _ASK = "Do what is needed."
 #: So both are judged, also at an upstream that requires a limit.
 _LIMITS = {"openai.chat": "max_completion_tokens", "openai.responses": "max_output_tokens"}
 _LIMIT = 4096
+#: The number of requests that are kept: more than the cases that are judged at a time.
+_FEW = 256
 _ANYTHING: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": True}
 
 
@@ -46,6 +49,13 @@ def first_request(case: Case, client: str, token: str) -> Request:
 
     Raises NotJudged if the client's wire cannot ask for what the recorded response has.
     """
+    request = _question(case, client)
+    return replace(request, messages=[_marked(message, token) for message in request.messages])
+
+
+@lru_cache(_FEW)
+def _question(case: Case, client: str) -> Request:
+    """Return the first request of a case without a token. A case sends it several times, in one thread."""
     scenario, upstream = scenarios()[case.scenario], SURFACES[case.surface]
     speaks = client_surface(client, upstream)
     request = _stated_request(case, speaks) or _scripted_request(scenario, case, speaks)
@@ -55,7 +65,7 @@ def first_request(case: Case, client: str, token: str) -> Request:
     for loss in encoded.losses:
         if loss.code != "param":
             raise NotJudged(f"{client} cannot ask for it: {loss.message}")
-    return replace(request, messages=[_marked(message, token) for message in request.messages])
+    return request
 
 
 def write(request: Request, client: str, upstream: Surface) -> Encoded:

@@ -26,6 +26,8 @@ from .judge import GatewayJudge, GatewaySubject
 from .preflight import check_route
 from .upstream import Upstream
 
+#: Conversations at a time. A gateway works on some while the suite judges others.
+JOBS = 8
 #: With Python's default of 5 ms, most of a run is waiting for a turn.
 _SWITCH_SECONDS = 0.0002
 
@@ -53,7 +55,7 @@ def run(
     expected: Callable[[str], Sequence[baseline.BaselineEntry]],
     unreleased: bool = False,
     twice: bool = True,
-    jobs: int = 4,
+    jobs: int = JOBS,
     on_progress: Callable[[int], None] = lambda cases: None,
 ) -> results.Run:
     """Run all selected cases through the gateway. ``jobs``: conversations at a time.

@@ -13,19 +13,16 @@ from typing import Any
 import grpc
 from google.protobuf.json_format import MessageToDict
 from msgspec import Struct
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from toolparity.cassettes.emulated.servers import LOOPBACK, Servers, serving
+from toolparity.cassettes.emulated.servers import LOOPBACK, Servers, serving_http
 from toolparity.cassettes.errors import ServerNotStarted
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.wires.registry import spec
+from toolparity.normalizer.wires.registry import spec, specs
 
-from ..subjects.loopback import MessageService, pieces_response, refusal
+from ..subjects.loopback import MessageService, refusal_body
 from .correlation import find
 from .errors import GatewayFailed
+from .http_server import HttpRequest, HttpResponse, HttpServer, json_response
 
 #: The maximum number of requests for one response. A gateway may retry, but not this often.
 MOST_REQUESTS = 8
@@ -100,23 +97,22 @@ class Upstream:
             self.unknown += 1
         return ticket
 
-    async def respond(self, request: Request) -> Response:
+    def respond(self, request: HttpRequest) -> HttpResponse:
         """Answer an HTTP request."""
-        body = await request.body()
         if request.method == "GET":
-            return JSONResponse({"object": "list", "data": []})
-        wire = _wire_of(request.url.path)
-        ticket = self.find(request.headers, body)
+            return json_response({"object": "list", "data": []})
+        wire = _wire_of(request.path)
+        ticket = self.find(request.headers, request.body)
         if wire is None or ticket is None:
-            what = f"{request.method} {request.url.path}: no case has this path or token"
-            return refusal(404, what)
-        value = _json(body)
+            what = f"{request.method} {request.path}: no case has this path or token"
+            return json_response(refusal_body(what), 404)
+        value = _json(request.body)
         reason = ticket.refusal(wire, stream=isinstance(value, dict) and value.get("stream") is True)
         if reason is not None:
-            return refusal(400, reason)
+            return json_response(refusal_body(reason), 400)
         ticket.captured.append(value)
         served = ticket.served
-        return pieces_response(served.pieces, served.status, stream=served.stream)
+        return HttpResponse(served.pieces, served.status, served.stream and served.status < 400)
 
 
 @contextmanager
@@ -126,10 +122,10 @@ def running(host: str = LOOPBACK, port: int = 0) -> Iterator[Upstream]:
     Raises GatewayFailed if the port is used, for instance by another run.
     """
     upstream = Upstream()
-    routes = [Route("/{path:path}", upstream.respond, methods=["GET", "POST"])]
+    web = HttpServer(upstream.respond)
     try:
         grpc_port = port + 1 if port else 0
-        with serving(Starlette(routes=routes), _Chat(upstream), host, http_port=port, grpc_port=grpc_port) as servers:
+        with serving_http(web, _Chat(upstream), host, http_port=port, grpc_port=grpc_port) as servers:
             upstream.servers = servers
             yield upstream
     except ServerNotStarted as error:
@@ -157,8 +153,6 @@ class _Chat(MessageService):
 
 def _wire_of(path: str) -> str | None:
     """Return the wire whose requests have this path."""
-    from toolparity.normalizer.wires.registry import specs
-
     for wire in specs():
         if wire.framing == "bytes" and wire.path and path.endswith(wire.path.removeprefix("/v1")):
             return wire.name

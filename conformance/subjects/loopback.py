@@ -252,4 +252,9 @@ async def _chunks(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
 
 def refusal(status: int, reason: str) -> JSONResponse:
     """Return the error of the suite's own server, for a request that no response belongs to."""
-    return JSONResponse({"type": "error", "error": {"type": "not_served", "message": reason}}, status)
+    return JSONResponse(refusal_body(reason), status)
+
+
+def refusal_body(reason: str) -> dict[str, Any]:
+    """Return the body of such an error, in a form that the clients of all wires can read."""
+    return {"type": "error", "error": {"type": "not_served", "message": reason}}
