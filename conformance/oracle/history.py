@@ -126,7 +126,10 @@ def _chat(exchange: SubjectExchange) -> list[Any]:
     choices = openai_chat.assembled(values)[0] if stream else values[0].get("choices") or []
     if not choices:
         raise Irregular("the response has no choice")
-    return [choices[0].get("message") or {}]
+    message = dict(choices[0].get("message") or {})
+    if calls := message.get("tool_calls"):  # Mistral's messages have the index of each call, which is its position
+        message["tool_calls"] = [{key: value for key, value in call.items() if key != "index"} for call in calls]
+    return [message]
 
 
 def _responses(exchange: SubjectExchange) -> list[Any]:

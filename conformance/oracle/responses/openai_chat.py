@@ -25,6 +25,8 @@ from . import (
 #: Members of a message that have a canonical member; a message holds each as one text.
 _TEXTS = ("content", "reasoning_content", "reasoning", "refusal")
 _CANONICAL = (*_TEXTS, "role", "tool_calls", "function_call", "annotations")
+#: The words for a response that a limit ended: OpenAI's, and Mistral's for the context window.
+_CUT = ("length", "model_length")
 
 
 def response(exchange: SubjectExchange) -> WireResponse:
@@ -107,7 +109,7 @@ def _choice(choice: Json, *, ended: bool) -> WireChoice:
     if not isinstance(message, dict):
         raise Irregular("a choice without a message")
     rest = without(choice, "message", "index", "finish_reason", "error")
-    blocks = _blocks(message, cut=stop == "length" or not ended)
+    blocks = _blocks(message, cut=stop in _CUT or not ended)
     return WireChoice(choice["index"], blocks, stop, [rest, without(message, *_CANONICAL)])
 
 

@@ -74,6 +74,7 @@ PEERS: dict[str, Peer] = {
         Peer("openai-agents", "openai-agents", "OpenAIChatCompletionsModel and OpenAIResponsesModel"),
         Peer("any-llm", "any-llm-sdk", "completion() and responses()", extras="[anthropic,openai,xai]"),
         Peer("instructor", "instructor", "create() with parallel tools, plain", beside=("anthropic", "openai")),
+        Peer("mistralai", "mistralai", "chat.complete() and chat.stream()"),
         Peer("smolagents", "smolagents", "OpenAIModel: generate() and generate_stream()", extras="[openai]"),
         Peer("vercel-ai", "ai", "generateText() and streamText(), without execute", runtime="node"),
         Peer("openai-agents-runner", "openai-agents", "Runner.run() and run_streamed()", shares="openai-agents"),
