@@ -83,8 +83,8 @@ class Conversation:
 
     def body(self) -> Any:
         """Return the body of the next request on the client's wire."""
-        encoded = write(self.request, self._wire, self._route.surface)
-        return {**encoded.body, "model": correlation.model_name(self._route.model, self._token)}
+        body = write(self.request, self._wire, self._route.surface)
+        return {**body, "model": correlation.model_name(self._route.model, self._token)}
 
     def upstream_body(self) -> Any:
         """Return the same request as an upstream body that carries everything: what a correct gateway sends."""

@@ -32,7 +32,7 @@ from .correlation import new_token
 from .errors import GatewayFailed, NotJudged
 from .laws import GATEWAY_LAWS
 from .questions import first_request
-from .reduction import Pair, not_judged, reduced
+from .reduction import Pair, not_judged, reduced, reduced_usage
 from .upstream import Served, Upstream
 
 #: The ways in which the upstream splits a stream again. Bytes sent one at a time cost more time than they show,
@@ -207,7 +207,7 @@ class GatewayJudge(Judge):
                 if number and turn.captured:
                     played.captured[number - 1] = turn.captured[0]
                 expected = reduced(self._expected(case, number), self._pair(case), stream=case.stream)
-                answer = _answer(turn, expected, exchange)
+                answer = _answer(turn, expected, exchange, self._pair(case))
                 round = CaseRound(number, exchange, expected, answer, sent=turn.captured)
                 played.rounds.append(round)
                 played.turns.append(turn)
@@ -329,19 +329,23 @@ def _exchange(case: Case, response: TrafficResponse, request: Any) -> SubjectExc
     )
 
 
-def _answer(turn: Turn, expected: Expected, exchange: SubjectExchange) -> SubjectAnswer:
+def _answer(turn: Turn, expected: Expected, exchange: SubjectExchange, pair: Pair) -> SubjectAnswer:
     """Return the answer for the laws.
 
     The provider's own error, passed on, is a reply and not a refusal. The client's reader counts a repeated call once,
-    and corrects a stop reason that contradicts the calls. Both are undone here, unless the provider sent them.
+    and corrects a stop reason that contradicts the calls. Both are undone here, unless the provider sent them. A
+    missing stop reason shows that the response is not complete.
     """
-    answer, response = turn.answer, turn.response
+    response = turn.response
+    answer = replace(turn.answer, usage=reduced_usage(turn.answer.usage, pair))
     same_status = (turn.reply.status < 400) == (exchange.status < 400)
     if response is not None and response.error is not None and expected.failed and same_status:
         answer = replace(answer, error=None)
     if response is None or not response.choices:
         return answer
     added = _codes(response)
+    if added["stop-missing"] and not expected.complete:
+        return replace(answer, complete=False)
     if added.keys() & _REPAIRED:
         added -= _codes(read_answer(exchange))
     if repeated := added["duplicate-call"]:

@@ -15,7 +15,7 @@ from toolparity.cassettes.recorder.script_driver import opening
 from toolparity.cassettes.recorder.sdks import sdk_module
 from toolparity.cassettes.scripts import OfferedTool, Round, Script
 from toolparity.cassettes.surfaces import SURFACES, Surface
-from toolparity.normalizer.conversation import Encoded, Request, TextPart, User
+from toolparity.normalizer.conversation import Request, TextPart, User
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.registry import spec
 
@@ -27,10 +27,11 @@ from .errors import NotJudged
 
 #: The user's message for a scenario that states none.
 _ASK = "Do what is needed."
-#: Client wire -> its optional parameter for the token limit. Streamed requests state it, plain ones do not.
-#: So both are judged, also at an upstream that requires a limit.
+#: Client wire -> its optional parameter for the token limit. A request states it, except the plain ones of
+#: `_WITHOUT_LIMIT`. So a gateway that requires a limit fails in these cases, and the other cases judge the rest of it.
 _LIMITS = {"openai.chat": "max_completion_tokens", "openai.responses": "max_output_tokens"}
 _LIMIT = 4096
+_WITHOUT_LIMIT = ("single-call",)
 #: The number of requests that are kept: more than the cases that are judged at a time.
 _FEW = 256
 _ANYTHING: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": True}
@@ -59,7 +60,7 @@ def _question(case: Case, client: str) -> Request:
     scenario, upstream = scenarios()[case.scenario], SURFACES[case.surface]
     speaks = client_surface(client, upstream)
     request = _stated_request(case, speaks) or _scripted_request(scenario, case, speaks)
-    if case.stream and speaks.wire in _LIMITS:
+    if speaks.wire in _LIMITS and (case.stream or case.scenario not in _WITHOUT_LIMIT):
         request = replace(request, params={_LIMITS[speaks.wire]: _LIMIT, **request.params})
     encoded = write_request(request, speaks.wire, provider=speaks.provider)
     for loss in encoded.losses:
@@ -68,10 +69,24 @@ def _question(case: Case, client: str) -> Request:
     return request
 
 
-def write(request: Request, client: str, upstream: Surface) -> Encoded:
-    """Return the body of a request on the client's wire."""
+def write(request: Request, client: str, upstream: Surface) -> Any:
+    """Return the body of a request on the client's wire, with the call ids that the gateway gave.
+
+    The writer replaces ids that the wire's provider would reject. Clients return every id as it came.
+    """
     speaks = client_surface(client, upstream)
-    return write_request(request, speaks.wire, provider=speaks.provider)
+    encoded = write_request(request, speaks.wire, provider=speaks.provider)
+    if len(set(encoded.ids.values())) < len(encoded.ids):
+        return encoded.body  # calls that have one id need different ones
+    return _with_ids(encoded.body, encoded.ids) if encoded.ids else encoded.body
+
+
+def _with_ids(value: Any, ids: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_ids(member, ids) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_with_ids(item, ids) for item in value]
+    return ids.get(value, value) if isinstance(value, str) else value
 
 
 def _marked(message: Any, token: str) -> Any:

@@ -6,8 +6,8 @@ laws. Between equal wires nothing is reduced: such a gateway can pass on everyth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -28,6 +28,8 @@ class Expressible(NamedTuple):
     error_marks: bool = False
 
 
+#: The token counts that each wire states.
+_TOTALS = ("input_tokens", "output_tokens")
 _COMMON = frozenset(("end_turn", "tool_calls", "max_tokens"))
 #: Client wire -> what it can express. A third party's wire has the words that all wires share.
 EXPRESSIBLE: dict[str, Expressible] = {
@@ -85,8 +87,8 @@ def _has_error_result(pair: Pair, round: CaseRound) -> bool:
     return answers_with_error and marks and not pair.expressible.error_marks
 
 
-def _has_free_text(pair: Pair, round: CaseRound) -> bool:
-    return any(call.kind == "custom" for call in round.expected.calls)
+def _has_other_calls(pair: Pair, round: CaseRound) -> bool:
+    return any(call.kind != "function" for call in round.expected.calls)
 
 
 def _breaks(pair: Pair, round: CaseRound) -> bool:
@@ -145,10 +147,10 @@ TABLE: tuple[Reduction, ...] = (
         _has_error_result,
     ),
     Reduction(
-        "free text",
+        "calls of other kinds",
         ("arguments", "answered", "replay"),
-        "{client} and {upstream} differ in calls with free text",
-        _has_free_text,
+        "{client} and {upstream} differ in calls with free text and in calls of built-in tools",
+        _has_other_calls,
     ),
 )
 
@@ -175,6 +177,16 @@ def reduced(expected: Expected, pair: Pair, *, stream: bool) -> Expected:
         return expected
     calls = [_reduced_call(call, pair, stream=stream) for call in expected.calls]
     return replace(expected, calls=calls, retryable=None, opaque=[], approvals=expected.approvals)
+
+
+def reduced_usage(usage: Mapping[str, Any] | None, pair: Pair) -> dict[str, Any] | None:
+    """Return the token counts of a reply without details of 0.
+
+    OpenAI's wires state 0 where Anthropic's wire states no count, for instance for reasoning tokens.
+    """
+    if usage is None or pair.same:
+        return None if usage is None else dict(usage)
+    return {name: count for name, count in usage.items() if count != 0 or name in _TOTALS}
 
 
 def _reduced_call(call: ExpectedCall, pair: Pair, *, stream: bool) -> ExpectedCall:

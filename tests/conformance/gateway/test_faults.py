@@ -256,15 +256,32 @@ def test_a_failed_case_names_the_wires_and_a_request_without_the_suite() -> None
     assert verdict.check == "conservation"
 
 
-@pytest.mark.parametrize(("surface", "modes"), [("anthropic.messages", ()), ("xai.grpc", ("plain",))])
-def test_a_correct_gateway_between_two_wires_keeps_every_law(surface: str, modes: tuple[str, ...]) -> None:
+def translated(surface: str, scenarios: Sequence[str]) -> Run:
+    """The run of the suite against a correct gateway from Chat Completions to another wire."""
     with upstream.running() as provider:
         assert provider.servers is not None
         with translating.running(provider.servers, surface) as url:
             routes = {"openai.chat": [Route(surface, SURFACES[surface].model)]}
             gateway = run.Gateway("ours", "1", (address(url),), routes)
-            chosen = CaseFilter(scenarios=SCENARIOS, modes=modes)
-            ran = run.run(gateway, provider, chosen, expected=lambda name: [], unreleased=True)
+            chosen = CaseFilter(scenarios=tuple(scenarios))
+            return run.run(gateway, provider, chosen, expected=lambda name: [], unreleased=True)
+
+
+#: Scenarios in which a correct gateway cannot return what the upstream sent as it came: long ids, calls of built-in
+#: tools, a missing stop reason, and details of the token counts.
+UNEQUAL = ("long-foreign-ids", "built-in-apply-patch", "invalid-finish-reason", "filtered-call", "figures-*")
+
+
+@pytest.mark.parametrize("surface", ["anthropic.messages", "xai.grpc", "openai.responses"])
+def test_a_correct_gateway_between_two_wires_keeps_every_law(surface: str) -> None:
+    ran = translated(surface, (*SCENARIOS, *UNEQUAL))
     assert [(result.case, verdict.check, verdict.reason) for result, verdict in failures(ran)] == []
     kept = {verdict.check for result in ran.results for verdict in result.verdicts if verdict.outcome == "pass"}
-    assert {"conservation", "order", "arguments", "stop", "usage", "answered", "replay"} <= kept
+    assert {"conservation", "order", "arguments", "stop", "usage", "answered", "replay", "any-cut"} <= kept
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("surface", ["anthropic.messages", "xai.grpc", "openai.responses"])
+def test_a_correct_gateway_between_two_wires_keeps_every_law_in_every_scenario(surface: str) -> None:
+    ran = translated(surface, ())
+    assert [(result.case, verdict.check, verdict.reason) for result, verdict in failures(ran)] == []

@@ -21,7 +21,7 @@ from toolparity.normalizer.model import Choice, Error, Response, Stop
 from toolparity.normalizer.requests import read_request, write_request
 
 _CLIENT = "openai.chat"
-_STOPS = {"tool_calls": "tool_calls", "max_tokens": "length"}
+_STOPS = {"tool_calls": "tool_calls", "max_tokens": "length", "content_filter": "content_filter"}
 
 
 @contextmanager
