@@ -54,7 +54,7 @@ EFFECTS: dict[Effect, str] = {
     "altered": "Content differs from the wire.",
     "misreported": "A report about the response is wrong: its stop, usage, completeness, status, findings or warnings.",
     "malformed": "A provider would refuse the request.",
-    "refused": "The subject raised an error: nothing ran, and nothing is missing silently.",
+    "refused": "The subject raised an error: nothing is missing silently.",
 }
 
 #: Outcomes that fail a run.

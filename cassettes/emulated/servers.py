@@ -30,6 +30,9 @@ App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message]
 
 #: The most bytes of a gRPC request, equal to the limit in xAI's SDK.
 _LARGEST = 20 << 20
+#: How long the server keeps an idle connection open, in seconds. A client that reuses a connection while the server
+#: closes it loses its request, and on a busy machine a client may pause for longer than uvicorn's five seconds.
+_KEEP_ALIVE = 600
 
 
 class Servers(NamedTuple):
@@ -182,6 +185,7 @@ def _web(app: App) -> uvicorn.Server:
             server_header=False,
             date_header=False,
             timeout_graceful_shutdown=1,
+            timeout_keep_alive=_KEEP_ALIVE,
         )
     )
 

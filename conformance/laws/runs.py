@@ -1,21 +1,26 @@
 """The laws for agents: they judge what ran, and the request that the agent sent afterwards.
 
 An agent may refuse a response loudly, with an error: then nothing runs, and its caller knows. Refusing a response that
-is broken, cut, failed or filtered keeps every law. Refusing any other response is one failure, under `conservation`.
+is broken, cut, failed or filtered, or that calls a tool which the agent does not have, keeps every law. Refusing any
+other response is one failure, under `conservation`.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.requests import check_request
+from toolparity.normalizer.wires.rule import Violation
+from toolparity.reports.results import Effect
 
 from ..answer import AnsweredCall
 from ..cases.case import CaseRound, Evidence
-from ..cases.expected import ExpectedSelection
+from ..cases.expected import ExpectedCall, ExpectedSelection
 from ..oracle import RequestItem, oracle
 from ..subjects.tools import result_text
 from .law import Failure, agent_law, may_be_refused
@@ -29,6 +34,13 @@ def _refused(round: CaseRound) -> bool:
 def _need_not_run(round: CaseRound) -> bool:
     """Return whether an agent may refuse the response: nothing or not everything of it may run."""
     return may_be_refused(round) or round.expected.refusal or round.expected.stop == "refusal"
+
+
+def _may_refuse(round: CaseRound) -> bool:
+    """Return whether an agent may refuse the response. It has the suite's functions, and no tool of the provider."""
+    expected, tools = round.expected, {tool.name for tool in round.exchange.tools}
+    beyond = expected.servers or expected.approvals or any(call.name not in tools for call in expected.calls)
+    return bool(beyond) or _need_not_run(round)
 
 
 #: The stop reasons of a response of which nothing may run.
@@ -61,7 +73,7 @@ def conservation(evidence: Evidence) -> Iterator[Failure]:
     for round in evidence.rounds:
         wanted, answer, number = round.expected.calls, round.answer, round.number
         if _refused(round):
-            if not _need_not_run(round):
+            if not _may_refuse(round):
                 reason = f"the agent refused the response: {answer.error}"
                 yield Failure(number, reason, call_list(wanted), "nothing ran", effect="refused")
             continue
@@ -119,10 +131,18 @@ def _calls_with_results(round: CaseRound, text: str = "") -> list[AnsweredCall]:
 def _answered_indexes(round: CaseRound) -> list[int | None]:
     """Return the indexes of the calls that have a result in the next request.
 
-    Names are not compared: a request has another name for a call whose own name its provider would refuse.
+    Names are not compared: a request has another name for a call whose own name its provider would refuse. A wire that
+    requires an object may have one that contains the text of arguments which the agent cannot read.
     """
     wanted = [replace(call, name="") for call in round.expected.calls]
-    return match_calls(wanted, [replace(call, name="") for call in _calls_with_results(round)])[0]
+    indexes, others = match_calls(wanted, [replace(call, name="") for call in _calls_with_results(round)])
+    texts = [value for call in others if isinstance(call.value, dict) for value in call.value.values()]
+    quoted = [index for index, call in enumerate(wanted) if index not in indexes and _text(call) in texts]
+    return [*indexes, *quoted]
+
+
+def _text(call: ExpectedCall) -> str:
+    return call.text if call.text is not None else json_codec.text(call.arguments)
 
 
 @agent_law(
@@ -192,9 +212,18 @@ def incomplete(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(round.number, reason, "nothing of it runs", call_list(runs), effect="executed")
 
 
-#: Rules that this project follows to be safe, and whose violation no recorded response refuses: users of xAI report
-#: that calls without content are refused, but its documentation does not say so, and it accepts an empty list there.
-_UNPROVEN = frozenset(("content-text",))
+#: Rules that agents are not judged by. `content-text`: users of xAI report that calls without content are refused, but
+#: no recorded response shows it, its documentation does not say so, and it accepts an empty list there.
+#: `server-result`: the suite gives agents no tools of the provider, so an agent may leave out their calls.
+_NOT_JUDGED = frozenset(("content-text", "server-result"))
+
+
+def _issued(round: CaseRound, violation: Violation) -> bool:
+    """Return whether a violation is about an item's id that the provider itself issued: the agent sends it back."""
+    if violation.rule != "item-id":
+        return False
+    response = round.exchange.body.decode("utf-8", "replace")
+    return any(repr(id) in violation.message for id in re.findall(r'"id"\s*:\s*"([^"]*)"', response))
 
 
 def _must_be_answered(round: CaseRound) -> bool:
@@ -209,11 +238,13 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
         if not round.sent:
             if runs and not round.expected.approvals:  # with approvals, it waits for its caller's decision
                 reason = f"the results of {call_list(runs)} were not sent: the agent sent no further request"
-                yield Failure(number, reason, "a request with the results", round.answer.error, effect="lost")
+                error = round.answer.error
+                effect: Effect = "lost" if error is None else "refused"
+                yield Failure(number, reason, "a request with the results", error, effect=effect)
             continue  # otherwise nothing ran: law `conservation`
         body = round.sent[0]
         for violation in check_request(body, wire, provider=round.exchange.provider):
-            if violation.rule in _UNPROVEN:
+            if violation.rule in _NOT_JUDGED or _issued(round, violation):
                 continue
             reason = f"the request breaks the rule {violation.rule}: {violation.message}"
             yield Failure(number, reason, None, body, effect="malformed")

@@ -216,7 +216,7 @@ class Judge:
             raise UnstableAnswer("the agent is unstable: it ran different tools for the same bytes")
         if answers[-1].unsupported:
             raise OutOfScope(answers[-1].unsupported)
-        return replace(round, answer=answers[-1], sent=sent)
+        return replace(round, exchange=exchange, answer=answers[-1], sent=sent)
 
     def _next_request(self, follow_up: FollowUp) -> Any:
         try:

@@ -33,6 +33,9 @@ PARALLEL = Case("parallel-three", "openai.chat", "plain", "all")
 CUT = Case("truncated-arguments", "openai.chat", "plain", "all")
 BROKEN = Case("breaks-after-a-whole-call", "openai.chat", "stream", "all")
 FILTERED = Case("filtered-call", "openai.chat", "plain", "all")
+UNDECLARED = Case("undeclared-beside-declared", "openai.chat", "plain", "all")
+NULL = Case("null-arguments", "openai.chat", "plain", "all")
+ROTATES = Case("item-id-rotates", "openai.responses", "stream", "all")
 TEXT = Case("text-only", "openai.chat", "plain", "all")
 SEARCH = Case("server-search-and-call", "openai.responses", "plain", "all")
 
@@ -174,6 +177,40 @@ class Refuses(Agent):
         raise RuntimeError("no, thanks")
 
 
+class RefusesUnknown(Agent):
+    """It raises if the model calls a tool that it does not have."""
+
+    def results(self, calls: Calls) -> Iterable[tuple[str, str]]:
+        for call in calls:
+            if call["function"]["name"] not in self.tools:
+                raise LookupError(call["function"]["name"])
+        return super().results(calls)
+
+
+class QuotesInvalid(Agent):
+    """It answers arguments that are not an object with an error, and sends them back as text inside an object."""
+
+    def results(self, calls: Calls) -> Iterable[tuple[str, str]]:
+        for call in calls:
+            text = call["function"]["arguments"]
+            if not text.startswith("{"):
+                call["function"]["arguments"] = json.dumps({"invalid": text})
+                yield call["id"], "the arguments are not an object"
+            else:
+                yield call["id"], self.run(call["function"])
+
+
+class LosesInvalid(QuotesInvalid):
+    """It does not send back what the arguments were."""
+
+    def results(self, calls: Calls) -> Iterable[tuple[str, str]]:
+        for id, text in super().results(calls):
+            yield id, text
+        for call in calls:
+            if "invalid" in call["function"]["arguments"]:
+                call["function"]["arguments"] = json.dumps({"invalid": ""})
+
+
 class RefusesUnfinished(Agent):
     def accepts(self, finish: str | None) -> bool:
         if finish != "tool_calls":
@@ -245,8 +282,9 @@ class Responses(Agent):
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         self.tools = {tool.name: tool for tool in exchange.tools}
         asked = [{"role": "user", "content": "Hello"}]
-        with urllib.request.urlopen(exchange.base_url + self.path, json.dumps({"input": asked}).encode()) as answer:
-            output = json.load(answer)["output"]
+        body = {"input": asked, "stream": exchange.stream}
+        with urllib.request.urlopen(exchange.base_url + self.path, json.dumps(body).encode()) as answer:
+            output = self.items(answer.read().decode(), stream=exchange.stream)
         runs = []
         results = []
         for item in output:
@@ -255,9 +293,26 @@ class Responses(Agent):
                 results.append({"type": "function_call_output", "call_id": item["call_id"], "output": text})
             elif item["type"] in self.kinds:
                 runs.append({"name": item["type"].removesuffix("_call"), "arguments": {}})
-        body = json.dumps({"model": "m", "input": [*asked, *output, *results]}).encode()
-        urllib.request.urlopen(exchange.base_url + self.path, body).close()
+        body = {"model": "m", "input": [*asked, *map(self.sent_back, output), *results], "stream": exchange.stream}
+        urllib.request.urlopen(exchange.base_url + self.path, json.dumps(body).encode()).close()
         return {"runs": runs}
+
+    def items(self, text: str, *, stream: bool) -> Calls:
+        if not stream:
+            output: Calls = json.loads(text)["output"]
+            return output
+        events = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
+        return [event["item"] for event in events if event["type"] == "response.output_item.done"]
+
+    def sent_back(self, item: dict[str, Any]) -> dict[str, Any]:
+        return item
+
+
+class SwapsIds(Responses):
+    """It sends a call back with the id of the call as the id of its item."""
+
+    def sent_back(self, item: dict[str, Any]) -> dict[str, Any]:
+        return item | {"id": item["call_id"]}
 
 
 class RunsServerCalls(Responses):
@@ -279,6 +334,9 @@ def judged(agent: Agent) -> Iterator[Callable[[Case], dict[str, Verdict]]]:
         *((Agent(), case) for case in (PARALLEL, CUT, BROKEN, FILTERED, TEXT)),
         *((RunsOverHttp(), case) for case in (PARALLEL, BROKEN)),
         (RunsUnknownOverHttp(), PARALLEL),
+        (RefusesUnknown(), UNDECLARED),
+        (Responses(), ROTATES),
+        (QuotesInvalid(), NULL),
         *((RefusesUnfinished(), case) for case in (PARALLEL, CUT, BROKEN, FILTERED)),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Agent) else value.scenario,
@@ -305,9 +363,12 @@ def test_a_correct_agent_keeps_every_law(agent: Agent, case: Case) -> None:
         (Invents(), PARALLEL, "conservation", "executed"),
         (Refuses(), PARALLEL, "conservation", "refused"),
         (FailsAfterRunning(), BROKEN, "incomplete", "executed"),
-        (FailsAfterRunning(), PARALLEL, "answered", "lost"),
+        (FailsAfterRunning(), PARALLEL, "answered", "refused"),
+        (Refuses(), NULL, "conservation", "refused"),
+        (LosesInvalid(), NULL, "conservation", "lost"),
         (RunsLate(), BROKEN, "incomplete", "executed"),
         (RunsServerCalls(), SEARCH, "server-side", "executed"),
+        (SwapsIds(), ROTATES, "answered", "malformed"),
         (RunsCutOverHttp(), CUT, "incomplete", "executed"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Agent) else None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent import Function, serve  # type: ignore[import-not-found]  # isort: skip
 
+import httpx2  # type: ignore[import-not-found,unused-ignore]
 from agents import (  # type: ignore[import-not-found,unused-ignore]
     Agent,
     FunctionTool,
@@ -20,12 +21,31 @@ from agents.tool_context import ToolContext  # type: ignore[import-not-found,unu
 from openai import AsyncOpenAI
 
 set_tracing_disabled(True)
+#: The addresses of the providers. The library checks more if the client's address is OpenAI's own.
+_ADDRESSES = {"openai": "https://api.openai.com", "xai": "https://api.x.ai"}
+
+
+class ToSuite(httpx2.AsyncHTTPTransport):
+    """Sends every request to the address of the current response, whatever the request's own address is."""
+
+    base_url = httpx2.URL("")
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Replace the scheme, host and port of the request, and add the path of the response."""
+        path = self.base_url.path.removesuffix("/v1") + request.url.path
+        parts = {"scheme": self.base_url.scheme, "host": self.base_url.host, "port": self.base_url.port}
+        request.url = request.url.copy_with(path=path, **parts)
+        return await super().handle_async_request(request)
+
+
+_TRANSPORT = ToSuite()
 
 
 @cache
-def client() -> AsyncOpenAI:
-    """Return the client that all responses share; each has another address."""
-    return AsyncOpenAI(api_key="none", base_url="http://127.0.0.1", max_retries=0)
+def client(provider: str) -> AsyncOpenAI:
+    """Return the client for a provider, which all its responses share."""
+    http = httpx2.AsyncClient(transport=_TRANSPORT)
+    return AsyncOpenAI(api_key="none", base_url=f"{_ADDRESSES[provider]}/v1", max_retries=0, http_client=http)
 
 
 def tool(function: Function) -> FunctionTool:
@@ -45,7 +65,8 @@ def tool(function: Function) -> FunctionTool:
 async def act(ask: dict[str, Any], functions: list[Function]) -> None:
     """Run an agent until its final output."""
     make = OpenAIChatCompletionsModel if ask["wire"] == "openai.chat" else OpenAIResponsesModel
-    model = make(model="model", openai_client=client().with_options(base_url=ask["base_url"]))
+    _TRANSPORT.base_url = httpx2.URL(ask["base_url"])
+    model = make(model="model", openai_client=client(ask["provider"]))
     agent = Agent(name="agent", model=model, tools=[tool(function) for function in functions])
     if not ask["stream"]:
         await Runner.run(agent, "Hello")
@@ -54,4 +75,10 @@ async def act(ask: dict[str, Any], functions: list[Function]) -> None:
         pass
 
 
-serve("openai-agents-runner", "openai-agents", ["openai.chat", "openai.responses"], act)
+serve(
+    "openai-agents-runner",
+    "openai-agents",
+    ["openai.chat", "openai.responses"],
+    act,
+    providers=["openai", "xai"],
+)

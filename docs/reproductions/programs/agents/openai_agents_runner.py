@@ -2,28 +2,14 @@
 import asyncio
 import os
 import sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
+import httpx2
 from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool
 from agents.tool_context import ToolContext
 from openai import AsyncOpenAI
 
 body, wire, provider, mode, *names = sys.argv[1:]
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream" if mode == "stream" else "application/json")
-        self.end_headers()
-        self.wfile.write(Path(body).read_bytes())
-
-
-server = HTTPServer(("127.0.0.1", 0), Handler)
-Thread(target=server.serve_forever, daemon=True).start()
 
 
 async def run(context: ToolContext) -> None:
@@ -35,7 +21,12 @@ async def streamed() -> None:
     [event async for event in Runner.run_streamed(agent, "Hello").stream_events()]
 
 
-client = AsyncOpenAI(api_key="none", base_url=f"http://127.0.0.1:{server.server_port}", max_retries=0)
+# The library checks more if the address is OpenAI's own, so no local server sends the response.
+url = {"openai": "https://api.openai.com/v1", "xai": "https://api.x.ai/v1"}[provider]
+headers = {"content-type": "text/event-stream" if mode == "stream" else "application/json"}
+transport = httpx2.MockTransport(lambda _: httpx2.Response(200, headers=headers, content=Path(body).read_bytes()))
+http = httpx2.AsyncClient(transport=transport)
+client = AsyncOpenAI(api_key="none", base_url=url, max_retries=0, http_client=http)
 model = (OpenAIChatCompletionsModel if wire == "openai.chat" else OpenAIResponsesModel)("m", client)
 tools = [function_tool(run, name_override=name, strict_mode=False) for name in names]
 agent = Agent("agent", model=model, tools=tools)
