@@ -2,7 +2,8 @@
 
 A subject returns the canonical form (``{"response", "selection", "findings", "log"}``, as `toolparity normalize` writes
 it), or a brief form with at least ``{"calls": [{"name", "arguments"}]}``: the calls that it would execute, in order.
-An agent returns ``{"runs": [{"name", "arguments"}]}``, the tools that it ran, and ``error`` if it failed.
+An agent returns ``{"runs": [{"name", "arguments"}]}``, the tools that it ran, ``rejected``, the calls that it returns
+to its caller without running them, and ``error`` if it failed.
 Members that it leaves out are None here. If the subject's claims promise such a member, leaving it out is a failure.
 A response that is outside the documented scope of the subject gets ``{"unsupported": "reason"}``.
 """
@@ -192,8 +193,14 @@ def _agent_form(answer: dict[str, Any]) -> SubjectAnswer:
     """Return the answer of an agent. It may have runs and an error: a tool can run before the agent fails."""
     if not isinstance(answer["runs"], list):
         raise InvalidAnswer(f"runs must be list: {answer['runs']!r:.80}", hint=_FORM)
-    error = answer.get("error")
-    return SubjectAnswer(runs=_calls(answer["runs"]), error=None if error is None else str(error))
+    error, rejected = answer.get("error"), answer.get("rejected")
+    if not isinstance(rejected, list | None):
+        raise InvalidAnswer(f"rejected must be list: {rejected!r:.80}", hint=_FORM)
+    return SubjectAnswer(
+        runs=_calls(answer["runs"]),
+        rejected=None if rejected is None else _calls(rejected),
+        error=None if error is None else str(error),
+    )
 
 
 def _calls(listed: list[Any]) -> list[AnsweredCall]:

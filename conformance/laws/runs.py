@@ -69,7 +69,7 @@ def _matched_runs(round: CaseRound) -> list[int | None]:
 
 @agent_law("conservation", applies=lambda evidence: True)
 def conservation(evidence: Evidence) -> Iterator[Failure]:
-    """Check that each call ran once or is answered as not run, and that nothing else ran."""
+    """Check that each call ran once or is answered or returned as not run, and that nothing else ran."""
     for round in evidence.rounds:
         wanted, answer, number = round.expected.calls, round.answer, round.number
         if _refused(round):
@@ -84,7 +84,7 @@ def conservation(evidence: Evidence) -> Iterator[Failure]:
         yield from _surplus_runs(round, indexes, selection.dropped)
         if _need_not_run(round):
             continue
-        answered = _answered_indexes(round)
+        answered = [*_answered_indexes(round), *match_calls(wanted, answer.rejected or [])[0]]
         both = call_list(wanted), call_list(answer.acted)
         for index in selection.kept:
             call = wanted[index]
@@ -94,7 +94,7 @@ def conservation(evidence: Evidence) -> Iterator[Failure]:
                 reason = f"{call} did not run, because the agent failed: {answer.error}"
                 yield Failure(number, reason, *both, effect="refused")
             else:
-                yield Failure(number, f"{call} neither ran nor is answered as not run", *both, effect="lost")
+                yield Failure(number, f"{call} neither ran nor is reported as not run", *both, effect="lost")
 
 
 def _surplus_runs(round: CaseRound, indexes: list[int | None], dropped: list[int]) -> Iterator[Failure]:
@@ -214,8 +214,9 @@ def incomplete(evidence: Evidence) -> Iterator[Failure]:
 
 #: Rules that agents are not judged by. `content-text`: users of xAI report that calls without content are refused, but
 #: no recorded response shows it, its documentation does not say so, and it accepts an empty list there.
-#: `server-result`: the suite gives agents no tools of the provider, so an agent may leave out their calls.
-_NOT_JUDGED = frozenset(("content-text", "server-result"))
+#: `server-result`, `container`: the suite gives agents no tools of the provider, so an agent may leave out their calls
+#: and their container.
+_NOT_JUDGED = frozenset(("content-text", "server-result", "container"))
 
 
 def _issued(round: CaseRound, violation: Violation) -> bool:
@@ -270,6 +271,8 @@ def _misplaced_results(round: CaseRound) -> Iterator[Failure]:
         if index is None or len(round.expected.calls) == 1:
             continue
         calls, wanted = _calls_with_results(round, text), round.expected.calls[index]
+        if wanted.status != "complete":
+            continue  # it must not run: law `incomplete`
         if not any(is_same_call(wanted, replace(call, name=wanted.name)) or call.value == run.value for call in calls):
             reason = f"the result of {run} is at another call in the next request"
             yield Failure(round.number, reason, str(wanted), call_list(calls), effect="altered")

@@ -137,6 +137,22 @@ class Skips(Agent):
         return super().results(calls[:1])
 
 
+class ReturnsOpen(Agent):
+    """It runs nothing, and returns the calls to its caller."""
+
+    def read(self, exchange: SubjectExchange) -> dict[str, Any]:
+        message, _ = self.ask(exchange, {"model": "m", "messages": [{"role": "user", "content": "Hello"}]})
+        return {"rejected": [call["function"] for call in self.returned(message["tool_calls"])]}
+
+    def returned(self, calls: Calls) -> Calls:
+        return calls
+
+
+class ReturnsOneOpen(ReturnsOpen):
+    def returned(self, calls: Calls) -> Calls:
+        return calls[:1]
+
+
 class AnswersAsNotRun(Agent):
     """It runs the first call, and answers the others with an error."""
 
@@ -204,8 +220,7 @@ class LosesInvalid(QuotesInvalid):
     """It does not send back what the arguments were."""
 
     def results(self, calls: Calls) -> Iterable[tuple[str, str]]:
-        for id, text in super().results(calls):
-            yield id, text
+        yield from super().results(calls)
         for call in calls:
             if "invalid" in call["function"]["arguments"]:
                 call["function"]["arguments"] = json.dumps({"invalid": ""})
@@ -335,6 +350,7 @@ def judged(agent: Agent) -> Iterator[Callable[[Case], dict[str, Verdict]]]:
         *((RunsOverHttp(), case) for case in (PARALLEL, BROKEN)),
         (RunsUnknownOverHttp(), PARALLEL),
         (RefusesUnknown(), UNDECLARED),
+        (ReturnsOpen(), PARALLEL),
         (Responses(), ROTATES),
         (QuotesInvalid(), NULL),
         *((RefusesUnfinished(), case) for case in (PARALLEL, CUT, BROKEN, FILTERED)),
@@ -356,6 +372,7 @@ def test_a_correct_agent_keeps_every_law(agent: Agent, case: Case) -> None:
         (Repairs(), CUT, "incomplete", "executed"),
         (RunsTwice(), PARALLEL, "conservation", "duplicated"),
         (Skips(), PARALLEL, "conservation", "lost"),
+        (ReturnsOneOpen(), PARALLEL, "conservation", "lost"),
         (Skips(), PARALLEL, "answered", "malformed"),
         (ChangesArguments(), PARALLEL, "arguments", "altered"),
         (Swaps(), PARALLEL, "answered", "altered"),

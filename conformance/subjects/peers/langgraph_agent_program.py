@@ -53,4 +53,5 @@ serve(
     "langgraph",
     ["openai.chat", "openai.responses", "anthropic.messages"],
     act,
+    providers=["openai", "anthropic", "xai"],
 )

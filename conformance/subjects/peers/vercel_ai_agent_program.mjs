@@ -36,7 +36,7 @@ function tools(functions, runs) {
   return made;
 }
 
-/** Runs an agent to its end. An error in a stream, which the caller gets as a part, is raised. */
+/** Runs an agent to its end. Returns the content of its last step. An error in a stream, which is a part, is raised. */
 async function act(ask, runs) {
   const options = {
     model: model(ask),
@@ -45,12 +45,22 @@ async function act(ask, runs) {
     stopWhen: stepCountIs(STEPS),
     maxRetries: 0,
   };
-  if (!ask.stream) return void (await generateText(options));
+  if (!ask.stream) return (await generateText(options)).content;
   let failure;
-  for await (const part of streamText({ ...options, onError() {} }).stream) {
+  const result = streamText({ ...options, onError() {} });
+  for await (const part of result.stream) {
     if (part.type === "error") failure ??= part.error;
   }
   if (failure) throw failure instanceof Error ? failure : new Error(JSON.stringify(failure));
+  return result.content;
+}
+
+/** The calls that the caller gets without a result: the library did not run them. */
+function notRun(content) {
+  const ended = content.filter(({ type }) => type === "tool-result" || type === "tool-error");
+  const ids = new Set(ended.map(({ toolCallId }) => toolCallId));
+  const open = content.filter(({ type, toolCallId }) => type === "tool-call" && !ids.has(toolCallId));
+  return open.map(({ toolCallId, toolName, input }) => ({ id: toolCallId, name: toolName, arguments: input }));
 }
 
 async function read(ask) {
@@ -60,7 +70,7 @@ async function read(ask) {
   const runs = [];
   const answer = { runs };
   try {
-    await act(ask, runs);
+    answer.rejected = notRun(await act(ask, runs));
   } catch (error) {
     answer.error = `${error?.name}: ${error?.message}`.slice(0, 2000);
   }
@@ -73,9 +83,19 @@ const hello = {
   version: manifest.version,
   claims: ["runs", "stream"],
   wires: ["openai.chat", "openai.responses", "anthropic.messages"],
+  providers: ["openai", "anthropic", "xai"],
   input: "base_url",
 };
+/** The answer as JSON. Node cannot write values that are nested too deep, although it reads them. */
+function text(answer) {
+  try {
+    return JSON.stringify(answer);
+  } catch (error) {
+    return JSON.stringify({ unsupported: `the arguments of a run cannot be reported: ${error.message}` });
+  }
+}
+
 for await (const line of createInterface({ input: process.stdin, terminal: false })) {
   const ask = JSON.parse(line);
-  write(`${JSON.stringify(ask.op === "hello" ? hello : await read(ask))}\n`);
+  write(`${text(ask.op === "hello" ? hello : await read(ask))}\n`);
 }

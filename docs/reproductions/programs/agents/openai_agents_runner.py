@@ -1,4 +1,4 @@
-# Prints the first call that the Runner of OpenAI Agents runs of a response: BODY WIRE PROVIDER stream|plain TOOL...
+# Prints what the Runner of OpenAI Agents runs of a response, and its requests: BODY WIRE PROVIDER stream|plain TOOL...
 import asyncio
 import os
 import sys
@@ -10,11 +10,19 @@ from agents.tool_context import ToolContext
 from openai import AsyncOpenAI
 
 body, wire, provider, mode, *names = sys.argv[1:]
+later = iter([False, True])
+
+
+def respond(request: httpx2.Request) -> httpx2.Response:
+    print("sent", request.content.decode(), flush=True)
+    if next(later):
+        os._exit(0)
+    headers = {"content-type": "text/event-stream" if mode == "stream" else "application/json"}
+    return httpx2.Response(200, headers=headers, content=Path(body).read_bytes())
 
 
 async def run(context: ToolContext) -> None:
     print("ran", context.tool_name, context.tool_arguments, flush=True)
-    os._exit(0)
 
 
 async def streamed() -> None:
@@ -23,9 +31,7 @@ async def streamed() -> None:
 
 # The library checks more if the address is OpenAI's own, so no local server sends the response.
 url = {"openai": "https://api.openai.com/v1", "xai": "https://api.x.ai/v1"}[provider]
-headers = {"content-type": "text/event-stream" if mode == "stream" else "application/json"}
-transport = httpx2.MockTransport(lambda _: httpx2.Response(200, headers=headers, content=Path(body).read_bytes()))
-http = httpx2.AsyncClient(transport=transport)
+http = httpx2.AsyncClient(transport=httpx2.MockTransport(respond))
 client = AsyncOpenAI(api_key="none", base_url=url, max_retries=0, http_client=http)
 model = (OpenAIChatCompletionsModel if wire == "openai.chat" else OpenAIResponsesModel)("m", client)
 tools = [function_tool(run, name_override=name, strict_mode=False) for name in names]
