@@ -1,7 +1,7 @@
 """Confirms a random sample of the accusations with programs that use a library and the standard library only.
 
     toolparity check NAME... --policy all --no-baseline --unreleased --once --json run.json
-    python docs/confirm.py run.json --number 60 --seed 1
+    python docs/confirm.py run.json --number 60 --seed 1 --record
 
 Draws failures from a run, in turn of each library, and starts the library's direct program on the body of the case
 (docs/reproductions/programs/NAME/direct.py or direct.mjs). An accusation is
@@ -10,8 +10,9 @@ Draws failures from a run, in turn of each library, and starts the library's dir
     unfair      if it prints the expected result
     false       if it prints neither
 
-Laws about something that a direct program does not print, such as a broken stream or another request, are not drawn.
-The exit status is 0 if all are confirmed.
+Laws that compare two responses or judge the next request are not drawn. ``--record`` writes the confirmed accusations
+to docs/reproductions/confirmed.json, in the place of the earlier ones of these libraries. The exit status is 0 if all
+are confirmed.
 """
 
 from __future__ import annotations
@@ -27,19 +28,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.laws.matching import call_texts
 from toolparity.conformance.subjects import environments
 from toolparity.conformance.subjects.peers import PEERS
+from toolparity.conformance.subjects.peers.stops import stop_of
 from toolparity.conformance.subjects.runtimes import RUNTIMES
 from toolparity.normalizer import json_codec
 from toolparity.reports import results
-from toolparity.reports.results import BROKEN, Result, Verdict
+from toolparity.reports.results import BROKEN, Result, Verdict, brief
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = HERE / "reproductions" / "programs"
-#: The laws whose accusations are about the calls or the error that a direct program prints.
-DRAWN = ("conservation", "order", "arguments", "server-side")
+CONFIRMED = HERE / "reproductions" / "confirmed.json"
+#: The laws about what a direct program prints: the calls, the text, the stop reason, the token counts, or an error.
+DRAWN = ("conservation", "order", "arguments", "server-side", "stop", "usage", "incomplete", "any-cut")
 _PAGES = runpy.run_path(str(HERE / "reproductions.py"), run_name="pages")
 
 
@@ -72,15 +76,14 @@ def sample(found: list[tuple[Result, Verdict]], number: int, seed: int) -> list[
 
 def printed(result: Result, verdict: Verdict) -> dict[str, Any]:
     """Run the direct program on the body of the case and return the object that it prints."""
-    case = _case(result, verdict)
+    case = _PAGES["case_of"](result, verdict)
+    answer, surface = _PAGES["_answer"](case), SURFACES[case.surface]
     with tempfile.TemporaryDirectory() as folder:
         for name, data in _PAGES["_body"](case).items():
             (Path(folder) / Path(name).name).write_bytes(data)
         tools = Path(folder) / f"{_PAGES['_stem'](case)}.tools.json"
-        answer = _PAGES["_answer"](case.scenario, case.surface, case.mode, case.round)
-        ask = _PAGES["_ask"](case)
-        arguments = [str(Path(folder) / _PAGES["_file"](case)), ask.wire, ask.provider, result.mode]
-        arguments += [str(tools) if tools.exists() else "-", str(answer.status)]
+        arguments = [str(Path(folder) / _PAGES["_file"](case)), surface.wire, answer.provider or surface.provider]
+        arguments += [result.mode, str(tools) if tools.exists() else "-", str(answer.status)]
         done = subprocess.run(
             [*_command(result.subject), *arguments], capture_output=True, text=True, check=False, timeout=120
         )
@@ -94,17 +97,74 @@ def judged(result: Result, verdict: Verdict, told: dict[str, Any]) -> str:
     if report.error or told.get("error"):
         same = _type(report.error) == _type(told.get("error") or "")
         return "confirmed" if same else "false"
-    calls = sorted(map(_call, told["calls"]))
+    if verdict.check in ("incomplete", "any-cut") and verdict.effect == "misreported":
+        return "unfair" if told.get("complete") is False or _stop(told) in ("unknown", "error") else "confirmed"
+    if verdict.check in ("stop", "usage") or _is_about_text(verdict) or verdict.reason.endswith("provider's id"):
+        return _compared(*_sides(verdict, told))
+    calls = list(map(_call, told["calls"]))
     expected = scenarios()[result.scenario].expected(result.surface, verdict.round or 0, stream=result.mode == "stream")
-    if calls == sorted(map(_plain, call_texts(expected.calls))):
+    if verdict.check != "order" and _all_alike(calls, call_texts(expected.calls)):
         return "unfair"
-    accused = sorted(map(_plain, report.calls))
-    return "confirmed" if len(calls) == len(accused) and all(map(_alike, calls, accused)) else "false"
+    return "confirmed" if _all_alike(calls, report.calls) else "false"
+
+
+def _compared(expected: str, accused: str, printed: list[str]) -> str:
+    """Return the word for a value. ``printed``: what the program prints; several values for the ids of the calls."""
+    if accused in printed:
+        return "confirmed"
+    return "unfair" if expected in printed else "false"
+
+
+def _sides(verdict: Verdict, told: dict[str, Any]) -> tuple[str, str, list[str]]:
+    """Return the expected value, the accused one and the printed ones."""
+    expected, accused = verdict.expected, verdict.got
+    if verdict.check == "stop":
+        return expected, accused, [_stop(told)]
+    if verdict.check == "usage":
+        count = verdict.reason.partition(" ")[0]
+        expected, accused = (_count(side, count) for side in (expected, accused))
+        return expected, accused, [_shown((told["usage"] or {}).get(count))]
+    if _is_about_text(verdict):
+        return expected, accused, [brief(told["text"] or "")]
+    return expected, accused, [str(call.get("id")) for call in told["calls"]]
+
+
+def _is_about_text(verdict: Verdict) -> bool:
+    """Return whether a verdict compares the text of the answer, and not its calls."""
+    return " text" in verdict.reason and verdict.check in ("conservation", "any-cut")
+
+
+def _stop(told: dict[str, Any]) -> str:
+    """Return the canonical stop reason of what a program prints."""
+    beside = {name: told.get(name) for name in ("calls", "refusal", "approval")}
+    return stop_of(told.get("stop"), **beside)
+
+
+def _count(side: str, name: str) -> str:
+    """Return one token count of a verdict's side, which has all counts or only this one."""
+    return _shown(json.loads(side).get(name)) if side.startswith("{") else side
+
+
+def _shown(count: int | None) -> str:
+    return "" if count is None else str(count)
+
+
+def _all_alike(calls: list[str], accused: list[str]) -> bool:
+    """Return whether both lists have the same calls, in any order."""
+    left = list(calls)
+    for text in accused:
+        same = next((call for call in left if _alike(call, text)), None)
+        if same is None:
+            return False
+        left.remove(same)
+    return not left
 
 
 def _alike(call: str, accused: str) -> bool:
-    """Return whether two calls are the same; a report shortens long ones."""
-    return call == accused or (accused.endswith("…)") and call.startswith(accused.removesuffix("…)")))
+    """Return whether two calls are the same. A report shortens long ones."""
+    if accused.endswith("...)"):
+        return "".join(call.split()).startswith("".join(accused.removesuffix("...)").split()))
+    return _plain(call) == _plain(accused)
 
 
 def _type(error: str) -> str:
@@ -121,7 +181,7 @@ def _plain(text: str) -> str:
 def _call(call: dict[str, Any]) -> str:
     told = call.get("arguments_text", call.get("arguments"))
     text = told if isinstance(told, str) else json_codec.text(told if told is not None else {})
-    return f"{call['name'] or ''}({_same(text)})"
+    return f"{call['name'] or ''}({text})"
 
 
 def _same(text: str) -> str:
@@ -129,11 +189,6 @@ def _same(text: str) -> str:
         return json.dumps(json.loads(text), sort_keys=True)
     except ValueError:
         return "".join(text.split())
-
-
-def _case(result: Result, verdict: Verdict) -> Any:
-    place = (result.scenario, result.surface, result.mode, verdict.round or 0)
-    return _PAGES["Case"](result.subject, verdict.check, "", *place, "")
 
 
 def _program(name: str) -> Path:
@@ -150,21 +205,41 @@ def _command(name: str) -> list[str]:
     return [*start[:-1], str(_program(name))]
 
 
+def _entry(result: Result, verdict: Verdict, version: str) -> dict[str, Any]:
+    """Return a line of confirmed.json."""
+    place = {"scenario": result.scenario, "surface": result.surface, "mode": result.mode, "round": verdict.round or 0}
+    return {"subject": result.subject, "version": version, "law": verdict.check, **place}
+
+
+def _order(entry: dict[str, Any]) -> list[Any]:
+    return list(entry.values())
+
+
 def main() -> int:
     """Draw, run and print one line for each accusation, then the counts."""
     parser = argparse.ArgumentParser(description="Confirm a random sample of accusations.")
     parser.add_argument("run", type=Path, nargs="+")
     parser.add_argument("--number", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--record", action="store_true", help="write the confirmed accusations to confirmed.json")
     options = parser.parse_args()
-    found = [one for path in options.run for one in accusations(results.read(path.read_bytes()))]
+    runs = [results.read(path.read_bytes()) for path in options.run]
+    found = [one for run in runs for one in accusations(run)]
+    versions = {subject.name: subject.version for run in runs for subject in run.subjects}
     counts = dict.fromkeys(("confirmed", "unfair", "false"), 0)
+    confirmed: list[dict[str, Any]] = []
     for result, verdict in sample(found, options.number, options.seed):
         told = printed(result, verdict)
         word = judged(result, verdict, told)
         counts[word] += 1
+        if word == "confirmed":
+            confirmed.append(_entry(result, verdict, versions[result.subject]))
         place = f"{result.subject} {verdict.check} {result.scenario} {result.surface} {result.mode}"
         print(f"{word:10}{place}" + ("" if word == "confirmed" else f"\n    {json.dumps(told)[:300]}"), flush=True)
+    if options.record:
+        kept = [entry for entry in json.loads(CONFIRMED.read_bytes()) if entry["subject"] not in versions]
+        lines = ",\n".join(f" {json.dumps(entry)}" for entry in sorted([*kept, *confirmed], key=_order))
+        CONFIRMED.write_text(f"[\n{lines}\n]\n", "utf-8")
     print(", ".join(f"{count} {word}" for word, count in counts.items()), f"(seed {options.seed})")
     return int(counts["confirmed"] < sum(counts.values()))
 

@@ -4,13 +4,14 @@
     python docs/reproductions.py run.json                                               what it saw, into seen.json
     python docs/reproductions.py                                                        the pages
 
-A page is made of the baseline (the reason), the suite (the wire, what must come out) and seen.json (what came out).
+A page is made of the baseline (the reason), the suite (the wire) and seen.json (both sides of the comparison).
 """
 
 from __future__ import annotations
 
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -18,25 +19,25 @@ from pathlib import Path
 import msgspec
 from google.protobuf.json_format import MessageToDict
 from msgspec import Struct
+from msgspec.structs import replace
 from xai_sdk.proto import chat_pb2
 
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.cases.expected import Expected
+from toolparity.conformance.cases.broken import CUTS
 from toolparity.conformance.cases.scenarios import scenarios
-from toolparity.conformance.cases.traffic import TrafficResponse, responses
+from toolparity.conformance.cases.traffic import TrafficResponse, repieced, responses
 from toolparity.conformance.laws import LAWS
-from toolparity.conformance.laws.matching import call_list
-from toolparity.conformance.oracle import oracle
 from toolparity.conformance.runner import baseline
 from toolparity.conformance.runner.baseline import BaselineEntry
-from toolparity.conformance.subjects import SubjectExchange
 from toolparity.conformance.subjects.peers import PEERS
 from toolparity.normalizer import json_codec
 from toolparity.reports import results
-from toolparity.reports.results import Result, SubjectReport, Verdict, brief
+from toolparity.reports.results import Result, SubjectReport, Verdict
 
 HERE = Path(__file__).resolve().parent / "reproductions"
 SEEN = HERE / "seen.json"
+#: Law about two forms of one response -> the names of the expected form and of the other one.
+_PAIRS = {"stream-parity": ("plain", "streamed"), "alike": ("on the other wire", "here")}
 #: Texts with which the first call of a response begins.
 _MARKS = ('"tool_calls"', '"function_call"', '"type":"tool_use"', "response.output_item.added", '"response.completed"')
 #: Maximum characters of a response on a page; a file contains the complete response.
@@ -44,7 +45,11 @@ _EXCERPT = 1100
 
 
 class Case(Struct, frozen=True, order=True):
-    """The shortest case in which a subject breaks a law for a reason. ``got``: what came out, in a word or two."""
+    """The shortest case in which a subject breaks a law for a reason.
+
+    ``expected``, ``got``: both sides of the comparison, in a word or two. ``cases``: in how many cases it breaks the
+    law for this reason. ``cut``: a key of `CUTS`, if the stream breaks.
+    """
 
     subject: str
     law: str
@@ -53,7 +58,10 @@ class Case(Struct, frozen=True, order=True):
     surface: str
     mode: str
     round: int
+    expected: str
     got: str
+    cases: int
+    cut: str = ""
 
 
 class Seen(Struct, frozen=True):
@@ -80,36 +88,52 @@ def updated(known: Seen, run: results.Run) -> Seen:
 def _shortest(name: str, run: results.Run) -> Iterator[Case]:
     entries = baseline.read(baseline.SHIPPED / f"{name}.yaml")
     found: dict[tuple[str, str], tuple[int, Case]] = {}
+    counts: Counter[tuple[str, str]] = Counter()
     for result, verdict in run.verdicts():
         if result.subject != name or verdict.outcome not in ("fail", "new"):
             continue
         entry = next((one for one in entries if one.matches(result, verdict)), None)
         if entry is None:
             raise ValueError(f"{verdict.check} in {result.case} of {name} is in no baseline: {verdict.reason}")
-        number = verdict.round or 0
-        size = sum(map(len, _answer(result.scenario, result.surface, result.mode, number).pieces))
-        place = (result.scenario, result.surface, result.mode)
-        case = Case(name, verdict.check, entry.reason, *place, number, told(result, verdict))
+        case = case_of(result, verdict, entry.reason)
+        size = sum(map(len, _answer(case).pieces))
         key = (verdict.check, entry.reason)
+        counts[key] += 1
         if key not in found or (size, case) < found[key]:
             found[key] = size, case
-    return (case for _, case in found.values())
+    return (replace(case, cases=counts[key]) for key, (_, case) in found.items())
 
 
-def told(result: Result, verdict: Verdict) -> str:
-    """What came out; of an error its type, and none of its words."""
-    told = result.rounds[verdict.round or 0] if result.rounds else SubjectReport()
-    if verdict.check == "stream-parity":
-        return f"plain {verdict.expected}, streamed {verdict.got}"
-    if told.error:
-        return f"refused with {told.error.partition(':')[0]}"
-    if verdict.check in ("conservation", "server-side", "order"):
-        return ", ".join(told.calls) or "nothing"
-    return verdict.got or ", ".join(told.calls) or verdict.reason
+def case_of(result: Result, verdict: Verdict, reason: str = "") -> Case:
+    """Return the case of one failure."""
+    place = (result.scenario, result.surface, result.mode, verdict.round or 0)
+    cut = next((cut for cut, where in CUTS.items() if where in verdict.reason), "") * (verdict.check == "any-cut")
+    return Case(result.subject, verdict.check, reason, *place, *compared(result, verdict), cases=1, cut=cut)
 
 
-def _answer(scenario: str, surface: str, mode: str, number: int) -> TrafficResponse:
-    return responses(scenario, surface, mode)[number]
+def compared(result: Result, verdict: Verdict) -> tuple[str, str]:
+    """Return both sides of the comparison; of an error its type, and none of its words."""
+    report = result.rounds[verdict.round or 0] if result.rounds else SubjectReport()
+    expected, got = (side or "nothing" for side in (verdict.expected, verdict.got))
+    if verdict.check in _PAIRS:
+        expected, got = (f"{name} {side}" for name, side in zip(_PAIRS[verdict.check], (expected, got), strict=True))
+    elif verdict.check == "any-cut" and verdict.effect == "misreported":
+        expected, got = "an error, complete: false, or an unknown stop reason", f"the stop reason {got}"
+    elif verdict.check == "usage" and not got.startswith("{"):
+        count = verdict.reason.partition(" ")[0]
+        expected, got = f"{count}: {expected}", f"{count}: {got}"
+    if report.error:
+        got = f"refused with {report.error.partition(':')[0]}"
+    return expected, got
+
+
+def _answer(case: Case) -> TrafficResponse:
+    """Return the response of a case, cut if the case is."""
+    answer = responses(case.scenario, case.surface, case.mode)[case.round]
+    if not case.cut:
+        return answer
+    pieces = repieced(answer, case.cut, f"{case.scenario}/{case.surface}/{case.round}")
+    return replace(answer, pieces=pieces or [])
 
 
 def files() -> dict[str, bytes]:
@@ -144,13 +168,14 @@ def _page(name: str, version: str, cases: Sequence[Case]) -> Iterator[str]:
 
 def _section(case: Case, entries: Iterable[BaselineEntry]) -> Iterator[str]:
     scenario = scenarios()[case.scenario]
-    expected = scenario.expected(case.surface, case.round, stream=case.mode == "stream")
-    names = ", ".join(f"`{name}`" for name in dict.fromkeys(entry.scenario for entry in entries))
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(entry.scenario for entry in entries) if "*" not in name)
+    count = f"{case.cases} case{'s' * (case.cases != 1)}" + (f" ({names})" if names else "")
     place = f", answer {case.round + 1}" if case.round else ""
     again = Result(case.subject, case.scenario, case.surface, case.mode, "all", []).repeat
-    yield f"\n### {case.reason}\n\nIn {names}. The shortest, on {case.surface}, {case.mode}{place}:\n"
-    yield f"{scenario.file.title}.\n\n"
-    yield f"- expected: {_code(_wanted(case, expected))}\n- got: {_code(case.got)}\n- again: `{again}`\n"
+    yield f"\n### {case.reason}\n\nIn {count}. The shortest, on {case.surface}, {case.mode}{place}:\n"
+    cut = f" The stream breaks {CUTS[case.cut]}." if case.cut else ""
+    yield f"{scenario.file.title}.{cut}\n\n"
+    yield f"- expected: {_code(case.expected)}\n- got: {_code(case.got)}\n- again: `{again}`\n"
     if case.subject in PEERS:
         yield f"- alone: `{_alone(case)}`\n"
     text = _text(case).decode("utf-8", "replace")
@@ -158,20 +183,9 @@ def _section(case: Case, entries: Iterable[BaselineEntry]) -> Iterator[str]:
     yield f"\nThe response ([complete](bodies/{_file(case)})):\n\n````text\n{shown.rstrip()}\n````\n"
 
 
-def _wanted(case: Case, expected: Expected) -> str:
-    """What must come out, as far as the law is about it."""
-    if case.law == "usage":
-        return json_codec.text(expected.usage or oracle(SURFACES[case.surface].wire).usage(_ask(case)) or {})
-    if case.law == "stream-parity":
-        return f"one and the same of both forms: {brief(call_list(expected.calls))}"
-    if case.law == "any-split":
-        return "the same, however the bytes are cut"
-    return brief(call_list(expected.calls))
-
-
 def _alone(case: Case) -> str:
     """The command that asks the library's own program, without the suite."""
-    answer = _answer(case.scenario, case.surface, case.mode, case.round)
+    answer = _answer(case)
     surface = SURFACES[case.surface]
     parts = [f"{_command(case.subject)} {_file(case)} --wire {surface.wire}"]
     parts += [f"--provider {answer.provider or surface.provider}"] + ["--stream"] * answer.stream
@@ -194,7 +208,7 @@ def _declares(case: Case) -> bool:
 
 
 def _tools(case: Case) -> object:
-    request = _answer(case.scenario, case.surface, case.mode, case.round).request
+    request = _answer(case).request
     return request.get("tools") if isinstance(request, dict) else None
 
 
@@ -207,7 +221,7 @@ def _body(case: Case) -> dict[str, bytes]:
 
 def _text(case: Case) -> bytes:
     """Return the response on the wire; gRPC messages in protobuf's JSON, one per line."""
-    answer = _answer(case.scenario, case.surface, case.mode, case.round)
+    answer = _answer(case)
     if SURFACES[case.surface].wire != "xai.grpc":
         return b"".join(answer.pieces)
     made = chat_pb2.GetChatCompletionChunk if answer.stream else chat_pb2.GetChatCompletionResponse
@@ -215,17 +229,10 @@ def _text(case: Case) -> bytes:
     return b"".join(json_codec.encode(message) + b"\n" for message in told)
 
 
-def _ask(case: Case) -> SubjectExchange:
-    answer, surface = _answer(case.scenario, case.surface, case.mode, case.round), SURFACES[case.surface]
-    provider = answer.provider or surface.provider
-    return SubjectExchange(
-        wire=surface.wire, provider=provider, stream=answer.stream, pieces=answer.pieces, status=answer.status
-    )
-
-
 def _stem(case: Case) -> str:
     place = f".{case.round + 1}" if case.round else ""
-    return f"{case.scenario}.{case.surface}.{case.mode}{place}"
+    cut = f".{case.cut.replace(':', '-')}" if case.cut else ""
+    return f"{case.scenario}.{case.surface}.{case.mode}{place}{cut}"
 
 
 def _file(case: Case) -> str:

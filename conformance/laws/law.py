@@ -12,6 +12,8 @@ from toolparity.reports.results import Effect
 
 from ..answer import SubjectAnswer
 from ..cases.case import CaseRound, Evidence
+from ..subjects import Subject
+from ..subjects.claims import STOP_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,12 @@ def shows_break(answer: SubjectAnswer, claims: Set[str]) -> bool:
         return True
     missing = answer.stop is None and "stop" in claims
     return answer.complete is None and (missing or answer.stop == "unknown")
+
+
+def accepted_stops(subject: Subject, stop: str) -> set[str]:
+    """Return the stop reasons that a subject may report for this one: itself, and the nearest one of its words."""
+    words = STOP_WORDS.get(getattr(subject, "stop_words", None) or "", {})
+    return {stop, words.get(stop, stop)}
 
 
 def readable(law: Law, evidence: Evidence) -> Evidence:

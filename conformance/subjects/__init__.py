@@ -20,7 +20,7 @@ from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.model import Policy, Wire
 
 from ..errors import UnknownSubject
-from .claims import CLAIMS, claims_of, input_of, providers_of, wires_of
+from .claims import CLAIMS, claims_of, input_of, providers_of, stop_words_of, wires_of
 from .peers import PEERS
 from .tools import Tool
 
@@ -197,6 +197,7 @@ def _instance(loaded: Any, name: str) -> Subject:
         instance.claims = claims_of(name, instance.claims)
         instance.wires = wires_of(name, instance.wires)
         instance.providers = providers_of(name, getattr(instance, "providers", None))
+        instance.stop_words = stop_words_of(name, getattr(instance, "stop_words", None))
     except UnknownSubject:
         raise
     except Exception as error:

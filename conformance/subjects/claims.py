@@ -30,6 +30,17 @@ INPUTS: dict[str, str] = {
 }
 
 
+#: Wire -> the stop reasons that it has no word for -> the reason of the word that its documentation gives for them.
+#: OpenAI describes `stop` as a natural end or a stop sequence, `length` as a limit, and `content_filter` as withheld
+#: content.
+STOP_WORDS: dict[str, dict[str, str]] = {
+    "openai.chat": {
+        "stop_sequence": "end_turn",
+        "context_window": "max_tokens",
+        "compaction": "max_tokens",
+        "refusal": "content_filter",
+    },
+}
 #: The claims of a subject that reads responses. An agent claims `runs` instead of what readers return.
 READER_CLAIMS = frozenset(CLAIMS) - {"runs"}
 
@@ -67,6 +78,16 @@ def providers_of(name: str, declared: Any) -> frozenset[str] | None:
     Raises UnknownSubject for a malformed list.
     """
     return None if declared is None else _names(name, "providers", declared)
+
+
+def stop_words_of(name: str, declared: Any) -> str | None:
+    """Return the wire whose stop words the subject uses for all wires; None if it uses those of each wire.
+
+    Raises UnknownSubject for another name than a key of `STOP_WORDS`.
+    """
+    if declared is not None and declared not in STOP_WORDS:
+        raise UnknownSubject(f"{name} has unknown stop_words: {declared!r}", hint=f"known are {', '.join(STOP_WORDS)}")
+    return None if declared is None else str(declared)
 
 
 def input_of(name: str, declared: Any) -> str:

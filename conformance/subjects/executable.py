@@ -18,7 +18,7 @@ from toolparity.normalizer import json_codec
 
 from ..errors import InvalidAnswer, RefusedRequest, UnknownSubject
 from . import FollowUp, SubjectExchange
-from .claims import claims_of, input_of, providers_of, wires_of
+from .claims import claims_of, input_of, providers_of, stop_words_of, wires_of
 from .process import Process
 
 #: The timeout for an answer and for the first line, in seconds.
@@ -56,6 +56,7 @@ class Executable:
             self.claims = claims_of(self.name, hello.get("claims"))
             self.wires = wires_of(self.name, hello.get("wires"))
             self.providers = providers_of(self.name, hello.get("providers"))
+            self.stop_words = stop_words_of(self.name, hello.get("stop_words"))
             self.input = input_of(self.name, hello.get("input"))
         except UnknownSubject:
             self.close()

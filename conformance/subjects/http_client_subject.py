@@ -32,6 +32,7 @@ class HttpClientSubject:
         self.claims: frozenset[str] = subject.claims
         self.wires: frozenset[str] | None = subject.wires
         self.providers: frozenset[str] | None = getattr(subject, "providers", None)
+        self.stop_words: str | None = getattr(subject, "stop_words", None)
         self.sent: list[Any] = []
 
     def read(self, exchange: SubjectExchange) -> Any:

@@ -10,6 +10,7 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from . import SubjectExchange
 from .mock_transport import ResponseTransport, http_of
+from .peers.stops import stop_of
 
 #: Items that are client calls -> their name if the item has none, and the member with the arguments.
 _ITEMS = {
@@ -27,8 +28,9 @@ class OpenAISDK:
 
     name = "openai-sdk"
     version = openai.__version__
-    claims = frozenset(("stream", "text"))
+    claims = frozenset(("stream", "stop", "text", "usage"))
     wires = frozenset(("openai.chat", "openai.responses"))
+    providers = frozenset(("openai", "xai"))
 
     def __init__(self) -> None:
         http = http_of(openai.DefaultHttpxClient)
@@ -41,7 +43,7 @@ class OpenAISDK:
         )
 
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
-        """Return the calls and the text of the SDK's objects."""
+        """Return the calls, text, stop reason and token counts of the SDK's objects."""
         self._transport.load(exchange)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # for dialects, whose types are not OpenAI's
@@ -66,10 +68,20 @@ class OpenAISDK:
             if choice.message.function_call is not None:
                 legacy = choice.message.function_call
                 calls.append({"name": legacy.name, "arguments_text": legacy.arguments})
-        text = completion.choices[0].message.content if completion.choices else ""
-        # The choices of a stream that broke have no finish reason. The SDK raises no error.
-        ended = bool(completion.choices) and all(choice.finish_reason is not None for choice in completion.choices)
-        return {"calls": calls, "text": text or "", "stop": None if ended else "unknown"}
+        first = completion.choices[0] if completion.choices else None
+        # The first choice of a stream that broke has no finish reason. The SDK raises no error.
+        word = first and first.finish_reason
+        return {
+            "calls": calls,
+            "text": (first and first.message.content) or "",
+            "stop": stop_of(
+                word,
+                calls=first and (first.message.tool_calls or first.message.function_call),
+                refusal=first and first.message.refusal,
+            ),
+            "complete": True if word else None,
+            "usage": _token_counts(completion.usage, "prompt", "completion", exchange.provider),
+        }
 
     def _responses(self, exchange: SubjectExchange) -> dict[str, Any]:
         request: dict[str, Any] = {"model": "m", "input": ""}
@@ -97,4 +109,33 @@ class OpenAISDK:
                 calls.append(
                     {"id": held.get("call_id"), "name": held.get("name") or name, "arguments": held.get(member)}
                 )
-        return {"calls": calls, "text": response.output_text}
+        parts = (part for held in items if held["type"] == "message" for part in held.get("content") or ())
+        refusal = any(part.get("type") == "refusal" for part in parts)
+        approval = any(held["type"] == "mcp_approval_request" for held in items)
+        reason = response.incomplete_details and response.incomplete_details.reason
+        return {
+            "calls": calls,
+            "text": response.output_text,
+            "stop": stop_of(reason or response.status, calls=calls, refusal=refusal, approval=approval),
+            "complete": response.status in ("completed", "incomplete"),
+            "usage": _token_counts(response.usage, "input", "output", exchange.provider),
+        }
+
+
+def _token_counts(usage: Any, into: str, out: str, provider: str) -> dict[str, Any] | None:
+    """Return the token counts of an SDK's usage object. ``into``, ``out``: its words for input and output.
+
+    The SDK passes on the counts of the provider. xAI documents that its completion tokens exclude reasoning.
+    """
+    if usage is None:
+        return None
+    of_input, of_output = (getattr(usage, f"{word}_tokens_details", None) for word in (into, out))
+    reasoning = getattr(of_output, "reasoning_tokens", None)
+    apart = reasoning if provider == "xai" and out == "completion" else None
+    return {
+        "input_tokens": getattr(usage, f"{into}_tokens"),
+        "output_tokens": getattr(usage, f"{out}_tokens") + (apart or 0),
+        "cached_input_tokens": getattr(of_input, "cached_tokens", None),
+        "reasoning_tokens": reasoning,
+        "cache_write_tokens": getattr(of_input, "cache_write_tokens", None),
+    }

@@ -13,12 +13,12 @@ from program import (  # type: ignore[import-not-found]  # isort: skip
     Loopback,
     chat_stop,
     chat_tools,
+    ended,
     figures_of,
     functions,
     last_response,
     response_answer,
     serve,
-    stop_of,
 )
 from grpc_program import address  # type: ignore[import-not-found]  # isort: skip
 
@@ -67,7 +67,7 @@ def whole(given: Any) -> dict[str, Any]:
         "calls": calls,
         "text": text or "",
         "usage": figures_of(given.usage, "prompt completion"),
-        **chat_stop(given.choices, calls),
+        **chat_stop(given.choices),
     }
 
 
@@ -89,7 +89,8 @@ def accumulated(chunks: Iterable[Any]) -> dict[str, Any]:
             if (legacy := getattr(delta, "function_call", None)) is not None:
                 _add(calls.setdefault((choice.index, None), {"name": "", "arguments_text": ""}), None, legacy)
     made = list(calls.values())
-    stop = {"stop": stop_of(word, calls=made, refusal=refusal), "complete": word is not None}
+    first = [call for (choice, _), call in calls.items() if choice == 0]
+    stop = ended(word, calls=first, refusal=refusal)
     return {"calls": made, "text": text, "usage": figures_of(told, "prompt completion"), **stop}
 
 
@@ -124,4 +125,5 @@ serve(
     ["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"],
     read,
     providers=["openai", "anthropic", "xai"],
+    stop_words="openai.chat",
 )

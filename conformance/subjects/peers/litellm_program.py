@@ -50,7 +50,7 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
     calls = [call for choice in given.choices for call in calls_of(choice.message)]
     text = given.choices[0].message.content if given.choices else ""
     told = figures_of(getattr(given, "usage", None), "prompt completion")
-    return {"calls": calls, "text": text or "", "usage": told, **native_stop(given.choices, calls)}
+    return {"calls": calls, "text": text or "", "usage": told, **native_stop(given.choices)}
 
 
 def calls_of(message: Any) -> list[dict[str, Any]]:
@@ -75,13 +75,15 @@ def ran_by_provider(message: Any) -> set[str]:
     return {result["tool_use_id"] for result in results if result.get("tool_use_id")}
 
 
-def native_stop(choices: Any, calls: Any) -> dict[str, Any]:
+def native_stop(choices: Any) -> dict[str, Any]:
     """Return the stop reason: the provider's word, which is beside LiteLLM's if the two differ."""
+    refusal = None
     if choices:
         fields = getattr(choices[0], "provider_specific_fields", None) or {}
         if native := fields.get("native_finish_reason"):
             choices[0].finish_reason = native
-    told: dict[str, Any] = chat_stop(choices, calls)
+        refusal = (getattr(choices[0].message, "provider_specific_fields", None) or {}).get("refusal")
+    told: dict[str, Any] = chat_stop(choices, refusal)
     return told
 
 
@@ -108,4 +110,5 @@ serve(
     ["openai.chat", "openai.responses", "anthropic.messages"],
     read,
     providers=["openai", "anthropic", "xai"],
+    stop_words="openai.chat",
 )

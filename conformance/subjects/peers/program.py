@@ -112,13 +112,21 @@ def usage(
 ENDED = ("completed", "incomplete")
 
 
-def chat_stop(choices: Any, calls: Any) -> dict[str, Any]:
-    """Return the stop reason of a Chat Completions response and whether it has one, from the first choice."""
+def chat_stop(choices: Any, refusal: Any = None) -> dict[str, Any]:
+    """Return the stop reason of a Chat Completions response and whether it has one, from the first choice.
+
+    ``refusal``: the text of a refusal that is not in the message's member of this name.
+    """
     if not choices:
-        return {"stop": "unknown", "complete": False}
-    word = choices[0].finish_reason
-    refusal = getattr(choices[0].message, "refusal", None)
-    return {"stop": stop_of(word, calls=calls, refusal=refusal), "complete": word is not None}
+        return {"stop": "unknown", "complete": None}
+    word, message = choices[0].finish_reason, choices[0].message
+    calls = message.tool_calls or getattr(message, "function_call", None)
+    return ended(word, calls=calls, refusal=refusal or getattr(message, "refusal", None))
+
+
+def ended(word: Any, **beside: Any) -> dict[str, Any]:
+    """Return the stop reason and whether the response is complete. Without a word the caller cannot know it."""
+    return {"stop": stop_of(word, **beside), "complete": True if word else None}
 
 
 def last_response(events: Any) -> Any:
@@ -135,11 +143,12 @@ def last_response(events: Any) -> Any:
 def response_answer(response: Any, ask: dict[str, Any]) -> dict[str, Any]:
     """Return the calls, text, stop reason and token counts of a Responses response."""
     calls = item_calls(client_items(response.output, ask))
+    beside = {"calls": calls, "refusal": has_refusal(response.output), "approval": asks_approval(response.output)}
     return {
         "calls": calls,
         "text": response.output_text or "",
         "usage": figures_of(response.usage),
-        "stop": stop_of(response_word(response), calls=calls, refusal=has_refusal(response.output)),
+        "stop": stop_of(response_word(response), **beside),
         "complete": response.status in ENDED,
     }
 
@@ -154,6 +163,11 @@ def has_refusal(output: Any) -> bool:
     """Return whether the items of a Responses response contain a refusal."""
     messages = (item for item in _plain(output) if item.get("type") == "message")
     return any(part.get("type") == "refusal" for item in messages for part in item.get("content") or ())
+
+
+def asks_approval(output: Any) -> bool:
+    """Return whether the items of a Responses response contain a call that waits for the caller's approval."""
+    return any(item.get("type") == "mcp_approval_request" for item in _plain(output))
 
 
 class Function(NamedTuple):
@@ -252,12 +266,13 @@ def serve(
     read: Callable[[dict[str, Any], Loopback], dict[str, Any]],
     *,
     providers: list[str] | None = None,
+    stop_words: str | None = None,
 ) -> None:
     """Answer line by line until the input ends.
 
     ``read(ask, server)`` returns the calls; an exception becomes an answer with an error. ``providers``: the providers
-    whose responses the library reads on these wires, or None for all. With command-line arguments it answers once for
-    the response in a file.
+    whose responses the library reads on these wires, or None for all. ``stop_words``: the wire to whose stop words the
+    library converts those of all wires. With command-line arguments it answers once for the response in a file.
     """
     server = Loopback()
     if len(sys.argv) > 1:
@@ -267,7 +282,14 @@ def serve(
     # Streams that a library leaves unclosed in a reference cycle must be closed between requests. If the collector
     # closed one during a request, httpcore would wait forever for a lock of its connection pool.
     gc.disable()
-    told = {"name": name, "version": version(distribution), "claims": claims, "wires": wires, "providers": providers}
+    told = {
+        "name": name,
+        "version": version(distribution),
+        "claims": claims,
+        "wires": wires,
+        "providers": providers,
+        "stop_words": stop_words,
+    }
     for number, line in enumerate(sys.stdin):
         ask = json.loads(line)
         if ask["op"] == "hello":

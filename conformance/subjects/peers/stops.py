@@ -36,13 +36,16 @@ STOPS = {
 }
 
 
-def stop_of(word: Any, *, calls: Any = (), refusal: Any = None) -> str:
-    """Return the canonical stop reason of a library's word; None and unknown words are "unknown".
+def stop_of(word: Any, *, calls: Any = (), refusal: Any = None, approval: Any = None) -> str:
+    """Return the canonical stop reason of a library's word; a missing word is "unknown".
 
-    A caller sees the calls and the refusal of the response beside the word. So a plain end is "tool_calls" with
-    ``calls``, and "refusal" with the text of a ``refusal``.
+    A caller sees the content of the response beside the word. So a plain end, and a word that the table does not have,
+    is "tool_calls" with ``calls``. Without calls, a plain end is "refusal" with the text of a ``refusal``, and "pause"
+    if the provider asks for an ``approval``.
     """
     reason = STOPS.get(str(word).lower(), "unknown")
-    if reason == "end_turn" and (calls or refusal):
-        return "refusal" if refusal else "tool_calls"
+    if calls and (reason == "end_turn" or (reason == "unknown" and word)):
+        return "tool_calls"
+    if reason == "end_turn" and (refusal or approval):
+        return "refusal" if refusal else "pause"
     return reason

@@ -22,9 +22,15 @@ def completion(answer):
         "calls": calls,
         "text": first.message.content or "" if first else "",
         "stop": native or (first.finish_reason if first else None),
-        "refusal": getattr(first.message, "refusal", None) if first else None,
+        "refusal": refusal(first.message) if first else None,
         "usage": usage(getattr(answer, "usage", None), "prompt", "completion"),
     }
+
+
+def refusal(message):
+    """Return the text of a message's refusal; LiteLLM has it among the provider's fields."""
+    fields = getattr(message, "provider_specific_fields", None) or {}
+    return getattr(message, "refusal", None) or fields.get("refusal")
 
 
 def added_up(chunks):
@@ -81,6 +87,7 @@ def response(answer):
         "text": "".join(part["text"] for part in parts if part.get("type") == "output_text"),
         "stop": reason or getattr(answer, "status", None),
         "refusal": any(part.get("type") == "refusal" for part in parts),
+        "approval": any(item.get("type") == "mcp_approval_request" for item in items),
         "usage": usage(answer.usage, "input", "output"),
     }
 
