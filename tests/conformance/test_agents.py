@@ -142,7 +142,7 @@ class ReturnsOpen(Agent):
 
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         message, _ = self.ask(exchange, {"model": "m", "messages": [{"role": "user", "content": "Hello"}]})
-        return {"rejected": [call["function"] for call in self.returned(message["tool_calls"])]}
+        return {"rejected": [call["function"] for call in self.returned(message.get("tool_calls") or [])]}
 
     def returned(self, calls: Calls) -> Calls:
         return calls
