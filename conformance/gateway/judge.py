@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.model import Response
+from toolparity.normalizer.requests import check_request
 from toolparity.reports.results import Result, Verdict
 
 from ..answer import SubjectAnswer
@@ -21,6 +22,7 @@ from ..cases.expected import Expected
 from ..cases.scenarios import scenarios
 from ..cases.traffic import TrafficResponse, repieced, responses
 from ..errors import InvalidAnswer, RefusedRequest, UnstableAnswer
+from ..laws.law import Unjudged
 from ..laws.matching import match_calls
 from ..laws.requests import follow_up
 from ..runner.judge import Judge
@@ -63,13 +65,15 @@ class GatewaySubject:
 class _Played(Struct, frozen=True):
     """A played conversation, by round.
 
-    ``followed``: the client's next request. ``captured``: the upstream's next request. ``refused``: why there is none.
+    ``followed``: the client's next request; ``asked``: its body. ``captured``: the upstream's next request.
+    ``refused``: why there is none.
     """
 
     token: str
     rounds: list[CaseRound]
     turns: list[Turn]
     followed: dict[int, Request]
+    asked: dict[int, Any]
     captured: dict[int, Any]
     refused: dict[int, str]
 
@@ -194,7 +198,7 @@ class GatewayJudge(Judge):
         """Play a conversation to its end, or until the client cannot continue."""
         token, route = new_token(), self._gateway.routes[case.surface]
         recorded = _recorded(case, chunking)
-        played = _Played(token, [], [], {}, {}, {})
+        played = _Played(token, [], [], {}, {}, {}, {})
         if not recorded:
             return played
         request = first_request(case, self._gateway.client, token)
@@ -204,6 +208,8 @@ class GatewayJudge(Judge):
                 # The laws compare requests in the conversation with the recorded pieces only.
                 exchange = _exchange(case, response, None if chunking else talk.upstream_body())
                 turn = self._ask(talk, _served(case, response))
+                if number:
+                    played.asked[number - 1] = turn.body
                 if number and turn.captured:
                     played.captured[number - 1] = turn.captured[0]
                 expected = reduced(self._expected(case, number), self._pair(case), stream=case.stream)
@@ -220,6 +226,7 @@ class GatewayJudge(Judge):
                 played.followed[number] = talk.request
                 if last:
                     final = self._ask(talk, _last_words(case.surface, stream=case.stream))
+                    played.asked[number] = final.body
                     if final.captured:
                         played.captured[number] = final.captured[0]
                     else:
@@ -248,6 +255,7 @@ class GatewayJudge(Judge):
         case, number = self._place(follow_up.exchange)
         played = self._played[case, None]
         if follow_up.to == follow_up.exchange.wire:
+            self._check_asked(played.asked[number], follow_up)
             if number in played.refused:
                 raise RefusedRequest(f"the gateway refused the next request: {played.refused[number]}")
             return played.captured[number]
@@ -256,14 +264,25 @@ class GatewayJudge(Judge):
             for route in self._gateway.routes.values()
             if (route.surface.wire, route.surface.provider) == (follow_up.to, follow_up.provider)
         )
-        return self._hand_over(case, number, route)
+        return self._hand_over(case, number, route, follow_up)
 
-    def _hand_over(self, case: Case, number: int, route: Route) -> Any:
+    def _check_asked(self, asked: Any, follow_up: FollowUp) -> None:
+        """Raise Unjudged if the client's own request breaks the rules of the provider.
+
+        A history of another provider can do so, for instance by its long ids or without signed thinking.
+        """
+        if self._gateway.client != follow_up.to:
+            return
+        for violation in check_request(asked, follow_up.to, provider=follow_up.provider):
+            raise Unjudged(f"not judged: the client's own request breaks the rule {violation.rule}")
+
+    def _hand_over(self, case: Case, number: int, route: Route, follow_up: FollowUp) -> Any:
         played, served = self._played[case, None], _last_words(route.upstream, stream=case.stream)
         token, request = played.token, played.followed[number]  # the history contains the token
         with self._upstream.ticket(token, served) as ticket:
             talk = Conversation(self._client, self._gateway.client, route, ticket, token, request)
             turn = self._ask(talk, served)
+        self._check_asked(turn.body, follow_up)
         if not turn.captured:
             raise RefusedRequest(f"the gateway refused the next request: {turn.answer.error}")
         return turn.captured[0]

@@ -22,6 +22,7 @@ from toolparity.normalizer.wires.registry import spec
 from ..cases.case import Case
 from ..cases.expected import Expected
 from ..cases.scenarios import Scenario, scenarios
+from ..cases.traffic import responses
 from .correlation import marked
 from .errors import NotJudged
 
@@ -60,13 +61,21 @@ def _question(case: Case, client: str) -> Request:
     scenario, upstream = scenarios()[case.scenario], SURFACES[case.surface]
     speaks = client_surface(client, upstream)
     request = _stated_request(case, speaks) or _scripted_request(scenario, case, speaks)
-    if speaks.wire in _LIMITS and (case.stream or case.scenario not in _WITHOUT_LIMIT):
+    if _states_limit(case, speaks):
         request = replace(request, params={_LIMITS[speaks.wire]: _LIMIT, **request.params})
     encoded = write_request(request, speaks.wire, provider=speaks.provider)
     for loss in encoded.losses:
         if loss.code != "param":
             raise NotJudged(f"{client} cannot ask for it: {loss.message}")
     return request
+
+
+def _states_limit(case: Case, speaks: Surface) -> bool:
+    """Return whether the request has a token limit. Other providers of a wire have the parameter under other names."""
+    provider = responses(case.scenario, case.surface, case.mode)[0].provider or speaks.provider
+    if speaks.wire not in _LIMITS or provider != speaks.provider:
+        return False
+    return case.stream or case.scenario not in _WITHOUT_LIMIT
 
 
 def write(request: Request, client: str, upstream: Surface) -> Any:

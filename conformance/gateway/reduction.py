@@ -1,7 +1,7 @@
 """The table of what a client's wire cannot express, with the reason for each law that is then not judged.
 
 A gateway between two wires cannot pass on what the client's wire has no place for. Such a case is judged by the other
-laws. Between equal wires nothing is reduced: such a gateway can pass on everything.
+laws. Between equal wires nothing is reduced except for `handoff`: such a gateway can pass on everything.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.wires.registry import spec
 
 from ..cases.case import CaseRound
@@ -39,6 +40,9 @@ EXPRESSIBLE: dict[str, Expressible] = {
 }
 
 
+_HANDOFF = ("handoff",)
+
+
 class Pair(NamedTuple):
     """The wires on both sides of a gateway."""
 
@@ -55,7 +59,9 @@ class Pair(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """One row of the table. ``applies(pair, round)``: the round has content that the client's wire cannot express.
+    """One row of the table. A row for the law `handoff` applies to equal wires, too, because the history changes wires.
+
+    ``applies(pair, round)``: the round has content that the client's wire cannot express.
 
     ``reason``: a format with the names ``client``, ``upstream`` and ``stop``.
     """
@@ -101,6 +107,11 @@ def _has_cut_calls(pair: Pair, round: CaseRound) -> bool:
 
 def _has_refusal(pair: Pair, round: CaseRound) -> bool:
     return round.expected.refusal
+
+
+def _is_dialect(pair: Pair, round: CaseRound) -> bool:
+    wire, provider = round.exchange.wire, round.exchange.provider
+    return provider not in {surface.provider for surface in SURFACES.values() if surface.wire == wire}
 
 
 TABLE: tuple[Reduction, ...] = (
@@ -152,6 +163,18 @@ TABLE: tuple[Reduction, ...] = (
         "{client} and {upstream} differ in calls with free text and in calls of built-in tools",
         _has_other_calls,
     ),
+    Reduction(
+        "calls of other kinds, handed over",
+        _HANDOFF,
+        "wires differ in calls with free text and in calls of built-in tools",
+        _has_other_calls,
+    ),
+    Reduction(
+        "dialects, handed over",
+        _HANDOFF,
+        "the response has members that only its provider defines",
+        _is_dialect,
+    ),
 )
 
 
@@ -161,9 +184,9 @@ def not_judged(pair: Pair, rounds: Sequence[CaseRound]) -> dict[str, str]:
 
 
 def _reasons(pair: Pair, rounds: Sequence[CaseRound]) -> Iterator[tuple[str, str]]:
-    if pair.same:
-        return
     for row in TABLE:
+        if pair.same and row.laws != _HANDOFF:
+            continue
         round = next((round for round in rounds if row.applies(pair, round)), None)
         if round is not None:
             values = {"client": pair.client, "upstream": pair.upstream, "stop": round.expected.stop}

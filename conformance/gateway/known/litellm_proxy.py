@@ -32,7 +32,12 @@ def _configuration(http: str) -> tuple[str, str]:
     for name, (model, end) in _MODELS.items():
         settings = f"{{model: {model}, api_base: '{http}{end}', api_key: {KEY}}}"
         lines += [f"  - model_name: {name}", f"    litellm_params: {settings}"]
-    lines += ["litellm_settings: {num_retries: 0, request_timeout: 30, telemetry: false}"]
+    lines += [
+        # Without modify_params, a history of another model keeps thinking enabled, which Anthropic then refuses.
+        "litellm_settings: {num_retries: 0, request_timeout: 30, telemetry: false, modify_params: true}",
+        # Without this setting, an error of the provider in one case makes the proxy refuse requests of later cases.
+        "router_settings: {num_retries: 0, disable_cooldowns: true}",
+    ]
     return "litellm.yaml", "\n".join(lines) + "\n"
 
 
