@@ -63,7 +63,7 @@ def _result(s: int, n: int, subject: str, scenario: str, place: tuple[str, str, 
     if odd:
         outcome: Outcome = "expected" if n % 3 else "fail"
         reason = f"2 calls on the wire, 1 accounted for: {calls[1]} vanished without a word in {subject}"
-        verdicts[n % 6] = Verdict(LAWS[n % 6], outcome, reason, 0, ", ".join(calls), calls[0])
+        verdicts[n % 6] = Verdict(LAWS[n % 6], outcome, reason, 0, ", ".join(calls), calls[0], "lost")
     if s % 4 == 0:
         verdicts[-1] = Verdict(verdicts[-1].check, "unsupported", "it does not claim stop")
     first = policy == "first"

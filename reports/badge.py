@@ -9,7 +9,7 @@ from toolparity.normalizer import json_codec
 
 from .escape import cut, visible
 from .results import BAD, Report, Run
-from .statistics import count_verdicts, passing_text, standings, surviving_mutants
+from .statistics import count_verdicts, leading, passing_text, surviving_mutants
 
 LABEL = "tool calls"
 
@@ -39,17 +39,21 @@ class BadgeText(NamedTuple):
 
 
 def badge_text(run: Run) -> BadgeText:
-    """Return how many cases pass, of those in which the subjects claim something. Expected failures do not pass."""
+    """Return how many of the applicable cases pass, of the implementations if the run has any.
+
+    Failures that a baseline expects do not pass.
+    """
     counts = count_verdicts(run)
-    subjects = standings(run, counts)
-    passed, applied = (
-        (sum(numbers) for numbers in zip(*(standing[2:] for standing in subjects), strict=True)) if subjects else (0, 0)
-    )
+    subjects = leading(run, counts)
     failed = any(counts.total.get(outcome) for outcome in BAD) or bool(surviving_mutants(run))
-    if not applied and not run.kills:
+    applicable = sum(item.cases.applicable for item in subjects)
+    if not applicable and not run.kills:
         return BadgeText("nothing ran", "lightgrey", failed)
-    text = passing_text(subjects) if applied else _killed(run)
-    return BadgeText(text, "red" if failed else "brightgreen" if passed == applied else "yellow", failed)
+    text = passing_text(subjects) if applicable else _killed(run)
+    if counts.total["stale"]:
+        text += ", stale baseline"
+    whole = not any(item.cases.lacking for item in subjects)
+    return BadgeText(text, "red" if failed else "brightgreen" if whole else "yellow", failed)
 
 
 def label(run: Run) -> str:

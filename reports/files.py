@@ -12,7 +12,7 @@ import msgspec
 
 from toolparity.normalizer.errors import ToolparityError
 
-from .results import FORMAT, FORMAT_1, Run, format_of, read
+from .results import FORMATS, Run, format_of, read
 
 STDIN = "-"
 _GZIP = b"\x1f\x8b"
@@ -49,10 +49,10 @@ def _parsed(data: bytes, where: str) -> Run:
     except msgspec.DecodeError as error:
         problem = "the file is empty" if not data.strip() else f"not JSON, or incomplete: {error}"
         raise UnreadableResults(problem, where=where, hint=_HINT) from None
-    if format not in (FORMAT, FORMAT_1):
+    if format not in FORMATS:
         hint = "run the suite again, or use the version of toolparity that wrote the file"
         raise UnreadableResults(
-            f"format {format!r} is not supported, only {FORMAT} and {FORMAT_1}", where=where, hint=hint
+            f"format {format!r} is not supported, only {', '.join(FORMATS)}", where=where, hint=hint
         )
     try:
         return read(data)

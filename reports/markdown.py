@@ -24,20 +24,22 @@ from .results import ORIGINS, Outcome, Report, Result, Run, Verdict
 from .statistics import (
     Counts,
     Figures,
-    breaking_text,
+    Group,
+    case_columns,
     count_verdicts,
     effects_of,
     effects_text,
+    groups,
+    headline_text,
     judged_count,
     kept_ratio,
     kills_text,
-    law_rows,
+    leading,
     occurring_effects,
     occurring_outcomes,
     outcomes_text,
     pick_examples,
     scenario_rows,
-    standings,
     surviving_mutants,
     unneeded_laws,
     worst_outcome,
@@ -73,12 +75,12 @@ def render(report: Report) -> bytes:
     badge = badge_text(run)
     page.add(f"## {_HEADS[badge.colour]} Tool calls: {badge.text}")
     if len(run.subjects) > 1:
-        page.add(f"**{breaking_text(standings(run, counts))}.**")
+        page.add(f"**{headline_text(leading(run, counts))}.**")
     if report.before is not None:
         _changes(page, compare(report.before, run))
-    _subjects(page, run, counts)
+    for group in groups(run, counts):
+        _group(page, group, counts)
     _failures(page, run, counts)
-    _laws(page, run, counts)
     _places(page, run, counts)
     _kills(page, run)
     _about(page, run, counts)
@@ -155,26 +157,26 @@ def _failed(failure: tuple[Result, Verdict]) -> list[str]:
     return [_MARKS[verdict.outcome], case, code(verdict.why, _WHY), command]
 
 
-def _subjects(page: MarkdownPage, run: Run, counts: Figures) -> None:
-    table_rows = standings(run, counts)
-    if len(table_rows) < 2:
-        return  # the title contains the figures of a single subject
-    page.add("### Cases that pass, by subject")
-    rows = (
-        [code(standing.name, _NAME), f"{standing.passed:,} of {standing.applied:,}", f"{standing.laws:,}"]
-        for standing in table_rows
-    )
-    head = ["subject", "cases that pass", "laws that it breaks"]
-    page.table(head, rows, total=len(table_rows), what="subjects", share=_LAWS)
-
-
-def _laws(page: MarkdownPage, run: Run, counts: Figures) -> None:
-    if not run.results:
-        return
-    page.add("### Laws kept, of the cases to which each applies")
-    rows = [[code(law, _NAME), *map(_kept, cells)] for law, cells in law_rows(run, counts)]
-    head = ["law", *(code(subject.name, _NAME) for subject in run.subjects)]
-    page.table(head, rows, total=len(rows), what="laws", share=_LAWS)
+def _group(page: MarkdownPage, group: Group, counts: Figures) -> None:
+    """Add the tables of a group of subjects: laws by subject, and cases by effect."""
+    page.add(f"### {group.title}: laws kept, of the cases to which each applies")
+    names = [code(item.name, _NAME) for item in group.standings]
+    rows = [
+        [code(law, _NAME), *(_kept(counts.laws.get((item.name, law), {})) for item in group.standings)]
+        for law in group.laws
+    ]
+    rows.append(["all laws", *(f"**{item.cases.ratio}**" for item in group.standings)])
+    page.table(["law", *names], rows, total=len(rows), what="laws", share=_LAWS)
+    if group.idle:
+        page.add(f"Laws without an applicable case: {_listed(page, 'laws', group.idle)}.")
+    if len(group.standings) > 1:
+        columns = case_columns(group.standings)
+        subjects = [
+            [name, f"{item.broken:,}", *(f"{column.of(item.cases):,}" for column in columns)]
+            for name, item in zip(names, group.standings, strict=True)
+        ]
+        head = ["subject", "laws that it breaks", *(column.title for column in columns)]
+        page.table(head, subjects, total=len(subjects), what="subjects", share=_LAWS)
 
 
 def _kept(counts: Counts) -> str:

@@ -21,9 +21,10 @@ from msgspec.structs import replace
 
 from toolparity.normalizer import json_codec
 
-FORMAT = "toolparity-results/2"
-#: An older format that is still read: it has ``told`` in place of ``rounds``.
-FORMAT_1 = "toolparity-results/1"
+FORMAT = "toolparity-results/3"
+#: Older formats that are still read. Format 2 has no roles of subjects; format 1 has ``told`` in place of ``rounds``.
+FORMAT_2, FORMAT_1 = "toolparity-results/2", "toolparity-results/1"
+FORMATS = (FORMAT, FORMAT_2, FORMAT_1)
 
 _Kind = TypeVar("_Kind")
 
@@ -55,6 +56,15 @@ EFFECTS: dict[Effect, str] = {
     "misreported": "A report about the response is wrong: its stop, usage, completeness, status, findings or warnings.",
     "malformed": "A provider would refuse the request.",
     "refused": "The subject raised an error: nothing is missing silently.",
+}
+
+Role = Literal["implementation", "reference", "known-bad"]
+
+#: Role of a subject -> meaning. Reports present implementations first, and the others apart from them.
+ROLES: dict[Role, str] = {
+    "implementation": "A library, gateway, agent or program under test.",
+    "reference": "This project's own code. The laws are written against it.",
+    "known-bad": "Faulty on purpose, to show that the suite finds its faults.",
 }
 
 #: Outcomes that fail a run.
@@ -153,13 +163,14 @@ class Result(Struct, frozen=True, omit_defaults=True):
 
 
 class SubjectInfo(Struct, frozen=True, omit_defaults=True):
-    """Name, version and claims of a subject. ``wires`` is None if it reads all wires."""
+    """Name, version and claims of a subject. ``wires`` is None if it reads all wires. ``role`` is a key of `ROLES`."""
 
     name: str
     version: str
     claims: list[str] = []
     wires: list[str] | None = None
     seconds: Seconds = 0.0
+    role: Role = "implementation"
 
 
 class LawInfo(Struct, frozen=True, omit_defaults=True):
@@ -293,11 +304,11 @@ def write(run: Run) -> bytes:
 
 
 def read(data: bytes) -> Run:
-    """Decode a run from JSON in this format or in format 1. Raises msgspec.DecodeError if the data is neither.
+    """Decode a run from JSON in one of `FORMATS`. Raises msgspec.DecodeError for other data.
 
     The function adds subjects, laws and scenarios that only results name, so that every report includes them.
     """
-    run = _from_format_1(data) if format_of(data) == FORMAT_1 else _decoded(data, Run)
+    run = _from_older_format(data) if format_of(data) in (FORMAT_1, FORMAT_2) else _decoded(data, Run)
     subjects = _missing((entry.subject for entry in run.results), (entry.name for entry in run.subjects))
     laws = _missing((verdict.check for _, verdict in run.verdicts()), (entry.id for entry in run.laws))
     scenarios = _missing((entry.scenario for entry in run.results), (entry.id for entry in run.scenarios))
@@ -309,7 +320,7 @@ def read(data: bytes) -> Run:
     )
 
 
-def _from_format_1(data: bytes) -> Run:
+def _from_older_format(data: bytes) -> Run:
     run = _decoded(data, dict[str, Any])
     for result in run["results"] if isinstance(run.get("results"), list) else ():
         if isinstance(result, dict) and "told" in result:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import NamedTuple
 
 from .results import (
@@ -19,6 +20,7 @@ from .results import (
     LawInfo,
     Outcome,
     Result,
+    Role,
     Run,
     Verdict,
 )
@@ -34,18 +36,56 @@ _NOTED: tuple[Outcome, ...] = ("error", "stale", "new", "expected")
 _FAILED: tuple[Outcome, ...] = ("fail", "new", "expected")
 
 
+class Tally(NamedTuple):
+    """The cases of one subject, or of one subject under one law. Each case of the run is counted in one member.
+
+    ``failed``: effect -> cases, each case under its first effect in the order of `EFFECTS`; "" for files without
+    effects. ``known``: how many of the failed cases a baseline expects. ``undecided``: cases that the harness could not
+    judge. ``unsupported``: the subject claims nothing that could be judged. ``inapplicable``: no law, or not this law,
+    applies. ``unrun``: other subjects ran the case; this one did not.
+    """
+
+    passed: int = 0
+    failed: Mapping[Effect, int] = MappingProxyType({})
+    known: int = 0
+    undecided: int = 0
+    unsupported: int = 0
+    inapplicable: int = 0
+    unrun: int = 0
+
+    @property
+    def failures(self) -> int:
+        """The number of cases that break a law, expected or not."""
+        return sum(self.failed.values())
+
+    @property
+    def applicable(self) -> int:
+        """The number of cases that are judged: the denominator of every share."""
+        return self.passed + self.failures + self.undecided
+
+    @property
+    def lacking(self) -> int:
+        """The number of applicable cases that do not pass."""
+        return self.applicable - self.passed
+
+    @property
+    def ratio(self) -> str:
+        """The text "412/476": passed and applicable cases."""
+        return f"{self.passed:,}/{self.applicable:,}"
+
+
 class Figures(NamedTuple):
     """Counts of verdicts and cases.
 
     ``laws``: (subject, law) -> outcome -> number of verdicts. ``places``: (subject, scenario, surface) -> the same.
-    ``cases``: subject -> worst outcome -> number of cases. ``bad``: (subject, law) -> the verdicts that fail the run,
-    in the order of the run. ``total``: outcome -> number of verdicts. ``effects``: effect -> number of failures,
-    expected or not.
+    ``standings``: one per subject, in the order of the run; subjects that only results name come last. ``bad``:
+    (subject, law) -> the verdicts that fail the run, in the order of the run. ``total``: outcome -> number of verdicts.
+    ``effects``: effect -> number of failures, expected or not.
     """
 
     laws: dict[tuple[str, str], Counts]
     places: dict[tuple[str, str, str], Counts]
-    cases: dict[str, Counts]
+    standings: list[Standing]
     bad: dict[tuple[str, str], list[tuple[Result, Verdict]]]
     total: Counts
     effects: Mapping[Effect, int]
@@ -56,70 +96,225 @@ class Figures(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """The figures of one subject.
-
-    ``laws`` is the number of laws that it breaks, expected or not. ``applied`` is the number of cases in which it
-    claims something, ``passed`` the number of these that pass.
-    """
+    """The figures of one subject. ``laws``: law -> its cases; laws without a verdict are not in it."""
 
     name: str
-    laws: int
-    passed: int
-    applied: int
+    role: Role
+    cases: Tally
+    laws: Mapping[str, Tally]
+
+    @property
+    def broken(self) -> int:
+        """The number of laws that the subject breaks, expected or not."""
+        return sum(1 for tally in self.laws.values() if tally.failures)
+
+    @property
+    def effects(self) -> set[Effect]:
+        """The effects of the subject's failures."""
+        return {effect for tally in self.laws.values() for effect, number in tally.failed.items() if number}
 
 
-def standings(run: Run, counts: Figures) -> list[Standing]:
-    """Return one standing per subject, in the order of the run. Subjects that only results name come last.
+class Group(NamedTuple):
+    """Subjects that a report presents together.
 
-    The headline, the badge and the tables of subjects take their figures from here.
+    ``laws``: the laws with applicable cases, worst first. ``idle``: the laws that judge none of these subjects.
     """
-    laws: dict[str, int] = defaultdict(int)
-    for (subject, _), counts_of_law in counts.laws.items():
-        laws[subject] += any(counts_of_law.get(outcome) for outcome in _FAILED)
-    rows = []
-    for name in dict.fromkeys([*(subject.name for subject in run.subjects), *counts.cases]):
-        cases = counts.cases.get(name, {})
-        rows.append(Standing(name, laws[name], cases.get("pass", 0), judged_count(cases)))
-    return rows
+
+    title: str
+    standings: list[Standing]
+    laws: list[str]
+    idle: list[str]
 
 
-def breaking_text(subjects: Sequence[Standing]) -> str:
-    """Return a text such as "10 of 11 subjects break a law". Failures that a baseline expects count."""
-    count = sum(1 for subject in subjects if subject.laws)
-    noun, verb = ("subject" if len(subjects) == 1 else "subjects"), ("breaks" if count == 1 else "break")
-    return f"{count:,} of {len(subjects):,} {noun} {verb} a law"
+def groups(run: Run, counts: Figures) -> list[Group]:
+    """Return the subjects in at most two groups: implementations, worst first, then the others in the run's order.
+
+    The heat map, the headline, the badge and all tables of subjects take their figures from the groups. Each report
+    presents the first group first, and its headline is about that group alone.
+    """
+    tested = sorted((item for item in counts.standings if item.role == "implementation"), key=_share_passed)
+    others = [item for item in counts.standings if item.role != "implementation"]
+    parts = (
+        ("Implementations", tested),
+        ("Reference and deliberately faulty subjects" if tested else "Subjects", others),
+    )
+    return [Group(title, part, *_laws_worst_first(run, part)) for title, part in parts if part]
 
 
-def passing_text(subjects: Sequence[Standing]) -> str:
-    """Return a text such as "13,237 of 15,361 cases pass"."""
-    passed, applied = sum(subject.passed for subject in subjects), sum(subject.applied for subject in subjects)
-    return f"{passed:,} of {applied:,} cases pass"
+def leading(run: Run, counts: Figures) -> list[Standing]:
+    """Return the subjects that the headline is about: the implementations, or all subjects if there is none."""
+    return next((group.standings for group in groups(run, counts)), [])
+
+
+def _share_passed(standing: Standing) -> tuple[float, str]:
+    cases = standing.cases
+    return cases.passed / cases.applicable if cases.applicable else 2.0, standing.name
+
+
+def _laws_worst_first(run: Run, standings: Sequence[Standing]) -> tuple[list[str], list[str]]:
+    """Return the laws with applicable cases, those that most subjects break first, and the laws without such cases."""
+
+    def severity(law: str) -> tuple[int, int]:
+        failures = [tally.lacking for item in standings if (tally := item.laws.get(law))]
+        return -sum(map(bool, failures)), -sum(failures)
+
+    laws = dict.fromkeys([*(law.id for law in run.laws), *(law for item in standings for law in item.laws)])
+    judged = {law for item in standings for law, tally in item.laws.items() if tally.applicable}
+    return sorted((law for law in laws if law in judged), key=severity), [law for law in laws if law not in judged]
+
+
+class CaseColumn(NamedTuple):
+    """A column of the table of cases by subject: title, meaning, and the number of cases of a tally."""
+
+    title: str
+    means: str
+    of: Callable[[Tally], int]
+
+
+def _effect_column(effect: Effect, means: str) -> CaseColumn:
+    return CaseColumn(effect or "no effect stated", means, lambda tally: tally.failed.get(effect, 0))
+
+
+#: Every case of the run is in "pass", one of the effects, or one of the columns after them.
+CASE_COLUMNS = (
+    CaseColumn("applicable", "Cases that are judged: the denominator of every share.", lambda tally: tally.applicable),
+    CaseColumn("pass", "The subject keeps every law that applies.", lambda tally: tally.passed),
+    *(_effect_column(effect, means) for effect, means in EFFECTS.items()),
+    _effect_column("", "A failure in a results file of an older format."),
+    CaseColumn("undecided", "The harness failed, or its input is faulty.", lambda tally: tally.undecided),
+    CaseColumn("unsupported", OUTCOMES["unsupported"], lambda tally: tally.unsupported),
+    CaseColumn("not applicable", "No law applies.", lambda tally: tally.inapplicable),
+    CaseColumn("not run", "Other subjects ran the case; this subject did not.", lambda tally: tally.unrun),
+)
+
+
+def case_columns(standings: Sequence[Standing]) -> list[CaseColumn]:
+    """Return the columns in which one of these subjects has a case; "applicable" and "pass" in any event."""
+    always = CASE_COLUMNS[:2]
+    return [column for column in CASE_COLUMNS if column in always or any(column.of(item.cases) for item in standings)]
+
+
+def headline_text(standings: Sequence[Standing]) -> str:
+    """Return what these subjects do to calls, as a sentence without a full stop.
+
+    "9 of 11 implementations lose or alter calls or content, or let calls run that must not run, on at least one wire".
+    Failures that a baseline expects count. The verbs are those of the effects that occur.
+    """
+    harmful = [item for item in standings if item.effects & {*_VERBS, "executed"}]
+    if not harmful:
+        return breaking_text(standings)
+    occurring = {effect for item in harmful for effect in item.effects}
+    singular = len(harmful) == 1
+    verbs = [verb + "s" * singular for effect, verb in _VERBS.items() if effect in occurring]
+    acts = [f"{_alternatives(verbs)} calls or content"] if verbs else []
+    acts += [f"{'lets' if singular else 'let'} calls run that must not run"] if "executed" in occurring else []
+    return f"{_share_of(harmful, standings)} {', or '.join(acts)}{',' * (len(acts) > 1)} on at least one wire"
+
+
+#: Effect -> what subjects with this effect do to calls or content.
+_VERBS: dict[Effect, str] = {"lost": "lose", "duplicated": "duplicate", "altered": "alter"}
+
+
+def _alternatives(words: Sequence[str]) -> str:
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _share_of(part: Sequence[Standing], whole: Sequence[Standing]) -> str:
+    """Return a text such as "9 of 11 implementations"; "subjects" if not all are implementations."""
+    return f"{len(part):,} of {len(whole):,} {noun_of(whole)}{'s' * (len(whole) != 1)}"
+
+
+def noun_of(standings: Sequence[Standing]) -> str:
+    """Return "implementation", or "subject" if one of these subjects has another role."""
+    return "implementation" if all(item.role == "implementation" for item in standings) else "subject"
+
+
+def breaking_text(standings: Sequence[Standing]) -> str:
+    """Return a text such as "10 of 11 implementations break a law". Failures that a baseline expects count."""
+    broken = [item for item in standings if item.broken]
+    return f"{_share_of(broken, standings)} {'breaks' if len(broken) == 1 else 'break'} a law"
+
+
+def passing_text(standings: Sequence[Standing]) -> str:
+    """Return a text such as "13,237 of 15,361 cases pass". The whole are the applicable cases."""
+    passed, applicable = (
+        sum(item.cases.passed for item in standings),
+        sum(item.cases.applicable for item in standings),
+    )
+    return f"{passed:,} of {applicable:,} cases pass"
 
 
 def count_verdicts(run: Run) -> Figures:
     """Count all verdicts of a run."""
     laws: dict[tuple[str, str], dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
+    effects: dict[tuple[str, str], Counter[Effect]] = defaultdict(Counter)
     places: dict[tuple[str, str, str], dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
-    cases: dict[str, dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
+    cases: dict[str, _CaseCounter] = {subject.name: _CaseCounter() for subject in run.subjects}
     bad: dict[tuple[str, str], list[tuple[Result, Verdict]]] = defaultdict(list)
-    total: dict[Outcome, int] = dict.fromkeys(WORST_FIRST, 0)
-    effects: Counter[Effect] = Counter()
+    total: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
     for result in run.results:
         place = places[result.subject, result.scenario, result.surface]
-        case_counts: dict[Outcome, int] = defaultdict(int)
         for verdict in result.verdicts:
-            outcome = verdict.outcome
-            laws[result.subject, verdict.check][outcome] += 1
+            outcome, key = verdict.outcome, (result.subject, verdict.check)
+            laws[key][outcome] += 1
             place[outcome] += 1
-            case_counts[outcome] += 1
             total[outcome] += 1
-            effects[verdict.effect] += outcome in _FAILED
+            if outcome in _FAILED:
+                effects[key][verdict.effect] += 1
             if outcome in BAD:
-                bad[result.subject, verdict.check].append((result, verdict))
-        if (outcome_of_case := worst_outcome(case_counts)) is not None:
-            cases[result.subject][outcome_of_case] += 1
-    total = {name: total[name] for name in OUTCOMES}
-    return Figures(dict(laws), dict(places), dict(cases), dict(bad), total, effects)
+                bad[key].append((result, verdict))
+        cases.setdefault(result.subject, _CaseCounter()).add(result.verdicts)
+    roles = {subject.name: subject.role for subject in run.subjects}
+    whole = len({(result.scenario, result.surface, result.mode, result.policy) for result in run.results})
+    tallies: dict[str, dict[str, Tally]] = {name: {} for name in cases}
+    for (subject, law), counts in laws.items():
+        tallies[subject][law] = _law_tally(counts, effects[subject, law], cases[subject].number, whole)
+    standings = [
+        Standing(name, roles.get(name, "implementation"), counter.tally(whole), tallies[name])
+        for name, counter in cases.items()
+    ]
+    failures = sum(effects.values(), Counter[Effect]())
+    return Figures(dict(laws), dict(places), standings, dict(bad), total, failures)
+
+
+#: Effects in the order in which a case with several counts under one. The last one is that of older files.
+_RANK: dict[Effect, int] = {effect: rank for rank, effect in enumerate([*EFFECTS, ""])}
+
+
+class _CaseCounter:
+    """Counts the cases of one subject."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._kinds: Counter[str] = Counter()
+        self._failed: Counter[Effect] = Counter()
+
+    def add(self, verdicts: Sequence[Verdict]) -> None:
+        self.number += 1
+        broken = [verdict for verdict in verdicts if verdict.outcome in _FAILED]
+        if broken:
+            self._failed[min((verdict.effect for verdict in broken), key=_RANK.__getitem__)] += 1
+            self._kinds["known"] += all(verdict.outcome == "expected" for verdict in broken)
+            return
+        outcomes = {verdict.outcome for verdict in verdicts}
+        kind = "undecided" if "error" in outcomes else "passed" if outcomes & {*KEPT} else "unsupported"
+        self._kinds[kind if outcomes else "inapplicable"] += 1
+
+    def tally(self, whole: int) -> Tally:
+        return Tally(failed=self._failed, unrun=whole - self.number, **self._kinds)
+
+
+def _law_tally(counts: Counts, failed: Mapping[Effect, int], cases: int, whole: int) -> Tally:
+    """Return the cases of a law, which has one verdict in each case to which it applies."""
+    return Tally(
+        kept_count(counts),
+        failed,
+        counts.get("expected", 0),
+        counts.get("error", 0),
+        counts.get("unsupported", 0),
+        max(0, cases - sum(counts.values())),
+        whole - cases,
+    )
 
 
 def worst_outcome(counts: Counts) -> Outcome | None:
@@ -149,12 +344,6 @@ def kept_ratio(counts: Counts) -> str:
 def broken_count(counts: Counts) -> int:
     """Return the number of verdicts that break the law, expected or not, or that the harness could not decide."""
     return sum(counts.get(outcome, 0) for outcome in BROKEN)
-
-
-def law_rows(run: Run, counts: Figures) -> list[tuple[str, list[Counts]]]:
-    """Return the id of each law with a cell per subject, the most severe row first."""
-    rows = [(law.id, [counts.laws.get((subject.name, law.id), {}) for subject in run.subjects]) for law in run.laws]
-    return sorted(rows, key=lambda row: _severity(row[1]))
 
 
 def scenario_rows(run: Run, counts: Figures, subject: str) -> list[tuple[str, list[Counts]]]:

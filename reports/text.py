@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from .compare import Comparison, VerdictChange, compare, count_by_scenario, count_text, describe_source_change
 from .results import LawInfo, Outcome, Report, Result, Run, Verdict, WireExcerpt
 from .statistics import (
     Counts,
     Figures,
-    breaking_text,
+    case_columns,
     count_verdicts,
     effects_of,
     effects_text,
     generated_text,
+    groups,
+    headline_text,
     judged_count,
     kept_ratio,
     kills_text,
-    law_rows,
+    leading,
     occurring_effects,
     occurring_outcomes,
     outcomes_text,
     passing_text,
     pick_examples,
     scenario_rows,
-    standings,
     surviving_mutants,
     unneeded_laws,
     worst_outcome,
@@ -58,7 +59,7 @@ def sections(report: Report, *, most: int = _EXAMPLES) -> list[Section]:
     if report.before is not None:
         parts += _changes(compare(report.before, run), most)
     if run.results or not run.kills:
-        parts += [*_failures(run, counts, most), _laws(run, counts), *_places(run, counts)]
+        parts += [*_failures(run, counts, most), *_groups(run, counts), *_places(run, counts)]
     parts += _kills(run)
     legend_outcomes = [*occurring_outcomes(counts.total)]
     if any(outcome != "pass" for outcome, _ in legend_outcomes):
@@ -138,10 +139,23 @@ def _broken(subject: str, law: LawInfo, failures: Sequence[tuple[Result, Verdict
     return Lines(f"{title} ({effects})" if effects else title, entries)
 
 
-def _laws(run: Run, counts: Figures) -> Table:
-    names = [subject.name for subject in run.subjects]
-    rows: list[list[Value]] = [[law, *map(_kept, cells)] for law, cells in law_rows(run, counts)]
-    return Table("Laws kept, of the cases to which each applies", ["law", *names], rows)
+def _groups(run: Run, counts: Figures) -> Iterator[Section]:
+    """Return the tables of each group of subjects: laws by subject, and cases by effect."""
+    for group in groups(run, counts):
+        names = [item.name for item in group.standings]
+        rows: list[list[Value]] = [
+            [law, *(_kept(counts.laws.get((name, law), {})) for name in names)] for law in group.laws
+        ]
+        rows.append(["all laws", *(item.cases.ratio for item in group.standings)])
+        yield Table(f"{group.title}: laws kept, of the cases to which each applies", ["law", *names], rows)
+        if group.idle:
+            yield Lines("", [(StyledText("no applicable case", "dim"), ", ".join(group.idle))])
+        if len(names) > 1:
+            columns = case_columns(group.standings)
+            cases: list[list[Value]] = [
+                [item.name, item.broken, *(column.of(item.cases) for column in columns)] for item in group.standings
+            ]
+            yield Table("Cases by subject", ["subject", "laws broken", *(column.title for column in columns)], cases)
 
 
 def _kept(counts: Counts) -> StyledText:
@@ -227,5 +241,5 @@ def _summary(run: Run, counts: Figures) -> list[str]:
     line = f"{count_text(len(run.results), 'case')}, {verdicts}{took}: {outcomes}"
     if effects := effects_text(counts.effects):
         line += f"; failures by effect: {effects}"
-    subjects = standings(run, counts)
-    return [f"{breaking_text(subjects)}; {passing_text(subjects)}", line] if len(subjects) > 1 else [line]
+    subjects = leading(run, counts)
+    return [f"{headline_text(subjects)}; {passing_text(subjects)}", line] if len(counts.standings) > 1 else [line]

@@ -33,7 +33,7 @@ from ..known_bad import known_bad
 from ..laws import IDS
 from ..runner import kill, suite
 from ..runner.judge import CaseFilter
-from ..subjects import SUBJECTS, environments
+from ..subjects import SUBJECTS, environments, role_of
 from ..subjects.peers import PEERS
 from .console import ProgressBar
 
@@ -179,7 +179,12 @@ def behind(folder: Path = FOLDER) -> list[str]:
 
 
 def _loaded(path: Path) -> Run | None:
-    return load(path) if path.exists() else None
+    """Return the published run with the roles and the untested libraries of today."""
+    if not path.exists():
+        return None
+    run = load(path)
+    subjects = [replace(item, role=role_of(item.name)) for item in run.subjects]
+    return replace(run, subjects=subjects, environment=_with_missing(run))
 
 
 @click.command()

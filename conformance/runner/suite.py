@@ -25,7 +25,7 @@ from ..cases.scenarios import scenarios
 from ..cases.traffic import sources
 from ..errors import InvalidBaseline
 from ..laws import LAWS
-from ..subjects import Subject, subject
+from ..subjects import Subject, role_of, subject
 from ..workers import cores, in_order
 from . import baseline
 from .judge import CaseFilter, Judge
@@ -170,7 +170,9 @@ def scenario_reports(cases: Iterable[Case]) -> list[results.ScenarioInfo]:
 def subject_info(tested: Subject, seconds: float = 0.0) -> results.SubjectInfo:
     """Return a subject in the form of a report."""
     wires = None if tested.wires is None else sorted(tested.wires)
-    return results.SubjectInfo(tested.name, tested.version, sorted(tested.claims), wires, round(seconds, 3))
+    return results.SubjectInfo(
+        tested.name, tested.version, sorted(tested.claims), wires, round(seconds, 3), role_of(tested.name)
+    )
 
 
 def expected_failures(file: Path | None, *, none: bool = False) -> Callable[[str], list[baseline.BaselineEntry]]:

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.model import Policy, Wire
+from toolparity.reports.results import Role
 
 from ..errors import UnknownSubject
 from .claims import CLAIMS, claims_of, input_of, providers_of, stop_words_of, wires_of
@@ -105,6 +106,8 @@ SUBJECTS: dict[str, str] = {
     "xai-sdk": "xai_sdk:XAISDK",
     "turns": "turns:TurnsAgent",
 }
+#: Shipped subjects that are not implementations under test -> their role in reports.
+ROLES: dict[str, Role] = {"normalizer": "reference", "turns": "reference", "documented-goclaw": "known-bad"}
 GROUP = "toolparity.subjects"
 
 
@@ -114,6 +117,11 @@ def shipped(name: str) -> bool:
     A library at another version than the pinned one (``litellm==1.100.0``) has none.
     """
     return name in SUBJECTS or name in PEERS
+
+
+def role_of(name: str) -> Role:
+    """Return the role of a subject in reports."""
+    return ROLES.get(name, "implementation")
 
 
 def known_names() -> list[str]:

@@ -1,15 +1,15 @@
 """HTML report: one file for a browser that makes no requests. The same results give the same bytes.
 
-results -> columns: each text and each verdict once
-        -> embedded data -> scripts: grid, lists, evidence, downloads
-        -> template: verdict, changes, sources and laws, readable without scripts
+results -> statistics -> template: headline, heat map, cases by effect, readable without scripts
+        -> columns: each text and each verdict once
+        -> embedded data, compressed -> scripts: grid, lists, evidence, downloads
 """
 
 from __future__ import annotations
 
 from ..escape import cut
-from ..results import Report
-from ..statistics import count_verdicts, occurring_effects, standings
+from ..results import ROLES, Report
+from ..statistics import count_verdicts, occurring_effects
 from . import changes, history, kills, overview, sources
 from .columns import Columns
 from .embed import embedded
@@ -34,18 +34,20 @@ def render(report: Report) -> bytes:
     """Render the page in UTF-8."""
     run = report.run
     columns = Columns(run)
-    tallies = overview.tallies(columns)
     figures = count_verdicts(run)
-    subjects = standings(run, figures)
     data = embedded(run, columns)
     context = {
         "run": run,
         "title": f"{', '.join(cut(subject.name, 60) for subject in run.subjects[:3])}: conformance",
-        "headline": overview.headline(run, tallies, subjects),
-        "effects": [(effect, figures.effects[effect], means) for effect, means in occurring_effects(figures.effects)],
-        "counts": overview.counts(run, tallies),
-        "subjects": overview.subjects(run, tallies, subjects),
-        "laws": overview.laws(run, tallies),
+        "headline": overview.headline(run, figures),
+        "heat_maps": overview.heat_maps(run, figures),
+        "size": overview.size(run, figures),
+        "shades": overview.SHADES,
+        "effects": [*occurring_effects(figures.effects)],
+        "counts": overview.counts(figures),
+        "subjects": overview.subjects(run),
+        "laws": overview.laws(run),
+        "roles": ROLES,
         "changes": changes.changes(report),
         "sources": sources.sources(run),
         "kills": kills.matrix(run),

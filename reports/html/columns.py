@@ -6,7 +6,6 @@ the scripts compute counts once per bundle.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -178,30 +177,6 @@ class Columns:
         while row and not row[-1]:
             row.pop()
         return row
-
-    def tallies(self) -> list[dict[int, dict[int, int]]]:
-        """Return for each subject: law -> outcome -> number of cases."""
-        bare = list(self.bare)
-        verdicts = list(self.verdicts)
-        tallies: list[dict[int, dict[int, int]]] = []
-        for cases in self.cases:
-            laws: dict[int, dict[int, int]] = {}
-            for number, count in Counter(cases).items():
-                if not number:
-                    continue
-                bundle = self.bundles[number - 1]
-                pairs = bare[bundle.bare]
-                outcomes = [
-                    *zip(pairs[::2], pairs[1::2], strict=True),
-                    *(verdicts[number][:2] for number in bundle.worded),
-                ]
-                for law, outcome in outcomes:
-                    counts = laws.setdefault(law, {})
-                    counts[outcome] = counts.get(outcome, 0) + count
-            tallies.append(laws)
-        while len(tallies) < len(self.subjects.all):
-            tallies.append({})
-        return tallies
 
     def plain(self) -> dict[str, Any]:
         """Return the columns as the page embeds them."""

@@ -1,4 +1,4 @@
-"""Data that the page embeds for its scripts: the columns of a run, and the evidence as far as it fits.
+"""Data that the page embeds for its scripts: the columns of a run, and the evidence as far as it fits, compressed.
 
 If the data is too large, the evidence of passed cases is cut first, because readers need the evidence of failures. The
 page states what was cut.
@@ -6,7 +6,8 @@ page states what was cut.
 
 from __future__ import annotations
 
-import re
+import base64
+import gzip
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,22 +15,16 @@ import msgspec
 from toolparity.normalizer import json_codec
 
 from ..escape import cut
-from ..results import BROKEN, REPEAT, Run
+from ..results import BROKEN, EFFECTS, REPEAT, Run
 from .columns import NAME, ORDER, WORDS, Columns, Texts
 from .outcome_icons import MARKS, NOTABLE, WORST
 
-#: Maximum bytes of embedded data. Together with the rest, which is bounded, the page stays below 5 MB.
-MAX_BYTES = 4_300_000
+#: Maximum bytes of embedded data, compressed and in base64. With the rest, which is bounded, the page is below 2 MB.
+MAX_BYTES = 1_500_000
 #: Maximum characters of the excerpt and of the blocks of one answer, before any step of `_RUNGS`.
 EXCERPT, BLOCKS = 2_000, 4_000
 #: Maximum rounds of one conversation.
 _ROUNDS = 40
-
-#: Markup, invisible characters, direction marks and lone surrogates.
-_UNSAFE = re.compile(
-    "[<>\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\uffff"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
-)
 
 
 class Rung(NamedTuple):
@@ -62,7 +57,7 @@ _RUNGS = (
 
 
 class Embedded(NamedTuple):
-    """``data`` is JSON that is safe inside a script element. ``shortened`` are sentences that state what was cut."""
+    """``data`` is JSON, compressed with gzip, in base64. ``shortened`` are sentences that state what was cut."""
 
     data: str
     shortened: list[str]
@@ -77,8 +72,8 @@ def embedded(run: Run, columns: Columns, room: int = MAX_BYTES) -> Embedded:
         plain["traffic"] = _traffic(run, columns, texts, bad, rung)
         words = len(columns.texts.all)
         plain["texts"] = [_word(text, rung.words) for text in texts.all[:words]] + texts.all[words:]
-        data = safe(plain)
-        if len(data) * 4 <= room or len(data.encode()) <= room:
+        data = packed(plain)
+        if len(data) <= room:
             break
     shortened = [f"To keep this page small, {rung.note}."] if rung.note else []
     if texts.were_cut:
@@ -86,14 +81,9 @@ def embedded(run: Run, columns: Columns, room: int = MAX_BYTES) -> Embedded:
     return Embedded(data, shortened)
 
 
-def safe(value: Any) -> str:
-    """Return JSON without markup and without invisible characters."""
-    return _UNSAFE.sub(_escaped, json_codec.text(value))
-
-
-def _escaped(match: re.Match[str]) -> str:
-    units = match[0].encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+def packed(value: Any) -> str:
+    """Return JSON, compressed with gzip, in base64. The same value gives the same text."""
+    return base64.b64encode(gzip.compress(json_codec.encode(value), mtime=0)).decode()
 
 
 def _word(text: str, most: int | None) -> str:
@@ -112,6 +102,7 @@ def _about(run: Run, columns: Columns) -> dict[str, Any]:
         "worst": WORST,
         "broken": BROKEN,
         "notable": NOTABLE,
+        "effects": [*EFFECTS],
         "repeat": REPEAT,
         "about": {
             "subjects": {columns.subjects.number(entry.name): limited(entry) for entry in run.subjects},

@@ -1,29 +1,41 @@
-"""Overview of the page: headline, subjects, and laws by subject."""
+"""Overview of the page: headline, heat maps of subjects by laws, and cases by effect."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..compare import count_text
 from ..escape import cut
-from ..results import OUTCOMES, Outcome, Run
+from ..results import ROLES, Run
 from ..statistics import (
-    Counts,
+    CaseColumn,
+    Figures,
+    Group,
     Standing,
-    breaking_text,
-    judged_count,
-    kept_count,
+    Tally,
+    case_columns,
+    groups,
+    headline_text,
+    leading,
+    noun_of,
     passing_text,
     surviving_mutants,
     unneeded_laws,
 )
-from .columns import NAME, ORDER, WORDS, Columns
-from .outcome_icons import MARKS, NOTABLE, OutcomeIcon, worst_icon
+from .columns import NAME, WORDS
+from .outcome_icons import MARKS, OutcomeIcon
 from .shell import filter_link
 
-#: Subject -> law -> outcome -> number of cases.
-Tallies = Mapping[str, Mapping[str, Counts]]
+#: Lower bounds of the shares of failed cases -> meaning of the shade. The shade of a cell is the last that it reaches.
+SHADES = (
+    (0.0, "every case passes"),
+    (1e-9, "under 1 % fail"),
+    (0.01, "1 % and more"),
+    (0.05, "5 % and more"),
+    (0.20, "20 % and more"),
+    (0.50, "half and more"),
+)
 
 
 class Headline(NamedTuple):
@@ -42,71 +54,85 @@ class Count(NamedTuple):
     link: str
 
 
-class SubjectRow(NamedTuple):
-    """A row of the subjects. ``passed`` and ``applied`` count cases, ``kept`` and ``judged`` verdicts."""
+class HeatCell(NamedTuple):
+    """Applicable cases of one subject under one law, or under all laws.
 
-    name: str
-    version: str
-    claims: list[str]
-    wires: str
-    seconds: float
-    passed: int
-    applied: int
-    broken: int
-    kept: int
-    judged: int
-    mark: OutcomeIcon
-    link: str
+    ``shade`` is a number of `SHADES`, or None without an applicable case. ``tip`` is the full text of the cell.
+    """
 
-
-class LawCell(NamedTuple):
-    """One law and one subject. ``tip`` is the full text of the cell."""
-
-    mark: OutcomeIcon
-    kept: int
-    judged: int
+    law: str
+    tally: Tally
+    shade: int | None
     tip: str
     link: str
 
 
+class HeatRow(NamedTuple):
+    """One subject: the cell of all laws, then a cell per law. ``idle``: how many cells have no applicable case."""
+
+    name: str
+    version: str
+    role: str
+    link: str
+    cells: list[HeatCell]
+    idle: int
+
+
+class HeatColumn(NamedTuple):
+    """One law. ``broken`` is the number of subjects of the heat map that break it."""
+
+    id: str
+    sentence: str
+    link: str
+    broken: int
+
+
+class CaseRow(NamedTuple):
+    """The cases of one subject by effect. ``cells``: number and link of each column."""
+
+    name: str
+    broken: int
+    cells: list[tuple[int, str]]
+
+
+class HeatMap(NamedTuple):
+    """One group of subjects by laws, and its cases by effect. ``idle``: laws that judge none of the subjects."""
+
+    title: str
+    columns: list[HeatColumn]
+    rows: list[HeatRow]
+    idle: list[str]
+    case_columns: list[CaseColumn]
+    case_rows: list[CaseRow]
+
+
+class SubjectRow(NamedTuple):
+    """A row of the subjects: what a subject is, reads and claims."""
+
+    name: str
+    version: str
+    role: str
+    claims: list[str]
+    wires: str
+    seconds: float
+
+
 class LawRow(NamedTuple):
-    """A row of the table of laws: one law, a cell per subject."""
+    """A row of the laws. ``link`` shows every subject under the law."""
 
     id: str
     sentence: str
     level: str
-    cells: list[LawCell]
+    link: str
 
 
-def tallies(columns: Columns) -> Tallies:
-    """Return `Columns.tallies` with names in place of numbers."""
-    return {
-        subject: {
-            columns.laws.all[law]: {ORDER[outcome]: number for outcome, number in sorted(counts.items())}
-            for law, counts in laws.items()
-        }
-        for subject, laws in zip(columns.subjects.all, columns.tallies(), strict=True)
-    }
-
-
-def total(laws: Mapping[str, Counts]) -> dict[Outcome, int]:
-    """Return outcome -> number, summed over all laws."""
-    sums = dict.fromkeys(OUTCOMES, 0)
-    for counts in laws.values():
-        for outcome, number in counts.items():
-            sums[outcome] += number
-    return sums
-
-
-def headline(run: Run, tallies_by_subject: Tallies, standings: Sequence[Standing]) -> Headline:
-    """Return the verdict of the run in a sentence. Failures that a baseline expects count as failures."""
-    sums = {name: total(laws) for name, laws in tallies_by_subject.items()}
-    totals = {outcome: sum(counts[outcome] for counts in sums.values()) for outcome in OUTCOMES}
-    took = f", in {run.seconds:,.1f} s" if run.seconds else ""  # published results have no duration
-    size = f"{count_text(len(run.results), 'case')}, {count_text(sum(totals.values()), 'verdict')}"
-    sentence = f"{passing_text(standings)}. {size}{took}."
-    if totals["expected"]:
-        sentence += f" A baseline expects {totals['expected']:,} of the failures."
+def headline(run: Run, counts: Figures) -> Headline:
+    """Return the result of the run in a sentence. Failures that a baseline expects count as failures."""
+    subjects = leading(run, counts)
+    totals = counts.total
+    known = sum(item.cases.known for item in subjects)
+    expected = f"; a baseline expects the failures of {count_text(known, 'case')}" if known else ""
+    sentence = f"{passing_text(subjects)}, of those in which a law applies{expected}."
     survivors = len(surviving_mutants(run))
     if not sum(totals.values()) and run.kills:
         mutants = count_text(len(run.kills), "known-bad subject")
@@ -114,8 +140,8 @@ def headline(run: Run, tallies_by_subject: Tallies, standings: Sequence[Standing
         return Headline("bad" if survivors or unneeded_laws(run) else "good", text, "No other subject was tested.")
     if not sum(totals.values()):
         return Headline("warning", "Nothing ran", "No subject was tested.")
-    if totals["fail"]:
-        return Headline("bad", _broken(standings), sentence)
+    if any(item.broken for item in subjects):
+        return Headline("bad", _broken(subjects), sentence)
     if totals["error"]:
         return Headline("bad", f"{count_text(totals['error'], 'verdict')} could not be decided", sentence)
     if survivors:
@@ -124,75 +150,118 @@ def headline(run: Run, tallies_by_subject: Tallies, standings: Sequence[Standing
         )
     if totals["stale"]:
         return Headline("warning", "A baseline is out of date", sentence)
-    whom = cut(next(iter(sums)), 60) if len(sums) == 1 else f"All {len(sums)} subjects"
-    verb = "keeps" if len(sums) == 1 else "keep"
-    if not totals["pass"] and not totals["expected"] and not totals["new"]:
+    if not any(item.cases.applicable for item in subjects):
         return Headline("warning", "No law applied", sentence)
-    if totals["new"] or totals["expected"]:
-        return Headline("warning", _broken(standings), sentence)
-    claims = "it claims" if len(sums) == 1 else "they claim"
+    one = len(subjects) == 1
+    whom = cut(subjects[0].name, 60) if one else f"All {len(subjects)} {noun_of(subjects)}s"
+    verb, claims = ("keeps", "it claims") if one else ("keep", "they claim")
     return Headline("good", f"{whom} {verb} every law that {claims}", sentence)
 
 
+def size(run: Run, figures: Figures) -> str:
+    """Return the number of cases and verdicts, with the duration of the run."""
+    took = f", in {run.seconds:,.1f} s" if run.seconds else ""  # published results have no duration
+    return f"{count_text(len(run.results), 'case')}, {count_text(sum(figures.total.values()), 'verdict')}{took}"
+
+
 def _broken(standings: Sequence[Standing]) -> str:
-    """Return how many subjects break a law, or how many laws the only subject breaks."""
+    """Return what the subjects do, or how many laws the only subject breaks."""
     if len(standings) > 1:
-        return breaking_text(standings)
-    return f"{cut(standings[0].name, 60)} breaks {count_text(standings[0].laws, 'law')}"
+        return headline_text(standings)
+    return f"{cut(standings[0].name, 60)} breaks {count_text(standings[0].broken, 'law')}"
 
 
-def counts(run: Run, tallies: Tallies) -> list[Count]:
+def counts(figures: Figures) -> list[Count]:
     """Return the number of verdicts by outcome, worst first. It is the legend of the page."""
-    over = dict.fromkeys(OUTCOMES, 0)
-    for laws in tallies.values():
-        for outcome, number in total(laws).items():
-            over[outcome] += number
-    return [Count(MARKS[name], number, filter_link(verdict=name)) for name, number in over.items()]
+    return [Count(MARKS[name], number, filter_link(verdict=name)) for name, number in figures.total.items()]
 
 
-def subjects(run: Run, tallies: Tallies, standings: Sequence[Standing]) -> list[SubjectRow]:
+def heat_maps(run: Run, figures: Figures) -> list[HeatMap]:
+    """Return a heat map per group of subjects, the implementations first."""
+    versions = {subject.name: subject.version for subject in run.subjects}
+    sentences = {law.id: law.sentence for law in run.laws}
+    return [_heat_map(group, versions, sentences) for group in groups(run, figures)]
+
+
+def _heat_map(group: Group, versions: dict[str, str], sentences: dict[str, str]) -> HeatMap:
+    columns = [
+        HeatColumn(
+            cut(law, NAME),
+            cut(sentences.get(law, ""), WORDS),
+            filter_link(by="subject", law=law),
+            sum(1 for item in group.standings if law in item.laws and item.laws[law].failures),
+        )
+        for law in group.laws
+    ]
+    case_cols = case_columns(group.standings)
+    return HeatMap(
+        group.title,
+        columns,
+        [_row(item, group.laws, versions.get(item.name, "")) for item in group.standings],
+        [cut(law, NAME) for law in group.idle],
+        case_cols,
+        [_case_row(item, case_cols) for item in group.standings],
+    )
+
+
+def _row(standing: Standing, laws: Sequence[str], version: str) -> HeatRow:
+    cells = [_cell(standing, law, standing.laws.get(law, Tally())) for law in laws]
+    whole = _cell(standing, "", standing.cases)
+    return HeatRow(
+        cut(standing.name, NAME),
+        cut(version, NAME),
+        ROLES[standing.role],
+        filter_link(subject=standing.name, by="law"),
+        [whole, *cells],
+        sum(1 for cell in cells if cell.shade is None),
+    )
+
+
+def _cell(standing: Standing, law: str, tally: Tally) -> HeatCell:
+    parts = [f"{tally.ratio} applicable cases pass"] if tally.applicable else []
+    parts += [f"{number:,} {column.title}" for column in case_columns([standing])[2:] if (number := column.of(tally))]
+    parts += [f"the baseline expects {tally.known:,} of the failures"] if tally.known else []
+    name = f"{cut(standing.name, 60)}, {cut(law, 60) or 'all laws'}"
+    filters = {"subject": standing.name, "law": law, "verdict": "broken" if tally.lacking else ""}
+    link = filter_link(**{member: value for member, value in filters.items() if value})
+    tip = f"{name}: {', '.join(parts) or 'no case'}"
+    return HeatCell(cut(law, NAME), tally, _shade(tally), tip, link)
+
+
+def _shade(tally: Tally) -> int | None:
+    if not tally.applicable:
+        return None
+    share = tally.lacking / tally.applicable
+    return max(number for number, (least, _) in enumerate(SHADES) if share >= least)
+
+
+def _case_row(standing: Standing, columns: Sequence[CaseColumn]) -> CaseRow:
+    cells = []
+    for column in columns:
+        number = column.of(standing.cases)
+        link = column.title in standing.cases.failed and number
+        cells.append((number, filter_link(subject=standing.name, effect=column.title) if link else ""))
+    return CaseRow(cut(standing.name, NAME), standing.broken, cells)
+
+
+def subjects(run: Run) -> list[SubjectRow]:
     """Return the subjects in the order of the run."""
-    rows = []
-    for subject, standing in zip(run.subjects, standings, strict=False):  # other standings have no subject entry
-        sums = total(tallies.get(subject.name, {}))
-        wires = "all wires" if subject.wires is None else ", ".join(subject.wires) or "no wire"
-        rows.append(
-            SubjectRow(
-                cut(subject.name, NAME),
-                cut(subject.version, NAME),
-                [cut(claim, NAME) for claim in subject.claims],
-                cut(wires, WORDS),
-                subject.seconds,
-                standing.passed,
-                standing.applied,
-                standing.laws,
-                kept_count(sums),
-                judged_count(sums),
-                worst_icon(sums),
-                filter_link(subject=subject.name),
-            )
-        )
-    return rows
-
-
-def laws(run: Run, tallies: Tallies) -> list[LawRow]:
-    """Return laws by subject. Laws that only verdicts name come last."""
-    known_laws = {law.id: law for law in run.laws}
-    ids = dict.fromkeys([*known_laws, *(id for laws in tallies.values() for id in laws)])
     return [
-        LawRow(
-            cut(id, NAME),
-            cut(known_laws[id].sentence, WORDS) if id in known_laws else "",
-            cut(known_laws[id].level, NAME) if id in known_laws else "",
-            [_cell(name, id, tallies[name].get(id, {})) for name in tallies],
+        SubjectRow(
+            cut(subject.name, NAME),
+            cut(subject.version, NAME),
+            subject.role,
+            [cut(claim, NAME) for claim in subject.claims],
+            cut("all wires" if subject.wires is None else ", ".join(subject.wires) or "no wire", WORDS),
+            subject.seconds,
         )
-        for id in ids
+        for subject in run.subjects
     ]
 
 
-def _cell(subject: str, law: str, sums: Counts) -> LawCell:
-    counts_text = ", ".join(f"{sums[name]:,} {MARKS[name].label}" for name in OUTCOMES if sums.get(name))
-    mark = worst_icon(sums)
-    tip = f"{cut(subject, 60)}, {cut(law, 60)}: {counts_text or 'it applied in no case'}"
-    verdict = {"verdict": mark.name} if mark.name in NOTABLE else {}
-    return LawCell(mark, kept_count(sums), judged_count(sums), tip, filter_link(subject=subject, law=law, **verdict))
+def laws(run: Run) -> list[LawRow]:
+    """Return the laws in the order of the run."""
+    return [
+        LawRow(cut(law.id, NAME), cut(law.sentence, WORDS), cut(law.level, NAME), filter_link(by="subject", law=law.id))
+        for law in run.laws
+    ]

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from tests.programs import needed
 
-DESKTOP = {"width": 1360, "height": 900}
-PHONE = {"width": 390, "height": 844}
+#: Name -> width and height in pixels.
+SIZES = {"desktop": (1440, 900), "laptop": (1024, 768), "phone": (390, 844)}
+SCHEMES = ("light", "dark")
 #: The browser itself may not go anywhere either.
 _QUIET = [
     "--no-sandbox",
@@ -43,20 +45,22 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Opens a page from disk: ``opened(data, "#law=order", phone=True, dark=True)``.
+    """Opens a page from disk: ``opened(data, "#law=order", size="phone", scheme="dark")``.
 
     At the end of a test none of its pages may have said anything on the console, or asked for anything but itself.
     """
     problems: list[str] = []
     contexts = []
 
-    def opens(data: bytes, address: str = "", *, phone: bool = False, dark: bool = False, scripts: bool = True) -> Page:
+    def opens(
+        data: bytes, address: str = "", *, size: str = "desktop", scheme: str = "light", scripts: bool = True
+    ) -> Page:
         path = tmp_path / f"page-{len(contexts)}.html"
         path.write_bytes(data)
         context = browser.new_context(
-            viewport=PHONE if phone else DESKTOP,
-            has_touch=phone,
-            color_scheme="dark" if dark else "light",
+            viewport=ViewportSize(width=SIZES[size][0], height=SIZES[size][1]),
+            has_touch=size == "phone",
+            color_scheme="dark" if scheme == "dark" else "light",
             java_script_enabled=scripts,
             reduced_motion="reduce",
         )
@@ -68,6 +72,8 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
         page.on("dialog", lambda dialog: (problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on("request", lambda request: None if _own(request.url) else problems.append(f"request: {request.url}"))
         page.goto(path.as_uri() + address)
+        if scripts and b'id="data"' in data:
+            page.wait_for_selector("html[data-ready]", state="attached")
         return page
 
     yield opens
@@ -78,6 +84,12 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
 
 def _own(address: str) -> bool:
     return address.startswith(("file:", "data:", "blob:"))
+
+
+def axe_findings(page: Page) -> list[str]:
+    """The findings of axe-core, of every severity: "color-contrast (serious): .quiet"."""
+    violations = Axe().run(page).response["violations"]
+    return [f"{one['id']} ({one['impact']}): {one['nodes'][0]['html'][:200]}" for one in violations]
 
 
 def photograph(page: Page, name: str, tmp_path: Path) -> None:

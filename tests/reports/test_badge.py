@@ -49,7 +49,7 @@ RUNS: dict[str, tuple[Run, str, str, bool]] = {
     "a new failure is no pass": (cases(**{"pass": 2, "new": 1}), "2 of 3 cases pass", "yellow", False),
     "a failure": (cases(**{"pass": 1_200, "fail": 1}), "1,200 of 1,201 cases pass", "red", True),
     "a fault": (cases(error=1), "0 of 1 cases pass", "red", True),
-    "a stale baseline": (cases(**{"pass": 1, "stale": 1}), "1 of 2 cases pass", "red", True),
+    "a stale baseline": (cases(**{"pass": 1, "stale": 1}), "2 of 2 cases pass, stale baseline", "red", True),
     "nothing": (run(), "nothing ran", "lightgrey", False),
     "only what is not claimed": (cases(unsupported=3), "nothing ran", "lightgrey", False),
     "the kill matrix": (

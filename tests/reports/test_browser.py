@@ -6,11 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from benchmarks.made_run import SURFACES, made_run
-from tests.reports.browser import Open, photograph
+from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.golden import result, run, verdict
 from toolparity.reports import formats
 from toolparity.reports.results import Report
@@ -105,12 +104,53 @@ def test_a_filter_with_verdicts_shows_only_rows_that_have_one(opened: Open, data
     assert rows(page) == sorted(broken)
 
 
-def test_a_cell_of_the_laws_shows_its_cases(opened: Open, data: bytes) -> None:
+def test_a_cell_of_the_heat_map_shows_its_failures(opened: Open, data: bytes) -> None:
     page = opened(data)
-    page.locator(".laws tbody tr").nth(3).locator("td a").nth(2).click()
-    assert filters(page).startswith("#subject=subject-02&law=law-03")
-    expect(page.locator("#filter-count")).to_contain_text("subject-02")
+    cell = page.locator(".heat td a[href*=broken]").nth(1)
+    title = re.match(r"(.*), (law.*): (\d+)/(\d+) ", cell.get_attribute("title") or "")
+    assert title is not None
+    subject, law, (passed, applicable) = title[1], title[2], map(int, title.group(3, 4))
+    assert cell.inner_text().split() == [f"{passed}", f"/{applicable}"]
+    assert 0 < passed < applicable
+    cell.click()
+    assert filters(page) == f"#subject={subject}&law={law}&verdict=broken"
+    expect(page.locator("#filter-count")).to_contain_text(f", {applicable - passed} of ")
     expect(page.locator("#scenarios")).to_be_in_viewport()
+
+
+def test_the_number_of_an_effect_shows_its_cases(opened: Open) -> None:
+    made = run(
+        result(verdict("fail", effect="lost"), verdict("fail", "stop", effect="executed")),
+        result(verdict("expected", effect="lost"), scenario="second"),
+        result(verdict("fail", effect="refused"), scenario="third"),
+        result(verdict(), scenario="fourth"),
+    )
+    page = opened(formats.render("html", Report(made)))
+    heads = page.locator(".cases").first.locator("thead th").all_inner_texts()
+    assert heads[2:] == ["applicable", "pass", "executed", "lost", "refused"]
+    assert page.locator(".cases").first.locator("tbody td").all_inner_texts() == ["2", "4", "1", "1", "1", "1"]
+    page.locator(".cases td a").nth(1).click()
+    assert filters(page) == "#subject=mine&effect=lost"
+    assert rows(page) == ["second"]
+
+
+def test_the_name_of_a_subject_shows_its_laws_and_that_of_a_law_its_subjects(opened: Open, data: bytes) -> None:
+    page = opened(data)
+    page.locator(".heat tbody th a", has_text="subject-02").click()
+    assert page.locator("#grid thead th").all_inner_texts() == ["scenario", *(law.id for law in RUN.laws)]
+    expect(page.locator("#filter-count")).to_contain_text("subject-02")
+    cell = page.locator("#grid tbody tr").nth(3).locator("td").nth(2)
+    judged = [
+        one.outcome
+        for case in RUN.results
+        if (case.subject, case.scenario) == ("subject-02", "scenario-003")
+        for one in case.verdicts
+        if one.check == "law-02"
+    ]
+    expect(cell.locator("a")).to_have_attribute("title", re.compile(f"[ :]{len(judged)} cases"))
+    page.locator(".heat thead a", has_text="law-03").click()
+    assert filters(page) == "#by=subject&law=law-03"
+    assert page.locator("#grid thead th").all_inner_texts() == ["scenario", "subject-00", "subject-01", "subject-02"]
 
 
 def test_all_subjects_stand_side_by_side_where_the_columns_are_subjects(opened: Open, data: bytes) -> None:
@@ -128,17 +168,51 @@ def test_the_address_is_the_state(opened: Open, data: bytes) -> None:
     assert filters(page) in ("", "#")
 
 
-def test_an_address_that_names_what_is_not_there_is_as_good_as_none(opened: Open, data: bytes) -> None:
-    page = opened(data, "#subject=nobody&law=%E0%A4%A&case=a/b/c&__proto__=1&constructor=2")
-    assert len(rows(page)) == 12
+def test_an_address_that_names_unknown_things_is_reported_and_its_other_filters_apply(
+    opened: Open, data: bytes
+) -> None:
+    page = opened(data, "#nowhere&subject=nobody&law=%E0%A4%A&case=a/b/c&__proto__=1&mode=stream")
+    alert = page.get_by_role("alert")
+    expect(alert).to_be_in_viewport()
+    for words in ("section nowhere", "subject nobody", "law %E0%A4%A", "case a/b/c", "filter __proto__"):
+        expect(alert).to_contain_text(f"This page has no {words}.")
+    assert page.input_value('[name="mode"]') == "stream"
     assert not page.locator("dialog").is_visible()
+    page.evaluate("location.hash = '#mode=plain'")
+    expect(alert).to_be_hidden()
 
 
-def test_links_to_sections_leave_the_filters_alone(opened: Open, data: bytes) -> None:
+def test_links_to_sections_keep_the_filters_in_the_address(opened: Open, data: bytes) -> None:
     page = opened(data, "#subject=subject-02&law=law-03")
     page.click("nav >> text=Downloads")
     expect(page.locator("#downloads")).to_be_in_viewport()
-    assert filters(page) == "#subject=subject-02&law=law-03"
+    assert filters(page) == "#downloads&subject=subject-02&law=law-03"
+    page.reload()
+    expect(page.locator("#downloads")).to_be_in_viewport()
+    expect(page.locator("#filter-count")).to_contain_text("subject-02")
+
+
+def test_a_deep_link_scrolls_to_the_cases(opened: Open, data: bytes) -> None:
+    page = opened(data, "#subject=subject-02&law=law-03")
+    expect(page.locator("#scenarios-title")).to_be_in_viewport()
+    assert page.locator("#verdict-title").evaluate("element => element.getBoundingClientRect().bottom < 0")
+
+
+def test_nothing_matches_differs_from_nothing_broken_and_from_nothing_judged(opened: Open) -> None:
+    made = run(
+        result(verdict(), verdict("fail", "usage")),
+        result(verdict("unsupported", "stop"), scenario="second"),
+    )
+    page = opened(formats.render("html", Report(made)))
+    for address, words in {
+        "#q=elsewhere": "No case matches these filters.",
+        "#law=order": "No law is broken in the 1 case that matches.",
+        "#law=stop": "No law was judged in the 1 case that matches.",
+    }.items():
+        page.evaluate("address => { location.hash = address }", address)
+        expect(page.locator("#reasons")).to_have_text(words)
+    page.evaluate("location.hash = '#law=usage'")
+    expect(page.locator("#reasons")).to_contain_text("because of fail")
 
 
 # Evidence
@@ -256,29 +330,65 @@ def test_a_case_in_which_nothing_was_judged_is_not_called_well(opened: Open) -> 
 
 
 @pytest.mark.thorough(keep=1, per="{address}")
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("address", ["", CASE], ids=["page", "evidence"])
-def test_axe_finds_nothing_serious(
-    opened: Open, data: bytes, tmp_path: Path, phone: bool, dark: bool, address: str
-) -> None:
-    page = opened(data, address, phone=phone, dark=dark)
-    shape, colours = "phone" if phone else "desktop", "dark" if dark else "light"
-    photograph(page, f"{'evidence' if address else 'page'}-{shape}-{colours}", tmp_path)
-    found = Axe().run(page).response["violations"]
-    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+def test_axe_finds_nothing(opened: Open, data: bytes, tmp_path: Path, size: str, scheme: str, address: str) -> None:
+    page = opened(data, address, size=size, scheme=scheme)
+    photograph(page, f"{'evidence' if address else 'page'}-{size}-{scheme}", tmp_path)
+    assert axe_findings(page) == []
 
 
 def test_nothing_stands_beside_the_page_on_a_phone(opened: Open, data: bytes) -> None:
-    page = opened(data, phone=True)
+    page = opened(data, size="phone")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.locator("#grid td a").first.click()
     assert page.evaluate("document.getElementById('evidence-body').scrollWidth") <= 390
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_the_headline_and_the_worst_implementation_are_on_the_first_screen(
+    opened: Open, data: bytes, size: str
+) -> None:
+    page = opened(data, size=size)
+    expect(page.locator("h1")).to_be_in_viewport(ratio=1)
+    cells = page.locator(".heat tbody tr").first.locator("a.heat-cell")
+    assert cells.count() > 10
+    for cell in cells.all():
+        expect(cell).to_be_in_viewport(ratio=1)
+    shares = [
+        int(passed.replace(",", "")) / int(applicable.replace(",", ""))
+        for text in page.locator(".heat a.whole").all_inner_texts()
+        for passed, applicable in [text.split("all laws")[-1].replace("\n", "").split("/")]
+    ]
+    assert shares == sorted(shares)
+
+
+def test_the_heat_map_is_one_stop_of_the_tab_key(opened: Open, data: bytes) -> None:
+    page = opened(data)
+    assert page.locator('.heat tbody td a[tabindex="0"]').count() == 1
+    page.locator(".heat tbody td a").first.focus()
+    for key in ("ArrowRight", "ArrowDown", "End", "ArrowUp", "Home", "ArrowRight"):
+        page.keyboard.press(key)
+    address = page.locator(".heat tbody tr").first.locator("td a").nth(1).get_attribute("href")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == address
+    page.keyboard.press("Enter")
+    assert filters(page) == address
+
+
+def test_the_printed_page_has_the_heat_map_and_no_controls(opened: Open, data: bytes, tmp_path: Path) -> None:
+    page = opened(data)
+    page.emulate_media(media="print")
+    photograph(page, "page-print", tmp_path)
+    assert page.locator(".heat").first.is_visible()
+    assert not page.locator("#filters").is_visible()
+    assert not page.locator("header nav").is_visible()
+
+
 def test_without_scripts_the_verdict_the_laws_and_the_sources_are_there(opened: Open, data: bytes) -> None:
     page = opened(data, scripts=False)
-    for words in ("3 of 3 subjects break a law", "cases that pass", "Recorded from our own servers", "law-07"):
+    for words in ("3 of 3 implementations lose calls", "cases pass", "Recorded from our own servers", "law-07"):
         expect(page.locator("main")).to_contain_text(words)
-    assert page.locator(".laws tbody td .mark").count() == 12 * 3
+    judged = {(case.subject, one.check) for case, one in RUN.verdicts() if one.outcome != "unsupported"}
+    assert page.locator(".heat tbody td a").count() == len(judged) + 3
     expect(page.locator("noscript")).to_be_visible()

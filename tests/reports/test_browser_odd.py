@@ -8,13 +8,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
 from benchmarks.made_run import made_run
 from tests.reports import golden
-from tests.reports.browser import Open, photograph
+from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.golden import HOSTILE, result, run, verdict
 from toolparity.reports import formats, results
 from toolparity.reports.html import shell
@@ -57,21 +56,18 @@ def test_hostile_texts_are_shown_and_not_run(opened: Open, name: str, tmp_path: 
 
 
 @pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
-def test_axe_finds_nothing_serious_where_everything_is_there(
-    opened: Open, tmp_path: Path, phone: bool, dark: bool
-) -> None:
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("size", SIZES)
+def test_axe_finds_nothing_where_everything_is_there(opened: Open, tmp_path: Path, size: str, scheme: str) -> None:
     made = golden.golden()
     before = golden.run(*(replace(one, verdicts=one.verdicts[:1]) for one in made.results[3:]), result(verdict()))
-    shown = opened(formats.render("html", Report(made, before, [before])), phone=phone, dark=dark)
+    shown = opened(formats.render("html", Report(made, before, [before])), size=size, scheme=scheme)
     for summary in shown.locator("summary").all():
         summary.click()
     shown.locator("#kills").scroll_into_view_if_needed()
-    photograph(shown, f"everything-{'phone' if phone else 'desktop'}-{'dark' if dark else 'light'}", tmp_path)
-    found = Axe().run(shown).response["violations"]
-    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
-    if phone:
+    photograph(shown, f"everything-{size}-{scheme}", tmp_path)
+    assert axe_findings(shown) == []
+    if size == "phone":
         assert shown.evaluate("document.documentElement.scrollWidth") <= 390
 
 

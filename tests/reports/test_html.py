@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import re
@@ -29,10 +30,10 @@ from toolparity.reports.results import (
     Traffic,
     WireExcerpt,
 )
-from toolparity.reports.statistics import count_verdicts, standings
+from toolparity.reports.statistics import count_verdicts
 
 #: What a page may weigh, in bytes.
-LIMIT = 5_000_000
+LIMIT = 2_000_000
 
 
 def page(made: Run, **members: Any) -> str:
@@ -72,9 +73,14 @@ class Read(HTMLParser):
 
 def data_of(text: str) -> Any:
     """What the page embeds for its scripts."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    found = re.search(r'<script type="application/octet-stream" id="data">(.*?)</script>', text, re.DOTALL)
     assert found
-    return json.loads(found[1])
+    return unpacked(found[1])
+
+
+def unpacked(data: str) -> Any:
+    """The value of `embed.packed`."""
+    return json.loads(gzip.decompress(base64.b64decode(data)))
 
 
 # The same, and closed
@@ -91,7 +97,7 @@ def test_only_the_scripts_and_styles_of_the_page_itself_may_run() -> None:
     policy = next(attrs["content"] for tag, attrs in read.tags if attrs.get("http-equiv") == "Content-Security-Policy")
     data, script = read.raw["script"]
     assert policy is not None
-    assert data.startswith("{")
+    assert unpacked(data)["subjects"]
     for text, kind in ((script, "script-src"), (read.raw["style"][0], "style-src")):
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"{kind} 'sha256-{digest}';" in policy
@@ -162,8 +168,7 @@ def test_long_texts_are_cut_and_the_page_says_so() -> None:
 def test_the_verdict_comes_first_and_says_who_breaks_what() -> None:
     def headline(*cases: results.Result) -> tuple[str, str]:
         made = run(*cases)
-        tallies = overview.tallies(columns.Columns(made))
-        found = overview.headline(made, tallies, standings(made, count_verdicts(made)))
+        found = overview.headline(made, count_verdicts(made))
         return found.tone, found.text
 
     other = {"subject": "other"}
@@ -171,17 +176,20 @@ def test_the_verdict_comes_first_and_says_who_breaks_what() -> None:
     assert headline(result(verdict())) == ("good", "mine keeps every law that it claims")
     assert headline(result(verdict()), result(verdict(), **other)) == (
         "good",
-        "All 2 subjects keep every law that they claim",
+        "All 2 implementations keep every law that they claim",
     )
     assert headline(result(verdict("fail"), verdict("fail", "stop"))) == ("bad", "mine breaks 2 laws")
-    assert headline(result(verdict("fail")), result(verdict(), **other)) == ("bad", "1 of 2 subjects breaks a law")
+    assert headline(result(verdict("fail")), result(verdict(), **other)) == (
+        "bad",
+        "1 of 2 implementations breaks a law",
+    )
     assert headline(result(verdict("error"))) == ("bad", "1 verdict could not be decided")
     assert headline(result(verdict("stale"))) == ("warning", "A baseline is out of date")
-    assert headline(result(verdict("new"))) == ("warning", "mine breaks 1 law")
-    assert headline(result(verdict("expected"))) == ("warning", "mine breaks 1 law")
+    assert headline(result(verdict("new"))) == ("bad", "mine breaks 1 law")
+    assert headline(result(verdict("expected"))) == ("bad", "mine breaks 1 law")
     assert headline(result(verdict("expected")), result(verdict("new"), **other)) == (
-        "warning",
-        "2 of 2 subjects break a law",
+        "bad",
+        "2 of 2 implementations break a law",
     )
     assert headline(result(verdict("unsupported"))) == ("warning", "No law applied")
 
@@ -191,8 +199,7 @@ def test_known_bad_subjects_that_live_are_the_verdict_where_nothing_is_graver() 
 
     def headline(*cases: results.Result, kills: list[Kill]) -> tuple[str, str]:
         made = replace(run(*cases), kills=kills, laws=[LawInfo(one.law, "", "must") for one in kills])
-        tallies = overview.tallies(columns.Columns(made))
-        found = overview.headline(made, tallies, standings(made, count_verdicts(made)))
+        found = overview.headline(made, count_verdicts(made))
         return found.tone, found.text
 
     assert headline(kills=[killed]) == ("good", "1 of 1 known-bad subject fail the law written for them")
@@ -209,18 +216,42 @@ def test_every_outcome_has_a_sign_of_its_own() -> None:
     assert len({mark.sign for mark in outcome_icons.MARKS.values()}) == len(outcome_icons.MARKS)
 
 
-def test_a_cell_of_the_laws_counts_what_is_kept_of_what_applies() -> None:
+def test_a_cell_of_the_heat_map_counts_passed_of_applicable_cases() -> None:
     cases = [
-        result(verdict(outcome), scenario=f"s{number}")
-        for number, outcome in enumerate(["pass", "stale", "expected", "unsupported"])
+        result(verdict(outcome, effect=effect), scenario=f"s{number}")
+        for number, (outcome, effect) in enumerate(
+            [("pass", ""), ("stale", ""), ("expected", "lost"), ("new", "refused"), ("error", ""), ("unsupported", "")]
+        )
     ]
     made = run(*cases, result(verdict("pass", "stop"), subject="other"))
-    rows = overview.laws(made, overview.tallies(columns.Columns(made)))
-    mine, other = rows[0].cells
-    assert (rows[0].id, mine.mark.name, mine.kept, mine.judged) == ("order", "stale", 2, 3)
-    assert mine.tip == "mine, order: 1 stale, 1 expected failure, 1 unsupported, 1 pass"
-    assert mine.link == "#subject=mine&law=order&verdict=stale"
-    assert (other.mark.name, other.kept, other.judged) == ("none", 0, 0)
+    (heat,) = overview.heat_maps(made, count_verdicts(made))
+    assert [row.name for row in heat.rows] == ["mine", "other"]
+    assert [column.id for column in heat.columns] == ["order", "stop"]
+    whole, order, stop = heat.rows[0].cells
+    assert (order.tally.ratio, order.shade, order.tally.known, order.tally.undecided) == ("2/5", 5, 1, 1)
+    assert whole.tally.ratio == "2/5"
+    assert order.tip == (
+        "mine, order: 2/5 applicable cases pass, 1 lost, 1 refused, 1 undecided, 1 unsupported, 1 not run, "
+        "the baseline expects 1 of the failures"
+    )
+    assert order.link == "#subject=mine&law=order&verdict=broken"
+    assert (stop.shade, stop.tally.applicable, stop.link) == (None, 0, "#subject=mine&law=stop")
+    assert heat.rows[1].cells[2].shade == 0
+
+
+def test_reference_and_faulty_subjects_are_apart_from_the_implementations() -> None:
+    roles = {"mine": "implementation", "ours": "reference", "bad": "known-bad"}
+    made = run(
+        *(result(verdict("fail", effect="lost"), subject=name) for name in roles),
+        subjects=[results.SubjectInfo(name, "1", role=role) for name, role in roles.items()],  # type: ignore[arg-type]
+    )
+    maps = overview.heat_maps(made, count_verdicts(made))
+    assert [(heat.title, [row.name for row in heat.rows]) for heat in maps] == [
+        ("Implementations", ["mine"]),
+        ("Reference and deliberately faulty subjects", ["ours", "bad"]),
+    ]
+    text = Read(page(made)).text
+    assert text.index("mine breaks 1 law") < text.index("Faulty on purpose")
 
 
 def test_evidence_is_grouped_by_where_it_comes_from_the_best_first() -> None:
@@ -247,12 +278,12 @@ def test_evidence_is_grouped_by_where_it_comes_from_the_best_first() -> None:
     assert "No provider answered." in found[1].means
 
 
-def test_what_changed_stands_before_the_evidence_regressions_first() -> None:
+def test_changes_are_not_at_the_start_and_regressions_come_first() -> None:
     before = run(result(verdict()), result(verdict("fail"), scenario="mended"), date="2025-12-31T00:00:00+00:00")
     after = run(result(verdict("fail")), result(verdict(), scenario="mended"))
     text = Read(page(after, before=before)).text
     assert "1 regression, 1 fix since the run of 2025-12-31T00:00:00+00:00" in text
-    order = ["mine breaks 1 law", "Regressions", "Fixes", "Origin of the evidence", "Laws and subjects"]
+    order = ["mine breaks 1 law", "What happens to the calls", "Regressions", "Fixes", "Origin of the evidence"]
     assert sorted(order, key=text.index) == order
     assert "#case=mine/one-call/openai.chat/plain/all" in page(after, before=before)
 
@@ -298,16 +329,6 @@ def test_the_kill_matrix_names_who_is_alive_and_which_law_nobody_needs() -> None
 def test_the_columns_hold_every_verdict_once() -> None:
     made = golden.golden()
     found = columns.Columns(made)
-    assert overview.tallies(found)["mine"]["order"] == {
-        outcome: count
-        for outcome in OUTCOMES
-        if (
-            count := sum(
-                one.outcome == outcome and one.check == "order" and case.subject == "mine"
-                for case, one in made.verdicts()
-            )
-        )
-    }
     assert sum(bool(case) for cases in found.cases for case in cases) == len(made.results)
     assert len(found.bundles) < len(made.results)
 
@@ -319,7 +340,7 @@ def test_results_of_what_the_run_does_not_name_are_shown_too() -> None:
 
 
 @pytest.mark.thorough
-def test_the_large_run_is_a_page_below_5_mb() -> None:
+def test_the_large_run_is_a_page_below_2_mb() -> None:
     text = formats.render("html", Report(made_run()))
     assert len(text) < LIMIT
     assert b"To keep this page small, the traffic of passed cases is left out" in text
@@ -334,7 +355,7 @@ def test_what_passed_is_cut_before_what_failed() -> None:
     assert cut.shortened == [
         "To keep this page small, the traffic of passed cases is cut to 300 characters per answer."
     ]
-    data = json.loads(cut.data)
+    data = unpacked(cut.data)
     lengths = {tuple(row[:3]): len(data["texts"][row[4]]) for row in data["traffic"]}
     broken = embed.broken(tables)
     assert broken
@@ -345,7 +366,7 @@ def test_however_little_room_there_is_verdicts_stay() -> None:
     made = made_run(2, 12)
     tables = columns.Columns(made)
     found = embed.embedded(made, tables, room=0)
-    data = json.loads(found.data)
+    data = unpacked(found.data)
     assert found.shortened == ["To keep this page small, the traffic and every other text are left out."]
     assert data["cases"] == tables.cases
     assert data["verdicts"] == [list(row) for row in tables.verdicts]

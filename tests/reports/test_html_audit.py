@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from click.testing import CliRunner, Result
 from playwright.sync_api import expect
 
-from tests.reports.browser import Open, photograph
+from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.test_html import Read
 from tests.traffic import chat_body, chat_stream, row, write_rows
 from toolparity.cassettes.sources import Exchange
@@ -120,13 +119,12 @@ def test_an_audit_of_nothing_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
-def test_axe_finds_nothing_serious(opened: Open, traffic: Path, tmp_path: Path, phone: bool, dark: bool) -> None:
-    page = opened(audit_page.render(audited(traffic)), phone=phone, dark=dark)
-    photograph(page, f"audit-{'phone' if phone else 'desktop'}-{'dark' if dark else 'light'}", tmp_path)
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("size", SIZES)
+def test_axe_finds_nothing(opened: Open, traffic: Path, tmp_path: Path, size: str, scheme: str) -> None:
+    page = opened(audit_page.render(audited(traffic)), size=size, scheme=scheme)
+    photograph(page, f"audit-{size}-{scheme}", tmp_path)
     expect(page.locator("h1")).to_contain_text("The policy first would drop 2 of 6 client calls")
-    if phone:
+    if size == "phone":
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    found = Axe().run(page).response["violations"]
-    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+    assert axe_findings(page) == []

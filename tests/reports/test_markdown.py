@@ -184,7 +184,8 @@ def test_tables_show_laws_by_subject_and_scenarios_by_surface() -> None:
     rows = read(Report(made)).rows
     assert ["law", "mine", "yours"] in rows
     assert rows.index(["order", "❌ 0/2 (1 expected)", "·"]) < rows.index(["stop", "♻️ 3/3 (1 stale)", "✅ 1/1"])
-    assert ["usage", "·", "⬜"] in rows
+    assert ["all laws", "1/3", "1/1"] in rows
+    assert "Laws without an applicable case: usage." in read(Report(made)).text
     assert ["scenario", "openai.chat", "xai.grpc"] in rows
     assert ["one-call", "❌ 1/2", "♻️ 1/2"] in rows
     assert not any(row[0] == "well" for row in rows)

@@ -18,7 +18,7 @@ from toolparity.conformance.audit import summary
 from toolparity.conformance.runner import judge, suite
 from toolparity.reports import results
 from toolparity.reports.html import audit as html_audit
-from toolparity.reports.results import EFFECTS, ORIGINS, OUTCOMES, Run, merge
+from toolparity.reports.results import EFFECTS, ORIGINS, OUTCOMES, ROLES, Run, SubjectInfo, merge
 
 from .golden import HOSTILE, golden, result, run, verdict
 
@@ -58,7 +58,7 @@ def test_results_keep_to_the_published_schema(make: object) -> None:
         (b"[]", "Expected `object`, got `array`"),
         (b"{}", "missing required field `format`"),
         (b'{"format": "toolparity-results/1", "date": "\\ud83d"}', "missing required field `toolparity`"),
-        (b'{"format": "toolparity-results/3"}', "toolparity-results/3"),
+        (b'{"format": "toolparity-results/4"}', "toolparity-results/4"),
         (b'{"toolparity": "\\ud83d', "Invalid .*escape"),
         (b'{"format": "toolparity-results/1", "x": ' + b"[" * 100_000, "nested too deep"),
         (results.write(golden()).replace(b"3.11.7", b"\xff\xfe", 1), "can't decode byte 0xff"),
@@ -87,6 +87,17 @@ def test_results_of_format_1_are_read() -> None:
         )
 
 
+def test_results_of_format_2_are_read() -> None:
+    """Its subjects have no role: all are read as implementations."""
+    made = run(result(verdict("fail")), subjects=[SubjectInfo("mine", "1.0", role="reference")])
+    plain = json.loads(results.write(made))
+    assert plain["subjects"][0].pop("role") == "reference"
+    plain["format"] = "toolparity-results/2"
+    read = results.read(json.dumps(plain).encode())
+    assert read == replace(made, subjects=[SubjectInfo("mine", "1.0")])
+    assert read.format == results.FORMAT == "toolparity-results/3"
+
+
 def test_failures_of_older_files_have_no_effect() -> None:
     plain = json.loads(results.write(golden()))
     effects = [verdict.pop("effect", "") for one in plain["results"] for verdict in one["verdicts"]]
@@ -97,6 +108,7 @@ def test_failures_of_older_files_have_no_effect() -> None:
 
 def test_every_effect_of_a_verdict_has_a_meaning() -> None:
     assert {"", *EFFECTS} == set(get_args(results.Effect))
+    assert {*ROLES} == set(get_args(results.Role))
 
 
 def test_what_reports_know_by_name_is_what_the_suite_and_the_cassettes_have() -> None:

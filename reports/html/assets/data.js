@@ -1,7 +1,18 @@
 "use strict";
 // The columns that reports/html/columns.py wrote, and what follows from them. Nothing here depends on the filters.
 
-const DATA = JSON.parse(document.getElementById("data").textContent);
+/** The value of JSON that is compressed with gzip and encoded in base64. */
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+if (!("DecompressionStream" in window)) {
+  const note = "This browser cannot decompress the details of this page. It needs a browser of 2023 or later.";
+  document.getElementById("grid").append(h("p", { class: "note" }, note));
+}
+const DATA = await unpacked(document.getElementById("data").textContent);
 const TEXTS = DATA.texts;
 const OUTCOMES = DATA.outcomes;
 const [SCENARIO, SURFACE, MODE, POLICY] = DATA.places;

@@ -65,11 +65,10 @@ function headOf(state, subject, place, verdicts) {
 
 /** Links to the previous and the next cell that match the filters. */
 function stepsOf(state, subject, place) {
-  const { cells, columns, bySubject } = PAGE.grid;
+  const { cells, columns } = PAGE.grid;
   const order = [];
   for (let cell = 0; cell < cells.rank.length; cell++) if (cells.matches[cell]) order.push(cell);
-  const own = columns.indexOf(bySubject ? subject : SURFACE[place]);
-  const here = SCENARIO[place] * columns.length + own;
+  const here = SCENARIO[place] * columns.length + columnOf(PAGE.grid, subject, place);
   const before = order.filter((cell) => cell < here).pop();
   const after = order.find((cell) => cell > here);
   const step = (cell, words) =>

@@ -13,9 +13,11 @@ function mark(name) {
   return SIGNS.get(name).cloneNode(true);
 }
 
+const NOTHING = "No case matches these filters.";
+
 function drawGrid(grid) {
-  const { columns, bySubject } = grid;
-  const names = bySubject ? DATA.subjects : DATA.surfaces;
+  const { columns, by } = grid;
+  const names = { wire: DATA.surfaces, subject: DATA.subjects, law: DATA.laws }[by];
   const head = h("tr", {}, h("th", { scope: "col" }, "scenario"));
   for (const number of columns) head.append(h("th", { scope: "col" }, shown(names[number])));
   const body = h("tbody");
@@ -26,9 +28,9 @@ function drawGrid(grid) {
     body.append(row);
     rows += 1;
   });
-  const table = h("table", { class: bySubject && columns.length > 6 ? "many" : "" }, h("thead", {}, head), body);
+  const table = h("table", { class: columns.length > 6 ? "many" : "" }, h("thead", {}, head), body);
   const host = document.getElementById("grid");
-  host.replaceChildren(rows ? table : h("p", { class: "quiet" }, "No case matches these filters."));
+  host.replaceChildren(rows ? table : h("p", { class: "quiet" }, NOTHING));
   const first = host.querySelector("td a");
   if (first) first.tabIndex = 0;
   return rows;
@@ -86,6 +88,14 @@ function tipOf(cells, cell) {
   return cells.broken[cell] ? `${cells.broken[cell]} of ${cases} break a law` : cases;
 }
 
+/** Make the cells of a heat map, which are links of the file, one stop of the tab key. */
+function makeHeatMaps() {
+  for (const table of document.querySelectorAll("table.heat")) {
+    table.querySelectorAll("td a").forEach((link, at) => (link.tabIndex = at ? -1 : 0));
+    table.addEventListener("keydown", walkGrid);
+  }
+}
+
 /** Arrow keys, Home and End go from cell to cell; only the one with the focus is a stop of the tab key. */
 function walkGrid(event) {
   const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0], Home: [0, -99], End: [0, 99] };
@@ -114,7 +124,7 @@ function across(cell, step) {
 }
 
 function focusCell(link) {
-  for (const other of document.querySelectorAll('#grid a[tabindex="0"]')) other.tabIndex = -1;
+  for (const other of link.closest("tbody").querySelectorAll('td a[tabindex="0"]')) other.tabIndex = -1;
   link.tabIndex = 0;
   link.focus();
 }

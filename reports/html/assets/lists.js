@@ -4,8 +4,8 @@
 const LISTED = 12;
 
 function drawReasons(grid) {
-  const law = chosen(grid.state, "law");
-  const verdict = chosen(grid.state, "verdict");
+  const { state } = grid;
+  const law = chosen(state, "law");
   const found = new Map();
   const known = new Map();
   for (const [subject, place, bundle] of matching(grid)) {
@@ -13,8 +13,7 @@ function drawReasons(grid) {
     if (!numbers) {
       numbers = DATA.bundles[bundle].slice(2).filter((number) => {
         const row = DATA.verdicts[number];
-        const wanted = verdict < 0 ? NOTABLE[row[1]] : row[1] === verdict;
-        return wanted && (law < 0 || row[0] === law);
+        return (state.verdict ? wants(state, row[1]) : NOTABLE[row[1]]) && (law < 0 || row[0] === law);
       });
       known.set(bundle, numbers);
     }
@@ -27,13 +26,29 @@ function drawReasons(grid) {
     }
   }
   const rows = [...found.values()].sort((one, other) => other.cases - one.cases);
-  drawList("reasons", rows, ["", "law", "effect", "reason", "cases"], "Nothing is broken here.", (row) => [
+  drawList("reasons", rows, ["", "law", "effect", "reason", "cases"], unbrokenOf(grid), (row) => [
     h("td", {}, mark(OUTCOMES[row.outcome])),
     h("th", { scope: "row" }, shown(DATA.laws[row.law])),
     h("td", {}, shown(TEXTS[row.effect])),
     h("td", { class: "words" }, opener(grid.state, row.first, TEXTS[row.reason] || "no reason given")),
     h("td", { class: "number" }, row.cases.toLocaleString("en")),
   ]);
+}
+
+/** Why there is no reason to list: nothing matches, nothing was judged, or nothing is broken. */
+function unbrokenOf(grid) {
+  const { state, matches } = grid;
+  if (!matches) return NOTHING;
+  const cases = `${counted(matches, "case")} that ${matches === 1 ? "matches" : "match"}`;
+  if (state.verdict && state.verdict !== BREAKING) return `These verdicts have no reason, in the ${cases}.`;
+  const law = chosen(state, "law");
+  for (const [, , bundle] of matching(grid)) {
+    const pairs = PAIRS[bundle];
+    for (let at = 0; at < pairs.length; at += 2) {
+      if ((law < 0 || pairs[at] === law) && OUTCOMES[pairs[at + 1]] !== "unsupported") return `No law is broken in the ${cases}.`;
+    }
+  }
+  return `No law was judged in the ${cases}.`;
 }
 
 function opener(state, found, words) {

@@ -18,6 +18,9 @@ function draw(state) {
     drawReasons(PAGE.grid);
     fillForm(state);
   }
+  const unknown = document.getElementById("unknown");
+  unknown.hidden = !state.unknown.length;
+  unknown.replaceChildren(...state.unknown.flatMap(([kind, name]) => [`This page has no ${kind} `, shown(name), ". "]));
   const panel = document.getElementById("evidence");
   if (state.case) {
     drawEvidence(state);
@@ -40,7 +43,7 @@ function makeForm() {
   const form = document.getElementById("filters");
   for (const [name, values] of Object.entries(FILTERS)) {
     const select = form.elements[name];
-    const words = name === "verdict" ? (value) => DATA.marks[value][1] : (value) => value;
+    const words = name === "verdict" ? (value) => DATA.marks[value]?.[1] || "any failure" : (value) => value;
     if (name === "subject") select.append(h("option", { value: ALL }, "all subjects"));
     else if (name !== "by") select.append(h("option", { value: "" }, "any"));
     for (const value of values) {
@@ -75,27 +78,38 @@ function go(state) {
   draw(readState());
 }
 
-/** After a link, or a step in the browser's history. */
+/** At the start, after a link, or after a step in the browser's history: draw, and scroll to what the address names. */
 function follow() {
   const state = readState();
   draw(state);
-  if (!state.case && hasState()) document.getElementById("scenarios").scrollIntoView();
+  if (state.case) return;
+  if (state.unknown.length) document.getElementById("unknown").scrollIntoView({ block: "center" });
+  else if (state.section) showSection(document.getElementById(state.section));
+  else if (hashOf(state) !== "#") document.getElementById("scenarios").scrollIntoView();
 }
 
-/** A link to a section scrolls and leaves the address alone: it holds the filters. */
-function toSection(event) {
-  const link = event.target.closest?.('a[href^="#"]');
-  const section = link && !link.hash.includes("=") && document.getElementById(link.hash.slice(1));
-  if (!section || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  event.preventDefault();
+function showSection(section) {
   section.scrollIntoView();
   section.tabIndex = -1;
   section.focus({ preventScroll: true });
 }
 
+/** A link to a section keeps the filters: its address gets them as well. */
+function toSection(event) {
+  const link = event.target.closest?.('a[href^="#"]');
+  const id = link && !link.hash.includes("=") && link.hash.slice(1);
+  const section = id && document.getElementById(id);
+  if (!section || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const filters = hashOf({ ...readState(), case: null }).slice(1);
+  history.pushState(null, "", `#${[id, filters].filter(Boolean).join("&")}`);
+  showSection(section);
+}
+
 function start() {
   makeForm();
-  draw(readState());
+  makeHeatMaps();
+  follow();
   addEventListener("hashchange", follow);
   addEventListener("click", toSection);
   document.getElementById("grid").addEventListener("keydown", walkGrid);
@@ -118,8 +132,7 @@ function start() {
 
 /** Move the focus to the cell of the case if its panel was opened by the address. */
 function focusOn([subject, place]) {
-  const { columns, bySubject } = PAGE.grid;
-  const column = columns.indexOf(bySubject ? subject : SURFACE[place]);
+  const column = columnOf(PAGE.grid, subject, place);
   const row = [...document.querySelectorAll("#grid tbody tr")].find(
     (one) => one.querySelector("th b").textContent === shown(DATA.scenarios[SCENARIO[place]]).textContent,
   );
@@ -128,3 +141,4 @@ function focusOn([subject, place]) {
 }
 
 start();
+document.documentElement.dataset.ready = "";

@@ -1,29 +1,40 @@
 "use strict";
 // The filters and the open case, as the fragment of the address holds them.
 
+/** Any outcome of a broken law, expected or not. */
+const BREAKING = "broken";
+
 const FILTERS = {
   subject: DATA.subjects,
   provider: PROVIDERS,
   mode: DATA.modes,
   policy: DATA.policies,
   law: DATA.laws,
-  verdict: OUTCOMES,
-  by: ["wire", "subject"],
+  verdict: [BREAKING, ...OUTCOMES],
+  effect: DATA.effects,
+  by: ["wire", "subject", "law"],
 };
 
 /** The first subject is the default: several together show little. */
 const ALL = "*";
 
+/** The state of the address: "#section&filter=value&case=…". `unknown`: the parts that name nothing on this page. */
 function readState() {
-  const state = { q: "", case: null };
+  const state = { q: "", case: null, section: "", unknown: [] };
   for (const name of Object.keys(FILTERS)) state[name] = "";
-  for (const pair of location.hash.slice(1).split("&")) {
-    const at = pair.indexOf("=");
-    const name = pair.slice(0, at);
-    if (at < 1 || !Object.hasOwn(state, name)) continue;
-    const value = pair.slice(at + 1);
-    if (name === "case") state.case = caseOf(value.split("/").map(decoded));
-    else if (name === "q" || known(name, decoded(value))) state[name] = decoded(value);
+  for (const pair of location.hash.slice(1).split("&").filter(Boolean)) {
+    const [name, ...rest] = pair.split("=");
+    const value = rest.join("=");
+    const words = decoded(value);
+    if (!rest.length) {
+      if (document.querySelector(`main > section[id="${CSS.escape(name)}"]`)) state.section = name;
+      else state.unknown.push(["section", decoded(name)]);
+    } else if (name === "case") {
+      state.case = caseOf(value.split("/").map(decoded));
+      if (!state.case) state.unknown.push(["case", words]);
+    } else if (name === "q") state.q = words;
+    else if (Object.hasOwn(FILTERS, name) && (!words || known(name, words))) state[name] = words;
+    else state.unknown.push([Object.hasOwn(FILTERS, name) ? name : "filter", Object.hasOwn(FILTERS, name) ? words : decoded(name)]);
   }
   return state;
 }
@@ -63,10 +74,6 @@ function linkTo(state, subject, place) {
 }
 
 const LINKS = { state: null, start: "", names: new Map() };
-
-function hasState() {
-  return location.hash.includes("=");
-}
 
 /** Numbers of the subjects that are shown. */
 function subjectsOf(state) {
