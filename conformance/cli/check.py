@@ -16,8 +16,7 @@ from toolparity.reports.statistics import surviving_mutants, unneeded_laws
 
 from ..cases.scenarios import scenarios as known_scenarios
 from ..known_bad import known_bad
-from ..known_bad.generated import mutants
-from ..runner import baseline, fail_on, kill, suite
+from ..runner import baseline, fail_on, kill, suite, survival
 from ..runner.judge import CaseFilter
 from ..subjects import known_names, shipped
 from . import exits, gateway_options, options, rendering
@@ -200,7 +199,7 @@ def _code(run: results.Run, failing: Sequence[results.Outcome], *, regressed: bo
 
 
 def _kill(ctx: click.Context, case_filter: CaseFilter, jobs: int, outputs: dict[str, Path]) -> None:
-    with ProgressBar(len(known_bad()) + len(mutants()), "killing") as progress:
+    with ProgressBar(len(known_bad()) + len(survival.tasks()), "killing") as progress:
         report = Report(kill.run(case_filter, jobs=jobs, on_progress=progress.advance))
     generated = report.run.generated
     alive = surviving_mutants(report.run) or (generated and (generated.survivors or generated.stale))

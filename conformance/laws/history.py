@@ -4,41 +4,53 @@ the canonical form. Such a subject has everything that was said, so that it can 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.model import Wire
+from toolparity.normalizer.requests import check_request
+from toolparity.normalizer.wires.registry import spec
 from toolparity.reports.results import Effect
 
 from ..cases.case import CaseRound
 from ..oracle import oracle
 from ..oracle.history import (
     TRANSPORT,
+    Exchanged,
+    begins_with_thinking,
+    container_of,
     conversation,
     exchanged,
     has_reading,
     instructions,
+    is_comparable,
+    merged_turns,
     reply,
     result_texts,
     settings,
     split,
+    thoughts,
     tools,
     turns,
+    unknown_words,
 )
-from ..oracle.responses import Irregular, leaves
+from ..oracle.responses import Irregular, read
 from .law import Failure
 from .matching import json_equal
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
+def repetition_failures(
+    round: CaseRound, body: Any, wire: Wire, results: Iterable[str], errors: Iterable[str]
+) -> Iterator[Failure]:
+    """Yield what a request for a wire changes of the conversation.
 
-def repetition_failures(round: CaseRound, body: Any, wire: str, results: Iterable[str]) -> Iterator[Failure]:
-    """Yield what a request for a wire changes of the conversation. ``results``: those of the calls that succeeded."""
+    ``results``: those of the calls that succeeded. ``errors``: those of the calls that ran and failed.
+    """
     if not (has_reading(wire) and has_reading(round.exchange.wire)):
         return
     try:
-        yield from changed_results(round, body, wire, results)
+        yield from changed_results(round, body, wire, results, errors)
         yield from changed_history(round, body) if wire == round.exchange.wire else lost_on_the_way(round, body, wire)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
         reason = f"the request does not have the form of {wire}: {type(error).__name__}: {error}"
@@ -49,27 +61,32 @@ def changed_history(round: CaseRound, body: Any) -> Iterator[Failure]:
     """Yield what a request to the same wire changes of the earlier request and of the response.
 
     The members of the earlier request stay as they are, its items are the first ones, and the response follows with
-    every member. The provider may refuse thinking without a signature, so that the setting `thinking` may be left out.
+    every member.
     """
-    request = round.exchange.request
+    request, wire = round.exchange.request, round.exchange.wire
     if not isinstance(request, dict):
         return
     key, earlier = conversation(request)
     for name, value in request.items():
-        if name in (key, "thinking", *TRANSPORT) or json_equal(value, body.get(name)):
+        if name in (key, *TRANSPORT) or json_equal(value, body.get(name)):
             continue
+        if name == "thinking" and name not in body and not begins_with_thinking(round.exchange):
+            continue  # the provider refuses the setting if its last message does not begin with signed thinking
         effect: Effect = "altered" if name in body else "lost"
         yield Failure(round.number, f"the request changes {name}", value, body.get(name), effect=effect)
+    if (container := container_of(round.exchange)) and body.get("container") != container:
+        reason = "the request does not have the container of the response"
+        yield Failure(round.number, reason, container, body.get("container"), effect="altered")
     items = conversation(body)[1]
     if not json_equal(_shape(earlier), _shape(items[: len(earlier)])):
         reason = "the request changes the conversation before the response"
         yield Failure(round.number, reason, earlier, items[: len(earlier)], effect="altered")
         return
     try:
-        wanted = _by_member(reply(round.exchange))
+        wanted = _by_member(reply(round.exchange), wire)
     except Irregular:
         return
-    got = _by_member(split(items[len(earlier) :])[0])
+    got = _by_member(split(items[len(earlier) :])[0], wire)
     for name, values in wanted.items():
         if values != got.get(name, []):
             reason = f"the request changes {name} of the response"
@@ -87,13 +104,37 @@ def _shape(items: list[Any]) -> list[Any]:
     ]
 
 
-def _by_member(items: list[Any]) -> dict[str, list[str]]:
-    """Return the scalars of items by the name of the member that holds them, in order; roles and "" mean nothing."""
+#: Members that a request may leave out if they are empty, by the documentation of their wires.
+_MAY_BE_LEFT_OUT = frozenset(("annotations", "logprobs"))
+
+
+def _by_member(items: list[Any], wire: str) -> dict[str, list[str]]:
+    """Return the scalars and the empty values of items by the name of the member that holds them, in order.
+
+    Roles say nothing about a response. On wires with messages an empty value is the same as none.
+    """
+    by_messages = spec(wire).framing == "messages"
     found: dict[str, list[str]] = {}
-    for name, value in leaves(_sorted(items)):
-        if name != "role" and value != '""':
+    for name, value in _values(_sorted(items)):
+        is_empty = value in ('""', "[]", "{}")
+        if name != "role" and not (is_empty and (by_messages or name in _MAY_BE_LEFT_OUT)):
             found.setdefault(name, []).append(value)
     return found
+
+
+def _values(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each scalar and each empty list or object as JSON text, with the name of the member that holds it."""
+    members = (
+        [(key, element) for element in value]
+        if isinstance(value, list)
+        else value.items()
+        if isinstance(value, dict)
+        else ()
+    )
+    if not members and value is not None:
+        yield key, json_codec.text(value)
+    for name, member in members:
+        yield from _values(member, name)
 
 
 def _sorted(value: Any) -> Any:
@@ -103,12 +144,17 @@ def _sorted(value: Any) -> Any:
     return [_sorted(element) for element in value] if isinstance(value, list) else value
 
 
-def changed_results(round: CaseRound, body: Any, wire: str, results: Iterable[str]) -> Iterator[Failure]:
-    """Yield the results that a request has with other words around them."""
+def changed_results(
+    round: CaseRound, body: Any, wire: str, results: Iterable[str], errors: Iterable[str]
+) -> Iterator[Failure]:
+    """Yield the results that a request has with other words around them. Words can mark an error."""
     sent = result_texts(body, wire)
     for result in results:
         if result not in sent and not any(_same_json(result, text) for text in sent):
             yield Failure(round.number, "the request changes a result", result, sent[-3:], effect="altered")
+    for error in errors:
+        if not any(text.count(error) == 1 for text in sent if error):
+            yield Failure(round.number, "the request changes an error", error, sent[-3:], effect="altered")
 
 
 def _same_json(one: str, other: str) -> bool:
@@ -118,27 +164,22 @@ def _same_json(one: str, other: str) -> bool:
         return False
 
 
-def lost_on_the_way(round: CaseRound, body: Any, wire: str) -> Iterator[Failure]:
-    """Yield what a request for another wire changes of the prompt, the user's texts, the tools and the settings.
-
-    A tool whose name the other wire may refuse can have another name there.
-    """
+def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure]:
+    """Yield what a request for another wire changes of the prompt, the conversation, the tools and the settings."""
     request, source = round.exchange.request, round.exchange.wire
     if not isinstance(request, dict):
         return
-    said = ["".join(oracle(source).texts(request, "assistant")) + round.expected.text]
+    declared, there = tools(request), tools(body)
+    said = merged_turns([*turns(request), ("model", round.expected.text), ("result", "")])
     pairs: list[tuple[str, Any, Any]] = [
         ("the system prompt", instructions(request), instructions(body)),
         ("the texts of the user", list(oracle(source).texts(request, "user")), list(oracle(wire).texts(body, "user"))),
-        ("the texts of the model", said, ["".join(oracle(wire).texts(body, "assistant"))]),
+        ("who says what", said, turns(body)),
+        ("the number of the tools", len(declared), len(there)),
+        ("the words of the wire", [], list(unknown_words(body, wire))),
+        ("the reasoning", [], _changed_thoughts(round, body)),
     ]
-    pairs.append(("who speaks after whom", [*turns(request), "model", "result"], turns(body)))
-    declared, there = tools(request), tools(body)
-    pairs.append(("the number of the tools", len(declared), len(there)))
     for tool, other in zip(declared, there, strict=False):
-        if _PLAIN_NAME.fullmatch(tool.name):
-            named = other.name[: len(tool.name)]  # a name that the other wire reserves gets a suffix
-            pairs.append((f"the name of the tool {tool.name}", tool.name, named))
         if wire.startswith("openai."):
             kind = "custom" if other.schema is None else "function"
             pairs.append((f"the type of the tool {tool.name}", kind, other.kind))
@@ -147,19 +188,76 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: str) -> Iterator[Failure]
         pairs.append((f"the description of {tool.name}", tool.description, other.description))
         if tool.schema is not None and other.schema is not None:
             pairs.append((f"the schema of {tool.name}", tool.schema, other.schema))
-    stated = settings(body)
     earlier = exchanged(request, source)
     repeated = exchanged(body, wire)[: len(earlier)]
     if len(earlier) != len(repeated) or not all(map(_is_repeated, earlier, repeated)):
         pairs.append(("the earlier calls and results", earlier, repeated))
-    pairs += [(f"the setting {name}", value, stated.get(name)) for name, value in settings(request).items()]
+    calls, results = (
+        [item.id for item in oracle(wire).items(body) if item.kind == kind] for kind in ("call", "result")
+    )
+    pairs.append(("the order of the results", calls, results))
+    if (marked := oracle(wire).failed_results(body)) is not None:
+        made = [index for index, call in enumerate(round.expected.calls) if call.choice == 0]
+        failed = [index not in round.expected.runnable or round.expected.calls[index].failed for index in made]
+        pairs.append(("which results are errors", failed, [id in marked for id in results[-len(made) :]]))
+    names = {other.name: tool.name for tool, other in zip(declared, there, strict=False)}
+    stated = settings(body, wire)
+    stated["tool choice"] = names.get(stated["tool choice"], stated["tool choice"])
+    both = settings(request, source).items()
+    pairs += [
+        (f"the setting {name}", value, stated.get(name)) for name, value in both if is_comparable(name, stated, wire)
+    ]
+    pairs += _renamed(round, body, wire, names)
     for what, wanted, got in pairs:
         if not json_equal(wanted, got):
             effect: Effect = "altered" if got else "lost"
             yield Failure(round.number, f"the request for {wire} changes {what}", wanted, got, effect=effect)
 
 
-def _is_repeated(one: tuple[str, str], other: tuple[str, str]) -> bool:
+def _changed_thoughts(round: CaseRound, body: Any) -> list[str]:
+    """Return the reasoning in a request that is not in the conversation, or not in its order."""
+    try:
+        choices = read(round.exchange).choices
+    except Irregular:
+        return []
+    texts = thoughts(round.exchange.request)
+    texts += [block.members["text"] for block in (choices[0].blocks if choices else []) if "signature" in block.members]
+    said, start, changed = "".join(texts), 0, []
+    for text in (message.get("reasoning_content") for message in conversation(body)[1]):
+        found = said.find(text or "", start)
+        start = found + len(text or "") if found >= 0 else start
+        changed += [text] * (found < 0)
+    return changed
+
+
+def _renamed(round: CaseRound, body: Any, wire: Wire, names: dict[str, str]) -> Iterator[tuple[str, Any, Any]]:
+    """Yield pairs of names: of tools and calls in a conversation, and in a request for another wire.
+
+    ``names``: the name of each tool in the request -> its own. A tool has another name if the wire refuses its own, and
+    its calls have the same one.
+    """
+    source = round.exchange.wire
+    made = [item.name for item in oracle(source).items(round.exchange.request) if item.kind == "call"]
+    made += [call.name for call in round.expected.calls if call.choice == 0]
+    sent = [item.name for item in oracle(wire).items(body) if item.kind == "call"]
+    aliases = {own: name for name, own in names.items()}
+    for own, name in zip(made, sent, strict=False):
+        aliases.setdefault(own, name)
+    yield "the names of the calls", [aliases.get(name, name) for name in made], sent
+    for own, name in aliases.items():
+        if own != name and not _is_refused(body, wire, name, own):
+            yield f"the name {own}", own, name
+
+
+def _is_refused(body: Any, wire: Wire, name: str, own: str) -> bool:
+    """Return whether the provider refuses a request in which a tool has its own name instead of another one."""
+    changed = json_codec.decode(json_codec.text(body).replace(json_codec.text(name), json_codec.text(own)))
+    return any(True for _ in check_request(changed, wire))
+
+
+def _is_repeated(one: Exchanged, other: Exchanged) -> bool:
     """Return whether two calls or results are equal. The words before a result can mark it as an error."""
-    is_marked = one[0] == other[0] == "result" and (one[1].endswith(other[1]) or other[1].endswith(one[1]))
-    return one == other or is_marked
+    if one.kind != other.kind or not (one.is_error or other.is_error):
+        return (one.kind, one.content) == (other.kind, other.content)
+    longer, shorter = sorted((one.content, other.content), key=len, reverse=True)
+    return longer.endswith(shorter) and longer.count(shorter or " ") <= 1

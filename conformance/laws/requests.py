@@ -19,9 +19,9 @@ from ..cases.expected import ExpectedCall
 from ..errors import InvalidRequest
 from ..oracle import RequestItem, judged_wires, oracle
 from ..subjects import CallResult, FollowUp
-from .carried import uncarried
 from .history import repetition_failures
 from .law import Failure, law
+from .losses import wrong_losses
 from .matching import call_list, json_equal, match_calls
 
 
@@ -96,7 +96,8 @@ def replay(evidence: Evidence) -> Iterator[Failure]:
         if not round.following:
             continue
         number, wire = round.number, round.exchange.wire
-        body = _request(evidence, round, wire, round.exchange.provider).body
+        request = _request(evidence, round, wire, round.exchange.provider)
+        body = request.body
         sent = json_codec.text(body)
         parts = [("part", value) for value in round.expected.back]
         for kind, value in [*oracle(wire).returned_values(round.exchange), *parts]:
@@ -114,7 +115,8 @@ def replay(evidence: Evidence) -> Iterator[Failure]:
             if text not in texts:
                 yield Failure(number, "the user's text is missing in the request", text, effect="lost")
         if evidence.is_canonical:
-            yield from repetition_failures(round, body, wire, _successes(round))
+            yield from repetition_failures(round, body, wire, *_results(round))
+            yield from wrong_losses(round, request, wire, canonical=True)
 
 
 @law(
@@ -144,19 +146,9 @@ def handoff(evidence: Evidence) -> Iterator[Failure]:
             if round.expected.text not in _model_text(body, wire):
                 reason = f"the request for {wire} does not have the text beside the calls"
                 yield Failure(round.number, reason, round.expected.text, effect="lost")
-            yield from _unreported_losses(round, request, wire)
+            yield from wrong_losses(round, request, wire, canonical=evidence.is_canonical)
             if evidence.is_canonical:
-                yield from repetition_failures(round, body, wire, _successes(round))
-
-
-def _unreported_losses(round: CaseRound, request: NextRequest, wire: str) -> Iterator[Failure]:
-    """Yield a failure if fewer losses are reported than kinds of content are missing. Their words are free."""
-    if request.losses is None:
-        return
-    missing = uncarried(round.exchange, request.body)
-    if len(missing) > len(request.losses):
-        reason = f"the request for {wire} does not have the {', '.join(missing)}, and the losses do not report it"
-        yield Failure(round.number, reason, missing, request.losses, effect="lost")
+                yield from repetition_failures(round, body, wire, *_results(round))
 
 
 def _request(evidence: Evidence, round: CaseRound, to: Wire, provider: str) -> NextRequest:
@@ -196,10 +188,13 @@ def _result(round: CaseRound, index: int) -> str:
     return f"the result of {call.name} ({index + 1})" if call.result is None else call.result
 
 
-def _successes(round: CaseRound) -> list[str]:
-    """Return the results of the calls that did not fail."""
+def _results(round: CaseRound) -> tuple[list[str], list[str]]:
+    """Return the results of the calls that succeeded, and of those that failed."""
     calls = round.expected.calls
-    return [_result(round, index) for index in round.expected.runnable if not calls[index].failed]
+    results: tuple[list[str], list[str]] = ([], [])
+    for index in round.expected.runnable:
+        results[calls[index].failed].append(_result(round, index))
+    return results
 
 
 def _model_text(body: Any, wire: str) -> str:

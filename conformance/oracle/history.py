@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from toolparity.normalizer import json_codec
 
 from ..subjects import SubjectExchange
-from . import Json, message_texts, oracle
+from . import Json, json_values, message_texts, oracle
 from .responses import (
     Irregular,
     anthropic_messages,
@@ -54,21 +54,44 @@ def _is_result(item: Json) -> bool:
     return item.get("role") in ("tool", "ROLE_TOOL", "user") or str(item.get("type")).endswith("call_output")
 
 
-def turns(body: Json) -> list[str]:
-    """Return who speaks, one after the other: "user", "model" and "result"."""
-    found: list[str] = []
+def turns(body: Json) -> list[tuple[str, str]]:
+    """Return who says what, one after the other: "user", "model" or "result", and the text; a result has none."""
+    found: list[tuple[str, str]] = []
     for item in conversation(body)[1]:
         role = str(item.get("role", "")).removeprefix("ROLE_").lower()
         if role in ("system", "developer"):
             continue
-        content = item.get("content")
-        parts = content if role == "user" and isinstance(content, list) else []
-        if any(part.get("type") == "tool_result" for part in parts):
-            spoken = ["result" if part.get("type") == "tool_result" else "user" for part in parts]
+        parts = item.get("content")
+        if role == "user" and isinstance(parts, list):
+            found += [_turn("result" if part.get("type") == "tool_result" else "user", part) for part in parts]
         else:
-            spoken = ["user" if role == "user" else "result" if _is_result(item) else "model"]
-        found += spoken
-    return [turn for turn, _ in groupby(found)]
+            speaker = "user" if role == "user" else "result" if _is_result(item) else "model"
+            found.append(_turn(speaker, {"text": parts}))
+    return merged_turns(found)
+
+
+def _turn(speaker: str, part: Json) -> tuple[str, str]:
+    return speaker, "" if speaker == "result" else "".join(_texts([part]))
+
+
+def merged_turns(said: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the turns with those of one speaker in a row as one."""
+    grouped = groupby(said, key=lambda turn: turn[0])
+    return [(speaker, "".join(text for _, text in spoken)) for speaker, spoken in grouped]
+
+
+def thoughts(body: Json) -> list[str]:
+    """Return the texts of the reasoning in a conversation."""
+    found = []
+    for item in conversation(body)[1]:
+        parts = [
+            item,
+            *(item.get("summary") or []),
+            *(part for part in item.get("content") or [] if isinstance(part, dict)),
+        ]
+        found += [part.get(name) for part in parts for name in ("reasoning_content", "thinking")]
+        found += [part.get("text") for part in parts[1:] if item.get("type") == "reasoning"]
+    return [text for text in found if text]
 
 
 def result_texts(body: Json, wire: str) -> list[str]:
@@ -76,10 +99,21 @@ def result_texts(body: Json, wire: str) -> list[str]:
     return [_joined(item.content) for item in oracle(wire).items(body) if item.kind == "result"]
 
 
-def exchanged(body: Json, wire: str) -> list[tuple[str, str]]:
-    """Return the kind and the content of each call and result in a request, in order; objects as JSON text."""
+class Exchanged(NamedTuple):
+    """A call or a result. ``content``: an object as JSON text. ``is_error``: whether the result is marked as one."""
+
+    kind: str
+    content: str
+    is_error: bool
+
+
+def exchanged(body: Json, wire: str) -> list[Exchanged]:
+    """Return each call and result in a request, in order."""
+    failed = oracle(wire).failed_results(body) or ()
     return [
-        (item.kind, _joined(item.content) if item.kind == "result" else _arguments(item.content))
+        Exchanged("result", _joined(item.content), item.id in failed)
+        if item.kind == "result"
+        else Exchanged("call", _arguments(item.content), is_error=False)
         for item in oracle(wire).items(body)
     ]
 
@@ -155,6 +189,25 @@ def _anthropic(exchange: SubjectExchange) -> list[Any]:
     return blocks
 
 
+def begins_with_thinking(exchange: SubjectExchange) -> bool:
+    """Return whether a response of `anthropic.messages` begins with thinking that can go back."""
+    try:
+        blocks = _anthropic(exchange)
+    except Irregular:
+        return False
+    return bool(blocks) and blocks[0].get("type") in ("thinking", "redacted_thinking")
+
+
+def container_of(exchange: SubjectExchange) -> str | None:
+    """Return the id of the container in which the provider ran code for a response of `anthropic.messages`, or None."""
+    found = None
+    for value in json_values(exchange) if exchange.wire == "anthropic.messages" and exchange.status < 400 else ():
+        for holder in (value, value.get("message"), value.get("delta")):
+            container = holder.get("container") if isinstance(holder, dict) else None
+            found = container.get("id") if isinstance(container, dict) else found
+    return found
+
+
 def _xai(exchange: SubjectExchange) -> list[Any]:
     from .responses import xai_grpc
 
@@ -206,12 +259,101 @@ def tools(body: Json) -> list[Tool]:
     return found
 
 
-def settings(body: Json) -> Json:
-    """Return the settings that every wire has, if the request states them: parallel calls and the length."""
+def settings(body: Json, wire: str) -> Json:
+    """Return the settings that a request states and that other wires have, too, by their common names.
+
+    ``tool choice``: "auto", "none", "required" or the name of a tool.
+    """
     choice = body.get("tool_choice")
-    found: Json = {"parallel calls": body.get("parallel_tool_calls")}
+    found: Json = {"parallel calls": body.get("parallel_tool_calls"), "tool choice": _tool_choice(choice)}
     if isinstance(choice, dict) and "disable_parallel_tool_use" in choice:
         found["parallel calls"] = not choice["disable_parallel_tool_use"]
     lengths = ("max_completion_tokens", "max_output_tokens", "max_tokens")
     found["length"] = next((body[name] for name in lengths if body.get(name) is not None), None)
+    if wire in _EFFORT:
+        found["effort"] = _EFFORT[wire](body)
+    if wire in _WITH_CHOICES:
+        found["choices"] = body.get("n", 1)
     return {name: value for name, value in found.items() if value is not None}
+
+
+#: The wires on which the effort of reasoning has the same words, and how to read it.
+_EFFORT: dict[str, Callable[[Json], Any]] = {
+    "openai.chat": lambda body: body.get("reasoning_effort"),
+    "openai.responses": lambda body: (body.get("reasoning") or {}).get("effort"),
+}
+#: The wires whose requests can ask for several choices.
+_WITH_CHOICES = frozenset(("openai.chat", "xai.grpc"))
+#: The words of the wires for a tool choice.
+_CHOICES = {"any": "required", "TOOL_MODE_AUTO": "auto", "TOOL_MODE_NONE": "none", "TOOL_MODE_REQUIRED": "required"}
+
+
+def is_comparable(setting: str, stated: Json, wire: str) -> bool:
+    """Return whether a request for a wire must have a setting of `settings`.
+
+    The effort of reasoning may be left out, if the losses report it.
+    """
+    return {"effort": setting in stated, "choices": wire in _WITH_CHOICES}.get(setting, True)
+
+
+def _tool_choice(choice: Any) -> str:
+    """Return the common word; the default of every wire is "auto"."""
+    if isinstance(choice, dict):
+        function = choice.get("function") or choice.get("custom") or {}
+        named = choice.get("name") or choice.get("function_name") or function.get("name")
+        choice = named or choice.get("mode", choice.get("type"))
+    return _CHOICES.get(choice, str(choice)) if choice else "auto"
+
+
+def unknown_words(body: Json, wire: str) -> Iterator[str]:
+    """Yield the types, roles and states in a conversation that its wire does not have, or not at this place."""
+    for item in conversation(body)[1]:
+        parts = item.get("content") if isinstance(item.get("content"), list) else []
+        places = [(item, _WORDS[wire]["item"])]
+        places += [(part, _WORDS[wire]["part"]) for part in parts]
+        places += [(call, _WORDS[wire]["call"]) for call in item.get("tool_calls") or []]
+        for place, words in places:
+            for name, allowed in words.items():
+                if place.get(name) not in allowed:
+                    yield f"{name} {json_codec.text(place.get(name))}"
+        for call in item.get("tool_calls") or []:
+            if wire == "openai.chat" and call.get("type") not in call:
+                yield f"type {call.get('type')} of a call that has none"
+
+
+_Words = dict[str, frozenset[Any]]
+
+
+def _words(**members: str) -> _Words:
+    """Return the values of members, which are separated by spaces; ``-`` is a member that is missing."""
+    return {name: frozenset(None if word == "-" else word for word in words.split()) for name, words in members.items()}
+
+
+#: Wire -> where -> member -> its values. Server tools of the provider do not occur in a conversation of another one.
+_WORDS: dict[str, dict[str, _Words]] = {
+    "openai.chat": {
+        "item": _words(role="system developer user assistant tool"),
+        "part": _words(type="text image_url input_audio file refusal"),
+        "call": _words(type="function custom"),
+    },
+    "openai.responses": {
+        "item": _words(
+            role="- system developer user assistant",
+            type="- message reasoning function_call function_call_output custom_tool_call custom_tool_call_output",
+        ),
+        "part": _words(type="input_text output_text input_image input_file refusal"),
+        "call": {},
+    },
+    "anthropic.messages": {
+        "item": _words(role="user assistant system"),
+        "part": _words(type="text image document thinking redacted_thinking tool_use tool_result"),
+        "call": {},
+    },
+    "xai.grpc": {
+        "item": _words(role="ROLE_SYSTEM ROLE_DEVELOPER ROLE_USER ROLE_ASSISTANT ROLE_TOOL"),
+        "part": {},
+        "call": _words(
+            type="TOOL_CALL_TYPE_CLIENT_SIDE_TOOL", status="TOOL_CALL_STATUS_COMPLETED TOOL_CALL_STATUS_INCOMPLETE"
+        ),
+    },
+}

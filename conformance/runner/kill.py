@@ -28,7 +28,8 @@ def run(
 ) -> results.Run:
     """Run every known-bad subject against the suite until its law fails it, then check all laws in that scenario.
 
-    ``on_progress`` is called with 1 for each finished subject. Raises ToolparityError if a worker dies.
+    ``on_progress`` is called with 1 for each finished subject, and for each of the tasks of `survival`.
+    Raises ToolparityError if a worker dies.
     """
     started, date = time.monotonic(), suite.now()
     subjects = known_bad()

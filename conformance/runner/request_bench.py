@@ -1,23 +1,24 @@
-"""The bench of the generated known-bad subjects that write requests: the reference's requests, which they change."""
+"""The bench of the generated known-bad subjects that write requests: they change the reference's requests."""
 
 from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.wires.registry import wire_name
 
-from ..answer import parse_request
 from ..cases.case import Case, CaseRound, Evidence
-from ..known_bad.generated.bodies import RequestMutant, places, request_mutants
+from ..known_bad.generated.bodies import RequestMutant, request_mutants, request_traits
 from ..laws import LAWS
 from ..laws.requests import follow_up
 from ..oracle import judged_wires
 from ..subjects import FollowUp, Subject
 from ..subjects.reference import Reference
-from .judge import verdict_of
+from .bench import Death, cached_cases
+from .judge import CaseFilter, verdict_of
 
 _OWN = [LAWS["answered"], LAWS["replay"]]
 _FOREIGN = [LAWS["handoff"]]
@@ -25,10 +26,21 @@ _FOREIGN = [LAWS["handoff"]]
 
 #: How many requests the bench keeps for each trait.
 _ENOUGH = 3
-_SEVERAL = "several "
 
 
-class _Target(Reference):
+class Target(NamedTuple):
+    """The requests for a wire. ``own``: they answer responses of this wire; else those of the other wires."""
+
+    wire: Wire
+    own: bool
+
+
+def targets() -> list[Target]:
+    """Return all targets."""
+    return [Target(wire_name(spec.name), own) for spec in judged_wires() for own in (True, False)]
+
+
+class _Writer(Reference):
     """The reference, which writes requests for one other wire only."""
 
     def __init__(self, wire: str) -> None:
@@ -36,102 +48,94 @@ class _Target(Reference):
 
 
 class _CachedRequest(NamedTuple):
-    """The requests of a case for one wire, by the round's number, each as a pickle, and the paths in them."""
+    """The requests of a case for one wire, by the round's number, each as a pickle, and their traits."""
 
     case: Case
     rounds: list[CaseRound]
-    wire: str
-    bodies: dict[int, bytes]
+    requests: dict[int, bytes]
     traits: frozenset[str]
 
     @property
-    def paths(self) -> list[str]:
-        return sorted(trait for trait in self.traits if not trait.startswith(_SEVERAL))
+    def size(self) -> int:
+        return sum(map(len, self.requests.values()))
 
-    @property
-    def own(self) -> bool:
-        return self.wire == self.rounds[0].exchange.wire
+    def written(self) -> dict[int, Any]:
+        """Return a copy of the requests."""
+        return {number: pickle.loads(request) for number, request in self.requests.items()}
 
 
 class RequestBench:
-    """All requests that the reference writes in these cases, the smallest first."""
+    """All requests for one target that the reference writes in the selected cases, the smallest first."""
 
-    def __init__(self, cases: Iterable[tuple[Case, list[CaseRound]]]) -> None:
-        found = (cached for case, rounds in cases if case.policy == "all" for cached in _requests(case, rounds))
-        self._requests = _chosen(sorted(found, key=lambda cached: sum(map(len, cached.bodies.values()))))
+    def __init__(self, case_filter: CaseFilter, target: Target) -> None:
+        self._target = target
+        found = [
+            cached
+            for case, rounds, *_ in cached_cases(case_filter)
+            if case.policy == "all" and (cached := _requests(case, rounds, target)) is not None
+        ]
+        self._requests = _chosen(sorted(found, key=lambda cached: cached.size))
         self._unchanged: dict[int, tuple[str, ...]] = {}
 
     def mutants(self) -> list[RequestMutant]:
         """Return the mutants of everything that these requests have."""
-        paths: dict[tuple[str, bool], dict[str, None]] = {}
-        for cached in self._requests:
-            paths.setdefault((cached.wire, cached.own), {}).update(dict.fromkeys(sorted(cached.paths)))
-        return [mutant for (wire, own), found in sorted(paths.items()) for mutant in request_mutants(wire, own, found)]
+        traits = sorted({trait for cached in self._requests for trait in cached.traits})
+        return list(request_mutants(*self._target, traits))
 
-    def kill(self, mutant: RequestMutant) -> tuple[bool, Case | None, tuple[str, ...]]:
-        """Return whether the subject changes a request, and the first case in which laws fail it, with these laws."""
+    def kill(self, mutant: RequestMutant) -> Death:
+        """Return how the subject fares."""
         changed = False
         for index, cached in enumerate(self._requests):
-            if (cached.wire, cached.own) != (mutant.wire, mutant.own) or mutant.path not in cached.traits:
+            if mutant.needs not in cached.traits:
                 continue
-            bodies = {number: pickle.loads(body) for number, body in cached.bodies.items()}
-            changes = [mutant.change(body) for body in bodies.values()]
+            requests = cached.written()
+            changes = [mutant.change(request) for request in requests.values()]
             if not any(changes):
                 continue
             changed = True
             if index not in self._unchanged:
-                self._unchanged[index] = _failed(
-                    cached, {number: pickle.loads(body) for number, body in cached.bodies.items()}
-                )
-            if laws := tuple(law for law in _failed(cached, bodies) if law not in self._unchanged[index]):
-                return True, cached.case, laws
-        return changed, None, ()
+                self._unchanged[index] = self._failed(cached, cached.written())
+            if laws := tuple(law for law in self._failed(cached, requests) if law not in self._unchanged[index]):
+                return Death(mutant.name, mutant.field, cached.case.id, cached.case.scenario, laws, True)
+        return Death(mutant.name, mutant.field, "", "", (), changed)
+
+    def _failed(self, cached: _CachedRequest, requests: Mapping[int, Any]) -> tuple[str, ...]:
+        numbers = {id(round.exchange): round.number for round in cached.rounds}
+
+        def next_request(follow_up: FollowUp) -> Any:
+            return requests[numbers[id(follow_up.exchange)]]
+
+        subject = cast(Subject, _Writer(self._target.wire))
+        evidence = Evidence(cached.case, subject, cached.rounds, [], lambda case, chunking: None, next_request)
+        verdicts = (verdict_of(law, evidence) for law in (_OWN if self._target.own else _FOREIGN))
+        return tuple(verdict.check for verdict in verdicts if verdict is not None and verdict.outcome == "fail")
 
 
-def _chosen(requests: list[_CachedRequest]) -> list[_CachedRequest]:
-    """Return the first requests that have each path, and that have it several times with different values."""
-    count: Counter[tuple[str, bool, str]] = Counter()
+def _chosen(requests: Iterable[_CachedRequest]) -> list[_CachedRequest]:
+    """Return the first requests that have each trait."""
+    count: Counter[str] = Counter()
     chosen = []
     for cached in requests:
-        traits = [(cached.wire, cached.own, trait) for trait in cached.traits]
-        if any(count[trait] < _ENOUGH for trait in traits):
-            count.update(traits)
+        if any(count[trait] < _ENOUGH for trait in cached.traits):
+            count.update(cached.traits)
             chosen.append(cached)
     return chosen
 
 
-def _requests(case: Case, rounds: list[CaseRound]) -> Iterator[_CachedRequest]:
-    if not any(round.following for round in rounds):
-        return
-    for target in judged_wires():
-        wire = wire_name(target.name)
-        own = wire == rounds[0].exchange.wire
-        bodies = {}
-        for round in rounds:
-            if round.following:
-                provider = round.exchange.provider if own else target.owner
-                bodies[round.number] = parse_request(Reference().next_request(follow_up(round, wire, provider))).body
-        traits = frozenset(trait for body in bodies.values() for trait in _traits(body))
-        dumped = {number: pickle.dumps(body) for number, body in bodies.items()}
-        yield _CachedRequest(case, rounds, wire, dumped, traits)
+def _requests(case: Case, rounds: list[CaseRound], target: Target) -> _CachedRequest | None:
+    """Return the reference's requests of a case for a target, or None if it writes none."""
+    asked = list(_follow_ups(rounds, target))
+    if not asked:
+        return None
+    written = {number: Reference().next_request(follow_up) for number, follow_up in asked}
+    traits = frozenset(trait for request in written.values() for trait in request_traits(request))
+    return _CachedRequest(case, rounds, {number: pickle.dumps(each) for number, each in written.items()}, traits)
 
 
-def _traits(body: Any) -> Iterator[str]:
-    """Yield the paths of a body, and again, marked, those that have several values."""
-    seen: dict[str, Any] = {}
-    for place in places(body):
-        yield place.path
-        if seen.setdefault(place.path, place.value) != place.value:
-            yield _SEVERAL + place.path
-
-
-def _failed(cached: _CachedRequest, bodies: dict[int, Any]) -> tuple[str, ...]:
-    numbers = {id(round.exchange): round.number for round in cached.rounds}
-
-    def next_request(follow_up: FollowUp) -> Any:
-        return bodies[numbers[id(follow_up.exchange)]]
-
-    subject = cast(Subject, _Target(cached.wire))
-    evidence = Evidence(cached.case, subject, cached.rounds, [], lambda case, chunking: None, next_request)
-    verdicts = (verdict_of(law, evidence) for law in (_OWN if cached.own else _FOREIGN))
-    return tuple(verdict.check for verdict in verdicts if verdict is not None and verdict.outcome == "fail")
+def _follow_ups(rounds: list[CaseRound], target: Target) -> Iterator[tuple[int, FollowUp]]:
+    """Yield the follow-ups that the laws judge, each with the number of its round."""
+    owner = next(spec.owner for spec in judged_wires() if wire_name(spec.name) == target.wire)
+    for round in rounds:
+        judged = round.following and (target.own or round.expected.calls)
+        if judged and target.own == (round.exchange.wire == target.wire):
+            yield round.number, follow_up(round, target.wire, round.exchange.provider if target.own else owner)

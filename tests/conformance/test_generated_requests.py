@@ -2,104 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import cast
+import pickle
+from functools import cache
+from typing import Any
 
 import pytest
 
 from tests.thoroughness import spread
-from toolparity.conformance.cases.case import Case, CaseRound
-from toolparity.conformance.known_bad.generated.bodies import RequestMutant, places
-from toolparity.conformance.runner.judge import CaseFilter, Judge
-from toolparity.conformance.runner.request_bench import RequestBench
-from toolparity.conformance.subjects import Subject
-from toolparity.conformance.subjects.reference import Reference
-from toolparity.normalizer.errors import ToolparityError
+from toolparity.conformance.known_bad.generated import equivalents
+from toolparity.conformance.known_bad.generated.bodies import RequestMutant, places, request_traits
+from toolparity.conformance.laws import LAWS
+from toolparity.conformance.runner import request_bench, survival
+from toolparity.conformance.runner.judge import CaseFilter
+from toolparity.conformance.runner.request_bench import RequestBench, Target, targets
 
 FEW = CaseFilter(
-    scenarios=("two-rounds", "server-search-and-call"), policies=("all",), modes=("plain",), providers=("openai", "xai")
+    scenarios=("two-rounds", "server-search-and-call", "words-in-every-round"),
+    policies=("all",),
+    modes=("plain",),
+    providers=("openai", "xai"),
 )
-#: Members that no law compares yet. All others are compared, and the thorough test shows it.
-OPEN = {
-    "replay/anthropic.messages.container",
-    "replay/anthropic.messages.messages[assistant].content[bash_code_execution_tool_result].content.content",
-    "replay/anthropic.messages.messages[assistant].content[bash_code_execution_tool_result].content.stderr",
-    "replay/anthropic.messages.thinking",
-    "replay/anthropic.messages.thinking.budget_tokens",
-    "replay/anthropic.messages.thinking.type",
-    "replay/openai.responses.input[reasoning].content",
-    "handoff/anthropic.messages.max_tokens",
-    "handoff/anthropic.messages.messages[assistant].content[text].type",
-    "handoff/anthropic.messages.messages[assistant].content[tool_use].name",
-    "handoff/anthropic.messages.messages[user].content",
-    "handoff/anthropic.messages.messages[user].content[tool_result]",
-    "handoff/anthropic.messages.messages[user].content[tool_result].is_error",
-    "handoff/anthropic.messages.model",
-    "handoff/anthropic.messages.tools[].name",
-    "handoff/anthropic.messages.tools[].strict",
-    "handoff/openai.chat.messages[assistant].content",
-    "handoff/openai.chat.messages[assistant].tool_calls[custom].custom.name",
-    "handoff/openai.chat.messages[assistant].tool_calls[custom].type",
-    "handoff/openai.chat.messages[assistant].tool_calls[function].function.name",
-    "handoff/openai.chat.messages[assistant].tool_calls[function].type",
-    "handoff/openai.chat.model",
-    "handoff/openai.chat.n",
-    "handoff/openai.chat.tool_choice",
-    "handoff/openai.chat.tools[custom].custom.name",
-    "handoff/openai.chat.tools[function].function.name",
-    "handoff/openai.chat.tools[function].function.strict",
-    "handoff/openai.responses.input[function_call].name",
-    "handoff/openai.responses.input[function_call_output].output[input_text]",
-    "handoff/openai.responses.input[function_call_output].output[input_text].text",
-    "handoff/openai.responses.model",
-    "handoff/openai.responses.reasoning",
-    "handoff/openai.responses.reasoning.effort",
-    "handoff/openai.responses.tool_choice",
-    "handoff/openai.responses.tools[function].name",
-    "handoff/xai.grpc.messages[ROLE_ASSISTANT].content",
-    "handoff/xai.grpc.messages[ROLE_ASSISTANT].reasoning_content",
-    "handoff/xai.grpc.messages[ROLE_ASSISTANT].tool_calls[TOOL_CALL_TYPE_CLIENT_SIDE_TOOL].function.name",
-    "handoff/xai.grpc.messages[ROLE_ASSISTANT].tool_calls[TOOL_CALL_TYPE_CLIENT_SIDE_TOOL].status",
-    "handoff/xai.grpc.messages[ROLE_ASSISTANT].tool_calls[TOOL_CALL_TYPE_CLIENT_SIDE_TOOL].type",
-    "handoff/xai.grpc.model",
-    "handoff/xai.grpc.tool_choice",
-    "handoff/xai.grpc.tool_choice.mode",
-    "handoff/xai.grpc.tools[].function.name",
-}
+OWN = Target("openai.responses", own=True)
 
 
-def bench(case_filter: CaseFilter) -> RequestBench:
-    return RequestBench(_read(case_filter))
-
-
-def _read(case_filter: CaseFilter) -> Iterator[tuple[Case, list[CaseRound]]]:
-    judge = Judge(cast(Subject, Reference()), twice=False)
-    for case in case_filter.cases():
-        try:
-            yield case, judge.rounds(case)
-        except ToolparityError:  # the reference refuses the response, so that no request follows
-            continue
-
-
-def member(mutant: RequestMutant) -> str:
-    return f"{mutant.name.partition('/')[0]}/{mutant.field}"
-
-
-def survivors(tested: RequestBench, mutants: list[RequestMutant]) -> tuple[int, dict[str, str]]:
-    """Return how many of the mutants change a request, and the member of each that no law fails."""
-    fates = {mutant: tested.kill(mutant) for mutant in mutants}
-    changing = [mutant for mutant, (changed, _, _) in fates.items() if changed]
-    return len(changing), {mutant.name: member(mutant) for mutant in changing if fates[mutant][1] is None}
+@cache
+def bench(target: Target, case_filter: CaseFilter = FEW) -> RequestBench:
+    return RequestBench(case_filter, target)
 
 
 def test_the_sampled_subjects_are_killed() -> None:
-    few = bench(FEW)
-    # Two scenarios do not show every exchange, reversal and alteration: the thorough test covers those.
-    mutants = (mutant for mutant in few.mutants() if mutant.operator not in ("swap", "move", "reverse", "alter"))
-    judged = [mutant for mutant in mutants if member(mutant) not in OPEN]
-    count, alive = survivors(few, spread(judged, 150))
-    assert count > 50
-    assert alive == {}
+    # Three scenarios do not show every exchange, reversal and alteration: the thorough test covers those.
+    mutants = [
+        mutant.name
+        for target in targets()
+        for mutant in bench(target).mutants()
+        if mutant.operator not in ("swap", "move", "reverse", "alter") and mutant.name not in equivalents()
+    ]
+    figures = survival.run(FEW, spread(mutants, 150), jobs=1)
+    assert figures.subjects > 50
+    assert figures.survivors == []
 
 
 def test_every_member_and_element_has_subjects() -> None:
@@ -110,9 +51,62 @@ def test_every_member_and_element_has_subjects() -> None:
     }
 
 
+def test_every_loss_has_subjects() -> None:
+    traits = set(request_traits({"body": {}, "losses": ["reasoning"]}))
+    assert {".losses[reasoning]", "no .losses[refusal]"} <= traits
+    operators = {mutant.operator for mutant in bench(OWN).mutants() if ".losses[" in mutant.path}
+    assert "invent-loss" in operators
+
+
+def test_a_survivor_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the law `replay`, nothing compares the encrypted state."""
+    monkeypatch.setattr(request_bench, "_OWN", [LAWS["answered"]])
+    name = "replay/drop:openai.responses.include"
+    assert survival.run(FEW, [name], jobs=1).survivors == [name]
+
+
+#: What the providers document for a request without the member.
+DEFAULTS: dict[str, Any] = {"n": 1, "strict": False, "mode": "TOOL_MODE_AUTO"}
+CHOICES = ("auto", {"mode": "TOOL_MODE_AUTO"})
+
+
 @pytest.mark.thorough
-def test_every_subject_is_killed_or_its_member_is_open() -> None:
-    whole = bench(CaseFilter(policies=("all",)))
-    count, alive = survivors(whole, whole.mutants())
-    assert count > 1500
-    assert set(alive.values()) == OPEN
+def test_the_equivalents_drop_only_defaults() -> None:
+    """Proof of `default-of-the-provider`: where no law sees that a member is dropped, it has its default."""
+    seen = set()
+    for mutant, before in _unseen("default-of-the-provider"):
+        member = mutant.path.rpartition(".")[2]
+        for value in before:
+            assert value in CHOICES if member == "tool_choice" else value == DEFAULTS[member]
+        seen.add(mutant.name)
+    assert seen == {name for name, kind in equivalents().items() if kind == "default-of-the-provider"}
+
+
+@pytest.mark.thorough
+def test_the_equivalents_change_what_the_conversation_does_not_state() -> None:
+    """Proof of `choice-of-the-caller`: only the model, and a limit that no other request states."""
+    members = {mutant.path for mutant, _ in _unseen("choice-of-the-caller")}
+    assert members == {".model", ".max_tokens"}
+
+
+def _unseen(kind: str) -> list[tuple[RequestMutant, list[Any]]]:
+    """Return the equivalents of a kind, each with the values of its member that it changes in some request."""
+    found = []
+    for target in targets():
+        whole = bench(target, CaseFilter(policies=("all",)))
+        for mutant in whole.mutants():
+            if equivalents().get(mutant.name) == kind:
+                assert whole.kill(mutant).case == ""
+                found.append((mutant, [*_values(whole, mutant)]))
+    return found
+
+
+def _values(whole: RequestBench, mutant: RequestMutant) -> list[Any]:
+    values = []
+    for cached in whole._requests:
+        for pickled in cached.requests.values():
+            request = pickle.loads(pickled)
+            held = [place.value for place in places(request["body"]) if place.path == mutant.path]
+            if held and mutant.change(request):
+                values.append(held[0 if mutant.operator.endswith("-first") else -1])
+    return values

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from toolparity.normalizer.wires.write_context import LOSSES
+
 from .lists import REORDERINGS
 from .operators import other_scalar
 
@@ -32,15 +34,17 @@ class Place(NamedTuple):
 
 
 class RequestMutant(NamedTuple):
-    """``operator`` changes the places of ``path`` in requests for ``wire``.
+    """``operator`` changes the places of ``path`` in requests for ``wire``, or their losses if it is one of these.
 
     ``own``: whether the requests go back to the wire of the response, or hand the conversation over to another one.
+    ``needs``: the trait of the requests that it can change.
     """
 
     operator: str
     path: str
     wire: str
     own: bool
+    needs: str
 
     @property
     def name(self) -> str:
@@ -50,8 +54,11 @@ class RequestMutant(NamedTuple):
     def field(self) -> str:
         return f"{self.wire}{self.path}"
 
-    def change(self, body: Any) -> bool:
-        """Change a body in place, and return whether anything changed."""
+    def change(self, request: Any) -> bool:
+        """Change a request, ``{"body", "losses"}``, in place, and return whether anything changed."""
+        if self.operator in _OF_LOSSES:
+            return _OF_LOSSES[self.operator](request, self.path.removeprefix(_LOSS).rstrip("]"))
+        body = request["body"]
         return _OPERATORS[self.operator](body, [place for place in places(body) if place.path == self.path])
 
 
@@ -74,23 +81,45 @@ def _label(element: Any) -> str:
     return str(element.get("type") or element.get("role") or "") if isinstance(element, dict) else ""
 
 
-def request_mutants(wire: str, own: bool, paths: Iterable[str]) -> list[RequestMutant]:
-    """Return the mutants of all these paths."""
-    return [
-        RequestMutant(operator, path, wire, own)
-        for path in paths
-        for operator in (_OF_ELEMENTS if path.endswith("]") else _OF_MEMBERS)
-    ]
+#: Prefixes of traits: a path with several values, a loss that is reported, and one that is not.
+_SEVERAL, _LOSS, _NO_LOSS = "several ", ".losses[", "no .losses["
+
+
+def request_traits(request: Any) -> Iterator[str]:
+    """Yield the paths of the body, those with several values or a boolean again, and which losses are reported."""
+    seen: dict[str, Any] = {}
+    for place in places(request["body"]):
+        yield place.path
+        if seen.setdefault(place.path, place.value) != place.value:
+            yield _SEVERAL + place.path
+        if isinstance(place.value, bool):
+            yield f"{_SEVERAL}{place.path} {place.value}"
+    for code in LOSSES:
+        yield f"{_LOSS if code in request['losses'] else _NO_LOSS}{code}]"
+
+
+def request_mutants(wire: str, own: bool, traits: Iterable[str]) -> Iterator[RequestMutant]:
+    """Yield the mutants of everything that requests with these traits have, and of the losses."""
+    for trait in traits:
+        if trait.startswith(_SEVERAL):
+            continue
+        if trait.startswith(_NO_LOSS):
+            yield RequestMutant("invent-loss", trait.removeprefix("no "), wire, own, trait)
+            continue
+        for operator in _OF_LOSS if trait.startswith(_LOSS) else _OF_ELEMENTS if trait.endswith("]") else _OF_MEMBERS:
+            yield RequestMutant(operator, trait, wire, own, trait)
 
 
 def _drop(body: Any, found: list[Place]) -> bool:
-    """Remove the last one."""
+    """Remove the last one. A JSON null has nothing to lose."""
+    found = [place for place in found if place.value is not None]
     for place in found[-1:]:
         del place.holder[place.key]
     return bool(found)
 
 
 def _drop_first(body: Any, found: list[Place]) -> bool:
+    found = [place for place in found if place.value is not None]
     for place in found[:1]:
         del place.holder[place.key]
     return len(found) > 1
@@ -179,3 +208,30 @@ _OF_MEMBERS: dict[str, Change] = {
     "reverse": _reorder("reverse"),
 }
 _OPERATORS: dict[str, Change] = _OF_ELEMENTS | _OF_MEMBERS
+
+
+def _drop_loss(request: Any, code: str) -> bool:
+    request["losses"] = [loss for loss in request["losses"] if loss != code]
+    return True
+
+
+def _rename_loss(request: Any, code: str) -> bool:
+    """Report a loss by the code that follows in the table."""
+    codes = list(LOSSES)
+    other = codes[(codes.index(code) + 1) % len(codes)]
+    changed = other not in request["losses"]
+    request["losses"] = [other if loss == code else loss for loss in request["losses"]]
+    return changed
+
+
+def _invent_loss(request: Any, code: str) -> bool:
+    request["losses"].append(code)
+    return True
+
+
+_OF_LOSS = ("drop-loss", "rename-loss")
+_OF_LOSSES: dict[str, Callable[[Any, str], bool]] = {
+    "drop-loss": _drop_loss,
+    "rename-loss": _rename_loss,
+    "invent-loss": _invent_loss,
+}

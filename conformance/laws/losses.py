@@ -1,0 +1,218 @@
+"""The losses that a subject reports for its next request, and those that it has to report.
+
+An oracle reads the conversation. A subject may report losses in any words; then only their number is compared. If all
+of them are toolparity's codes, each code must be right: what a request lacks is reported, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from toolparity.normalizer import json_codec
+from toolparity.normalizer.wires.registry import spec
+from toolparity.normalizer.wires.write_context import LOSSES
+
+from ..answer import NextRequest
+from ..cases.case import CaseRound
+from ..oracle import judged_wires
+from ..oracle.history import TRANSPORT, conversation, tools, turns
+from ..oracle.responses import Irregular, Json, WireBlock, parsed_arguments, read
+from ..subjects import SubjectExchange
+from .law import Failure
+from .matching import json_equal
+
+#: The types of the blocks that not every wire can carry, as reasons name them, and the member to look for.
+_KINDS = {
+    "reasoning": ("reasoning", "text"),
+    "refusal": ("refusal", "text"),
+    "server_tool_call": ("server calls", "arguments_text"),
+}
+
+
+def wrong_losses(round: CaseRound, request: NextRequest, wire: str, *, canonical: bool) -> Iterator[Failure]:
+    """Yield what a request for a wire lacks and the losses do not report, and the losses that are none.
+
+    ``canonical``: whether the subject returns the canonical form, so that it has all content.
+    """
+    if request.losses is None:
+        return
+    if canonical and request.losses and LOSSES.keys() >= set(request.losses):
+        yield from _wrong_codes(round, request.body, wire, set(request.losses))
+    elif len(missing := uncarried(round.exchange, request.body)) > len(request.losses):
+        reason = f"the request for {wire} does not have the {', '.join(missing)}, and the losses do not report it"
+        yield Failure(round.number, reason, missing, request.losses, effect="lost")
+
+
+def uncarried(exchange: SubjectExchange, body: Any) -> list[str]:
+    """Return the kinds of content in the first choice of a response of which a request lacks at least one.
+
+    An empty list, if the response is irregular: its reading is not unique.
+    """
+    try:
+        choices = read(exchange).choices
+    except Irregular:
+        return []
+    sent = json_codec.text(body)
+    missing: dict[str, None] = {}
+    for block in choices[0].blocks if choices else ():
+        kind, member = _KINDS.get(block.members["type"], ("", ""))
+        text = block.members.get(member)
+        if isinstance(text, str) and text and json_codec.text(text)[1:-1] not in sent:
+            missing[kind] = None
+    return list(missing)
+
+
+def _wrong_codes(round: CaseRound, body: Any, wire: str, reported: set[str]) -> Iterator[Failure]:
+    if not isinstance(round.exchange.request, dict):
+        return
+    try:
+        choices = read(round.exchange).choices
+    except Irregular:
+        return
+    handed_over = _HandedOver(round, choices[0].blocks if choices else [], body, wire)
+    expected = _own(handed_over) if wire == round.exchange.wire else _foreign(handed_over)
+    wanted = {loss.code: loss.required for loss in expected if loss.possible}
+    missing = sorted(code for code, required in wanted.items() if required and code not in reported)
+    if missing:
+        reason = f"the losses of the request for {wire} do not report {', '.join(missing)}"
+        yield Failure(round.number, reason, missing, sorted(reported), effect="misreported")
+    if invented := sorted(reported - wanted.keys()):
+        reason = f"the request for {wire} reports losses that it does not have: {', '.join(invented)}"
+        yield Failure(round.number, reason, sorted(wanted), invented, effect="misreported")
+
+
+class _Loss(NamedTuple):
+    """A code of `LOSSES`. ``possible``: whether it may be reported. ``required``: whether it must be."""
+
+    code: str
+    possible: bool
+    required: bool
+
+
+class _HandedOver(Struct):
+    """A response with its conversation, and the request into which it was written."""
+
+    round: CaseRound
+    blocks: list[WireBlock]
+    body: Json
+    wire: str
+
+    @property
+    def request(self) -> Json:
+        request: Json = self.round.exchange.request
+        return request
+
+    def of_type(self, *types: str) -> list[Json]:
+        """Return the members of the response's blocks of these types."""
+        return [block.members for block in self.blocks if block.members["type"] in types]
+
+    def sent_earlier(self) -> list[Json]:
+        """Return all objects in the items that the model said earlier, and in those of the results."""
+        items = conversation(self.request)[1]
+        return list(_objects([item for item in items if not str(item.get("role")).lower().endswith("user")]))
+
+    def has_text(self, text: str) -> bool:
+        return json_codec.text(text)[1:-1] in json_codec.text(self.body)
+
+
+def _objects(value: Any) -> Iterator[Json]:
+    if isinstance(value, dict):
+        yield value
+    for member in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _objects(member)
+
+
+def _own(handed_over: _HandedOver) -> Iterator[_Loss]:
+    """Yield the losses of a request that goes back to its own wire: what its provider refuses to take back."""
+    reasoning = handed_over.of_type("reasoning")
+    unsigned = any(not (block["signature"] or block["encrypted"]) for block in reasoning)
+    is_anthropic = handed_over.wire == "anthropic.messages"
+    yield _both("unsigned-reasoning", is_anthropic and unsigned)
+    yield _both("reasoning", handed_over.request.get("store") is False and unsigned)
+    yield _both("arguments", is_anthropic and _has_other_arguments(handed_over))
+    yield _both("param", "thinking" in handed_over.request and "thinking" not in handed_over.body)
+
+
+def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
+    """Yield the losses of a request for another wire: what only the provider of the response has."""
+    wire, request, earlier = handed_over.wire, handed_over.request, handed_over.sent_earlier()
+    reasoning = handed_over.of_type("reasoning")
+    thought = [each for each in earlier if each.get("type") in _THOUGHTS or each.get("reasoning_content")]
+    lost = any(
+        block["signature"] or block["encrypted"] or not handed_over.has_text(block["text"]) for block in reasoning
+    )
+    yield _Loss("reasoning", bool(reasoning or thought or _has(earlier, "encrypted_content")), lost)
+    yield _both("server-tool", bool(handed_over.of_type(*_OF_SERVERS)) or any(map(_is_of_server, earlier)))
+    yield _both("refusal", bool(handed_over.of_type("refusal")))
+    cited = any(text["annotations"] for text in handed_over.of_type("text"))
+    yield _Loss("annotations", cited or _has(earlier, "annotations", "citations"), cited)
+    yield _both("opaque", bool(handed_over.of_type("opaque")))
+    yield _both("hosted-tool", len(tools(request)) < len(request.get("tools") or []))
+    custom = any(tool.schema is None for tool in tools(request))
+    yield _both("kind", custom and not wire.startswith("openai."))
+    yield _both("arguments", wire == "anthropic.messages" and _has_other_arguments(handed_over))
+    limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+    yield _both("default", wire == "anthropic.messages" and not any(request.get(name) for name in limits))
+    provider, owners = handed_over.round.exchange.provider, {each.owner for each in judged_wires()}
+    foreign = spec(wire).owner != provider
+    yield _Loss("model", foreign, foreign and provider in owners)
+    left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
+    yield _Loss("param", bool(left_out), bool(left_out - TRANSPORT - ({"n"} if request.get("n") == 1 else set())))
+    called = [call for call in handed_over.of_type("tool_call") if call["namespace"] or call["caller"]]
+    yield _both("namespace", bool(called) or _has(earlier, "caller", "namespace"))
+    yield _both(
+        "extra", any("extra_content" in each for block in handed_over.blocks for each in _objects(block.source))
+    )
+    types = [block.members["type"] for block in handed_over.blocks]
+    after = types[types.index("tool_call") :] if "tool_call" in types else []
+    moves = wire in ("openai.chat", "xai.grpc")
+    may_move = {"text", "reasoning"} & {*after} or any(speaker == "model" for speaker, _ in turns(request))
+    yield _Loss("order", moves and bool(may_move), moves and "text" in after)
+
+
+def _both(code: str, holds: bool) -> _Loss:
+    """Return a loss that must be reported if it may be."""
+    return _Loss(code, holds, holds)
+
+
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+_OF_SERVERS = ("server_tool_call", "server_tool_result", "approval_request")
+#: The members that every wire has, in its own form.
+_STRUCTURE = frozenset(("model", "messages", "input", "system", "instructions", "tools", "tool_choice"))
+_STRUCTURE |= {"parallel_tool_calls"}
+
+
+def _has(objects: list[Json], *names: str) -> bool:
+    return any(each.get(name) for each in objects for name in names)
+
+
+def _is_of_server(item: Json) -> bool:
+    """Return whether an object of a conversation is a call that the provider ran, or its result."""
+    type = str(item.get("type", ""))
+    ran_by_provider = type.startswith("TOOL_CALL_TYPE_") and not type.endswith("CLIENT_SIDE_TOOL")
+    is_call = type.endswith("_call") and type not in ("function_call", "custom_tool_call")
+    return ran_by_provider or is_call or type == "server_tool_use" or (type.endswith("_tool_result"))
+
+
+def _has_other_arguments(handed_over: _HandedOver) -> bool:
+    """Return whether a call of the conversation has arguments that should be a JSON object and are none."""
+    calls = [call for call in handed_over.of_type("tool_call") if call["kind"] != "custom"]
+    texts = [call["arguments_text"] for call in calls]
+    texts += [each["arguments"] for each in handed_over.sent_earlier() if isinstance(each.get("arguments"), str)]
+    return any(parsed_arguments(text)[1] != "complete" for text in texts)
+
+
+def _is_left_out(handed_over: _HandedOver, name: str, value: Any) -> bool:
+    """Return whether a request has no member with the value of this setting of the earlier request."""
+    if name in _STRUCTURE or value is None:
+        return False
+    held = [
+        member
+        for holder in (handed_over.body, *handed_over.body.values())
+        if isinstance(holder, dict)
+        for member in holder.values()
+    ]
+    return not any(json_equal(value, member) for member in held)
