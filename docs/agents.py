@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.expected import Expected
+from toolparity.conformance.cases.offered import offered_tools
 from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.cases.traffic import TrafficResponse, responses
 from toolparity.conformance.subjects import environments
@@ -63,7 +64,6 @@ class Counted(NamedTuple):
     ran: bool
     case: Case
     number: int
-    tools: tuple[str, ...]
 
 
 def counted(found: Sequence[Result]) -> Iterator[Counted]:
@@ -79,8 +79,7 @@ def counted(found: Sequence[Result]) -> Iterator[Counted]:
             expected = scenario.expected(result.surface, number, stream=stream)
             if (name := kind(expected)) is not None:
                 case = Case(result.scenario, result.surface, result.mode, result.policy)
-                tools = tuple(dict.fromkeys(call.name for call in expected.calls))
-                yield Counted(f"{result.mode} {name}", verdict.outcome in results.BROKEN, case, number, tools)
+                yield Counted(f"{result.mode} {name}", verdict.outcome in results.BROKEN, case, number)
                 break
 
 
@@ -114,6 +113,13 @@ def _response(found: Counted) -> TrafficResponse:
     return responses(found.case.scenario, found.case.surface, found.case.mode)[found.number]
 
 
+def _tools(found: Counted) -> list[str]:
+    """Return the names of the tools that the suite gives to the agent."""
+    case = found.case
+    expected = scenarios()[case.scenario].expected(case.surface, found.number, stream=case.stream)
+    return [tool.name for tool in offered_tools(_response(found).request, expected)]
+
+
 def _shown(name: str, found: Counted) -> bool:
     """Return whether the direct program runs a tool of this case."""
     peer, response, surface = PEERS[name], _response(found), SURFACES[found.case.surface]
@@ -122,7 +128,7 @@ def _shown(name: str, found: Counted) -> bool:
     with TemporaryDirectory() as folder:
         body = Path(folder, "body")
         body.write_bytes(b"".join(response.pieces))
-        told = [str(body), surface.wire, response.provider or surface.provider, found.case.mode, *found.tools]
+        told = [str(body), surface.wire, response.provider or surface.provider, found.case.mode, *_tools(found)]
         with suppress(subprocess.TimeoutExpired):
             done = subprocess.run(
                 [*start, str(program), *told], capture_output=True, text=True, timeout=_LONGEST, check=False

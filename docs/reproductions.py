@@ -9,6 +9,7 @@ A page is made of the baseline (the reason), the suite (the wire) and seen.json 
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from collections import Counter
@@ -24,12 +25,13 @@ from xai_sdk.proto import chat_pb2
 
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.broken import CUTS
+from toolparity.conformance.cases.offered import offered_tools
 from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.cases.traffic import TrafficResponse, repieced, responses
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.runner import baseline
 from toolparity.conformance.runner.baseline import BaselineEntry
-from toolparity.conformance.subjects.peers import PEERS
+from toolparity.conformance.subjects.peers import PEERS, Peer
 from toolparity.normalizer import json_codec
 from toolparity.reports import results
 from toolparity.reports.results import Result, SubjectReport, Verdict
@@ -122,7 +124,7 @@ def compared(result: Result, verdict: Verdict) -> tuple[str, str]:
     elif verdict.check == "usage" and not got.startswith("{"):
         count = verdict.reason.partition(" ")[0]
         expected, got = f"{count}: {expected}", f"{count}: {got}"
-    if report.error:
+    if report.error and (verdict.effect == "refused" or not report.calls):  # an agent may fail after a run
         got = f"refused with {report.error.partition(':')[0]}"
     return expected, got
 
@@ -154,12 +156,14 @@ def _page(name: str, version: str, cases: Sequence[Case]) -> Iterator[str]:
     yield "`python docs/reproductions.py` writes this page. [The overview](../peers.md) explains the entries.\n"
     if name in PEERS:
         peer = PEERS[name]
-        node = peer.runtime == "node"
-        install = f"npm ci --ignore-scripts --prefix {name}" if node else f"pip install -r {name}.txt"
-        shared = "`program.mjs` and `modules.mjs`" if node else "`program.py`, `scope.py` and `stops.py`"
+        pins = peer.pins.relative_to(peer.folder)
+        install = (
+            f"npm ci --ignore-scripts --prefix {pins.parent}" if peer.runtime == "node" else f"pip install -r {pins}"
+        )
         yield f"\nTo repeat a case without this project: `{install}` in `conformance/subjects/peers`,\n"
-        yield f"then run the command *alone*, which needs `{peer.program.name}`,\n"
-        yield f"{shared} in the same folder, and the files of the case.\n"
+        yield f"then run the command *alone*, which needs {_needed(peer)}"
+        yield "in the same folder, and the files of the case.\n"
+        yield "It prints what the agent runs of the response, and its requests.\n" * peer.agent
     for law, some in groupby(cases, key=lambda case: case.law):
         yield f"\n## {law}\n\n{LAWS[law].sentence}\n"
         for case in some:
@@ -183,10 +187,29 @@ def _section(case: Case, entries: Iterable[BaselineEntry]) -> Iterator[str]:
     yield f"\nThe response ([complete](bodies/{_file(case)})):\n\n````text\n{shown.rstrip()}\n````\n"
 
 
+def _needed(peer: Peer) -> str:
+    """Return the files that the command *alone* needs, with a line break."""
+    program, node = _program(peer), peer.runtime == "node"
+    if peer.agent:
+        return f"[`{program}`](programs/agents/{program})\n{'and `modules.mjs` ' * node}"
+    shared = "`program.mjs` and `modules.mjs`" if node else "`program.py`, `scope.py` and `stops.py`"
+    return f"`{program}`,\n{shared} "
+
+
+def _program(peer: Peer) -> str:
+    """Return the file name of a program: of an agent the direct one, which the suite does not use."""
+    return f"{peer.name.replace('-', '_')}{peer.program.suffix}" if peer.agent else peer.program.name
+
+
 def _alone(case: Case) -> str:
     """The command that asks the library's own program, without the suite."""
     answer = _answer(case)
     surface = SURFACES[case.surface]
+    if PEERS[case.subject].agent:
+        expected = scenarios()[case.scenario].expected(case.surface, case.round, stream=answer.stream)
+        tools = [tool.name for tool in offered_tools(answer.request, expected)]
+        place = [_file(case), surface.wire, answer.provider or surface.provider, case.mode]
+        return f"{_command(case.subject)} {shlex.join([*place, *tools])}"
     parts = [f"{_command(case.subject)} {_file(case)} --wire {surface.wire}"]
     parts += [f"--provider {answer.provider or surface.provider}"] + ["--stream"] * answer.stream
     parts += [f"--status {answer.status}"] * (answer.status != 200) + [f"--tools {_stem(case)}.tools.json"] * _declares(
@@ -197,14 +220,14 @@ def _alone(case: Case) -> str:
 
 def _command(name: str) -> str:
     """The command that starts the program of a library, in its folder."""
-    program = PEERS[name].program.name
-    if PEERS[name].runtime == "python":
-        return f"python {program}"
-    return f"node --import './modules.mjs?folder=file://$PWD/{name}' {program}".replace("'", '"')
+    peer = PEERS[name]
+    if peer.runtime == "python":
+        return f"python {_program(peer)}"
+    return f'node --import "./modules.mjs?folder=file://$PWD/{peer.shares or name}" {_program(peer)}'
 
 
 def _declares(case: Case) -> bool:
-    return case.subject in PEERS and bool(_tools(case))
+    return case.subject in PEERS and not PEERS[case.subject].agent and bool(_tools(case))
 
 
 def _tools(case: Case) -> object:

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 
-from ..subjects import SubjectExchange, Tool
+from ..subjects import Tool
 from .case import Case
 from .expected import Expected
 from .scenarios import Scenario
@@ -16,14 +16,14 @@ from .scenarios import Scenario
 _ANY: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": True}
 
 
-def offered_tools(exchange: SubjectExchange, expected: Expected) -> list[Tool]:
+def offered_tools(request: Any, expected: Expected) -> list[Tool]:
     """Return the functions that the request declares, with a shared record of their runs.
 
     If the request declares no tools, an agent gets a function for each call, because a model calls declared tools.
     """
     runs: list[dict[str, Any]] = []
-    declared = list(_declared(exchange.request))
-    if not (isinstance(exchange.request, dict) and exchange.request.get("tools")):
+    declared = list(_declared(request))
+    if not (isinstance(request, dict) and request.get("tools")):
         declared = [(call.name, "A tool.", _ANY) for call in expected.calls]
     named = {name: (name, description, schema) for name, description, schema in declared if name}
     return [Tool(*definition, runs) for definition in named.values()]

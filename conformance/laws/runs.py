@@ -136,7 +136,8 @@ def _answered_indexes(round: CaseRound) -> list[int | None]:
     """
     wanted = [replace(call, name="") for call in round.expected.calls]
     indexes, others = match_calls(wanted, [replace(call, name="") for call in _calls_with_results(round)])
-    texts = [value for call in others if isinstance(call.value, dict) for value in call.value.values()]
+    values = [value for call in others if isinstance(call.value, dict) for value in call.value.values()]
+    texts = [value.strip() or "{}" for value in values if isinstance(value, str)]
     quoted = [index for index, call in enumerate(wanted) if index not in indexes and _text(call) in texts]
     return [*indexes, *quoted]
 
@@ -248,7 +249,8 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
             if violation.rule in _NOT_JUDGED or _issued(round, violation):
                 continue
             reason = f"the request breaks the rule {violation.rule}: {violation.message}"
-            yield Failure(number, reason, None, body, effect="malformed")
+            got = f"{violation.path}: {violation.message}"
+            yield Failure(number, reason, f"the rule {violation.rule}", got, effect="malformed")
         calls, results = (
             Counter(item.id for item in _items(round) if item.kind == kind) for kind in ("call", "result")
         )

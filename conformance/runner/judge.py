@@ -209,7 +209,7 @@ class Judge:
         final = responses(_FINAL, case.surface, case.mode)[0].pieces
         answers, sent = [], []
         for _ in range(2 if self._twice else 1):
-            exchange = replace(round.exchange, tools=offered_tools(round.exchange, round.expected), final=final)
+            exchange = replace(round.exchange, tools=offered_tools(round.exchange.request, round.expected), final=final)
             answers.append(_read_once(self.subject, exchange))
             sent = list(getattr(self.subject, "sent", []))
         if len({_comparable_runs(answer) for answer in answers}) > 1:

@@ -23,6 +23,7 @@ from toolparity.conformance.errors import UnknownSubject
 from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.subjects import SubjectExchange, subject
 from toolparity.conformance.subjects.http_client_subject import HttpClientSubject
+from toolparity.conformance.subjects.peers import PEERS
 from toolparity.reports.results import Verdict
 
 from .pages import DOCS, blocks, do
@@ -36,6 +37,7 @@ FILTERED = Case("filtered-call", "openai.chat", "plain", "all")
 UNDECLARED = Case("undeclared-beside-declared", "openai.chat", "plain", "all")
 NULL = Case("null-arguments", "openai.chat", "plain", "all")
 ROTATES = Case("item-id-rotates", "openai.responses", "stream", "all")
+BLANK = Case("no-arguments-written", "openai.chat", "plain", "all")
 TEXT = Case("text-only", "openai.chat", "plain", "all")
 SEARCH = Case("server-search-and-call", "openai.responses", "plain", "all")
 
@@ -352,7 +354,7 @@ def judged(agent: Agent) -> Iterator[Callable[[Case], dict[str, Verdict]]]:
         (RefusesUnknown(), UNDECLARED),
         (ReturnsOpen(), PARALLEL),
         (Responses(), ROTATES),
-        (QuotesInvalid(), NULL),
+        *((QuotesInvalid(), case) for case in (NULL, BLANK)),
         *((RefusesUnfinished(), case) for case in (PARALLEL, CUT, BROKEN, FILTERED)),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Agent) else value.scenario,
@@ -444,6 +446,23 @@ def test_the_page_about_agents_can_be_followed(tmp_path: Path) -> None:
         done += block.language == "sh"
     assert done >= 2
     assert len((tmp_path / "agent.mjs").read_text("utf-8").splitlines()) < 80
+
+
+def test_a_direct_program_has_at_most_thirty_lines() -> None:
+    programs = sorted((DOCS / "reproductions" / "programs" / "agents").iterdir())
+    assert [program.stem for program in programs] == sorted(
+        name.replace("-", "_") for name, peer in PEERS.items() if peer.agent
+    )
+    for program in programs:
+        lines = [line.strip() for line in program.read_text("utf-8").splitlines()]
+        assert len([line for line in lines if line and not line.startswith(("#", "//"))]) <= 30, program
+
+
+def test_each_cell_that_accuses_is_confirmed_at_the_pinned_version() -> None:
+    for name, counts in json.loads((DOCS / "agents.json").read_text("utf-8")).items():
+        cells = {key: value for key, value in counts.items() if key not in ("version", "confirmed")}
+        assert counts["version"] == PEERS[name].pinned
+        assert counts["confirmed"].keys() == {key for key, (ran, _) in cells.items() if ran}, name
 
 
 def test_the_table_of_the_page_is_current() -> None:

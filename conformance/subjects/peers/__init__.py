@@ -20,7 +20,7 @@ class Peer(NamedTuple):
     ``distribution``: its name on PyPI or npm, which determines the version. ``about``: the parts that are tested.
     ``runtime``: a key of `runtimes.RUNTIMES`. ``extras``: its extras in pip's form, such as "[openai]". ``beside``: the
     distributions that the program needs beside it. ``shares``: the peer whose environment the program uses, if it is
-    not a separate one.
+    not a separate one. ``agent``: it runs tools, and is judged by its runs.
 
     ``folder``: the folder of its program and its pinned versions.
     """
@@ -33,6 +33,7 @@ class Peer(NamedTuple):
     extras: str = ""
     beside: tuple[str, ...] = ()
     shares: str = ""
+    agent: bool = False
 
     @property
     def program(self) -> Path:
@@ -77,14 +78,23 @@ PEERS: dict[str, Peer] = {
         Peer("mistralai", "mistralai", "chat.complete() and chat.stream()"),
         Peer("smolagents", "smolagents", "OpenAIModel: generate() and generate_stream()", extras="[openai]"),
         Peer("vercel-ai", "ai", "generateText() and streamText(), without execute", runtime="node"),
-        Peer("openai-agents-runner", "openai-agents", "Runner.run() and run_streamed()", shares="openai-agents"),
-        Peer("pydantic-ai-agent", "pydantic-ai-slim", "Agent.run()", shares="pydantic-ai"),
-        Peer("vercel-ai-agent", "ai", "generateText() and streamText()", runtime="node", shares="vercel-ai"),
+        Peer(
+            "openai-agents-runner",
+            "openai-agents",
+            "Runner.run() and run_streamed()",
+            shares="openai-agents",
+            agent=True,
+        ),
+        Peer("pydantic-ai-agent", "pydantic-ai-slim", "Agent.run()", shares="pydantic-ai", agent=True),
+        Peer(
+            "vercel-ai-agent", "ai", "generateText() and streamText()", runtime="node", shares="vercel-ai", agent=True
+        ),
         Peer(
             "langgraph-agent",
             "langgraph",
             "create_agent(), whose ToolNode runs the tools",
             beside=("langchain", "langchain-anthropic", "langchain-openai", "langchain-xai"),
+            agent=True,
         ),
     )
 }

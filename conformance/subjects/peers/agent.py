@@ -29,8 +29,9 @@ class Function(NamedTuple):
     run: Callable[[dict[str, Any]], str]
 
 
-#: Lets the library answer a response: it gets the question, and the functions to declare.
-Act = Callable[[dict[str, Any], list[Function]], Coroutine[Any, Any, None]]
+#: Lets the library answer a response: it gets the question, and the functions to declare. It returns the calls that the
+#: library returns to its caller without running them, if it has a member for them.
+Act = Callable[[dict[str, Any], list[Function]], Coroutine[Any, Any, list[dict[str, Any]] | None]]
 
 
 def serve(name: str, distribution: str, wires: list[str], act: Act, *, providers: list[str] | None = None) -> None:
@@ -57,7 +58,7 @@ async def _answer(ask: dict[str, Any], act: Act) -> dict[str, Any]:
     runs: list[dict[str, Any]] = []
     answer: dict[str, Any] = {"runs": runs}
     try:
-        await act(ask, [_function(definition, runs) for definition in ask.get("functions") or ()])
+        answer["rejected"] = await act(ask, [_function(definition, runs) for definition in ask.get("functions") or ()])
     except OutOfScope as scope:
         return {"unsupported": str(scope)}
     except (Exception, asyncio.CancelledError) as error:

@@ -37,15 +37,18 @@ def tool(function: Function) -> Any:
     )
 
 
-async def act(ask: dict[str, Any], functions: list[Function]) -> None:
-    """Run an agent until its last message."""
+async def act(ask: dict[str, Any], functions: list[Function]) -> list[dict[str, Any]]:
+    """Run an agent until its last message. Return that message's invalid calls, which the library does not run."""
     agent = create_agent(model(ask), [tool(function) for function in functions])
     question = {"messages": [{"role": "user", "content": "Hello"}]}
-    if not ask["stream"]:
-        await agent.ainvoke(question)
-        return
-    async for _ in agent.astream(question, stream_mode="messages"):
-        pass
+    state: Any = None
+    if ask["stream"]:  # the mode `messages` streams from the model, and `values` has the state
+        async for mode, value in agent.astream(question, stream_mode=["messages", "values"]):
+            state = value if mode == "values" else state
+    else:
+        state = await agent.ainvoke(question)
+    invalid = state["messages"][-1].invalid_tool_calls
+    return [{"id": call["id"], "name": call["name"] or "", "arguments": call["args"]} for call in invalid]
 
 
 serve(
