@@ -128,7 +128,8 @@ def command(
         return
     names = subjects or ("normalizer",) if settings is None else settings.subjects
     if update_baseline:
-        _check_baseline_files(names, file)
+        known_gateway = settings is not None and settings.known is not None
+        _check_baseline_files(names, file, known_gateway=known_gateway)
     new_file = update_baseline and file is not None and not file.exists()
     with ProgressBar(sum(1 for _ in case_filter.cases()) * len(names), "checking") as progress:
         run_options: dict[str, Any] = {
@@ -160,20 +161,21 @@ def command(
     ctx.exit(code)
 
 
-def _check_baseline_files(names: Sequence[str], file: Path | None) -> None:
+def _check_baseline_files(names: Sequence[str], file: Path | None, *, known_gateway: bool) -> None:
     """Raise a usage error if the baselines of these subjects cannot be written."""
-    if file is None and (own := [name for name in names if not shipped(name)]):
+    own = [name for name in names if not (known_gateway or shipped(name))]
+    if file is None and own:
         raise click.UsageError(f"--update-baseline needs --baseline FILE for {', '.join(own)}")
     if file is not None and len(names) > 1:
         raise click.UsageError("--update-baseline with --baseline accepts only one subject")
-    for path in [file] if file is not None else [baseline.SHIPPED / f"{name}.yaml" for name in names]:
+    for path in [file] if file is not None else [baseline.shipped_path(name) for name in names]:
         folder = not path.parent.exists()  # it will be created
         options.must_be_writable(path.parent if folder else path, folder=folder)
 
 
 def _update(run: results.Run, file: Path | None) -> None:
     for tested in run.subjects:
-        path = file or baseline.SHIPPED / f"{tested.name}.yaml"
+        path = file or baseline.shipped_path(tested.name)
         own = [result for result in run.results if result.subject == tested.name]
         baseline.write(path, baseline.updated_entries(own, baseline.read(path)))
         click.echo(f"written: {path}", err=True)

@@ -51,6 +51,12 @@ class BaselineEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         )
 
 
+def shipped_path(name: str) -> Path:
+    """Return the shipped baseline of a subject. A gateway has a folder, with one file for each client wire."""
+    *gateway, file = name.split(" as ")
+    return SHIPPED.joinpath(*gateway, f"{file}.yaml")
+
+
 def read(path: Path) -> list[BaselineEntry]:
     """Read the entries of a file; a file that does not exist has none. Raises InvalidBaseline."""
     if not path.exists():

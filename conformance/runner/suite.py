@@ -186,7 +186,7 @@ def expected_failures(file: Path | None, *, none: bool = False) -> Callable[[str
     if file is not None and not file.is_file():
         hint = "write one with toolparity check SUBJECT --update-baseline --baseline FILE"
         raise InvalidBaseline("the baseline does not exist", where=str(file), hint=hint)
-    return lambda name: baseline.read(file or baseline.SHIPPED / f"{name}.yaml")
+    return lambda name: baseline.read(file or baseline.shipped_path(name))
 
 
 def environment() -> dict[str, str]:

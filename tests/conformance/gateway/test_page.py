@@ -1,0 +1,78 @@
+"""The page on gateways: its table and the baselines of known gateways agree, and its commands work."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+from toolparity.conformance.gateway.known import known_gateway
+from toolparity.conformance.runner import baseline
+from toolparity.reports.results import Result, Run, Verdict
+
+from ..pages import DOCS
+from . import gateways
+
+
+def _program() -> ModuleType:
+    """docs/gateways.py as a module."""
+    spec = importlib.util.spec_from_file_location("gateways_page", DOCS / "gateways.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+PROGRAM = _program()
+SEEN = json.loads(PROGRAM.SEEN.read_text())
+CLASSES = PROGRAM.read_classes()
+BY_NAME = {one.name: one for one in CLASSES.classes}
+
+
+def entries(gateway: str) -> Iterator[baseline.BaselineEntry]:
+    """The expected failures of a gateway, on all client wires."""
+    for path in sorted((baseline.SHIPPED / gateway).glob("*.yaml")):
+        assert path.stem in known_gateway(gateway).routes("")
+        yield from baseline.read(path)
+
+
+def test_the_table_of_the_page_is_the_current_one() -> None:
+    assert PROGRAM.page() == PROGRAM.PAGE.read_text("utf-8"), "run python docs/gateways.py"
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_every_expected_failure_has_a_class_that_a_direct_request_confirmed(name: str) -> None:
+    seen = SEEN[name]
+    assert seen["version"] == known_gateway(name).version, "run the suite against the new version"
+    counted = {BY_NAME[one].result: facts for one, facts in seen["classes"].items()}
+    assert all(facts["confirmed"] for facts in counted.values())
+    assert {entry.reason for entry in entries(name)} == counted.keys()
+    assert [one.name for one in CLASSES.classes if one.gateway == name and one.name not in seen["classes"]] == []
+
+
+def test_a_failure_without_a_class_ends_the_program() -> None:
+    verdict = Verdict("order", "fail", "in another order", 0, "a", "b", "altered")
+    result = Result("portkey as openai.chat", "single-call", "openai.chat", "plain", "all", [verdict])
+    ran = Run("0", "", {}, [], [], [], [result], [])
+    with pytest.raises(SystemExit, match=r"failures without a class:\nportkey as openai\.chat single-call"):
+        list(PROGRAM.classified(ran, CLASSES.classes))
+
+
+def test_a_correct_gateway_does_not_confirm_a_class() -> None:
+    same = [one for one in CLASSES.classes if one.client == one.upstream]
+    assert same
+    with gateways.running(PROGRAM.UPSTREAM) as url:
+        for one in same:
+            command = [sys.executable, "-I", str(PROGRAM.PROGRAMS / "through.py")]
+            done = subprocess.run(
+                [*command, *PROGRAM.arguments(one, CLASSES, url)], capture_output=True, text=True, check=True
+            )
+            assert "\nback: 200 " in done.stdout, one.name
+            assert re.search(one.shows, done.stdout, re.DOTALL) is None, one.name
