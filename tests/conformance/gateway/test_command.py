@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 
-import pytest
 from click.testing import CliRunner, Result
 
 from toolparity.conformance.cli import main
@@ -16,21 +15,6 @@ from .test_faults import in_message
 def check(*arguments: str) -> Result:
     few = ("--scenario", "parallel-three", "--mode", "plain", "--no-baseline")
     return CliRunner().invoke(main, ["check", "--gateway", *arguments, *few])
-
-
-@pytest.fixture
-def port() -> int:
-    """A port that is free, with the next one."""
-    while True:
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            number = first.getsockname()[1]
-            try:
-                second.bind(("127.0.0.1", number + 1))
-            except (OSError, OverflowError):
-                continue
-        break
-    return number
 
 
 def test_a_correct_gateway_ends_with_0_and_one_with_a_fault_with_1(port: int) -> None:

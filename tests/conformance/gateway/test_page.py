@@ -5,19 +5,26 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+from click.testing import CliRunner
 
+from toolparity.cassettes.emulated.servers import Servers, serving
+from toolparity.cassettes.replay.http import application
+from toolparity.cassettes.replay.response_index import ResponseIndex
+from toolparity.cassettes.replay.rpc import ReplayedChat
+from toolparity.conformance.cli import main
 from toolparity.conformance.gateway.known import known_gateway
 from toolparity.conformance.runner import baseline
 from toolparity.reports.results import Result, Run, Verdict
 
-from ..pages import DOCS
-from . import gateways
+from ..pages import DOCS, blocks
+from . import gateways, translating
 
 
 def _program() -> ModuleType:
@@ -76,3 +83,48 @@ def test_a_correct_gateway_does_not_confirm_a_class() -> None:
             )
             assert "\nback: 200 " in done.stdout, one.name
             assert re.search(one.shows, done.stdout, re.DOTALL) is None, one.name
+
+
+#: Two scenarios are enough to see that a command works.
+FEW = ("--scenario", "parallel-three", "--scenario", "text-only", "--jobs", "2")
+
+
+def commands(section: str, language: str = "sh") -> list[str]:
+    """The commands of a section of the page."""
+    texts = [block.text for block in blocks("gateways.md") if (block.section, block.language) == (section, language)]
+    return [line for text in texts for line in text.replace("\\\n", " ").splitlines()]
+
+
+def test_the_commands_of_the_five_minutes_test_a_gateway(port: int) -> None:
+    given = commands("Five minutes for your own gateway")
+    assert len(given) == 3
+    provider = Servers(f"http://127.0.0.1:{port}", f"127.0.0.1:{port + 1}")
+    with translating.running(provider, "anthropic.messages") as url:
+        for command in given:
+            name, *rest = shlex.split(command.replace("http://127.0.0.1:4000", url))
+            assert name == "toolparity"
+            ended = CliRunner().invoke(main, [*rest, "--listen", str(port), *FEW])
+            assert ended.exit_code == 0, f"{command}\n{ended.output}"
+
+
+def test_a_request_is_repeated_with_curl_through_a_static_upstream() -> None:
+    serve, curl = commands("The result")
+    assert serve == "toolparity serve parallel-three --port 8790"
+
+    def to_the_scenario(message: gateways.Message) -> gateways.Message:
+        """Send the request to the base URL that the page gives."""
+        (base,) = re.findall(
+            r"`http://127\.0\.0\.1:8790(/scenario/parallel-three/openai)/v1`", PROGRAM.PAGE.read_text()
+        )
+        return message._replace(first=message.first.replace(b" /v1/", b" %b/v1/" % base.encode()))
+
+    index = ResponseIndex()
+    with (
+        serving(application(index), ReplayedChat(index)) as servers,
+        gateways.running(servers.http_url, request=to_the_scenario) as url,
+    ):
+        command = shlex.split(curl.replace("http://127.0.0.1:4000", url))
+        assert command[0] == "curl"
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    called = [call["function"]["name"] for call in json.loads(done.stdout)["choices"][0]["message"]["tool_calls"]]
+    assert called == ["get_weather", "get_weather", "list_events"]

@@ -1,4 +1,7 @@
-"""A correct gateway between two wires, for the tests: Chat Completions for its clients, any wire at its provider."""
+"""A correct gateway between two wires, for the tests: Chat Completions for its clients, any wire at its provider.
+
+It passes requests for other models, and requests on other wires, on to the provider as they are.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,15 @@ def running(servers: Servers, upstream: str) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            body = self.rfile.read(int(self.headers["content-length"]))
+            asked = json.loads(body)
+            if not self.path.endswith("/chat/completions") or asked["model"] != surface.model:
+                status, kind, passed = _passed_on(servers, self.path, body)
+                self.send_response(status)
+                self.send_header("content-type", kind)
+                self.end_headers()
+                self.wfile.write(passed)
+                return
             try:
                 response = _ask(servers, surface, asked)
             except grpc.RpcError as error:
@@ -55,6 +66,16 @@ def running(servers: Servers, upstream: str) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def _passed_on(servers: Servers, path: str, body: bytes) -> tuple[int, str, bytes]:
+    """The provider's status, content type and body."""
+    sent = urllib.request.Request(servers.http_url + path, body, {"content-type": "application/json"})
+    try:
+        with urllib.request.urlopen(sent) as reply:
+            return reply.status, reply.headers["content-type"], reply.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers["content-type"], error.read()
 
 
 def _ask(servers: Servers, surface: Surface, asked: Any) -> Response:
