@@ -17,7 +17,6 @@ from toolparity.normalizer.wires.write_context import LOSSES
 
 from ..answer import NextRequest
 from ..cases.case import CaseRound
-from ..oracle import judged_wires
 from ..oracle.history import TRANSPORT, conversation, tools, turns
 from ..oracle.responses import Irregular, Json, WireBlock, parsed_arguments, read
 from ..subjects import SubjectExchange
@@ -39,9 +38,9 @@ def wrong_losses(round: CaseRound, request: NextRequest, wire: str, *, canonical
     """
     if request.losses is None:
         return
-    if canonical and request.losses and LOSSES.keys() >= set(request.losses):
+    if canonical and LOSSES.keys() >= set(request.losses):
         yield from _wrong_codes(round, request.body, wire, set(request.losses))
-    elif len(missing := uncarried(round.exchange, request.body)) > len(request.losses):
+    elif wire != round.exchange.wire and len(missing := uncarried(round.exchange, request.body)) > len(request.losses):
         reason = f"the request for {wire} does not have the {', '.join(missing)}, and the losses do not report it"
         yield Failure(round.number, reason, missing, request.losses, effect="lost")
 
@@ -78,7 +77,7 @@ def _wrong_codes(round: CaseRound, body: Any, wire: str, reported: set[str]) -> 
     missing = sorted(code for code, required in wanted.items() if required and code not in reported)
     if missing:
         reason = f"the losses of the request for {wire} do not report {', '.join(missing)}"
-        yield Failure(round.number, reason, missing, sorted(reported), effect="misreported")
+        yield Failure(round.number, reason, missing, sorted(reported), effect="lost")
     if invented := sorted(reported - wanted.keys()):
         reason = f"the request for {wire} reports losses that it does not have: {', '.join(invented)}"
         yield Failure(round.number, reason, sorted(wanted), invented, effect="misreported")
@@ -155,10 +154,10 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _both("kind", custom and not wire.startswith("openai."))
     yield _both("arguments", wire == "anthropic.messages" and _has_other_arguments(handed_over))
     limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-    yield _both("default", wire == "anthropic.messages" and not any(request.get(name) for name in limits))
-    provider, owners = handed_over.round.exchange.provider, {each.owner for each in judged_wires()}
-    foreign = spec(wire).owner != provider
-    yield _Loss("model", foreign, foreign and provider in owners)
+    unlimited = not any(request.get(name) for name in limits)
+    yield _Loss("default", wire == "anthropic.messages" and unlimited, required=False)  # nothing is lost
+    foreign = spec(wire).owner != handed_over.round.exchange.provider
+    yield _Loss("model", foreign, required=False)  # its name is sent unchanged
     left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
     yield _Loss("param", bool(left_out), bool(left_out - TRANSPORT - ({"n"} if request.get("n") == 1 else set())))
     called = [call for call in handed_over.of_type("tool_call") if call["namespace"] or call["caller"]]

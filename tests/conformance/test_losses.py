@@ -34,7 +34,7 @@ def handoff(subject: Any, case: Case) -> tuple[str, str]:
     return verdicts["handoff"].outcome, verdicts["handoff"].effect
 
 
-@pytest.mark.parametrize("losses", [["Thoughts stay with their provider."], ["reasoning", "and more"], None], ids=str)
+@pytest.mark.parametrize("losses", [["reasoning"], ["Thoughts stay with their provider."], None], ids=str)
 def test_a_loss_that_is_reported_in_any_words_keeps_the_law(losses: Any) -> None:
     assert handoff(Reporter(losses), REASONED) == ("pass", "")
 
@@ -43,10 +43,12 @@ def test_a_loss_that_nothing_reports_fails_the_law() -> None:
     assert handoff(Reporter([]), REASONED) == ("fail", "lost")
 
 
-@pytest.mark.parametrize("losses", [["reasoning"], ["model", "namespace", "param"], ["refusal"]], ids=str)
-def test_codes_are_judged_one_by_one(losses: Any) -> None:
+@pytest.mark.parametrize(
+    ("losses", "effect"), [(["model"], "lost"), (["reasoning", "refusal"], "misreported")], ids=str
+)
+def test_codes_are_judged_one_by_one(losses: Any, effect: str) -> None:
     """A loss without a code, and a code without a loss, are failures."""
-    assert handoff(Reporter(losses), REASONED) == ("fail", "misreported")
+    assert handoff(Reporter(losses), REASONED) == ("fail", effect)
 
 
 def test_the_reference_reports_its_losses() -> None:
