@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ..errors import UnknownSubject
 from ..subjects import SUBJECTS, environments
 from ..subjects.peers import PEERS
 from . import exits
@@ -85,7 +86,10 @@ def path(ctx: click.Context, name: str) -> None:
 
 
 def _must_be_libraries(names: tuple[str, ...] | list[str]) -> None:
-    """Raise click.BadParameter for an unknown library, and UnknownSubject for a malformed version."""
+    """Raise click.BadParameter for an unknown library or a malformed version."""
     must_fit("library", [name.partition("==")[0] for name in names], PEERS, "NAME")
     for name in names:
-        environments.known(name)
+        try:
+            environments.known(name)
+        except UnknownSubject as error:
+            raise click.BadParameter(str(error), param_hint="NAME") from None

@@ -190,7 +190,15 @@ def _run(command: Sequence[str], folder: Path | None = None, *, report: Report =
 
 
 def _failure(lines: Sequence[str], code: int) -> MissingExtra:
+    """Return the error of an installer, from the line on for which there is advice, else its end."""
     errors = [_ERROR_LINE.sub("", line) for line in lines if _ERROR_LINE.match(line)] or lines[-5:]
-    text = " ".join(" ".join(errors).split())[-_SHOWN:] or f"exit code {code}"
-    hint = next((advice for mark, advice in _ADVICE.items() if mark in text), "run the command again, or read the log")
-    return MissingExtra(text, hint=hint)
+    for mark, advice in _ADVICE.items():
+        first = next((number for number, line in enumerate(errors) if mark in line), None)
+        if first is not None:
+            return MissingExtra(_one_line(errors[first:])[:_SHOWN], hint=advice)
+    text = _one_line(errors)[-_SHOWN:] or f"exit code {code}"
+    return MissingExtra(text, hint="run the command again, or read the log")
+
+
+def _one_line(lines: Sequence[str]) -> str:
+    return " ".join(" ".join(lines).split())

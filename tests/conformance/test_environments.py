@@ -93,7 +93,7 @@ def test_another_version_says_that_its_hashes_were_not_checked(runtime: FakeRunt
 def test_a_version_that_is_none_is_refused(runtime: FakeRuntime, version: str) -> None:
     with pytest.raises(UnknownSubject, match="not a version"):
         environments.install(f"slow=={version}")
-    assert run("subjects", "install", f"slow=={version}").exit_code != 0
+    assert run("subjects", "install", f"slow=={version}").exit_code == 2
     assert runtime.folders == []
 
 
@@ -208,6 +208,18 @@ def test_another_version_is_installed_without_the_lock_file_and_only_if_the_pack
     assert not (link / "package-lock.json").exists()
     with pytest.raises(MissingExtra, match=r"choose a version 3\.x"):
         environments.install("node-lib==2.0.0")
+
+
+def test_an_error_begins_with_the_line_for_which_there_is_advice(tmp_path: Path) -> None:
+    installer = tmp_path / "installer"
+    versions = ", ".join(f"1.{number}" for number in range(500))
+    installer.write_text(
+        f"#!/bin/sh\necho 'ERROR: Could not find a version (from versions: {versions})'\n"
+        "echo 'ERROR: No matching distribution found for slow==9'\nexit 1\n"
+    )
+    installer.chmod(0o755)
+    with pytest.raises(MissingExtra, match=r"^No matching distribution found for slow==9 \(check the version"):
+        runtimes._run([str(installer)])
 
 
 def test_an_error_of_npm_is_reported_with_what_to_do(npm: Path) -> None:
