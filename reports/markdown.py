@@ -58,8 +58,8 @@ _MARKS: dict[Outcome, str] = {
     "error": "❗",
     "fail": "❌",
     "stale": "♻️",
-    "new": "🆕",
-    "expected": "⚠️",
+    "new": "❌",
+    "expected": "❌",
     "unsupported": "⬜",
     "pass": "✅",
 }

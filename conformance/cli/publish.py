@@ -7,14 +7,15 @@
     README.md               the same in Markdown
     badge.svg, badge.json   the result of this project's own normalizer
 
-The same results give the same bytes: durations are left out, and SOURCE_DATE_EPOCH sets the date. Libraries that are
-not installed are listed as not tested.
+The headline is also written into the README of the project. The same results give the same bytes: durations are left
+out, and SOURCE_DATE_EPOCH sets the date. Libraries that are not installed are listed as not tested.
 """
 
 from __future__ import annotations
 
 import gzip
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from msgspec.structs import replace
 
 from toolparity import reports
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.reports import formats, results
+from toolparity.reports import formats, results, statistics
 from toolparity.reports.files import load
 from toolparity.reports.results import Report, Run
 
@@ -43,6 +44,9 @@ COMMAND = "python -m toolparity.conformance.cli.publish"
 OWN = "normalizer"
 _NOT_TESTED = "not tested"
 RESULTS = "results.json.gz"
+
+#: The lines of the project's README between which the headline is.
+_MARKERS = (f"<!-- headline: {COMMAND} -->", "<!-- end of headline -->")
 
 #: Personal folders, the innermost first, and their replacements in the publication.
 _FOLDERS = (
@@ -178,6 +182,18 @@ def behind(folder: Path = FOLDER) -> list[str]:
     ]
 
 
+def with_headline(readme: str, result: Run) -> str:
+    """Return the text of the project's README with the headline of these results between its two markers."""
+    head, _, rest = readme.partition(_MARKERS[0])
+    _, marker, tail = rest.partition(_MARKERS[1])
+    if not marker:
+        raise ToolparityError(f"README.md lacks the markers {' and '.join(_MARKERS)}")
+    subjects = statistics.leading(result, statistics.count_verdicts(result))
+    sentence = f"{statistics.headline_text(subjects)}; {statistics.passing_text(subjects)}"
+    text = textwrap.fill(f"In the [current results](reports/published/README.md), {sentence}.", 120)
+    return f"{head}{_MARKERS[0]}\n{text}\n{_MARKERS[1]}{tail}"
+
+
 def _loaded(path: Path) -> Run | None:
     """Return the published run with the roles and the untested libraries of today."""
     if not path.exists():
@@ -203,6 +219,8 @@ def main(*, names: tuple[str, ...], render: bool) -> None:
     try:
         result = old if render and old else _run_all(old, names)
         publish(result)
+        readme = FOLDER.parents[1] / "README.md"
+        readme.write_text(with_headline(readme.read_text("utf-8"), result), "utf-8")
     except ToolparityError as error:
         raise click.ClickException(str(error)) from None
     size = sum(path.stat().st_size for path in FOLDER.iterdir())

@@ -1,0 +1,294 @@
+"""Every figure of the reports, recomputed from the results file without the code that counts for the reports."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from benchmarks.made_run import made_run
+from tests.reports import golden
+from tests.reports.golden import result, run, verdict
+from toolparity.conformance.cli.publish import FOLDER, RESULTS
+from toolparity.reports import formats, results
+from toolparity.reports.results import Report, Run
+
+#: The effects, most severe first: a case with several counts under the first.
+EFFECTS = ["executed", "lost", "duplicated", "altered", "misreported", "malformed", "refused", ""]
+BROKEN = {"fail", "new", "expected"}
+#: The sign of a cell without an applicable case.
+NONE = "\u2013"
+VERBS = {"lost": "lose", "duplicated": "duplicate", "altered": "alter"}
+
+
+class Reports(NamedTuple):
+    """The results file as plain JSON, and the reports that were made of it."""
+
+    file: dict[str, Any]
+    page: str
+    markdown: str
+    badge: dict[str, Any]
+
+
+def of_run(made: Run) -> Reports:
+    """The reports of a run."""
+    report = Report(made)
+    page, markdown = (formats.render(name, report).decode() for name in ("html", "markdown"))
+    return Reports(json.loads(results.write(made)), page, markdown, json.loads(formats.render("endpoint", report)))
+
+
+def mixed() -> Run:
+    """Subjects of every role, and cases with several effects, outcomes and laws."""
+    roles: dict[str, results.Role] = {"mine": "implementation", "yours": "implementation", "ours": "reference"}
+    roles["bad"] = "known-bad"
+    cases = [
+        result(verdict("fail", effect=first), verdict("expected", "stop", effect=second), subject=name, scenario=place)
+        for name, place, first, second in (
+            ("mine", "a", "misreported", "executed"),
+            ("mine", "b", "refused", "misreported"),
+            ("yours", "a", "altered", "duplicated"),
+            ("bad", "a", "malformed", "refused"),
+            ("bad", "b", "executed", "lost"),
+        )
+    ]
+    cases += [
+        result(verdict("error"), verdict("pass", "stop"), scenario="c"),
+        result(verdict("unsupported"), subject="yours", scenario="d"),
+        result(subject="yours", scenario="e"),
+        result(verdict("stale"), verdict("unsupported", "stop"), subject="ours"),
+        result(verdict("expected", "usage", effect="lost"), subject="yours", scenario="f"),
+    ]
+    return run(*cases, subjects=[results.SubjectInfo(name, "1", role=role) for name, role in roles.items()])
+
+
+@cache
+def reports(name: str) -> Reports:
+    """The publication as it is on disk, or the reports of a made run."""
+    if name == "made":
+        return of_run(made_run(3, 8))
+    if name == "mixed":
+        return of_run(mixed())
+    if name == "golden":
+        return of_run(golden.golden())
+    data = json.loads(gzip.decompress((FOLDER / RESULTS).read_bytes()))
+    page, markdown = ((FOLDER / file).read_text("utf-8") for file in ("index.html", "README.md"))
+    return Reports(data, page, markdown, json.loads((FOLDER / "badge.json").read_bytes()))
+
+
+RUNS = ("published", "made", "mixed", "golden")
+
+
+class Subject(NamedTuple):
+    """What a reader of the results file counts for one subject."""
+
+    role: str
+    cases: Counter[str]
+    laws: dict[str, tuple[int, int]]
+    effects: set[str]
+
+
+@cache
+def counted(name: str) -> dict[str, Subject]:
+    """Subject -> its cases by kind or effect, and law -> passed and applicable cases."""
+    file = reports(name).file
+    places = {(one["scenario"], one["surface"], one["mode"], one["policy"]) for one in file["results"]}
+    found = {}
+    for subject in file["subjects"]:
+        own = [one for one in file["results"] if one["subject"] == subject["name"]]
+        cases: Counter[str] = Counter()
+        laws: dict[str, tuple[int, int]] = {}
+        effects = set()
+        for case in own:
+            broken = [one for one in case["verdicts"] if one["outcome"] in BROKEN]
+            outcomes = {one["outcome"] for one in case["verdicts"]}
+            effects |= {one.get("effect", "") for one in broken}
+            if broken:
+                kind = min((one.get("effect", "") for one in broken), key=EFFECTS.index) or "no effect stated"
+                cases["expected"] += all(one["outcome"] == "expected" for one in broken)
+            elif "error" in outcomes:
+                kind = "undecided"
+            elif outcomes & {"pass", "stale"}:
+                kind = "pass"
+            else:
+                kind = "unsupported" if outcomes else "not applicable"
+            cases[kind] += 1
+            cases["applicable"] += kind not in ("unsupported", "not applicable")
+            for one in case["verdicts"]:
+                passed, applicable = laws.get(one["check"], (0, 0))
+                passed += one["outcome"] in ("pass", "stale")
+                laws[one["check"]] = passed, applicable + (one["outcome"] != "unsupported")
+        cases["not run"] = len(places) - len(own)
+        found[subject["name"]] = Subject(subject.get("role", "implementation"), cases, laws, effects)
+    return found
+
+
+def leading(name: str) -> dict[str, Subject]:
+    """The subjects that the headline is about."""
+    implementations = {key: one for key, one in counted(name).items() if one.role == "implementation"}
+    return implementations or counted(name)
+
+
+def headline(name: str) -> str:
+    """The sentence that the figures make true."""
+    subjects = leading(name)
+    harmful = [one for one in subjects.values() if one.effects & {*VERBS, "executed"}]
+    if not harmful:
+        broken = sum(bool(one.effects) for one in subjects.values())
+        return f"{broken} of {len(subjects)} implementations {'breaks' if broken == 1 else 'break'} a law"
+    occurring = set().union(*(one.effects for one in harmful))
+    s = "s" if len(harmful) == 1 else ""
+    verbs = [verb + s for effect, verb in VERBS.items() if effect in occurring]
+    listed = f"{', '.join(verbs[:-1])} or {verbs[-1]}" if len(verbs) > 1 else "".join(verbs)
+    acts = [f"{listed} calls or content"] if verbs else []
+    acts += [f"let{s} calls run that must not run"] if "executed" in occurring else []
+    comma = "," if len(acts) > 1 else ""
+    return f"{len(harmful)} of {len(subjects)} implementations {', or '.join(acts)}{comma} on at least one wire"
+
+
+def passing(name: str) -> str:
+    """The share of cases that pass."""
+    cases = [one.cases for one in leading(name).values()]
+    return f"{sum(one['pass'] for one in cases):,} of {sum(one['applicable'] for one in cases):,} cases pass"
+
+
+class Tables(HTMLParser):
+    """The tables of a page by class: rows of cell texts without the labels for small screens; and its first heading."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tables: list[tuple[str, list[list[str]]]] = []
+        self.heading = ""
+        self._hidden = 0
+        self._inside: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        if tag == "span" and (self._hidden or attributes.get("class") in ("which", "unseen", "version")):
+            self._hidden += 1
+        if tag == "table":
+            self.tables.append((attributes.get("class") or "", []))
+        elif tag == "tr":
+            self.tables[-1][1].append([])
+        elif tag in ("th", "td"):
+            self.tables[-1][1][-1].append("")
+        if tag in ("th", "td", "h1"):
+            self._inside.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "span" and self._hidden:
+            self._hidden -= 1
+        if self._inside and tag == self._inside[-1]:
+            self._inside.pop()
+
+    def handle_data(self, data: str) -> None:
+        if self._hidden or not self._inside:
+            return
+        if self._inside[-1] == "h1":
+            self.heading += data.strip()
+        else:
+            self.tables[-1][1][-1][-1] += data.strip()
+
+    def of(self, kind: str) -> list[list[list[str]]]:
+        return [rows for name, rows in self.tables if name == kind]
+
+
+@cache
+def tables(name: str) -> Tables:
+    return Tables(reports(name).page)
+
+
+def subject_of(name: str, shown: str) -> Subject:
+    """The subject with this displayed name. The golden run has names that the page shows with escapes."""
+    names = counted(name)
+    return names[shown] if shown in names else next(one for key, one in names.items() if key[:20] == shown[:20])
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_each_cell_of_the_heat_maps(name: str) -> None:
+    cells = 0
+    for head, *rows in tables(name).of("heat"):
+        for subject, whole, *others in rows:
+            one = subject_of(name, subject)
+            assert whole.rstrip("!") == f"{one.cases['pass']:,}/{one.cases['applicable']:,}", subject
+            for law, cell in zip(head[2:], others, strict=False):
+                passed, applicable = one.laws.get(law, (0, 0))
+                assert cell.rstrip("!") == (f"{passed:,}/{applicable:,}" if applicable else NONE), (subject, law)
+                cells += bool(applicable)
+    assert cells == sum(bool(applicable) for one in counted(name).values() for _, applicable in one.laws.values())
+    assert sum(len(rows) - 1 for rows in tables(name).of("heat")) == len(counted(name))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_each_figure_of_the_cases_by_effect(name: str) -> None:
+    for head, *rows in tables(name).of("cases"):
+        for subject, broken, *figures in rows:
+            one = subject_of(name, subject)
+            shown = dict(zip(head[2:], figures, strict=True))
+            assert shown == {title: f"{one.cases[title]:,}" for title in shown}
+            assert {title for title, number in one.cases.items() if number} - {"expected"} <= {*shown}
+            parts = sum(int(number.replace(",", "")) for title, number in shown.items() if title != "applicable")
+            places = {(r["scenario"], r["surface"], r["mode"], r["policy"]) for r in reports(name).file["results"]}
+            assert parts == len(places), "each case of the run counts once"
+            laws = {
+                verdict["check"]
+                for case in reports(name).file["results"]
+                for verdict in case["verdicts"]
+                if subject_of(name, case["subject"]) is one and verdict["outcome"] in BROKEN
+            }
+            assert broken == f"{len(laws):,}"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_headlines_of_page_markdown_and_badge_are_one(name: str) -> None:
+    assert tables(name).heading == headline(name)
+    assert f"**{headline(name)}.**" in reports(name).markdown
+    assert passing(name) in reports(name).page
+    assert f"Tool calls: {passing(name)}" in reports(name).markdown
+    if name != "published":
+        assert reports(name).badge["message"].startswith(passing(name))
+    expected = sum(one.cases["expected"] for one in leading(name).values())
+    noun = "case" if expected == 1 else "cases"
+    assert (f"a baseline expects the failures of {expected:,} {noun}" in reports(name).page) is bool(expected)
+
+
+@pytest.mark.parametrize("name", ["published", "made", "mixed"])
+def test_the_tables_of_markdown_have_the_figures_of_the_page(name: str) -> None:
+    rows = [
+        [cell.strip(" `*") for cell in line.strip("|").split("|")]
+        for line in reports(name).markdown.splitlines()
+        if line.startswith("|")
+    ]
+    ratios = {}
+    subjects: list[str] = []
+    for row in rows:
+        if row[0] == "law":
+            subjects = row[1:]
+        elif row[0] == "all laws" or row[0] in {law["id"] for law in reports(name).file["laws"]}:
+            for subject, cell in zip(subjects, row[1:], strict=True):
+                if found := re.search(r"[\d,]+/[\d,]+", cell):
+                    ratios[subject, row[0]] = found[0]
+    expected = {}
+    for subject, one in counted(name).items():
+        expected[subject, "all laws"] = f"{one.cases['pass']:,}/{one.cases['applicable']:,}"
+        for law, (passed, applicable) in one.laws.items():
+            if applicable:
+                expected[subject, law] = f"{passed:,}/{applicable:,}"
+    assert ratios == expected
+
+
+def test_the_badge_and_the_readme_have_the_figures_of_the_publication() -> None:
+    own = counted("published")["normalizer"].cases
+    assert reports("published").badge["message"] == f"{own['pass']:,} of {own['applicable']:,} cases pass"
+    readme = " ".join((Path(__file__).parents[2] / "README.md").read_text("utf-8").split())
+    assert (
+        f"In the [current results](reports/published/README.md), {headline('published')}; {passing('published')}."
+        in readme
+    )
