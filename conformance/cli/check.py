@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,9 +23,35 @@ from . import exits, gateway_options, options, rendering
 from .console import ProgressBar
 from .names import Named, must_fit, unknown
 
+if TYPE_CHECKING:
+    from .gateway_run import Settings
+
 _WIRES = list(dict.fromkeys(surface.wire for surface in SURFACES.values()))
 _PROVIDERS = list(dict.fromkeys(surface.provider for surface in SURFACES.values()))
 _FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+#: An option, the options with which it cannot be combined, and the error.
+_EXCLUDES = (
+    (
+        "--no-baseline",
+        ("--baseline", "--update-baseline"),
+        "--no-baseline cannot be combined with --baseline or --update-baseline",
+    ),
+    ("--gateway", ("SUBJECT", "--kill"), "--gateway tests a gateway only: omit SUBJECT and --kill"),
+    ("--fail-on", ("--update-baseline", "--kill"), "--fail-on cannot be combined with --update-baseline or --kill"),
+    (
+        "--kill",
+        ("SUBJECT", "--baseline", "--no-baseline", "--update-baseline", "--compare", "--earlier"),
+        "--kill runs the known-bad subjects only: omit SUBJECT, baseline options and other runs",
+    ),
+)
+
+
+def _refuse_contradictions(chosen: set[str]) -> None:
+    for option, others, error in _EXCLUDES:
+        if option in chosen and not chosen.isdisjoint(others):
+            raise click.UsageError(error)
 
 
 def _fail_on(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[results.Outcome, ...]:
@@ -110,14 +136,18 @@ def command(
     filters = {name: filters_and_formats.pop(name) for name in CaseFilter.__struct_fields__}
     case_filter = CaseFilter(**filters)
     must_fit("scenario", case_filter.scenarios, known_scenarios(), "--scenario")
-    if no_baseline and (file is not None or update_baseline):
-        raise click.UsageError("--no-baseline cannot be combined with --baseline or --update-baseline")
-    if settings is not None and (subjects or kills):
-        raise click.UsageError("--gateway tests a gateway only: omit SUBJECT and --kill")
-    if failing != fail_on.DEFAULT and (update_baseline or kills):
-        raise click.UsageError("--fail-on cannot be combined with --update-baseline or --kill")
-    if kills and (subjects or file or no_baseline or update_baseline or old or earlier):
-        raise click.UsageError("--kill runs the known-bad subjects only: omit SUBJECT, baseline options and other runs")
+    chosen = {
+        "SUBJECT": subjects,
+        "--baseline": file,
+        "--no-baseline": no_baseline,
+        "--update-baseline": update_baseline,
+        "--fail-on": failing != fail_on.DEFAULT,
+        "--gateway": settings,
+        "--kill": kills,
+        "--compare": old,
+        "--earlier": earlier,
+    }
+    _refuse_contradictions({option for option, value in chosen.items() if value})
     must_fit("subject", [name.partition("==")[0] for name in subjects if ":" not in name], known_names(), "SUBJECT")
     outputs, others = rendering.outputs(filters_and_formats), rendering.others(old, earlier)
     if not any(case_filter.cases()):
@@ -131,20 +161,8 @@ def command(
         known_gateway = settings is not None and settings.known is not None
         _check_baseline_files(names, file, known_gateway=known_gateway)
     new_file = update_baseline and file is not None and not file.exists()
-    with ProgressBar(sum(1 for _ in case_filter.cases()) * len(names), "checking") as progress:
-        run_options: dict[str, Any] = {
-            "expected": suite.expected_failures(file, none=no_baseline or new_file),
-            "unreleased": unreleased,
-            "twice": not once,
-            "jobs": jobs or 0,
-            "on_progress": progress.advance,
-        }
-        if settings is None:
-            run = suite.run(names, case_filter, **run_options)
-        else:
-            from .gateway_run import run as run_gateway
-
-            run = run_gateway(settings, case_filter, **run_options)
+    expected = suite.expected_failures(file, none=no_baseline or new_file)
+    run = _run(settings, names, case_filter, expected=expected, unreleased=unreleased, twice=not once, jobs=jobs or 0)
     if update_baseline:
         _update(run, file)
     report = Report(run, *others)
@@ -159,6 +177,17 @@ def command(
     if code == exits.NOTHING_RAN:
         click.echo("nothing ran: the subjects support none of these cases", err=True)
     ctx.exit(code)
+
+
+def _run(settings: Settings | None, names: Sequence[str], case_filter: CaseFilter, **run_options: Any) -> results.Run:
+    """Run the subjects with these names, or the gateway of these settings."""
+    with ProgressBar(sum(1 for _ in case_filter.cases()) * len(names), "checking") as progress:
+        run_options["on_progress"] = progress.advance
+        if settings is None:
+            return suite.run(names, case_filter, **run_options)
+        from .gateway_run import run as run_gateway
+
+        return run_gateway(settings, case_filter, **run_options)
 
 
 def _check_baseline_files(names: Sequence[str], file: Path | None, *, known_gateway: bool) -> None:
