@@ -1,16 +1,19 @@
 """any-llm: its completion() and responses(), plain and streamed.
 
-A caller of a stream gets OpenAI's chunks, and accumulates them by index as OpenAI documents. xAI is read through gRPC
-only, because any-llm uses xAI's own SDK.
+A caller of a stream gets OpenAI's chunks, and accumulates them by index as OpenAI documents. Those of OpenAI itself are
+passed on unchanged, so that a stream of OpenAI that does not follow this rule says nothing about any-llm. xAI is read
+through gRPC only, because any-llm uses xAI's own SDK.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
 from program import (  # type: ignore[import-not-found]  # isort: skip
     Loopback,
+    OutOfScope,
     chat_stop,
     chat_tools,
     ended,
@@ -40,7 +43,7 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         stream=ask["stream"],
         **connection(ask["wire"], server),
     )
-    return accumulated(given) if ask["stream"] else whole(given)
+    return accumulated(given, passed_on=ask["wire"] == "openai.chat") if ask["stream"] else whole(given)
 
 
 def connection(wire: str, server: Loopback) -> dict[str, Any]:
@@ -53,28 +56,36 @@ def connection(wire: str, server: Loopback) -> dict[str, Any]:
 
 def whole(given: Any) -> dict[str, Any]:
     """Return the content of a plain completion."""
-    calls = []
-    for choice in given.choices:
-        for call in choice.message.tool_calls or ():
-            body = call.custom if call.type == "custom" else call.function
-            text = body.input if call.type == "custom" else body.arguments
-            calls.append({"id": call.id, "name": body.name or "", "arguments_text": text})
-        legacy = getattr(choice.message, "function_call", None)
-        if legacy is not None:
-            calls.append({"name": legacy.name or "", "arguments_text": legacy.arguments})
+    calls = [calls_of(choice.message) for choice in given.choices]
     text = given.choices[0].message.content if given.choices else ""
     return {
-        "calls": calls,
+        "calls": [call for of_choice in calls for call in of_choice],
         "text": text or "",
         "usage": figures_of(given.usage, "prompt completion"),
-        **chat_stop(given.choices),
+        **chat_stop(given.choices, calls and calls[0]),
     }
 
 
-def accumulated(chunks: Iterable[Any]) -> dict[str, Any]:
-    """Return the content of the chunks: text is concatenated, and calls are assembled by their index."""
+def calls_of(message: Any) -> list[dict[str, Any]]:
+    """Return the calls of a message."""
+    calls = []
+    for call in message.tool_calls or ():
+        body = call.custom if call.type == "custom" else call.function
+        text = body.input if call.type == "custom" else body.arguments
+        calls.append({"id": call.id, "name": body.name or "", "arguments_text": text})
+    legacy = getattr(message, "function_call", None)
+    if legacy is not None:
+        calls.append({"name": legacy.name or "", "arguments_text": legacy.arguments})
+    return calls
+
+
+def accumulated(chunks: Iterable[Any], *, passed_on: bool) -> dict[str, Any]:
+    """Return the content of the chunks: text is concatenated, and calls are assembled by their index.
+
+    ``passed_on``: the chunks are those of the provider. Raises OutOfScope if they cannot be assembled by index.
+    """
     calls: dict[tuple[int, Any], dict[str, Any]] = {}
-    text, refusal, word, told = "", "", None, None
+    text, refusal, word, told, irregular = "", "", None, None, False
     for chunk in chunks:
         told = chunk.usage or told
         for choice in chunk.choices:
@@ -85,13 +96,40 @@ def accumulated(chunks: Iterable[Any]) -> dict[str, Any]:
                 word = choice.finish_reason or word
             for part in delta.tool_calls or ():
                 call = calls.setdefault((choice.index, part.index), {"id": None, "name": "", "arguments_text": ""})
-                _add(call, part.id, part.function or getattr(part, "custom", None))
+                body = part.function or getattr(part, "custom", None)
+                irregular = irregular or not _continues(call, part.id, body)
+                _add(call, part.id, body)
             if (legacy := getattr(delta, "function_call", None)) is not None:
-                _add(calls.setdefault((choice.index, None), {"name": "", "arguments_text": ""}), None, legacy)
+                call = calls.setdefault((choice.index, None), {"id": None, "name": "", "arguments_text": ""})
+                irregular = irregular or not _continues(call, None, legacy)
+                _add(call, None, legacy)
     made = list(calls.values())
+    irregular = irregular or any(not call["name"] or (call["id"] and made.count(call) > 1) for call in made)
+    if passed_on and irregular:
+        raise OutOfScope("any-llm passes on OpenAI's chunks: these cannot be assembled by index as OpenAI documents")
     first = [call for (choice, _), call in calls.items() if choice == 0]
     stop = ended(word, calls=first, refusal=refusal)
     return {"calls": made, "text": text, "usage": figures_of(told, "prompt completion"), **stop}
+
+
+def _continues(call: dict[str, Any], id: str | None, body: Any) -> bool:
+    """Return whether a fragment continues a call by OpenAI's rule: the first one has the id and the name, alone.
+
+    Arguments continue only if they are not complete, and a fragment does not repeat them.
+    """
+    text, more = call["arguments_text"], getattr(body, "arguments", None) or ""
+    if text and more and (_is_json(text) or (len(text) > 1 and more.startswith(text))):
+        return False
+    named = bool(call["name"]) and bool(getattr(body, "name", None))
+    return not named and not (id and call["id"] and id != call["id"])
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text, parse_int=float)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _add(call: dict[str, Any], id: str | None, body: Any) -> None:

@@ -16,7 +16,7 @@ from types import GenericAlias
 from typing import Any
 
 from program import Loopback, serve  # type: ignore[import-not-found]  # isort: skip
-from scope import custom_tools, several_choices  # type: ignore[import-not-found]  # isort: skip
+from scope import custom_tools, invalid_arguments, legacy_call, several_choices  # type: ignore[import-not-found]  # isort: skip
 
 import instructor  # type: ignore[import-not-found,unused-ignore]
 from anthropic import Anthropic
@@ -59,6 +59,10 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         return {"unsupported": "create() of instructor returns the objects of one choice"}
     if custom_tools(ask):
         return {"unsupported": "a tool of instructor is a type, which is a function: custom tools cannot be declared"}
+    if legacy_call(ask):
+        return {"unsupported": "create() with parallel tools declares tools: function_call does not answer it"}
+    if invalid_arguments(ask):
+        return {"unsupported": "create() of instructor documents that it raises an error for invalid arguments"}
     known = types(ask)
     if not known:
         return {"calls": []}  # create() needs at least one type

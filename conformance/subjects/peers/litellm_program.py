@@ -77,13 +77,14 @@ def ran_by_provider(message: Any) -> set[str]:
 
 def native_stop(choices: Any) -> dict[str, Any]:
     """Return the stop reason: the provider's word, which is beside LiteLLM's if the two differ."""
-    refusal = None
+    refusal, calls = None, []
     if choices:
         fields = getattr(choices[0], "provider_specific_fields", None) or {}
         if native := fields.get("native_finish_reason"):
             choices[0].finish_reason = native
+        calls = calls_of(choices[0].message)
         refusal = (getattr(choices[0].message, "provider_specific_fields", None) or {}).get("refusal")
-    told: dict[str, Any] = chat_stop(choices, refusal)
+    told: dict[str, Any] = chat_stop(choices, calls, refusal)
     return told
 
 

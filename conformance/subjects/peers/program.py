@@ -112,15 +112,14 @@ def usage(
 ENDED = ("completed", "incomplete")
 
 
-def chat_stop(choices: Any, refusal: Any = None) -> dict[str, Any]:
+def chat_stop(choices: Any, calls: Any, refusal: Any = None) -> dict[str, Any]:
     """Return the stop reason of a Chat Completions response and whether it has one, from the first choice.
 
-    ``refusal``: the text of a refusal that is not in the message's member of this name.
+    ``calls``: its client calls. ``refusal``: the text of a refusal that is not in the message's member of this name.
     """
     if not choices:
         return {"stop": "unknown", "complete": None}
     word, message = choices[0].finish_reason, choices[0].message
-    calls = message.tool_calls or getattr(message, "function_call", None)
     return ended(word, calls=calls, refusal=refusal or getattr(message, "refusal", None))
 
 
@@ -129,14 +128,26 @@ def ended(word: Any, **beside: Any) -> dict[str, Any]:
     return {"stop": stop_of(word, **beside), "complete": True if word else None}
 
 
+class OutOfScope(Exception):
+    """The library does not do what the case is about. The text is the reason."""
+
+
 def last_response(events: Any) -> Any:
-    """Return the response of a Responses stream's terminal event. Raises RuntimeError if there is none."""
-    last = None
+    """Return the response of a Responses stream's terminal event, from a library that passes on the events.
+
+    Raises RuntimeError if there is none, and OutOfScope if it omits calls of earlier events: the caller has them.
+    """
+    last, calls = None, set()
     for event in events:
+        item = getattr(event, "item", None)
+        if (item and _plain([item])[0].get("type") in _ITEMS) or event.type == "response.function_call_arguments.delta":
+            calls.add(event.output_index)
         if event.type in ("response.completed", "response.incomplete", "response.failed"):
             last = event.response
     if last is None:
         raise RuntimeError("the stream ended without its last event")
+    if len(calls) > sum(item.get("type") in _ITEMS for item in _plain(last.output)):
+        raise OutOfScope("the library passes on the events: they have calls that the terminal event omits")
     return last
 
 
@@ -309,6 +320,8 @@ def _answered(
     server.status, server.stream = ask["status"], ask["stream"]
     try:
         return read(ask, server)
+    except OutOfScope as error:
+        return {"unsupported": str(error)}
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"[:2000]}
 

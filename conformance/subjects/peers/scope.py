@@ -20,10 +20,41 @@ def several_choices(ask: dict[str, Any]) -> bool:
     return any(isinstance(choice, dict) and (choice.get("index") or 0) > 0 for choice in choices)
 
 
+def legacy_call(ask: dict[str, Any]) -> bool:
+    """Return whether a plain Chat Completions response has a `function_call`, the form before tools.
+
+    A provider sends it only if the request has `functions`.
+    """
+    return any(message.get("function_call") for message in _messages(ask))
+
+
+def invalid_arguments(ask: dict[str, Any]) -> bool:
+    """Return whether a call of a plain Chat Completions response has argument text that is not a JSON object."""
+    calls = (call for message in _messages(ask) for call in message.get("tool_calls") or ())
+    texts = ((call.get("function") or {}).get("arguments") for call in calls)
+    return any(not _is_object(text) for text in texts if isinstance(text, str) and text.strip())
+
+
 def custom_tools(ask: dict[str, Any]) -> set[str]:
     """Return the names of the custom tools that the request declares."""
     declared = (tool for tool in ask["tools"] if tool.get("type") == "custom")
     return {str((tool.get("custom") or tool).get("name")) for tool in declared}
+
+
+def _messages(ask: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a plain Chat Completions response."""
+    if ask["wire"] == "openai.chat" and not ask["stream"]:
+        choices = (choice for event in _events(ask) for choice in event.get("choices") or ())
+        yield from (choice.get("message") or {} for choice in choices if isinstance(choice, dict))
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text, parse_int=float), dict)  # float: Python limits the digits of int
+    except RecursionError:
+        return True
+    except ValueError:
+        return False
 
 
 def _events(ask: dict[str, Any]) -> Iterator[dict[str, Any]]:
