@@ -105,7 +105,10 @@ def _shape(items: list[Any]) -> list[Any]:
 
 
 #: Members that a request may leave out if they are empty, by the documentation of their wires.
-_MAY_BE_LEFT_OUT = frozenset(("annotations", "logprobs"))
+_MAY_BE_LEFT_OUT = {
+    "openai.chat": frozenset(("annotations", "content")),
+    "openai.responses": frozenset(("annotations", "logprobs")),
+}
 
 
 def _by_member(items: list[Any], wire: str) -> dict[str, list[str]]:
@@ -117,7 +120,7 @@ def _by_member(items: list[Any], wire: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, value in _values(_sorted(items)):
         is_empty = value in ('""', "[]", "{}")
-        if name != "role" and not (is_empty and (by_messages or name in _MAY_BE_LEFT_OUT)):
+        if name != "role" and not (is_empty and (by_messages or name in _MAY_BE_LEFT_OUT.get(wire, ()))):
             found.setdefault(name, []).append(value)
     return found
 

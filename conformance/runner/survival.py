@@ -13,19 +13,21 @@ from typing import NamedTuple
 
 from toolparity.reports import results
 
-from ..known_bad.generated import equivalents, mutants
+from ..known_bad.generated import equivalents, inputs, mutants
 from ..workers import cores, in_order
 from .answer_bench import AnswerBench
 from .bench import Death
+from .input_bench import InputBench
 from .judge import CaseFilter
 from .request_bench import RequestBench, Target, targets
 
-#: How many subjects that change answers a worker takes at a time.
+#: How many subjects that change answers or their input a worker takes at a time.
 _CHUNK = 24
 
 
 class Task(NamedTuple):
-    """The work of a worker: the named subjects that change answers, or those that change the requests of a target.
+    """The work of a worker: the named subjects that change answers or their input, or those that change the requests of
+    a target.
 
     ``names``: restricts the subjects; None runs all of the target.
     """
@@ -37,7 +39,7 @@ class Task(NamedTuple):
 def tasks(names: Iterable[str] | None = None) -> list[Task]:
     """Return the tasks that run the named subjects, or all. The requests come first, because they take longest."""
     wanted = None if names is None else frozenset(names)
-    chosen = [name for name in mutants() if wanted is None or name in wanted]
+    chosen = [name for name in (*inputs(), *mutants()) if wanted is None or name in wanted]
     # Neighbours in the list take equally long, so each chunk takes subjects from all over it.
     count = -(-len(chosen) // _CHUNK)
     others = wanted is None or len(wanted) > len(chosen)
@@ -51,10 +53,20 @@ def _answers(case_filter: CaseFilter) -> AnswerBench:
     return AnswerBench(case_filter)
 
 
+@cache
+def _input(case_filter: CaseFilter) -> InputBench:
+    return InputBench(case_filter)
+
+
+def _kill(case_filter: CaseFilter, name: str) -> Death:
+    if name in inputs():
+        return _input(case_filter).kill(inputs()[name])
+    return _answers(case_filter).kill(mutants()[name])
+
+
 def _run_task(case_filter: CaseFilter, task: Task) -> list[Death]:
     if task.target is None:
-        bench = _answers(case_filter)
-        return [bench.kill(mutants()[name]) for name in sorted(task.names or ())]
+        return [_kill(case_filter, name) for name in sorted(task.names or ())]
     requests = RequestBench(case_filter, task.target)
     return [requests.kill(mutant) for mutant in requests.mutants() if task.names is None or mutant.name in task.names]
 
@@ -84,18 +96,19 @@ def _figures(case_filter: CaseFilter, deaths: Sequence[Death]) -> results.Genera
     changed = [death for death in deaths if death.changed]
     killed = [death for death in changed if death.case]
     alive = [death.name for death in changed if not death.case]
+    unchanged = [death.name for death in deaths if not death.changed and not death.name.startswith("brief/")]
     known = equivalents()
     used, fields = (Counter(getattr(death, member) for death in killed) for member in ("scenario", "field"))
     return results.GeneratedKills(
-        subjects=len(changed),
+        subjects=len(changed) + sum(name in known for name in unchanged),
         laws=dict(Counter(law for death in killed for law in death.laws).most_common()),
         alone=dict(Counter(death.laws[0] for death in killed if len(death.laws) == 1).most_common()),
         scenarios=dict(used.most_common()),
         idle_scenarios=sorted({case.scenario for case in case_filter.cases()} - used.keys()),
         fields=dict(fields),
         idle_fields=sorted({death.field for death in deaths} - fields.keys()),
-        equivalents={name: known[name] for name in alive if name in known},
+        equivalents={name: known[name] for name in (*alive, *unchanged) if name in known},
         stale=[death.name for death in killed if death.name in known],
         survivors=[name for name in alive if name not in known],
-        gaps=[death.name for death in deaths if not death.changed and not death.name.startswith("brief/")],
+        gaps=[name for name in unchanged if name not in known],
     )

@@ -1,5 +1,7 @@
 """Known-bad subjects made by systematic mutation of the output and of the input handling of the reference.
 
+There are three kinds: of answers (`mutants`), of the input (`inputs`), and of requests (`bodies`).
+
 Each is named by its mutation: ``drop:usage.cached_input_tokens``, ``swap:tool_call.id``, ``alter:text.text@stream``.
 The prefix ``brief/`` marks a subject that returns the brief form, as adapters of other libraries do.
 """
@@ -12,8 +14,9 @@ from importlib import resources
 
 from .answers import AnswerMutant, answer_mutants
 from .brief import is_shown
+from .inputs import InputMutant, input_mutants
 
-__all__ = ["AnswerMutant", "answer_mutants", "equivalents", "mutants"]
+__all__ = ["AnswerMutant", "InputMutant", "answer_mutants", "equivalents", "inputs", "mutants"]
 
 
 @cache
@@ -22,6 +25,12 @@ def mutants() -> dict[str, AnswerMutant]:
     canonical = {mutant.name: mutant for mutant in answer_mutants()}
     brief = {f"brief/{name}": mutant for name, mutant in canonical.items() if "@" not in name and is_shown(mutant)}
     return canonical | {name: mutant._replace(name=name, brief=True) for name, mutant in brief.items()}
+
+
+@cache
+def inputs() -> dict[str, InputMutant]:
+    """Return all mutants of the input by name."""
+    return {mutant.name: mutant for mutant in input_mutants()}
 
 
 @cache

@@ -1,38 +1,31 @@
-"""The reference in the brief form: calls, text, usage and stop, as adapters of other libraries return them."""
+"""The reference in the brief form: calls, text, usage, stop and errors, as adapters of other libraries return them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ...oracle.responses import COUNTS
 from ..mutate import CanonicalForm
 from .answers import AnswerMutant
 
 #: What a subject in the brief form claims.
-CLAIMS = frozenset(("stream", "text", "usage", "stop"))
-_CALL = ("id", "name", "arguments_text")
+CLAIMS = frozenset(("stream", "text", "usage", "stop", "status"))
+_CALL = ("id", "name", "arguments_text", "status")
 
 
 #: The members of the canonical form that the brief form shows, as they are or as part of its calls and its text.
-_SHOWN: tuple[str, ...] = (
-    "response.usage",
-    "response.choices",
-    "choice.blocks",
-    "stop.reason",
-    "usage.",
-    "text.text",
+_SHOWN = frozenset(
+    ("response.usage", "response.choices", "response.complete", "response.error", "error.retryable", "choice.blocks")
 )
-_SHOWN += ("blocks.tool_call", "blocks.text", *(f"tool_call.{name}" for name in _CALL))
+_SHOWN |= {"stop.reason", "text.text", "blocks.tool_call", "blocks.text", *(f"tool_call.{name}" for name in _CALL)}
+_SHOWN |= {f"usage.{name}" for name in COUNTS}
 #: A mutant that turns another block into one of these shows it, too.
 _INTO = ("as-tool_call:", "as-text:")
 
 
 def is_shown(mutant: AnswerMutant) -> bool:
     """Return whether the brief form can show what a mutant changes."""
-    if mutant.name in ("as-text:blocks.refusal", "invent:response.usage"):
-        return False  # the text of a refusal may be text, and the invented usage has no count
-    if mutant.name.removeprefix("drop:usage.") in ("reasoning_tokens", "cached_input_tokens", "cache_write_tokens"):
-        return False  # many libraries do not have these counts; docs/subjects.md allows to leave them out
-    return mutant.field != "usage.raw" and (mutant.field.startswith(_SHOWN) or mutant.name.startswith(_INTO))
+    return mutant.field in _SHOWN or mutant.name.startswith(_INTO)
 
 
 def brief_form(form: CanonicalForm) -> dict[str, Any]:
@@ -47,4 +40,6 @@ def brief_form(form: CanonicalForm) -> dict[str, Any]:
         "usage": None if usage is None else {name: count for name, count in usage.items() if name != "raw"},
         "stop": first["stop"]["reason"] if first else ("error" if response["error"] else "unknown"),
         "complete": response["complete"],
+        "failed": response["error"] is not None,
+        "retryable": response["error"] and response["error"]["retryable"],
     }
