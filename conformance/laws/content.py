@@ -9,7 +9,7 @@ from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
 from ..oracle import oracle
 from ..oracle.responses import COUNTS, Irregular, read
-from .law import Failure, accepted_stops, expected_codes, law, missing_findings
+from .law import Failure, accepts_stop, expected_codes, law, missing_findings
 from .matching import call_list, equals_written_text, json_equal, match_calls
 
 
@@ -105,7 +105,7 @@ def stop(evidence: Evidence) -> Iterator[Failure]:
         if wanted is not None and got is not None and got != wanted:
             reason = f"the error must be reported as {'retryable' if wanted else 'not retryable'}"
             yield Failure(round.number, reason, f"retryable: {wanted}", got, effect="misreported")
-        if answer.stop not in accepted_stops(evidence.subject, expected.stop):
+        if not accepts_stop(evidence.subject, round):
             reason = f"the response ended with {expected.stop}, but the stop reason is {answer.stop}"
             yield Failure(round.number, reason, expected.stop, answer.stop, effect="misreported")
 
@@ -144,23 +144,31 @@ def unknown(evidence: Evidence) -> Iterator[Failure]:
     ),
 )
 def usage(evidence: Evidence) -> Iterator[Failure]:
-    """Compare the token counts. Input includes cached tokens, output includes reasoning tokens."""
+    """Compare the token counts. Input includes cached tokens, output includes reasoning tokens.
+
+    A reader without other counts leaves their members out. A member that is None is a count that was lost.
+    """
     for round in evidence.rounds:
-        yield from _wrong_details(round)
+        yield from _wrong_details(evidence, round)
         counts = _token_counts(round)
         if counts is None:
             continue
         got = round.answer.usage or {}
         for key, value in counts.items():
-            if got.get(key) != value:
+            if got.get(key) != value and (key in got or key in _TOTALS or "blocks" in evidence.subject.claims):
                 reason = f"{key} is {value}, but the answer has {got.get(key)}"
                 yield Failure(round.number, reason, counts, got, effect="misreported")
 
 
-def _wrong_details(round: CaseRound) -> Iterator[Failure]:
+#: The counts that every answer with token counts has.
+_TOTALS = ("input_tokens", "output_tokens")
+
+
+def _wrong_details(evidence: Evidence, round: CaseRound) -> Iterator[Failure]:
     """Yield a failure for each other count that is not on the wire, or is there with another value.
 
-    An answer may leave out these counts, because many libraries do not have them.
+    An answer may leave out these counts, because many libraries do not have them. Readers may have 0 for a count that
+    is not on the wire, and every answer for the reasoning of a response that has none.
     """
     got = {key: count for key, count in (round.answer.usage or {}).items() if key in COUNTS and count is not None}
     if not got or round.expected.usage or round.expected.failed or not round.expected.complete:
@@ -172,11 +180,11 @@ def _wrong_details(round: CaseRound) -> Iterator[Failure]:
     counts = reading.usage or {}
     thinks = any(block.members["type"] == "reasoning" for choice in reading.choices for block in choice.blocks)
     for key, value in got.items():
-        if key == "reasoning_tokens" and counts.get(key) is None and value == 0 and not thinks:
-            continue  # true of a response without reasoning, although its wire does not state it
-        if value != counts.get(key):
-            reason = f"{key} is {counts.get(key)} on the wire, but {value} in the answer"
-            yield Failure(round.number, reason, counts.get(key), value, effect="misreported")
+        wanted = counts.get(key)
+        zero = not thinks if key == "reasoning_tokens" else "blocks" not in evidence.subject.claims
+        if value != wanted and not (zero and wanted is None and value == 0):
+            reason = f"{key} is {wanted} on the wire, but {value} in the answer"
+            yield Failure(round.number, reason, wanted, value, effect="misreported")
 
 
 def _token_counts(round: CaseRound) -> dict[str, int] | None:

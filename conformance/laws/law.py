@@ -101,10 +101,29 @@ def shows_break(answer: SubjectAnswer, claims: Set[str]) -> bool:
     return answer.complete is None and (missing or answer.stop == "unknown")
 
 
-def accepted_stops(subject: Subject, stop: str) -> set[str]:
-    """Return the stop reasons that a subject may report for this one: itself, and the nearest one of its words."""
+def accepts_stop(subject: Subject, round: CaseRound) -> bool:
+    """Return whether the stop reason of an answer is the expected one, or one that a reader may report instead."""
+    expected, answer = round.expected, round.answer
     words = STOP_WORDS.get(getattr(subject, "stop_words", None) or "", {})
-    return {stop, words.get(stop, stop)}
+    return answer.stop in (expected.stop, words.get(expected.stop, expected.stop)) or _follows(subject, round)
+
+
+def _follows(subject: Subject, round: CaseRound) -> bool:
+    """Return whether another stop reason of a subject follows from something that other laws judge.
+
+    Only the canonical form derives the reason from the calls if the wire has none, or if the stream broke. Otherwise
+    the end of such a response is unknown, or an error. The wire's word for calls may remain where it has none. A plain
+    end instead of calls, or the reverse, follows from calls that were lost or invented.
+    """
+    expected, answer = round.expected, round.answer
+    if "blocks" in subject.claims:
+        return False
+    if not expected.complete or "stop-missing" in expected.findings:
+        return answer.stop in ("unknown", "error")
+    if "stop-disagrees" in expected.findings and not expected.calls:
+        return answer.stop == "tool_calls"
+    ends = {expected.stop, answer.stop} == {"tool_calls", "end_turn"}
+    return ends and bool(answer.calls) == (answer.stop == "tool_calls") != bool(expected.calls)
 
 
 def readable(law: Law, evidence: Evidence) -> Evidence:

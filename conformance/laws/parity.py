@@ -10,7 +10,7 @@ from toolparity.reports.results import Effect
 
 from ..answer import same_answer
 from ..cases.case import CaseRound, Evidence
-from .law import Failure, Unjudged, accepted_stops, law
+from .law import Failure, Unjudged, accepts_stop, law
 from .matching import call_list, comparable_parts, match_calls
 
 #: The ways in which the bytes are split again (`toolparity.cassettes.chunking`).
@@ -136,7 +136,7 @@ def _is_as_expected(evidence: Evidence, round: CaseRound) -> bool:
     kept = round.selection.kept if "select" in evidence.subject.claims else list(range(len(expected.calls)))
     indexes, _ = match_calls(expected.calls, answer.acted)
     texts = {expected.text, answer.text} if expected.refusal else {expected.text}
-    return indexes == kept and answer.text in texts and answer.stop in accepted_stops(evidence.subject, expected.stop)
+    return indexes == kept and answer.text in texts and accepts_stop(evidence.subject, round)
 
 
 def _other_surface(evidence: Evidence) -> str | None:

@@ -1,8 +1,8 @@
-"""Withdrawn accusations: failures of shipped subjects that the suite cannot judge fairly yet, each with its reason.
+"""Withdrawn accusations: failures of readers whose runner does not act on them, each with its reason.
 
 The laws judge what a library returns. Some libraries return more than they run: their runner refuses such a response,
-or runs the call once. Until the suite drives the runner itself, these verdicts are `unsupported`, not failures. Each
-entry was confirmed by a program that uses only the library.
+or runs the call once. The runner is another subject, which is judged by what it ran. So these verdicts of the reader
+are `unsupported`, not failures. A thorough test repeats each entry with the runner.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from toolparity.normalizer import json_codec
 
 from . import SubjectExchange
 from .mock_transport import ResponseTransport, http_of
+from .peers.stops import stop_of
 
 
 class AnthropicSDK:
@@ -17,7 +18,7 @@ class AnthropicSDK:
 
     name = "anthropic-sdk"
     version = anthropic.__version__
-    claims = frozenset(("stream", "text"))
+    claims = frozenset(("stream", "stop", "text", "usage"))
     wires = frozenset(("anthropic.messages",))
 
     def __init__(self) -> None:
@@ -31,7 +32,7 @@ class AnthropicSDK:
         )
 
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
-        """Return the calls and the text of the SDK's message object."""
+        """Return the calls, the text, the stop reason and the token counts of the SDK's message object."""
         self._transport.load(exchange)
         request: dict[str, Any] = {"model": "m", "messages": [], "max_tokens": 1}
         message: Any
@@ -47,7 +48,26 @@ class AnthropicSDK:
         ]
         text = "".join(block.text for block in message.content if block.type == "text")
         # The message of a stream that broke has no stop reason. The SDK raises no error.
-        return {"calls": calls, "text": text, "stop": "unknown" if message.stop_reason is None else None}
+        word = message.stop_reason
+        return {
+            "calls": calls,
+            "text": text,
+            "stop": stop_of(word, calls=calls),
+            "complete": word is not None,
+            "usage": _counts(message.usage),
+        }
+
+
+def _counts(usage: Any) -> dict[str, Any]:
+    """Return the token counts. The SDK's input tokens do not include those that a cache reads or writes."""
+    read, written = usage.cache_read_input_tokens, usage.cache_creation_input_tokens
+    return {
+        "input_tokens": usage.input_tokens + (read or 0) + (written or 0),
+        "output_tokens": usage.output_tokens,
+        "cached_input_tokens": read,
+        "cache_write_tokens": written,
+        "reasoning_tokens": getattr(usage.output_tokens_details, "thinking_tokens", None),
+    }
 
 
 def _arguments(input: Any) -> dict[str, Any]:

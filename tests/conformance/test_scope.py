@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import runpy
 from typing import Any
 
 import pytest
 
 from toolparity.conformance.answer import parse_answer
 from toolparity.conformance.cases.case import Case
+from toolparity.conformance.cases.scenarios import scenarios
+from toolparity.conformance.cases.traffic import responses
 from toolparity.conformance.errors import InvalidAnswer
 from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.runner.smoke import smoke_results
 from toolparity.conformance.subjects import Subject, SubjectExchange, subject
+from toolparity.conformance.subjects.peers import HERE
 
 REASON = "its documentation lists no hosted tools"
 CASE = Case("parallel-three", "openai.chat", "stream", "all")
@@ -88,3 +93,22 @@ def test_smoke_does_not_pass_a_subject_that_supports_nothing() -> None:
     assert results
     assert {result.fault for result in results} == {"implementation"}
     assert all(REASON in result.text for result in results)
+
+
+@pytest.mark.parametrize(
+    ("name", "scenario", "answer"),
+    [
+        ("legacy_call", "legacy-function-call", True),
+        ("legacy_call", "single-call", False),
+        ("several_choices", "choice-not-selected", True),
+        ("several_choices", "single-call", False),
+    ],
+)
+def test_a_response_shows_what_its_request_must_have_been(name: str, scenario: str, answer: bool) -> None:
+    asks = runpy.run_path(str(HERE / "scope.py"))
+    for mode in scenarios()[scenario].modes("openai.chat"):
+        response = responses(scenario, "openai.chat", mode)[0]
+        pieces = [base64.b64encode(piece).decode() for piece in response.pieces]
+        ask = {"wire": "openai.chat", "stream": mode == "stream", "pieces": pieces, "tools": []}
+        assert asks[name](ask) is answer, mode
+        assert asks[name]({**ask, "wire": "openai.responses"}) is False

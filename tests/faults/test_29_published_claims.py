@@ -22,7 +22,7 @@ from toolparity.conformance.laws import LAWS
 from toolparity.conformance.runner import baseline, withdrawn
 from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.runner.withdrawn import WITHDRAWN
-from toolparity.conformance.subjects import subject
+from toolparity.conformance.subjects import environments, subject
 from toolparity.conformance.subjects.peers import HERE
 from toolparity.reports import formats
 from toolparity.reports.files import load
@@ -235,6 +235,25 @@ def test_what_is_published_shows_each_withdrawn_accusation_as_not_judged() -> No
         ]
         assert found, (name, entry)
         assert {one.outcome for one in found} == {"unsupported"}
+
+
+#: Subject -> the runner of the same library, as a subject.
+RUNNERS = {"openai-agents": "openai-agents-runner", "pydantic-ai": "pydantic-ai-agent"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(WITHDRAWN))
+def test_the_reader_fails_and_its_runner_does_not_run_a_call_twice(name: str) -> None:
+    if environments.installed(name) is None:
+        pytest.skip(f"toolparity subjects install {name}")
+    reader, runner = (Judge(subject(one), twice=False) for one in (name, RUNNERS[name]))
+    for entry in WITHDRAWN[name]:
+        case = Case(entry.scenario, entry.surface, entry.mode, "all")
+        (found,) = [one for one in reader.result(case).verdicts if one.check == entry.check]
+        assert (found.outcome, found.reason) == ("unsupported", f"not judged: {entry.reason}"), entry
+        (round,) = runner.result(case).rounds
+        refused = round.error is not None and not round.calls
+        assert refused if "refuses" in entry.reason else len(round.calls) == 1, entry
 
 
 def test_only_a_failure_that_an_entry_names_is_withdrawn() -> None:

@@ -5,6 +5,7 @@ Plain responses are read with generate(), which returns every choice; streamed o
 
 from __future__ import annotations
 
+from base64 import b64decode
 from functools import cache
 from typing import Any
 
@@ -82,14 +83,14 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         for message in found
         for call in message.invalid_tool_calls
     ]
-    word, told = word_of(found[0].response_metadata), stop(found[0], [*calls, *rejected])
+    word = word_of(found[0].response_metadata)
     return {
         "calls": calls,
         "rejected": rejected,
         "text": found[0].text,
         "usage": figures(found[0].usage_metadata),
-        "stop": told,
-        "complete": word is not None,
+        "stop": stop(found[0], word, ask),
+        "complete": None if word is None else True,
     }
 
 
@@ -101,12 +102,15 @@ def word_of(metadata: dict[str, Any]) -> Any:
     )
 
 
-def stop(message: Any, calls: list[dict[str, Any]]) -> str:
-    """Return the stop reason."""
-    parts = message.content if isinstance(message.content, list) else []
-    refused = any(isinstance(part, dict) and part.get("type") == "refusal" for part in parts)
-    refusal = message.additional_kwargs.get("refusal") or refused
-    told: str = stop_of(word_of(message.response_metadata), calls=calls, refusal=refusal)
+def stop(message: Any, word: Any, ask: dict[str, Any]) -> str:
+    """Return the stop reason of a message. A word that the response does not have was made by the library."""
+    parts = [part for part in message.content if isinstance(part, dict)]
+    types = {part.get("type") for part in parts}
+    if str(word).encode() not in b"".join(map(b64decode, ask["pieces"])):
+        return "unknown"
+    calls = [*calls_of(message, ask), *message.invalid_tool_calls]
+    refusal = message.additional_kwargs.get("refusal") or "refusal" in types
+    told: str = stop_of(word, calls=calls, refusal=refusal, approval="mcp_approval_request" in types)
     return told
 
 

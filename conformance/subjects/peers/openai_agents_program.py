@@ -7,7 +7,7 @@ from typing import Any
 
 from program import ENDED, Loopback, figures_of, functions, client_items, item_calls, serve  # type: ignore[import-not-found]  # isort: skip
 
-from scope import custom_tools, several_choices  # type: ignore[import-not-found]  # isort: skip
+from scope import custom_tools, legacy_call, several_choices  # type: ignore[import-not-found]  # isort: skip
 
 import httpx2  # type: ignore[import-not-found,unused-ignore]
 from agents import (  # type: ignore[import-not-found,unused-ignore]
@@ -90,10 +90,13 @@ _RUNNER = asyncio.Runner()
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
     """Return the calls among the items, the text and the token counts.
 
-    A plain response has no member for the stop reason. A streamed one ends with an event that says how it ended.
+    A plain response has no member for the stop reason. A streamed one ends with an event that says how it ended, if the
+    wire has such events: the library's own one for Chat Completions has no status.
     """
     if several_choices(ask):
         return {"unsupported": "a model response of openai-agents has one choice: ModelSettings has no n"}
+    if legacy_call(ask):
+        return {"unsupported": "its requests have tools, and not the deprecated functions"}
     if ask["wire"] == "openai.chat" and custom_tools(ask):
         return {"unsupported": "OpenAIChatCompletionsModel of openai-agents accepts function tools only"}
     given = _RUNNER.run(answered(ask, server))
@@ -109,7 +112,8 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         "text": "".join(words),
         "usage": figures_of(given.usage),
     }
-    return {**told, "complete": given.status in ENDED} if ask["stream"] else told
+    status = getattr(given, "status", None)
+    return told if status is None else {**told, "complete": status in ENDED}
 
 
 serve(

@@ -48,7 +48,7 @@ export function functions(ask) {
  * Answers line by line until the input ends. `read(ask, server)` returns the answer; an exception becomes an answer
  * with an error. With command-line arguments it answers once for the response in a file.
  */
-export async function serve({ name, version, claims, wires, providers = null }, read) {
+export async function serve({ name, version, claims, wires, providers = null, stop_words = null }, read) {
   const server = await loopback();
   const answer = async (ask) => {
     Object.assign(server, { pieces: ask.pieces.map((piece) => Buffer.from(piece, "base64")) });
@@ -65,7 +65,7 @@ export async function serve({ name, version, claims, wires, providers = null }, 
   }
   for await (const line of createInterface({ input: process.stdin, terminal: false })) {
     const ask = JSON.parse(line);
-    write(`${JSON.stringify(ask.op === "hello" ? { name, version, claims, wires, providers } : await answer(ask))}\n`);
+    write(`${JSON.stringify(ask.op === "hello" ? { name, version, claims, wires, providers, stop_words } : await answer(ask))}\n`);
   }
 }
 

@@ -254,19 +254,19 @@ def _plain(output: Any) -> list[dict[str, Any]]:
 def figures_of(told: Any, words: str = "input output") -> dict[str, Any] | None:
     """Return the token counts of an object with the members of OpenAI's usage.
 
-    ``words``: its names for input and output.
+    ``words``: its names for input and output. Reasoning is added to the output if the total counts it separately, as
+    the total of xAI does.
     """
     if told is None:
         return None
     into, out = words.split()
     more, less = (getattr(told, f"{word}_tokens_details", None) for word in (into, out))
-    return usage(
-        getattr(told, f"{into}_tokens"),
-        getattr(told, f"{out}_tokens"),
-        getattr(more, "cached_tokens", None),
-        getattr(less, "reasoning_tokens", None),
-        getattr(more, "cache_write_tokens", None),
-    )
+    read, written = (getattr(told, f"{word}_tokens") for word in (into, out))
+    reasoning = getattr(less, "reasoning_tokens", None)
+    if reasoning and getattr(told, "total_tokens", None) == (read or 0) + (written or 0) + reasoning:
+        written = (written or 0) + reasoning
+    cached, cache_write = (getattr(more, f"{word}_tokens", None) for word in ("cached", "cache_write"))
+    return usage(read, written, cached, reasoning, cache_write)
 
 
 def serve(

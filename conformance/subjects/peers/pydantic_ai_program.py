@@ -9,7 +9,7 @@ import asyncio
 from typing import Any
 
 from program import Loopback, functions, serve, stop_of, usage  # type: ignore[import-not-found]  # isort: skip
-from scope import custom_tools, several_choices  # type: ignore[import-not-found]  # isort: skip
+from scope import asks_approval, custom_tools, legacy_call, several_choices  # type: ignore[import-not-found]  # isort: skip
 from grpc_program import address  # type: ignore[import-not-found]  # isort: skip
 
 from anthropic import AsyncAnthropic
@@ -83,8 +83,12 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         return {"unsupported": "pydantic-ai reads xAI through xAI's own SDK, which uses gRPC"}
     if several_choices(ask):
         return {"unsupported": "a model response of pydantic-ai has one choice: its settings have no n"}
+    if legacy_call(ask):
+        return {"unsupported": "its requests have tools, and not the deprecated functions"}
     if custom_tools(ask):
         return {"unsupported": "a ToolDefinition of pydantic-ai is a function: custom tools cannot be declared"}
+    if ask["wire"] == "openai.responses" and asks_approval(ask):
+        return {"unsupported": "its MCPServerTool requests no approvals"}
     response = _RUNNER.run(answered(ask, server))
     calls = []
     for part in response.parts:
@@ -99,7 +103,7 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         "text": text,
         "usage": figures(response.usage),
         "stop": stop(response, calls),
-        "complete": response.state == "complete",
+        "complete": response.state in ("complete", "suspended"),  # suspended: the provider paused, and said so
     }
 
 
@@ -127,4 +131,5 @@ serve(
     ["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"],
     read,
     providers=["openai", "anthropic", "xai"],
+    stop_words="openai.chat",
 )

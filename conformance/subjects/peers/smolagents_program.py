@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from program import Loopback, chat_tools, serve, usage  # type: ignore[import-not-found]  # isort: skip
-from scope import custom_tools  # type: ignore[import-not-found]  # isort: skip
+from program import Loopback, chat_tools, serve  # type: ignore[import-not-found]  # isort: skip
+from scope import custom_tools, legacy_call, several_choices  # type: ignore[import-not-found]  # isort: skip
 
 from smolagents import OpenAIModel  # type: ignore[import-not-found,unused-ignore]
 from smolagents.models import agglomerate_stream_deltas  # type: ignore[import-not-found,unused-ignore]
@@ -24,6 +24,10 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
 
     A message has no stop reason. Its member ``raw`` is the SDK's object, and not the library's reading of it.
     """
+    if several_choices(ask):
+        return {"unsupported": "its message is one choice: generate() and generate_stream() document no n"}
+    if legacy_call(ask):
+        return {"unsupported": "its requests have tools, and not the deprecated functions"}
     if custom_tools(ask):
         return {"unsupported": "its tools are functions: it documents no free-text tools"}
     messages = [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]
@@ -36,8 +40,8 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         {"id": call.id, "name": call.function.name or "", "arguments_text": call.function.arguments}
         for call in message.tool_calls or ()
     ]
-    figures = message.token_usage
-    counts = usage(figures.input_tokens, figures.output_tokens) if figures else None
+    figures = message.token_usage  # it has no other counts
+    counts = figures and {"input_tokens": figures.input_tokens, "output_tokens": figures.output_tokens}
     return {"calls": calls, "text": message.content or "", "usage": counts}
 
 

@@ -11,7 +11,7 @@ import manifest from "ai/package.json" with { type: "json" };
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
-/** The library's finish reasons -> the canonical stop reasons. "other" is the reason of a stream without an end. */
+/** The library's finish reasons -> the canonical stop reasons. "interrupted" is the reason of a stream without an end. */
 const STOPS = {
   stop: "end_turn",
   length: "max_tokens",
@@ -79,6 +79,7 @@ function freeText(ask) {
 function outOfScope(ask, body) {
   const xai = ask.provider === "xai";
   if (hasChoices(body)) return "the library has no setting for several choices";
+  if (/"function_call": ?\{/.test(body)) return "its requests have tools, and not the deprecated functions";
   if (xai && ask.wire === "openai.chat") return "since AI SDK 7 the xAI provider uses the Responses API only";
   if (freeText(ask).length && (xai || ask.wire === "openai.chat")) {
     return "it declares free-text tools (customTool) for OpenAI's Responses API only";
@@ -107,7 +108,7 @@ async function result(ask, url, body) {
   let failure;
   for await (const part of streamed.stream) if (part.type === "error") failure ??= part.error;
   if (failure) throw failure instanceof Error ? failure : new Error(describe(failure));
-  const members = ["toolCalls", "text", "finishReason", "rawFinishReason", "usage"];
+  const members = ["toolCalls", "content", "finishReason", "rawFinishReason", "usage"];
   return Object.fromEntries(await Promise.all(members.map(async (name) => [name, await streamed[name]])));
 }
 
@@ -121,20 +122,27 @@ function call({ toolCallId, toolName, input, invalid, error }, body, texts) {
   return typeof held === "string" ? { ...made, arguments_text: JSON.stringify(held) } : { ...made, arguments: held };
 }
 
+/** Whether a part of the content is text. A summary of Anthropic's compaction is marked as such. */
+function isText({ type, providerMetadata }) {
+  return type === "text" && providerMetadata?.anthropic?.type !== "compaction";
+}
+
 async function read(ask, server) {
   const body = Buffer.concat(server.pieces).toString();
   const unsupported = outOfScope(ask, body);
   if (unsupported) return { unsupported };
-  const { toolCalls, text, finishReason, rawFinishReason, usage } = await result(ask, server.url, body);
+  const { toolCalls, content, finishReason, rawFinishReason, usage } = await result(ask, server.url, body);
   const texts = new Set(freeText(ask));
   const own = toolCalls.filter((one) => !one.providerExecuted);
   const stop = RAW_STOPS[rawFinishReason?.toLowerCase()] ?? STOPS[finishReason] ?? "unknown";
+  // Its caller sees the calls beside the reason: they decide between a plain end and calls.
+  const plain = ["end_turn", "tool_calls"].includes(stop) || (stop === "unknown" && rawFinishReason !== undefined);
   return {
     calls: own.filter((one) => !one.invalid).map((one) => call(one, body, texts)),
     rejected: own.filter((one) => one.invalid).map((one) => call(one, body, texts)),
-    text,
-    stop: stop === "end_turn" && own.length ? "tool_calls" : stop, // its caller sees the calls beside the reason
-    complete: finishReason !== "other" || rawFinishReason !== undefined,
+    text: content.filter(isText).map(({ text }) => text).join(""),
+    stop: plain && own.length ? "tool_calls" : stop === "tool_calls" ? "end_turn" : stop,
+    complete: finishReason === "interrupted" ? false : finishReason === "other" && !rawFinishReason ? null : true,
     usage: {
       input_tokens: usage.inputTokens ?? null,
       output_tokens: usage.outputTokens ?? null,
@@ -152,6 +160,7 @@ await serve(
     claims: ["stream", "text", "stop", "usage"],
     wires: ["openai.chat", "openai.responses", "anthropic.messages"],
     providers: ["openai", "anthropic", "xai"],
+    stop_words: "openai.chat", // it converts the words of all wires to its own, which have the same meanings
   },
   read,
 );
