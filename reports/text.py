@@ -153,7 +153,11 @@ def _groups(run: Run, counts: Figures) -> Iterator[Section]:
         if len(names) > 1:
             columns = case_columns(group.standings)
             cases: list[list[Value]] = [
-                [item.name, item.broken, *(column.of(item.cases) for column in columns)] for item in group.standings
+                [
+                    item.name,
+                    *(f"{number:,}" for number in (item.broken, *(column.of(item.cases) for column in columns))),
+                ]
+                for item in group.standings
             ]
             yield Table("Cases by subject", ["subject", "laws broken", *(column.title for column in columns)], cases)
 
