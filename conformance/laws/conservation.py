@@ -45,7 +45,8 @@ def _lost_or_invented(round: CaseRound, indexes: list[int | None], unmatched: li
     lost = [call for index, call in enumerate(wanted) if index not in indexes]
     if lost and round.expected.complete:  # calls of a broken stream may be missing (law `incomplete`)
         count = f"{len(wanted)} call{'s' * (len(wanted) != 1)} on the wire, {len(got)} in the answer"
-        yield Failure(round.number, f"{count}: {call_list(lost)} is lost without a warning", *both, effect="lost")
+        verb = "is" if len(lost) == 1 else "are"
+        yield Failure(round.number, f"{count}: {call_list(lost)} {verb} lost without a warning", *both, effect="lost")
     if unmatched:
         yield Failure(round.number, f"unexpected or duplicate call: {call_list(unmatched)}", *both, effect="duplicated")
 

@@ -19,9 +19,13 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.normalizer.policies import POLICIES
 from toolparity.reports.results import Result, Verdict
 
+from ..cases.scenarios import scenarios
 from ..errors import InvalidBaseline
+from ..laws import LAWS
 
 SHIPPED = Path(__file__).resolve().parent.parent / "baselines"
 #: The safe loader, from libyaml if PyYAML was built with it: that one is ten times as fast.
@@ -62,10 +66,31 @@ def read(path: Path) -> list[BaselineEntry]:
     if not path.exists():
         return []
     try:
-        return msgspec.convert(yaml.load(path.read_text("utf-8"), _LOADER) or [], list[BaselineEntry])
+        entries = msgspec.convert(yaml.load(path.read_text("utf-8"), _LOADER) or [], list[BaselineEntry])
     except (yaml.YAMLError, msgspec.ValidationError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidBaseline(reason, where=str(path), hint="write a list of expected failures") from None
+    for number, entry in enumerate(entries, 1):
+        if wrong := _unmatchable(entry):
+            reason = f"entry {number} can never match: {wrong}"
+            raise InvalidBaseline(reason, where=str(path), hint="correct the spelling, or remove the entry")
+    return entries
+
+
+def _unmatchable(entry: BaselineEntry) -> str:
+    """Return which pattern of an entry matches nothing that the suite has, or "" if each matches something."""
+    known: dict[str, Iterable[str]] = {
+        "check": LAWS,
+        "scenario": scenarios(),
+        "surface": SURFACES,
+        "mode": ("plain", "stream"),
+        "policy": POLICIES,
+    }
+    for member, names in known.items():
+        pattern = getattr(entry, member)
+        if pattern != "*" and not any(fnmatchcase(name, pattern) for name in names):
+            return f"no {'law' if member == 'check' else member} is named {pattern!r}"
+    return ""
 
 
 def apply_baseline(results: Sequence[Result], entries: Sequence[BaselineEntry]) -> list[Result]:

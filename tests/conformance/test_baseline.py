@@ -72,6 +72,23 @@ def test_what_is_no_baseline_says_where(tmp_path: Path) -> None:
             baseline.read(file)
 
 
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("check: nolaw", "no law is named 'nolaw'"),
+        ("check: order, scenario: paralel-*", "no scenario is named 'paralel-\\*'"),
+        ("check: order, surface: openai", "no surface is named 'openai'"),
+        ("check: order, mode: streamed", "no mode is named 'streamed'"),
+        ("check: order, policy: last", "no policy is named 'last'"),
+    ],
+)
+def test_an_entry_that_can_never_match_is_refused(tmp_path: Path, entry: str, reason: str) -> None:
+    file = tmp_path / "b.yaml"
+    file.write_text(f"- {{check: '*', scenario: 'parallel-*'}}\n- {{{entry}}}\n")
+    with pytest.raises(InvalidBaseline, match=f"entry 2 can never match: {reason}"):
+        baseline.read(file)
+
+
 def test_the_command_goes_from_red_to_written_to_green_to_stale(tmp_path: Path) -> None:
     file = tmp_path / "known.yaml"
     told = ["--baseline", str(file)]
