@@ -13,6 +13,7 @@ failure is expected before it is explained. A direct request uses through.py and
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -26,6 +27,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from toolparity.conformance.cases.traffic import repieced, responses
 from toolparity.conformance.gateway.client import address, auth_headers
 from toolparity.conformance.gateway.known import known_gateway, process
 from toolparity.conformance.runner import baseline
@@ -48,8 +50,9 @@ class FailureClass(Struct, frozen=True, forbid_unknown_fields=True):
     It has the failures of ``laws`` whose reason or result matches the pattern ``reason``, with client wires, upstreams,
     modes and scenarios that match; an empty member matches all. ``everywhere``: the baseline expects it in every
     scenario. ``request`` and ``result``: in words. ``client``, ``upstream``, ``body`` and ``reply``: the direct
-    request, with the names of a body and a reply of the file. ``shows``: a pattern that the output of through.py has
-    only if the gateway fails.
+    request. ``body`` is a name of the file. ``reply`` is one, too, or the scenario whose first response is sent;
+    ``cut`` breaks it off, as in `conformance.cases.broken`. ``shows``: a pattern that the output of through.py has only
+    if the gateway fails.
     """
 
     name: str
@@ -68,6 +71,7 @@ class FailureClass(Struct, frozen=True, forbid_unknown_fields=True):
     modes: list[str] = []
     scenarios: list[str] = []
     everywhere: bool = False
+    cut: str = ""
 
     def has(self, result: Result, verdict: Verdict) -> bool:
         """Return whether a failure belongs to this class."""
@@ -177,7 +181,16 @@ def arguments(one: FailureClass, classes: Classes, url: str) -> list[str]:
     headers = {**auth_headers(address(url)), **route.headers}
     wire = spec(one.client)
     at = url + wire.base_path + wire.path
-    return [at, json.dumps(headers), json.dumps(body, ensure_ascii=False), classes.replies[one.reply]]
+    reply = classes.replies.get(one.reply) or _recorded_reply(one, "stream" if body.get("stream") else "plain")
+    return [at, json.dumps(headers), json.dumps(body, ensure_ascii=False), reply]
+
+
+def _recorded_reply(one: FailureClass, mode: str) -> str:
+    """Return the first response of the scenario."""
+    response = responses(one.reply, one.upstream, mode)[0]
+    pieces = repieced(response, one.cut, one.reply) if one.cut else response.pieces
+    assert pieces is not None, f"{one.name}: the response cannot be cut so"
+    return os.fsdecode(b"".join(pieces))
 
 
 def confirmed(name: str, classes: Classes) -> list[str]:

@@ -15,7 +15,7 @@ from toolparity.normalizer.model import Response
 from toolparity.normalizer.requests import check_request
 from toolparity.reports.results import Result, Verdict
 
-from ..answer import SubjectAnswer
+from ..answer import AnsweredCall, SubjectAnswer
 from ..cases.broken import CUTS
 from ..cases.case import Case, CaseRound
 from ..cases.expected import Expected
@@ -25,6 +25,7 @@ from ..errors import InvalidAnswer, RefusedRequest, UnstableAnswer
 from ..laws.law import Unjudged
 from ..laws.matching import match_calls
 from ..laws.requests import follow_up
+from ..oracle import oracle
 from ..runner.judge import Judge
 from ..subjects import FollowUp, SubjectExchange
 from ..subjects.reference import read_answer
@@ -356,7 +357,8 @@ def _answer(turn: Turn, expected: Expected, exchange: SubjectExchange, pair: Pai
     missing stop reason shows that the response is not complete.
     """
     response = turn.response
-    answer = replace(turn.answer, usage=reduced_usage(turn.answer.usage, pair))
+    calls = [_without_nulls(call) for call in turn.answer.calls]
+    answer = replace(turn.answer, calls=calls, usage=reduced_usage(turn.answer.usage, pair))
     same_status = (turn.reply.status < 400) == (exchange.status < 400)
     if response is not None and response.error is not None and expected.failed and same_status:
         answer = replace(answer, error=None)
@@ -372,6 +374,13 @@ def _answer(turn: Turn, expected: Expected, exchange: SubjectExchange, pair: Pai
     if (added["stop-disagrees"] or added["stop-missing"]) and expected.complete:
         answer = replace(answer, stop=response.choices[0].stop.raw or "missing")
     return answer
+
+
+def _without_nulls(call: AnsweredCall) -> AnsweredCall:
+    """Return a call of a built-in tool without the optional members that have no value."""
+    if call.kind in (None, "function", "custom") or not isinstance(call.arguments, dict):
+        return call
+    return replace(call, arguments={name: value for name, value in call.arguments.items() if value is not None})
 
 
 #: Codes of findings that the client's reader repairs.
@@ -397,9 +406,17 @@ def _next_ask(case: Case, number: int) -> str | None:
 
 
 def _same(rounds: Sequence[CaseRound], others: Sequence[CaseRound]) -> bool:
-    """Return whether the judged members are equal. How much of a broken stream arrives depends on the network."""
+    """Return whether the judged members are equal.
+
+    How much of a broken stream arrives depends on the network. Token counts that the provider does not state are
+    estimates, which the law `usage` judges once.
+    """
     pairs = zip(rounds, others, strict=False)
     return len(rounds) == len(others) and all(
-        not round.expected.complete or judged_members(round.answer) == judged_members(other.answer)
-        for round, other in pairs
+        not round.expected.complete or _comparable(round) == _comparable(other) for round, other in pairs
     )
+
+
+def _comparable(round: CaseRound) -> tuple[Any, ...]:
+    counted = round.expected.usage or oracle(round.exchange.wire).usage(round.exchange)
+    return judged_members(round.answer if counted else replace(round.answer, usage=None))

@@ -128,6 +128,9 @@ def _scripted_request(scenario: Scenario, case: Case, speaks: Surface) -> Reques
     kinds = {tool.kind for tool in script.tools}
     if "custom" in kinds and "custom" not in speaks.able:
         raise NotJudged(f"{speaks.wire} has no tools with free text")
+    kinds_of_calls = {call.kind for call in _expected(scenario, case).calls}
+    if speaks.wire != SURFACES[case.surface].wire and (built_in := sorted(kinds_of_calls - {"function", "custom"})):
+        raise NotJudged(f"{speaks.wire} cannot ask for the built-in tool {built_in[0]}")
     hosted = getattr(sdk_module(speaks), "HOSTED", {}).get(speaks.provider, {})
     for name in script.hosted:
         if name not in hosted:

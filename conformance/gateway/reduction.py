@@ -86,11 +86,19 @@ def _has_server_calls(pair: Pair, round: CaseRound) -> bool:
     return bool(round.expected.servers or round.expected.approvals)
 
 
+def _has_approvals(pair: Pair, round: CaseRound) -> bool:
+    return bool(round.expected.approvals)
+
+
 def _has_error_result(pair: Pair, round: CaseRound) -> bool:
     expected = round.expected
     answers_with_error = any(call.failed for call in expected.calls) or len(expected.runnable) < len(expected.calls)
     marks = EXPRESSIBLE.get(pair.upstream, Expressible(_COMMON)).error_marks
     return answers_with_error and marks and not pair.expressible.error_marks
+
+
+def _has_free_text(pair: Pair, round: CaseRound) -> bool:
+    return any(call.kind == "custom" for call in round.expected.calls)
 
 
 def _has_other_calls(pair: Pair, round: CaseRound) -> bool:
@@ -152,16 +160,22 @@ TABLE: tuple[Reduction, ...] = (
         _has_server_calls,
     ),
     Reduction(
+        "approvals",
+        ("stop",),
+        "{client} has no place for approvals, so that {stop} has no content to wait for",
+        _has_approvals,
+    ),
+    Reduction(
         "marks of errors",
         ("answered",),
         "{client} cannot mark a tool result as an error",
         _has_error_result,
     ),
     Reduction(
-        "calls of other kinds",
+        "free text",
         ("arguments", "answered", "replay"),
-        "{client} and {upstream} differ in calls with free text and in calls of built-in tools",
-        _has_other_calls,
+        "{client} and {upstream} differ in calls with free text",
+        _has_free_text,
     ),
     Reduction(
         "calls of other kinds, handed over",

@@ -7,6 +7,7 @@ HEADERS and BODY are JSON. The upstream answers every request with REPLY: a JSON
 
 import http.server
 import json
+import os
 import sys
 import threading
 import urllib.error
@@ -21,7 +22,7 @@ class Upstream(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "application/json" if reply.startswith("{") else "text/event-stream")
         self.end_headers()
-        self.wfile.write(reply.encode())
+        self.wfile.write(os.fsencode(reply))
 
 
 threading.Thread(target=http.server.HTTPServer(("127.0.0.1", 8795), Upstream).serve_forever, daemon=True).start()
