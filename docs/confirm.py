@@ -91,17 +91,17 @@ def printed(result: Result, verdict: Verdict) -> dict[str, Any]:
     return json.loads(lines[-1]) if lines else {"error": done.stderr.strip().splitlines()[-1]}
 
 
-def judged(result: Result, verdict: Verdict, told: dict[str, Any]) -> str:
+def judged(result: Result, verdict: Verdict, output: dict[str, Any]) -> str:
     """Return "confirmed", "unfair" or "false"."""
     report = result.rounds[verdict.round or 0]
-    if report.error or told.get("error"):
-        same = _type(report.error) == _type(told.get("error") or "")
+    if report.error or output.get("error"):
+        same = _type(report.error) == _type(output.get("error") or "")
         return "confirmed" if same else "false"
     if verdict.check in ("incomplete", "any-cut") and verdict.effect == "misreported":
-        return "unfair" if told.get("complete") is False or _stop(told) in ("unknown", "error") else "confirmed"
+        return "unfair" if output.get("complete") is False or _stop(output) in ("unknown", "error") else "confirmed"
     if verdict.check in ("stop", "usage") or _is_about_text(verdict) or verdict.reason.endswith("provider's id"):
-        return _compared(*_sides(verdict, told))
-    calls = list(map(_call, told["calls"]))
+        return _compared(*_sides(verdict, output))
+    calls = list(map(_call, output["calls"]))
     expected = scenarios()[result.scenario].expected(result.surface, verdict.round or 0, stream=result.mode == "stream")
     if verdict.check != "order" and _all_alike(calls, call_texts(expected.calls)):
         return "unfair"
@@ -115,18 +115,18 @@ def _compared(expected: str, accused: str, printed: list[str]) -> str:
     return "unfair" if expected in printed else "false"
 
 
-def _sides(verdict: Verdict, told: dict[str, Any]) -> tuple[str, str, list[str]]:
+def _sides(verdict: Verdict, output: dict[str, Any]) -> tuple[str, str, list[str]]:
     """Return the expected value, the accused one and the printed ones."""
     expected, accused = verdict.expected, verdict.got
     if verdict.check == "stop":
-        return expected, accused, [_stop(told)]
+        return expected, accused, [_stop(output)]
     if verdict.check == "usage":
         count = verdict.reason.partition(" ")[0]
         expected, accused = (_count(side, count) for side in (expected, accused))
-        return expected, accused, [_shown((told["usage"] or {}).get(count))]
+        return expected, accused, [_shown((output["usage"] or {}).get(count))]
     if _is_about_text(verdict):
-        return expected, accused, [brief(told["text"] or "")]
-    return expected, accused, [str(call.get("id")) for call in told["calls"]]
+        return expected, accused, [brief(output["text"] or "")]
+    return expected, accused, [str(call.get("id")) for call in output["calls"]]
 
 
 def _is_about_text(verdict: Verdict) -> bool:
@@ -134,10 +134,10 @@ def _is_about_text(verdict: Verdict) -> bool:
     return " text" in verdict.reason and verdict.check in ("conservation", "any-cut")
 
 
-def _stop(told: dict[str, Any]) -> str:
+def _stop(output: dict[str, Any]) -> str:
     """Return the canonical stop reason of what a program prints."""
-    beside = {name: told.get(name) for name in ("calls", "refusal", "approval")}
-    return stop_of(told.get("stop"), **beside)
+    beside = {name: output.get(name) for name in ("calls", "refusal", "approval")}
+    return stop_of(output.get("stop"), **beside)
 
 
 def _count(side: str, name: str) -> str:
@@ -179,8 +179,8 @@ def _plain(text: str) -> str:
 
 
 def _call(call: dict[str, Any]) -> str:
-    told = call.get("arguments_text", call.get("arguments"))
-    text = told if isinstance(told, str) else json_codec.text(told if told is not None else {})
+    arguments = call.get("arguments_text", call.get("arguments"))
+    text = arguments if isinstance(arguments, str) else json_codec.text(arguments if arguments is not None else {})
     return f"{call['name'] or ''}({text})"
 
 
@@ -229,13 +229,13 @@ def main() -> int:
     counts = dict.fromkeys(("confirmed", "unfair", "false"), 0)
     confirmed: list[dict[str, Any]] = []
     for result, verdict in sample(found, options.number, options.seed):
-        told = printed(result, verdict)
-        word = judged(result, verdict, told)
+        output = printed(result, verdict)
+        word = judged(result, verdict, output)
         counts[word] += 1
         if word == "confirmed":
             confirmed.append(_entry(result, verdict, versions[result.subject]))
         place = f"{result.subject} {verdict.check} {result.scenario} {result.surface} {result.mode}"
-        print(f"{word:10}{place}" + ("" if word == "confirmed" else f"\n    {json.dumps(told)[:300]}"), flush=True)
+        print(f"{word:10}{place}" + ("" if word == "confirmed" else f"\n    {json.dumps(output)[:300]}"), flush=True)
     if options.record:
         kept = [entry for entry in json.loads(CONFIRMED.read_bytes()) if entry["subject"] not in versions]
         lines = ",\n".join(f" {json.dumps(entry)}" for entry in sorted([*kept, *confirmed], key=_order))

@@ -143,9 +143,9 @@ def files() -> dict[str, bytes]:
     known = seen()
     made: dict[str, bytes] = {}
     for name, cases in groupby(known.cases, key=lambda case: case.subject):
-        told = list(cases)
-        made[f"{name}.md"] = "".join(_page(name, known.versions[name], told)).encode()
-        for case in told:
+        of_subject = list(cases)
+        made[f"{name}.md"] = "".join(_page(name, known.versions[name], of_subject)).encode()
+        for case in of_subject:
             made |= _body(case)
     return made
 
@@ -248,8 +248,8 @@ def _text(case: Case) -> bytes:
     if SURFACES[case.surface].wire != "xai.grpc":
         return b"".join(answer.pieces)
     made = chat_pb2.GetChatCompletionChunk if answer.stream else chat_pb2.GetChatCompletionResponse
-    told = (MessageToDict(made.FromString(piece), preserving_proto_field_name=True) for piece in answer.pieces)
-    return b"".join(json_codec.encode(message) + b"\n" for message in told)
+    messages = (MessageToDict(made.FromString(piece), preserving_proto_field_name=True) for piece in answer.pieces)
+    return b"".join(json_codec.encode(message) + b"\n" for message in messages)
 
 
 def _stem(case: Case) -> str:

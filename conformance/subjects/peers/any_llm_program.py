@@ -34,7 +34,7 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         return {"unsupported": "any-llm reads xAI through xAI's own SDK, which uses gRPC"}
     if ask["wire"] == "openai.responses":
         return responses(ask, server)
-    given: Any = any_llm.completion(
+    response: Any = any_llm.completion(
         model="model",
         provider=ask["provider"],
         messages=[{"role": "user", "content": "Hello"}],
@@ -43,7 +43,7 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         stream=ask["stream"],
         **connection(ask["wire"], server),
     )
-    return accumulated(given, passed_on=ask["wire"] == "openai.chat") if ask["stream"] else whole(given)
+    return accumulated(response, passed_on=ask["wire"] == "openai.chat") if ask["stream"] else whole(response)
 
 
 def connection(wire: str, server: Loopback) -> dict[str, Any]:
@@ -54,15 +54,15 @@ def connection(wire: str, server: Loopback) -> dict[str, Any]:
     return {"api_base": base, "client_args": {"max_retries": 0}}
 
 
-def whole(given: Any) -> dict[str, Any]:
+def whole(response: Any) -> dict[str, Any]:
     """Return the content of a plain completion."""
-    calls = [calls_of(choice.message) for choice in given.choices]
-    text = given.choices[0].message.content if given.choices else ""
+    calls = [calls_of(choice.message) for choice in response.choices]
+    text = response.choices[0].message.content if response.choices else ""
     return {
         "calls": [call for of_choice in calls for call in of_choice],
         "text": text or "",
-        "usage": figures_of(given.usage, "prompt completion"),
-        **chat_stop(given.choices, calls and calls[0]),
+        "usage": figures_of(response.usage, "prompt completion"),
+        **chat_stop(response.choices, calls and calls[0]),
     }
 
 
@@ -85,9 +85,9 @@ def accumulated(chunks: Iterable[Any], *, passed_on: bool) -> dict[str, Any]:
     ``passed_on``: the chunks are those of the provider. Raises OutOfScope if they cannot be assembled by index.
     """
     calls: dict[tuple[int, Any], dict[str, Any]] = {}
-    text, refusal, word, told, irregular = "", "", None, None, False
+    text, refusal, word, counts, irregular = "", "", None, None, False
     for chunk in chunks:
-        told = chunk.usage or told
+        counts = chunk.usage or counts
         for choice in chunk.choices:
             delta = choice.delta
             if choice.index == 0:
@@ -109,7 +109,7 @@ def accumulated(chunks: Iterable[Any], *, passed_on: bool) -> dict[str, Any]:
         raise OutOfScope("any-llm passes on OpenAI's chunks: these cannot be assembled by index as OpenAI documents")
     first = [call for (choice, _), call in calls.items() if choice == 0]
     stop = ended(word, calls=first, refusal=refusal)
-    return {"calls": made, "text": text, "usage": figures_of(told, "prompt completion"), **stop}
+    return {"calls": made, "text": text, "usage": figures_of(counts, "prompt completion"), **stop}
 
 
 def _continues(call: dict[str, Any], id: str | None, body: Any) -> bool:
@@ -143,7 +143,7 @@ def _add(call: dict[str, Any], id: str | None, body: Any) -> None:
 
 def responses(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
     """Return the same for Responses."""
-    given: Any = any_llm.responses(
+    response: Any = any_llm.responses(
         model="model",
         provider="openai",
         input_data="Hello",
@@ -152,8 +152,8 @@ def responses(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         stream=ask["stream"],
         **connection(ask["wire"], server),
     )
-    told: dict[str, Any] = response_answer(last_response(given) if ask["stream"] else given, ask)
-    return told
+    answer: dict[str, Any] = response_answer(last_response(response) if ask["stream"] else response, ask)
+    return answer
 
 
 serve(

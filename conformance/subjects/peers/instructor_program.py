@@ -35,9 +35,9 @@ class Arguments(BaseModel):
 
 def types(ask: dict[str, Any]) -> list[type[Arguments]]:
     """Return a type for each tool."""
-    told = [(tool.get("function") or tool).get("name") for tool in ask["tools"]]
+    declared = [(tool.get("function") or tool).get("name") for tool in ask["tools"]]
     body = b"".join(map(base64.b64decode, ask["pieces"]))
-    names = [name for name in told if name] or [json.loads(name) for name in _NAME.findall(body)]
+    names = [name for name in declared if name] or [json.loads(name) for name in _NAME.findall(body)]
     return [create_model(name, __base__=Arguments, __doc__="A tool.") for name in dict.fromkeys(names)]
 
 

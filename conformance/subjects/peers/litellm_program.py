@@ -32,7 +32,7 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         return responses(ask, server)
     base = server.url if ask["wire"] == "anthropic.messages" else f"{server.url}/v1"
     messages = [{"role": "user", "content": "Hello"}]
-    given: Any = litellm.completion(
+    response: Any = litellm.completion(
         model=_MODELS[ask["provider"]],
         messages=messages,
         tools=chat_tools(ask),
@@ -44,13 +44,13 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         stream_options={"include_usage": True} if ask["stream"] else None,
     )
     if ask["stream"]:
-        given = litellm.stream_chunk_builder(list(given), messages=messages)
-        if given is None:
+        response = litellm.stream_chunk_builder(list(response), messages=messages)
+        if response is None:
             raise RuntimeError("stream_chunk_builder() returned None")
-    calls = [call for choice in given.choices for call in calls_of(choice.message)]
-    text = given.choices[0].message.content if given.choices else ""
-    told = figures_of(getattr(given, "usage", None), "prompt completion")
-    return {"calls": calls, "text": text or "", "usage": told, **native_stop(given.choices)}
+    calls = [call for choice in response.choices for call in calls_of(choice.message)]
+    text = response.choices[0].message.content if response.choices else ""
+    counts = figures_of(getattr(response, "usage", None), "prompt completion")
+    return {"calls": calls, "text": text or "", "usage": counts, **native_stop(response.choices)}
 
 
 def calls_of(message: Any) -> list[dict[str, Any]]:
@@ -84,13 +84,13 @@ def native_stop(choices: Any) -> dict[str, Any]:
             choices[0].finish_reason = native
         calls = calls_of(choices[0].message)
         refusal = (getattr(choices[0].message, "provider_specific_fields", None) or {}).get("refusal")
-    told: dict[str, Any] = chat_stop(choices, calls, refusal)
-    return told
+    answer: dict[str, Any] = chat_stop(choices, calls, refusal)
+    return answer
 
 
 def responses(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
     """Return the same for Responses."""
-    given: Any = litellm.responses(
+    response: Any = litellm.responses(
         model=_MODELS[ask["provider"]],
         input="Hello",
         tools=[{"type": "function", **tool._asdict()} for tool in functions(ask)],
@@ -100,8 +100,8 @@ def responses(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         max_retries=0,
         stream=ask["stream"],
     )
-    told: dict[str, Any] = response_answer(last_response(given) if ask["stream"] else given, ask)
-    return told
+    answer: dict[str, Any] = response_answer(last_response(response) if ask["stream"] else response, ask)
+    return answer
 
 
 serve(

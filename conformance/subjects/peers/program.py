@@ -251,19 +251,19 @@ def _plain(output: Any) -> list[dict[str, Any]]:
     return [item if isinstance(item, dict) else item.model_dump(exclude_unset=True) for item in output]
 
 
-def figures_of(told: Any, words: str = "input output") -> dict[str, Any] | None:
+def figures_of(counts: Any, words: str = "input output") -> dict[str, Any] | None:
     """Return the token counts of an object with the members of OpenAI's usage.
 
     ``words``: its names for input and output. Reasoning is added to the output if the total counts it separately, as
     the total of xAI does.
     """
-    if told is None:
+    if counts is None:
         return None
     into, out = words.split()
-    more, less = (getattr(told, f"{word}_tokens_details", None) for word in (into, out))
-    read, written = (getattr(told, f"{word}_tokens") for word in (into, out))
+    more, less = (getattr(counts, f"{word}_tokens_details", None) for word in (into, out))
+    read, written = (getattr(counts, f"{word}_tokens") for word in (into, out))
     reasoning = getattr(less, "reasoning_tokens", None)
-    if reasoning and getattr(told, "total_tokens", None) == (read or 0) + (written or 0) + reasoning:
+    if reasoning and getattr(counts, "total_tokens", None) == (read or 0) + (written or 0) + reasoning:
         written = (written or 0) + reasoning
     cached, cache_write = (getattr(more, f"{word}_tokens", None) for word in ("cached", "cache_write"))
     return usage(read, written, cached, reasoning, cache_write)
@@ -287,13 +287,13 @@ def serve(
     """
     server = Loopback()
     if len(sys.argv) > 1:
-        _OUT.write(json.dumps(_answered(_told(sys.argv[1:]), read, server), default=str, indent=1) + "\n")
+        _OUT.write(json.dumps(_answered(_from_arguments(sys.argv[1:]), read, server), default=str, indent=1) + "\n")
         _OUT.flush()
         return
     # Streams that a library leaves unclosed in a reference cycle must be closed between requests. If the collector
     # closed one during a request, httpcore would wait forever for a lock of its connection pool.
     gc.disable()
-    told = {
+    hello = {
         "name": name,
         "version": version(distribution),
         "claims": claims,
@@ -304,10 +304,10 @@ def serve(
     for number, line in enumerate(sys.stdin):
         ask = json.loads(line)
         if ask["op"] == "hello":
-            given: dict[str, Any] = told
+            answer: dict[str, Any] = hello
         else:
-            given = _answered(ask, read, server)
-        write(given)
+            answer = _answered(ask, read, server)
+        write(answer)
         if number % _TIDY == 0:
             gc.collect()
             gc.freeze()
@@ -326,7 +326,7 @@ def _answered(
         return {"error": f"{type(error).__name__}: {error}"[:2000]}
 
 
-def _told(arguments: list[str]) -> dict[str, Any]:
+def _from_arguments(arguments: list[str]) -> dict[str, Any]:
     """Return the input for a response in a file, from command-line arguments."""
     parser = argparse.ArgumentParser(description="Print the library's result for a response.")
     parser.add_argument("body", help="the file with the response body")
@@ -335,10 +335,10 @@ def _told(arguments: list[str]) -> dict[str, Any]:
     parser.add_argument("--stream", action="store_true")
     parser.add_argument("--status", type=int, default=200)
     parser.add_argument("--tools", help="a JSON file with the declared tools of the request")
-    told = vars(parser.parse_args(arguments))
-    told["pieces"] = [base64.b64encode(_file(told["body"])).decode()]
-    told["tools"] = json.loads(_file(told["tools"])) if told["tools"] else []
-    return told
+    ask = vars(parser.parse_args(arguments))
+    ask["pieces"] = [base64.b64encode(_file(ask["body"])).decode()]
+    ask["tools"] = json.loads(_file(ask["tools"])) if ask["tools"] else []
+    return ask
 
 
 def _file(path: str) -> bytes:

@@ -12,8 +12,8 @@ def completion(answer):
         for call in (one if isinstance(one, dict) else one.model_dump() for one in held):
             body, member = (call["custom"], "input") if call["type"] == "custom" else (call["function"], "arguments")
             if call["id"] not in ran:
-                told = {"name": body.get("name") or "", "arguments_text": body.get(member) or ""}
-                calls.append({"id": call["id"], **told})
+                call_of = {"name": body.get("name") or "", "arguments_text": body.get(member) or ""}
+                calls.append({"id": call["id"], **call_of})
         if legacy := getattr(choice.message, "function_call", None):
             calls.append({"name": legacy.name or "", "arguments_text": legacy.arguments})
     first = answer.choices[0] if answer.choices else None
@@ -52,8 +52,8 @@ def added_up(chunks):
                 call["id"] = id or call["id"]
                 call["name"] += getattr(function, "name", None) or ""
                 call["arguments_text"] += getattr(function, "arguments", None) or ""
-    told = usage(counts, "prompt", "completion")
-    return {"calls": list(calls.values()), "text": text, "stop": stop, "refusal": refusal, "usage": told}
+    totals = usage(counts, "prompt", "completion")
+    return {"calls": list(calls.values()), "text": text, "stop": stop, "refusal": refusal, "usage": totals}
 
 
 CALLS = {
@@ -114,7 +114,7 @@ def langchain(messages):
             rejected.append({"id": call["id"], "name": call["name"] or "", "arguments_text": call["args"] or ""})
     first, metadata = messages[0], messages[0].response_metadata
     reason = (metadata.get("incomplete_details") or {}).get("reason")
-    told = {
+    members = {
         "stop": metadata.get("finish_reason") or metadata.get("stop_reason") or reason or metadata.get("status"),
         "refusal": first.additional_kwargs.get("refusal")
         or any(isinstance(part, dict) and part.get("type") == "refusal" for part in first.content),
@@ -122,8 +122,8 @@ def langchain(messages):
     counts = first.usage_metadata or {}
     into, out = counts.get("input_token_details") or {}, counts.get("output_token_details") or {}
     values = [counts.get("input_tokens"), counts.get("output_tokens"), into.get("cache_read"), out.get("reasoning")]
-    told["usage"] = named([*values, into.get("cache_creation")]) if counts else None
-    return {"calls": calls, "rejected": rejected, "text": first.text, **told}
+    members["usage"] = named([*values, into.get("cache_creation")]) if counts else None
+    return {"calls": calls, "rejected": rejected, "text": first.text, **members}
 
 
 def pydantic_ai(answer):

@@ -8,23 +8,23 @@ import any_llm
 import loopback as given
 import reading
 
-told = {"model": "model", "provider": given.provider, "api_key": "none", "stream": given.stream}
+arguments = {"model": "model", "provider": given.provider, "api_key": "none", "stream": given.stream}
 if given.wire == "xai.grpc":
     from grpc_loopback import address
 
-    told["client_args"] = {"api_host": address, "use_insecure_channel": True}
+    arguments["client_args"] = {"api_host": address, "use_insecure_channel": True}
 else:
-    told["api_base"] = given.url if given.provider == "anthropic" else f"{given.url}/v1"
-    told["client_args"] = {"max_retries": 0}
+    arguments["api_base"] = given.url if given.provider == "anthropic" else f"{given.url}/v1"
+    arguments["client_args"] = {"max_retries": 0}
 
 
 def chat():
-    answer = any_llm.completion(messages=[{"role": "user", "content": "Hello"}], tools=given.chat_tools, **told)
+    answer = any_llm.completion(messages=[{"role": "user", "content": "Hello"}], tools=given.chat_tools, **arguments)
     return reading.added_up(answer) if given.stream else reading.completion(answer)
 
 
 def responses():
-    answer = any_llm.responses(input_data="Hello", tools=given.response_tools, **told)
+    answer = any_llm.responses(input_data="Hello", tools=given.response_tools, **arguments)
     return reading.response(reading.last(answer) if given.stream else answer)
 
 

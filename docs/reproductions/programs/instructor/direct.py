@@ -29,8 +29,8 @@ types = [create_model(name, __base__=Arguments, __doc__="A tool.") for name in n
 
 def create():
     wanted = GenericAlias(Iterable, (reduce(or_, types),))
-    told = {"model": "model", "max_tokens": 1024, "max_retries": 0, "response_model": wanted}
-    objects = client.create(messages=[{"role": "user", "content": "Hello"}], **told)
+    arguments = {"model": "model", "max_tokens": 1024, "max_retries": 0, "response_model": wanted}
+    objects = client.create(messages=[{"role": "user", "content": "Hello"}], **arguments)
     return {"calls": [{"name": type(one).__name__, "arguments": one.model_dump()} for one in objects]}
 
 

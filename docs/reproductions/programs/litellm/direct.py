@@ -9,21 +9,21 @@ import loopback as given
 import reading
 
 model = {"openai": "openai/gpt-5-mini", "anthropic": "anthropic/claude-haiku-4-5", "xai": "xai/grok-4.20"}
-told = {"model": model.get(given.provider), "api_key": "none", "num_retries": 0, "max_retries": 0}
-told["api_base"] = given.url if given.provider == "anthropic" else f"{given.url}/v1"
+arguments = {"model": model.get(given.provider), "api_key": "none", "num_retries": 0, "max_retries": 0}
+arguments["api_base"] = given.url if given.provider == "anthropic" else f"{given.url}/v1"
 
 
 def chat():
     messages = [{"role": "user", "content": "Hello"}]
     options = {"stream": True, "stream_options": {"include_usage": True}} if given.stream else {}
-    answer = litellm.completion(messages=messages, tools=given.chat_tools, **told, **options)
+    answer = litellm.completion(messages=messages, tools=given.chat_tools, **arguments, **options)
     if given.stream:
         answer = litellm.stream_chunk_builder(list(answer), messages=messages)
     return reading.completion(answer)
 
 
 def responses():
-    answer = litellm.responses(input="Hello", tools=given.response_tools, stream=given.stream, **told)
+    answer = litellm.responses(input="Hello", tools=given.response_tools, stream=given.stream, **arguments)
     return reading.response(reading.last(answer) if given.stream else answer)
 
 
