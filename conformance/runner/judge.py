@@ -223,7 +223,7 @@ class Judge:
             body = self.subject.next_request(follow_up)  # type: ignore[attr-defined]
         except _OF_THE_HARNESS:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise RefusedRequest(f"next_request raised {_describe(error)}") from error
         parse_request(body)  # raises InvalidRequest
         return body
@@ -235,7 +235,7 @@ def _read_once(subject: Subject, exchange: SubjectExchange) -> SubjectAnswer:
         answer = subject.read(exchange)
     except _OF_THE_HARNESS:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return SubjectAnswer(error=_describe(error), complete=False)
     return parse_answer(answer)
 
@@ -250,7 +250,7 @@ def _comparable_runs(answer: SubjectAnswer) -> tuple[str, ...]:
 _OF_THE_HARNESS = (InvalidAnswer, MissingExtra, UnknownSubject)
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: BaseException) -> str:
     """Return the type and the text of an error that a subject raised. Its text may raise an error, too."""
     try:
         return f"{type(error).__name__}: {error}"

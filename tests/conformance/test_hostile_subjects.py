@@ -139,3 +139,23 @@ def test_an_answer_that_changes_its_form_under_another_split_is_a_refusal() -> N
 
     (failure,) = [one for one in verdicts(WholeOnly(), CASES[1]) if one.outcome == "fail"]
     assert (failure.check, failure.effect) == ("any-split", "refused")
+
+
+class Exits(Reference):
+    """Calls sys.exit, as the command line of a program does."""
+
+    def read(self, exchange: SubjectExchange) -> Any:
+        raise SystemExit(0)
+
+
+class ExitsLater(Reference):
+    def next_request(self, follow_up: FollowUp) -> Any:
+        raise SystemExit(3)
+
+
+@pytest.mark.parametrize("subject", [Exits(), ExitsLater()], ids=lambda subject: type(subject).__name__)
+def test_a_subject_that_calls_exit_fails_and_does_not_end_the_run(subject: Reference) -> None:
+    result = Judge(subject).result(Case("two-rounds", "openai.chat", "plain", "all"))
+    failures = [verdict for verdict in result.verdicts if verdict.outcome == "fail"]
+    assert any("SystemExit" in verdict.reason for verdict in failures), result.verdicts
+    assert "error" not in {verdict.outcome for verdict in result.verdicts}
