@@ -25,9 +25,9 @@ from .statistics import (
     Counts,
     Figures,
     Group,
+    bad_title,
     case_columns,
     count_verdicts,
-    effects_of,
     effects_text,
     groups,
     headline_text,
@@ -133,10 +133,8 @@ def _failures(page: MarkdownPage, run: Run, counts: Figures) -> None:
     page.add("### What failed")
     sentences = {law.id: law.sentence for law in run.laws}
     left = _FAILURES
-    for number, ((subject, law), failures) in enumerate(counts.bad.items()):
-        title = f"{tagged(subject, _NAME)} breaks {tagged(law, _NAME)} in {count_text(len(failures), 'case')}"
-        if effects := effects_of(failures):
-            title += f" ({effects})"
+    for number, ((subject, law, outcome), failures) in enumerate(counts.bad.items()):
+        title = bad_title(tagged(subject, _NAME), tagged(law, _NAME), outcome, failures)
         if sentences.get(law):
             title += f": {prose(sentences[law], _WHY)}"
         share = left // min(len(counts.bad) - number, 3)  # a subject with many failures leaves space for the others

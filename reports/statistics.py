@@ -8,6 +8,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
+from .compare import count_text
 from .results import (
     BAD,
     BROKEN,
@@ -79,14 +80,14 @@ class Figures(NamedTuple):
 
     ``laws``: (subject, law) -> outcome -> number of verdicts. ``places``: (subject, scenario, surface) -> the same.
     ``standings``: one per subject, in the order of the run; subjects that only results name come last. ``bad``:
-    (subject, law) -> the verdicts that fail the run, in the order of the run. ``total``: outcome -> number of verdicts.
-    ``effects``: effect -> number of failures, expected or not.
+    (subject, law, outcome) -> the verdicts that fail the run, in the order of the run. ``total``: outcome -> number of
+    verdicts. ``effects``: effect -> number of failures, expected or not.
     """
 
     laws: dict[tuple[str, str], Counts]
     places: dict[tuple[str, str, str], Counts]
     standings: list[Standing]
-    bad: dict[tuple[str, str], list[tuple[Result, Verdict]]]
+    bad: dict[tuple[str, str, Outcome], list[tuple[Result, Verdict]]]
     total: Counts
     effects: Mapping[Effect, int]
 
@@ -250,7 +251,7 @@ def count_verdicts(run: Run) -> Figures:
     effects: dict[tuple[str, str], Counter[Effect]] = defaultdict(Counter)
     places: dict[tuple[str, str, str], dict[Outcome, int]] = defaultdict(lambda: defaultdict(int))
     cases: dict[str, _CaseCounter] = {subject.name: _CaseCounter() for subject in run.subjects}
-    bad: dict[tuple[str, str], list[tuple[Result, Verdict]]] = defaultdict(list)
+    bad: dict[tuple[str, str, Outcome], list[tuple[Result, Verdict]]] = defaultdict(list)
     total: dict[Outcome, int] = dict.fromkeys(OUTCOMES, 0)
     for result in run.results:
         place = places[result.subject, result.scenario, result.surface]
@@ -262,7 +263,7 @@ def count_verdicts(run: Run) -> Figures:
             if outcome in _FAILED:
                 effects[key][verdict.effect] += 1
             if outcome in BAD:
-                bad[key].append((result, verdict))
+                bad[*key, outcome].append((result, verdict))
         cases.setdefault(result.subject, _CaseCounter()).add(result.verdicts)
     roles = {subject.name: subject.role for subject in run.subjects}
     whole = len({(result.scenario, result.surface, result.mode, result.policy) for result in run.results})
@@ -365,6 +366,17 @@ def _severity(cells: Sequence[Counts]) -> tuple[int, int]:
         if (outcome := worst_outcome(counts)) not in (None, "pass", "unsupported")
     ]
     return min(keys, default=(len(WORST_FIRST), 0))
+
+
+def bad_title(subject: str, law: str, outcome: Outcome, entries: Sequence[tuple[Result, Verdict]]) -> str:
+    """Return the title of a list of `Figures.bad`, such as "litellm breaks order in 2 cases (2 altered)"."""
+    cases = count_text(len(entries), "case")
+    if outcome == "stale":
+        return f"{subject} keeps {law} in {cases} in which the baseline expects a failure"
+    if outcome == "error":
+        return f"{law} could not be judged for {subject} in {cases}"
+    effects = effects_of(entries)
+    return f"{subject} breaks {law} in {cases}" + (f" ({effects})" if effects else "")
 
 
 def pick_examples(failures: Sequence[tuple[Result, Verdict]], most: int) -> list[tuple[Result, Verdict]]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from .compare import Comparison, VerdictChange, compare, count_by_scenario, count_text, describe_source_change
-from .results import LawInfo, Outcome, Report, Result, Run, Verdict, WireExcerpt
+from .results import BAD, LawInfo, Outcome, Report, Result, Run, Verdict, WireExcerpt
 from .statistics import (
     Counts,
     Figures,
+    bad_title,
     case_columns,
     count_verdicts,
-    effects_of,
     effects_text,
     generated_text,
     groups,
@@ -114,19 +114,20 @@ def _failures(run: Run, counts: Figures, most: int) -> Iterable[Lines]:
     wire: Wire = {(traffic.scenario, traffic.surface, traffic.mode): traffic.rounds for traffic in run.traffic}
     for subject in run.subjects:
         for law in run.laws:
-            if failures := counts.bad.get((subject.name, law.id)):
-                yield _broken(subject.name, law, failures, most, wire)
+            for outcome in BAD:
+                if entries := counts.bad.get((subject.name, law.id, outcome)):
+                    yield _bad(bad_title(subject.name, law.id, outcome, entries), law, entries, most, wire)
 
 
-def _broken(subject: str, law: LawInfo, failures: Sequence[tuple[Result, Verdict]], most: int, wire: Wire) -> Lines:
+def _bad(title: str, law: LawInfo, failures: Sequence[tuple[Result, Verdict]], most: int, wire: Wire) -> Lines:
     entries = [(StyledText(f"The law: {law.sentence}", "dim"), "")] if law.sentence else []
     for result, verdict in pick_examples(failures, most):
         rounds = wire.get((result.scenario, result.surface, result.mode), [])
         at = verdict.round
         excerpt = rounds[at].excerpt[:_EXCERPT] if at is not None and at < len(rounds) else ""
         place = f", round {at + 1}" if at else ""
-        title = f"{verdict.outcome.upper()} {result.case}{place}"
-        entries.append((StyledText(title, _TONES[verdict.outcome]), verdict.why))
+        case = f"{verdict.outcome.upper()} {result.case}{place}"
+        entries.append((StyledText(case, _TONES[verdict.outcome]), verdict.why))
         for label, text in (("expected", verdict.expected), ("got", verdict.got), ("wire", excerpt)):
             if text:
                 entries.append((StyledText(f"    {label}:", "dim"), " ".join(text.split())))
@@ -134,9 +135,7 @@ def _broken(subject: str, law: LawInfo, failures: Sequence[tuple[Result, Verdict
         if result.direct:
             entries.append((StyledText(f"    direct:  {result.direct}"), ""))
     entries += _more(len(failures) - most)
-    title = f"{subject} breaks {law.id} in {count_text(len(failures), 'case')}"
-    effects = effects_of(failures)
-    return Lines(f"{title} ({effects})" if effects else title, entries)
+    return Lines(title, entries)
 
 
 def _groups(run: Run, counts: Figures) -> Iterator[Section]:

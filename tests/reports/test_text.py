@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from toolparity.reports import markdown
 from toolparity.reports.escape import cut, visible
 from toolparity.reports.results import Kill, LawInfo, Report, Run, SubjectInfo, Traffic, WireExcerpt
 from toolparity.reports.terminal import render
@@ -130,6 +131,25 @@ def test_cases_are_counted_by_subject_and_effect_the_implementations_first() -> 
         lines.index("Reference and deliberately faulty subjects: laws kept, of the cases to which each applies") > start
     )
     assert lines[-2] == "1 of 2 implementations breaks a law; 1 of 2 cases pass"
+
+
+def test_a_stale_entry_is_not_called_a_failure() -> None:
+    made = run(
+        *(result(verdict("fail", effect="lost"), scenario=f"s{number}") for number in range(2)),
+        result(verdict("stale"), scenario="kept"),
+        result(verdict("error"), scenario="unjudged"),
+    )
+    lines = told(made).splitlines()
+    for title, case in {
+        "order could not be judged for mine in 1 case": "ERROR unjudged[",
+        "mine breaks order in 2 cases (2 lost)": "FAIL s0[",
+        "mine keeps order in 1 case in which the baseline expects a failure": "STALE kept[",
+    }.items():
+        assert lines[lines.index(title) + 2].startswith(case)
+    assert "breaks" not in told(run(result(verdict("stale")))).split("laws kept")[0]
+    text = markdown.render(Report(made)).decode()
+    assert "<code>mine</code> breaks <code>order</code> in 2 cases (2 lost)" in text
+    assert "<code>mine</code> keeps <code>order</code> in 1 case in which the baseline expects a failure" in text
 
 
 def test_what_changed_stands_at_the_top() -> None:
