@@ -130,8 +130,8 @@ def test_what_is_published_is_not_older_than_the_suite() -> None:
 
 def test_what_is_published_stays_small() -> None:
     sizes = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
-    assert sizes["index.html"] < 5_000_000
-    assert sum(sizes.values()) < 6_000_000, sizes
+    assert sizes["index.html"] < 2_000_000
+    assert sum(sizes.values()) < 4_000_000, sizes
 
 
 def test_what_is_published_is_of_every_shipped_subject_and_hides_no_library() -> None:
