@@ -21,8 +21,8 @@ from toolparity.normalizer.wires.registry import spec
 
 from .errors import GatewayFailed
 
-#: Seconds without a byte of the reply.
-TIMEOUT = 30.0
+#: Seconds without a byte of the reply. While a gateway in one process works on a long response, other clients wait.
+TIMEOUT = 120.0
 _LARGEST_READ = 1 << 16
 _LARGEST_LINE = 1 << 16
 

@@ -15,7 +15,7 @@ from toolparity.normalizer.model import Response
 from toolparity.normalizer.requests import check_request
 from toolparity.reports.results import Result, Verdict
 
-from ..answer import AnsweredCall, SubjectAnswer
+from ..answer import SubjectAnswer
 from ..cases.broken import CUTS
 from ..cases.case import Case, CaseRound
 from ..cases.expected import Expected
@@ -35,7 +35,7 @@ from .correlation import new_token
 from .errors import GatewayFailed, NotJudged
 from .laws import GATEWAY_LAWS
 from .questions import first_request
-from .reduction import Pair, not_judged, reduced, reduced_usage
+from .reduction import Pair, not_judged, reduced, reduced_built_in, reduced_usage
 from .upstream import Served, Upstream
 
 #: The ways in which the upstream splits a stream again. Bytes sent one at a time cost more time than they show,
@@ -357,7 +357,7 @@ def _answer(turn: Turn, expected: Expected, exchange: SubjectExchange, pair: Pai
     missing stop reason shows that the response is not complete.
     """
     response = turn.response
-    calls = [_without_nulls(call) for call in turn.answer.calls]
+    calls = [reduced_built_in(call) for call in turn.answer.calls]
     answer = replace(turn.answer, calls=calls, usage=reduced_usage(turn.answer.usage, pair))
     same_status = (turn.reply.status < 400) == (exchange.status < 400)
     if response is not None and response.error is not None and expected.failed and same_status:
@@ -374,13 +374,6 @@ def _answer(turn: Turn, expected: Expected, exchange: SubjectExchange, pair: Pai
     if (added["stop-disagrees"] or added["stop-missing"]) and expected.complete:
         answer = replace(answer, stop=response.choices[0].stop.raw or "missing")
     return answer
-
-
-def _without_nulls(call: AnsweredCall) -> AnsweredCall:
-    """Return a call of a built-in tool without the optional members that have no value."""
-    if call.kind in (None, "function", "custom") or not isinstance(call.arguments, dict):
-        return call
-    return replace(call, arguments={name: value for name, value in call.arguments.items() if value is not None})
 
 
 #: Codes of findings that the client's reader repairs.

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.wires.registry import spec
 
+from ..answer import AnsweredCall
 from ..cases.case import CaseRound
 from ..cases.expected import Expected, ExpectedCall
 from ..oracle import oracle
@@ -210,10 +211,29 @@ def _reasons(pair: Pair, rounds: Sequence[CaseRound]) -> Iterator[tuple[str, str
 
 def reduced(expected: Expected, pair: Pair, *, stream: bool) -> Expected:
     """Return the expected result without the members that the client's wire cannot express."""
+    calls = [
+        replace(call, arguments=_with_values(call.arguments), json=None) if _is_built_in(call) else call
+        for call in expected.calls
+    ]
     if pair.same:
-        return expected
-    calls = [_reduced_call(call, pair, stream=stream) for call in expected.calls]
+        return replace(expected, calls=calls)
+    calls = [_reduced_call(call, pair, stream=stream) for call in calls]
     return replace(expected, calls=calls, retryable=None, opaque=[], approvals=expected.approvals)
+
+
+def reduced_built_in(call: AnsweredCall) -> AnsweredCall:
+    """Return a call without the optional members of a built-in tool that have no value."""
+    return replace(call, arguments=_with_values(call.arguments)) if _is_built_in(call) else call
+
+
+def _is_built_in(call: AnsweredCall | ExpectedCall) -> bool:
+    return call.kind not in (None, "function", "custom")
+
+
+def _with_values(arguments: Any) -> Any:
+    if not isinstance(arguments, dict):
+        return arguments
+    return {name: value for name, value in arguments.items() if value is not None}
 
 
 def reduced_usage(usage: Mapping[str, Any] | None, pair: Pair) -> dict[str, Any] | None:

@@ -34,7 +34,7 @@ def _configuration(http: str) -> tuple[str, str]:
         lines += [f"  - model_name: {name}", f"    litellm_params: {settings}"]
     lines += [
         # Without modify_params, a history of another model keeps thinking enabled, which Anthropic then refuses.
-        "litellm_settings: {num_retries: 0, request_timeout: 30, telemetry: false, modify_params: true}",
+        "litellm_settings: {num_retries: 0, request_timeout: 120, telemetry: false, modify_params: true}",
         # Without this setting, an error of the provider in one case makes the proxy refuse requests of later cases.
         "router_settings: {num_retries: 0, disable_cooldowns: true}",
     ]
