@@ -233,7 +233,7 @@ def _kill(ctx: click.Context, case_filter: CaseFilter, jobs: int, outputs: dict[
     with ProgressBar(len(known_bad()) + len(survival.tasks()), "killing") as progress:
         report = Report(kill.run(case_filter, jobs=jobs, on_progress=progress.advance))
     generated = report.run.generated
-    alive = surviving_mutants(report.run) or (generated and (generated.survivors or generated.stale))
+    alive = surviving_mutants(report.run) or (generated and (generated.survivors or generated.stale or generated.gaps))
     code = exits.decide(ctx, exits.FAILED if alive or unneeded_laws(report.run) else exits.ALL_WELL)
     _print_and_write(report, outputs)
     ctx.exit(code)

@@ -18,6 +18,7 @@ from ..oracle import oracle
 from ..oracle.history import (
     TRANSPORT,
     Exchanged,
+    added_settings,
     begins_with_thinking,
     container_of,
     conversation,
@@ -74,6 +75,8 @@ def changed_history(round: CaseRound, body: Any) -> Iterator[Failure]:
             continue  # the provider refuses the setting if its last message does not begin with signed thinking
         effect: Effect = "altered" if name in body else "lost"
         yield Failure(round.number, f"the request changes {name}", value, body.get(name), effect=effect)
+    for name in body.keys() - request.keys() - {key, "container", *TRANSPORT}:
+        yield Failure(round.number, f"the request adds {name}", None, body[name], effect="altered")
     if (container := container_of(round.exchange)) and body.get("container") != container:
         reason = "the request does not have the container of the response"
         yield Failure(round.number, reason, container, body.get("container"), effect="altered")
@@ -95,13 +98,25 @@ def changed_history(round: CaseRound, body: Any) -> Iterator[Failure]:
 
 
 def _shape(items: list[Any]) -> list[Any]:
-    """Return the items with each text as a list of parts, because both forms mean the same."""
+    """Return the items with each text as a list of parts without a type, because all these forms mean the same."""
     return [
-        {**item, "content": [{"text": item["content"]}]}
-        if isinstance(item, dict) and isinstance(item.get("content"), str)
-        else item
+        {**item, "content": _parts(item["content"])} if isinstance(item.get("content"), (str, list)) else item
         for item in items
     ]
+
+
+def _parts(content: str | list[Any]) -> list[Any]:
+    if isinstance(content, str):
+        return [{"text": content}]
+    return [{"text": part["text"]} if _is_text(part) else part for part in content]
+
+
+def _is_text(part: Any) -> bool:
+    """Return whether a part has a text alone."""
+    return isinstance(part, dict) and part.keys() <= {"type", "text"} and "text" in part and part.get("type") in _TEXTS
+
+
+_TEXTS = (None, "text", "input_text", "output_text")
 
 
 #: Members that a request may leave out if they are empty, by the documentation of their wires.
@@ -151,12 +166,12 @@ def changed_results(
     round: CaseRound, body: Any, wire: str, results: Iterable[str], errors: Iterable[str]
 ) -> Iterator[Failure]:
     """Yield the results that a request has with other words around them. Words can mark an error."""
-    sent = result_texts(body, wire)
+    sent, has_mark = result_texts(body, wire), oracle(wire).failed_results(body) is not None
     for result in results:
         if result not in sent and not any(_same_json(result, text) for text in sent):
             yield Failure(round.number, "the request changes a result", result, sent[-3:], effect="altered")
     for error in errors:
-        if not any(text.count(error) == 1 for text in sent if error):
+        if not any(text.count(error) == 1 and (has_mark or text != error) for text in sent if error):
             yield Failure(round.number, "the request changes an error", error, sent[-3:], effect="altered")
 
 
@@ -210,6 +225,7 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
     pairs += [
         (f"the setting {name}", value, stated.get(name)) for name, value in both if is_comparable(name, stated, wire)
     ]
+    pairs.append(("the settings", [], added_settings(request, body, wire)))
     pairs += _renamed(round, body, wire, names)
     for what, wanted, got in pairs:
         if not json_equal(wanted, got):

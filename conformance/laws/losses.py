@@ -17,7 +17,7 @@ from toolparity.normalizer.wires.write_context import LOSSES
 
 from ..answer import NextRequest
 from ..cases.case import CaseRound
-from ..oracle.history import TRANSPORT, conversation, tools, turns
+from ..oracle.history import STRUCTURE, TRANSPORT, conversation, tools, turns
 from ..oracle.responses import Irregular, Json, WireBlock, parsed_arguments, read
 from ..subjects import SubjectExchange
 from .law import Failure
@@ -40,6 +40,9 @@ def wrong_losses(round: CaseRound, request: NextRequest, wire: str, *, canonical
         return
     if canonical and LOSSES.keys() >= set(request.losses):
         yield from _wrong_codes(round, request.body, wire, set(request.losses))
+    elif canonical and wire == round.exchange.wire and _expected(round, request.body, wire) == {}:
+        reason = "the request goes back to its provider, and losses are reported"
+        yield Failure(round.number, reason, [], request.losses, effect="misreported")
     elif wire != round.exchange.wire and len(missing := uncarried(round.exchange, request.body)) > len(request.losses):
         reason = f"the request for {wire} does not have the {', '.join(missing)}, and the losses do not report it"
         yield Failure(round.number, reason, missing, request.losses, effect="lost")
@@ -65,15 +68,9 @@ def uncarried(exchange: SubjectExchange, body: Any) -> list[str]:
 
 
 def _wrong_codes(round: CaseRound, body: Any, wire: str, reported: set[str]) -> Iterator[Failure]:
-    if not isinstance(round.exchange.request, dict):
+    wanted = _expected(round, body, wire)
+    if wanted is None:
         return
-    try:
-        choices = read(round.exchange).choices
-    except Irregular:
-        return
-    handed_over = _HandedOver(round, choices[0].blocks if choices else [], body, wire)
-    expected = _own(handed_over) if wire == round.exchange.wire else _foreign(handed_over)
-    wanted = {loss.code: loss.required for loss in expected if loss.possible}
     missing = sorted(code for code, required in wanted.items() if required and code not in reported)
     if missing:
         reason = f"the losses of the request for {wire} do not report {', '.join(missing)}"
@@ -81,6 +78,19 @@ def _wrong_codes(round: CaseRound, body: Any, wire: str, reported: set[str]) -> 
     if invented := sorted(reported - wanted.keys()):
         reason = f"the request for {wire} reports losses that it does not have: {', '.join(invented)}"
         yield Failure(round.number, reason, sorted(wanted), invented, effect="misreported")
+
+
+def _expected(round: CaseRound, body: Any, wire: str) -> dict[str, bool] | None:
+    """Return each code that a request may report -> whether it must; None if the conversation is not unique."""
+    if not isinstance(round.exchange.request, dict):
+        return None
+    try:
+        choices = read(round.exchange).choices
+    except Irregular:
+        return None
+    handed_over = _HandedOver(round, choices[0].blocks if choices else [], body, wire)
+    expected = _own(handed_over) if wire == round.exchange.wire else _foreign(handed_over)
+    return {loss.code: loss.required for loss in expected if loss.possible}
 
 
 class _Loss(NamedTuple):
@@ -179,9 +189,6 @@ def _both(code: str, holds: bool) -> _Loss:
 
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 _OF_SERVERS = ("server_tool_call", "server_tool_result", "approval_request")
-#: The members that every wire has, in its own form.
-_STRUCTURE = frozenset(("model", "messages", "input", "system", "instructions", "tools", "tool_choice"))
-_STRUCTURE |= {"parallel_tool_calls"}
 
 
 def _has(objects: list[Json], *names: str) -> bool:
@@ -206,7 +213,7 @@ def _has_other_arguments(handed_over: _HandedOver) -> bool:
 
 def _is_left_out(handed_over: _HandedOver, name: str, value: Any) -> bool:
     """Return whether a request has no member with the value of this setting of the earlier request."""
-    if name in _STRUCTURE or value is None:
+    if name in STRUCTURE or value is None:
         return False
     held = [
         member

@@ -288,6 +288,39 @@ _WITH_CHOICES = frozenset(("openai.chat", "xai.grpc"))
 _CHOICES = {"any": "required", "TOOL_MODE_AUTO": "auto", "TOOL_MODE_NONE": "none", "TOOL_MODE_REQUIRED": "required"}
 
 
+#: The members that every wire has, in its own form.
+STRUCTURE = frozenset(("model", "messages", "input", "system", "instructions", "tools", "tool_choice"))
+STRUCTURE |= {"parallel_tool_calls"}
+
+
+def added_settings(request: Json, body: Json, wire: str) -> list[str]:
+    """Return the settings of a request for another wire that are not in the conversation, and members of messages.
+
+    A setting is known by its value. `anthropic.messages` requires a limit, and one choice is the default.
+    """
+    stated = [*_values_of(request), *settings(request, wire).values()]
+    added = [
+        name
+        for name, value in body.items()
+        if name not in STRUCTURE | TRANSPORT and not (name == "max_tokens" and wire == "anthropic.messages")
+        if (name, value) != ("n", 1) and any(each not in stated for each in _leaves(value))
+    ]
+    for name in ("tool_choice", "parallel_tool_calls"):
+        if body.get(name) is not None and request.get("tool_choice", request.get("parallel_tool_calls")) is None:
+            added.append(name)
+    users = [item for item in conversation(body)[1] if str(item.get("role")).removeprefix("ROLE_").lower() == "user"]
+    return added + [name for item in users for name in item.keys() - {"role", "content", "type"}]
+
+
+def _values_of(value: Any) -> list[Any]:
+    members = list(value.values()) if isinstance(value, dict) else []
+    return members + [each for member in members for each in _values_of(member)]
+
+
+def _leaves(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else [value]
+
+
 def is_comparable(setting: str, stated: Json, wire: str) -> bool:
     """Return whether a request for a wire must have a setting of `settings`.
 

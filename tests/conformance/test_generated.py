@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import tomllib
+from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
@@ -10,9 +12,10 @@ import pytest
 
 from tests.thoroughness import spread
 from toolparity.conformance.known_bad import generated
-from toolparity.conformance.known_bad.generated import equivalents, mutants
-from toolparity.conformance.known_bad.generated.fields import OWNERS, fields
+from toolparity.conformance.known_bad.generated import answers, equivalents, mutants
+from toolparity.conformance.known_bad.generated.fields import OWNERS, fields, objects
 from toolparity.conformance.runner import answer_bench, survival
+from toolparity.conformance.runner.bench import cached_cases
 from toolparity.conformance.runner.judge import CaseFilter
 from toolparity.conformance.subjects.reference import Reference
 
@@ -70,6 +73,25 @@ def test_the_equivalents_change_only_sentences() -> None:
         for reference, sentence in zip(after, before, strict=True):
             reference[member] = sentence
         assert form == _form()
+
+
+@pytest.mark.thorough
+def test_the_tables_of_members_are_needed() -> None:
+    """No operator is left out for a member that some answer would show."""
+    seen = {trait for cached in cached_cases(CaseFilter()) for trait in cached.traits}
+    assert {path for path in answers._NEVER_EMPTY if f"absent:{path}" in seen} == set()
+    assert {path for path in answers._ALWAYS_EMPTY if f"present:{path}" in seen} == set()
+    assert {path for path in answers._SAME_IN_ALL if f"several:{path}" in seen} <= {"dropped.reason", "rejected.reason"}
+    values = {path: set(_values(path)) for path in answers._FIRST_CHOICE}
+    assert values == {path: {0} for path in answers._FIRST_CHOICE}
+
+
+def _values(path: str) -> Iterator[Any]:
+    owner, _, member = path.partition(".")
+    for cached in cached_cases(CaseFilter()):
+        for form in cached.forms:
+            if form is not None:
+                yield from (each[member] for each in objects(pickle.loads(form), owner))
 
 
 def _form() -> Any:

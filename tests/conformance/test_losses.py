@@ -63,6 +63,14 @@ def test_no_report_is_needed_if_nothing_is_lost() -> None:
     assert handoff(Reporter([]), NOTHING_LOST) == ("pass", "")
 
 
+@pytest.mark.parametrize("losses", [["model"], ["something"]], ids=str)
+def test_a_request_to_the_same_wire_has_no_losses(losses: Any) -> None:
+    verdicts = {
+        verdict.check: verdict for verdict in Judge(Reporter(losses), twice=False).result(NOTHING_LOST).verdicts
+    }
+    assert (verdicts["replay"].outcome, verdicts["replay"].effect) == ("fail", "misreported")
+
+
 @pytest.mark.parametrize("losses", ["reasoning", [5], [{"code": "reasoning"}]], ids=str)
 def test_losses_of_another_form_are_a_failure(losses: Any) -> None:
     assert handoff(Reporter(losses), NOTHING_LOST) == ("fail", "malformed")

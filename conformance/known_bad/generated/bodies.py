@@ -59,6 +59,8 @@ class RequestMutant(NamedTuple):
         if self.operator in _OF_LOSSES:
             return _OF_LOSSES[self.operator](request, self.path.removeprefix(_LOSS).rstrip("]"))
         body = request["body"]
+        if self.operator == "invent":
+            return _invent(body, self.path.removeprefix("."), _SETTINGS[self.wire])
         return _OPERATORS[self.operator](body, [place for place in places(body) if place.path == self.path])
 
 
@@ -100,6 +102,8 @@ def request_traits(request: Any) -> Iterator[str]:
 
 def request_mutants(wire: str, own: bool, traits: Iterable[str]) -> Iterator[RequestMutant]:
     """Yield the mutants of everything that requests with these traits have, and of the losses."""
+    for name in _SETTINGS[wire]:
+        yield RequestMutant("invent", f".{name}", wire, own, ".model")
     for trait in traits:
         if trait.startswith(_SEVERAL):
             continue
@@ -108,6 +112,32 @@ def request_mutants(wire: str, own: bool, traits: Iterable[str]) -> Iterator[Req
             continue
         for operator in _OF_LOSS if trait.startswith(_LOSS) else _OF_ELEMENTS if trait.endswith("]") else _OF_MEMBERS:
             yield RequestMutant(operator, trait, wire, own, trait)
+
+
+#: Wire -> settings with a value that no conversation of the suite states.
+_SETTINGS: dict[str, dict[str, Any]] = {
+    "openai.chat": {"tool_choice": "none", "parallel_tool_calls": False, "stop": ["."], "n": 2, "temperature": 0.5},
+    "openai.responses": {
+        "tool_choice": "none",
+        "parallel_tool_calls": False,
+        "instructions": "Rhyme.",
+        "temperature": 0.5,
+    },
+    "anthropic.messages": {
+        "tool_choice": {"type": "none"},
+        "stop_sequences": ["."],
+        "system": "Rhyme.",
+        "temperature": 0.5,
+    },
+    "xai.grpc": {"tool_choice": {"mode": "TOOL_MODE_NONE"}, "parallel_tool_calls": False, "stop": ["."], "n": 2},
+}
+
+
+def _invent(body: Any, name: str, settings: dict[str, Any]) -> bool:
+    """Add a setting that the request does not have."""
+    added = name not in body
+    body.setdefault(name, settings[name])
+    return added
 
 
 def _drop(body: Any, found: list[Place]) -> bool:
