@@ -62,10 +62,8 @@ def answer_mutants() -> Iterator[AnswerMutant]:
 #: A response has one of each: no neighbour has another value.
 _SINGLE = frozenset(("response", "usage", "error", "selection"))
 #: Members that every object has on every wire, so that nothing can be invented.
-_NEVER_EMPTY = frozenset(
-    ("response.provider", "response.extra", "choice.stop", "usage.input_tokens", "usage.output_tokens", "usage.raw")
-)
-_NEVER_EMPTY |= {"usage.cached_input_tokens", "error.status", "error.raw", "dropped.reason", "rejected.reason"}
+_NEVER_EMPTY = frozenset(("response.provider", "choice.stop", "usage.input_tokens", "usage.output_tokens", "usage.raw"))
+_NEVER_EMPTY |= {"error.status", "error.raw", "dropped.reason", "rejected.reason"}
 _NEVER_EMPTY |= {"server_tool_result.raw", "opaque.raw"}
 #: A reference to a kept call has no reason: there is nothing to change but to invent one.
 _ALWAYS_EMPTY = frozenset(("kept.reason",))
