@@ -104,7 +104,8 @@ def accumulated(chunks: Iterable[Any], *, passed_on: bool) -> dict[str, Any]:
                 irregular = irregular or not _continues(call, None, legacy)
                 _add(call, None, legacy)
     made = list(calls.values())
-    irregular = irregular or any(not call["name"] or (call["id"] and made.count(call) > 1) for call in made)
+    ends = word is not None  # the calls of a stream that broke may still lack their names
+    irregular = irregular or (ends and any(not call["name"] or (call["id"] and made.count(call) > 1) for call in made))
     if passed_on and irregular:
         raise OutOfScope("any-llm passes on OpenAI's chunks: these cannot be assembled by index as OpenAI documents")
     first = [call for (choice, _), call in calls.items() if choice == 0]
