@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,7 +21,7 @@ from toolparity.reports.results import Effect
 
 from ..answer import AnsweredCall
 from ..cases.case import CaseRound, Evidence
-from ..cases.expected import ExpectedCall, ExpectedSelection
+from ..cases.expected import ExpectedSelection
 from ..oracle import RequestItem, oracle
 from ..subjects.tools import result_text
 from .law import Failure, agent_law, may_be_refused
@@ -36,9 +37,14 @@ def _need_not_run(round: CaseRound) -> bool:
     return may_be_refused(round) or round.expected.refusal or round.expected.stop == "refusal"
 
 
+def _tools(round: CaseRound) -> set[str]:
+    """Return the names of the tools that the agent has."""
+    return {tool.name for tool in round.exchange.tools}
+
+
 def _may_refuse(round: CaseRound) -> bool:
     """Return whether an agent may refuse the response. It has the suite's functions, and no tool of the provider."""
-    expected, tools = round.expected, {tool.name for tool in round.exchange.tools}
+    expected, tools = round.expected, _tools(round)
     beyond = expected.servers or expected.approvals or any(call.name not in tools for call in expected.calls)
     return bool(beyond) or _need_not_run(round)
 
@@ -69,7 +75,9 @@ def _matched_runs(round: CaseRound) -> list[int | None]:
 
 @agent_law("conservation", applies=lambda evidence: True)
 def conservation(evidence: Evidence) -> Iterator[Failure]:
-    """Check that each call ran once or is answered or returned as not run, and that nothing else ran."""
+    """Check that each call ran once, and that nothing else ran. Only a call of an unknown tool need not run: then the
+    next request answers it, or the agent returns it.
+    """
     for round in evidence.rounds:
         wanted, answer, number = round.expected.calls, round.answer, round.number
         if _refused(round):
@@ -84,15 +92,20 @@ def conservation(evidence: Evidence) -> Iterator[Failure]:
         yield from _surplus_runs(round, indexes, selection.dropped)
         if _need_not_run(round):
             continue
-        answered = [*_answered_indexes(round), *match_calls(wanted, answer.rejected or [])[0]]
+        answered, returned = _answered_indexes(round), match_calls(wanted, answer.rejected or [])[0]
         both = call_list(wanted), call_list(answer.acted)
         for index in selection.kept:
             call = wanted[index]
-            if index in indexes or index in answered:
+            if index in indexes or (call.name not in _tools(round) and index in (*answered, *returned)):
                 continue
             if answer.error is not None:
                 reason = f"{call} did not run, because the agent failed: {answer.error}"
                 yield Failure(number, reason, *both, effect="refused")
+            elif index in returned:
+                yield Failure(number, f"{call} did not run: the agent returned it", *both, effect="refused")
+            elif index in answered:
+                reason = f"{call} did not run, and the next request has a result that is not of the tool"
+                yield Failure(number, reason, *both, effect="lost")
             else:
                 yield Failure(number, f"{call} neither ran nor is reported as not run", *both, effect="lost")
 
@@ -116,9 +129,9 @@ def _items(round: CaseRound) -> list[RequestItem]:
 
 
 def _calls_with_results(round: CaseRound, text: str = "") -> list[AnsweredCall]:
-    """Return the calls of the next request that have a result there which contains a text."""
+    """Return the calls of the next request that have a result there: with a text, those whose result has it."""
     items = _items(round)
-    ids = {item.id for item in items if item.kind == "result" and text in str(item.content)}
+    ids = {item.id for item in items if item.kind == "result" and (not text or text in _texts(item.content))}
     return [
         AnsweredCall(
             item.name, item.id, *((None, item.content) if isinstance(item.content, str) else (item.content, None))
@@ -131,19 +144,38 @@ def _calls_with_results(round: CaseRound, text: str = "") -> list[AnsweredCall]:
 def _answered_indexes(round: CaseRound) -> list[int | None]:
     """Return the indexes of the calls that have a result in the next request.
 
-    Names are not compared: a request has another name for a call whose own name its provider would refuse. A wire that
-    requires an object may have one that contains the text of arguments which the agent cannot read.
+    Names are not compared: a request has another name for a call whose own name its provider would refuse.
     """
     wanted = [replace(call, name="") for call in round.expected.calls]
-    indexes, others = match_calls(wanted, [replace(call, name="") for call in _calls_with_results(round)])
-    values = [value for call in others if isinstance(call.value, dict) for value in call.value.values()]
-    texts = [value.strip() or "{}" for value in values if isinstance(value, str)]
-    quoted = [index for index, call in enumerate(wanted) if index not in indexes and _text(call) in texts]
-    return [*indexes, *quoted]
+    return match_calls(wanted, [replace(call, name="") for call in _calls_with_results(round)])[0]
 
 
-def _text(call: ExpectedCall) -> str:
-    return call.text if call.text is not None else json_codec.text(call.arguments)
+def _texts(content: Any) -> set[str]:
+    """Return the texts in the content of a result: the content itself, or the values of JSON."""
+    if isinstance(content, dict | list):
+        return {text for part in (content.values() if isinstance(content, dict) else content) for text in _texts(part)}
+    if not isinstance(content, str):
+        return set()
+    try:
+        value = json_codec.decode(content)
+    except ValueError:
+        return {content}
+    return {content} | (_texts(value) if value != content else set())
+
+
+@agent_law(
+    "order",
+    applies=lambda evidence: (
+        evidence.case.policy == "batch" and any(len(round.selection.kept) > 1 for round in evidence.rounds)
+    ),
+)
+def order(evidence: Evidence) -> Iterator[Failure]:
+    """Check that the calls of a batch ran in their order."""
+    for round in evidence.rounds:
+        indexes = [index for index in _matched_runs(round) if index is not None]
+        if indexes != sorted(indexes):
+            both = call_list(round.expected.calls), call_list(round.answer.acted)
+            yield Failure(round.number, "the calls of the batch ran in another order", *both, effect="altered")
 
 
 @agent_law(
@@ -213,6 +245,8 @@ def incomplete(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(round.number, reason, "nothing of it runs", call_list(runs), effect="executed")
 
 
+#: Names that all providers accept. Others have another name in a request.
+_NAME = re.compile("[a-zA-Z0-9_-]{1,64}")
 #: Rules that agents are not judged by. `content-text`: users of xAI report that calls without content are refused, but
 #: no recorded response shows it, its documentation does not say so, and it accepts an empty list there.
 #: `server-result`, `container`: the suite gives agents no tools of the provider, so an agent may leave out their calls
@@ -259,20 +293,31 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
             reason = f"calls without a result: {missing}; results without a call: {surplus}"
             yield Failure(number, reason, dict(calls), dict(results), effect="malformed")
         yield from _misplaced_results(round)
+        if not any(oracle(wire).texts(body, "user")):
+            yield Failure(number, "the user's message is missing in the next request", effect="lost")
+        if len(round.sent) > 1 and runs:
+            reason = f"the agent sent {len(round.sent)} requests, although the answer to the first one has no calls"
+            yield Failure(number, reason, effect="duplicated")
 
 
 def _misplaced_results(round: CaseRound) -> Iterator[Failure]:
     """Yield the runs whose result is missing in the next request, or is at another call."""
-    results = [str(item.content) for item in _items(round) if item.kind == "result"]
+    results = [item.content for item in _items(round) if item.kind == "result"]
     for position, (index, run) in enumerate(zip(_matched_runs(round), round.answer.acted, strict=True), 1):
         text = result_text(position, run.name)
-        if not any(text in result for result in results):
-            reason = f"the result of {run} is missing in the next request"
-            yield Failure(round.number, reason, text, None, effect="lost")
+        if not any(text in _texts(result) for result in results):
+            altered = any(text in str(result) for result in results)
+            reason = f"the result of {run} is {'altered' if altered else 'missing'} in the next request"
+            yield Failure(round.number, reason, text, results, effect="altered" if altered else "lost")
+            continue
+        calls = _calls_with_results(round, text)
+        if _NAME.fullmatch(run.name) and calls and all(call.name != run.name for call in calls):
+            reason = f"the call of {run.name} has another name in the next request"
+            yield Failure(round.number, reason, run.name, call_list(calls), effect="altered")
             continue
         if index is None or len(round.expected.calls) == 1:
             continue
-        calls, wanted = _calls_with_results(round, text), round.expected.calls[index]
+        wanted = round.expected.calls[index]
         if wanted.status != "complete":
             continue  # it must not run: law `incomplete`
         if not any(is_same_call(wanted, replace(call, name=wanted.name)) or call.value == run.value for call in calls):
