@@ -122,6 +122,11 @@ def test_the_reproductions_are_of_the_versions_that_are_pinned() -> None:
     assert versions.keys() == KNOWN.keys()
 
 
+def test_a_sample_of_sixty_accusations_was_confirmed_without_the_suite() -> None:
+    assert len(CONFIRMED) >= 60
+    assert len({tuple(entry.values()) for entry in CONFIRMED}) == len(CONFIRMED)
+
+
 def test_each_confirmed_accusation_is_expected_of_the_version_that_was_run() -> None:
     for entry in CONFIRMED:
         place = (entry["scenario"], entry["surface"], entry["mode"], "all")
