@@ -98,7 +98,8 @@ def judged(result: Result, verdict: Verdict, output: dict[str, Any]) -> str:
         same = _type(report.error) == _type(output.get("error") or "")
         return "confirmed" if same else "false"
     if verdict.check in ("incomplete", "any-cut") and verdict.effect == "misreported":
-        return "unfair" if output.get("complete") is False or _stop(output) in ("unknown", "error") else "confirmed"
+        accused = verdict.reason.startswith("a complete response")  # is it accused of a break, or of none?
+        return "confirmed" if _shows_break(output) is accused else "unfair"
     if verdict.check in ("stop", "usage") or _is_about_text(verdict) or verdict.reason.endswith("provider's id"):
         return _compared(*_sides(verdict, output))
     calls = list(map(_call, output["calls"]))
@@ -127,6 +128,13 @@ def _sides(verdict: Verdict, output: dict[str, Any]) -> tuple[str, str, list[str
     if _is_about_text(verdict):
         return expected, accused, [brief(output["text"] or "")]
     return expected, accused, [str(call.get("id")) for call in output["calls"]]
+
+
+def _shows_break(output: dict[str, Any]) -> bool:
+    """Return whether a program prints that a stream broke: as its state, or as the end of a library that has one."""
+    if output.get("complete") is not None:
+        return not output["complete"]
+    return "stop" in output and _stop(output) in ("unknown", "error")
 
 
 def _is_about_text(verdict: Verdict) -> bool:

@@ -39,4 +39,10 @@ async def ask():
     return last
 
 
-given.show(lambda: reading.response(asyncio.run(ask())))
+def told():
+    content = reading.response(asyncio.run(ask()))
+    del content["stop"]  # its model response has none
+    return content
+
+
+given.show(told)

@@ -33,7 +33,7 @@ def model():
 
 
 async def ask():
-    tools = [ToolDefinition(tool["name"], tool["parameters"], tool["description"]) for tool in given.tools]
+    tools = [ToolDefinition(name=t["name"], parameters_json_schema=t["parameters"]) for t in given.tools]
     told = {"model_request_parameters": ModelRequestParameters(function_tools=tools)}
     messages = [ModelRequest.user_text_prompt("Hello")]
     if not given.stream:

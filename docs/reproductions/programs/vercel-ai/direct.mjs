@@ -31,7 +31,9 @@ try {
   if (error) throw error;
   const calls = (await told.toolCalls).filter((call) => !call.providerExecuted);
   const shown = calls.map(({ toolCallId, toolName, input }) => ({ id: toolCallId, name: toolName, arguments: input }));
-  console.log(JSON.stringify({ calls: shown, text: await told.text, stop: await told.finishReason, usage: await told.usage }));
+  const reason = await told.finishReason;
+  const end = { stop: reason === "interrupted" ? null : reason, complete: reason !== "interrupted" };
+  console.log(JSON.stringify({ calls: shown, text: await told.text, ...end, usage: await told.usage }));
 } catch (error) {
   console.log(JSON.stringify({ error: `${error.name}: ${error.message}` }));
 }

@@ -5,6 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import loopback as given
+import reading
 from grpc_loopback import address
 from xai_sdk import Client
 from xai_sdk.chat import user
@@ -24,7 +25,16 @@ def sample():
         for call in response.tool_calls
         if get_tool_call_type(call) in ("client_side_tool", "invalid")
     ]
-    return {"calls": calls, "text": response.content, "stop": response.finish_reason}
+    counts = response.usage
+    values = [counts.prompt_tokens, counts.completion_tokens, counts.cached_prompt_text_tokens, counts.reasoning_tokens]
+    ended = response.finish_reason != "REASON_INVALID"  # the reason of a response that has not ended
+    return {
+        "calls": calls,
+        "text": response.content,
+        "stop": response.finish_reason if ended else None,
+        "complete": ended,
+        "usage": reading.named([*values, None]) if counts.ListFields() else None,
+    }
 
 
 given.show(sample)
