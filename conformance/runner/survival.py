@@ -25,6 +25,10 @@ from .request_bench import RequestBench, Target, targets
 _CHUNK = 24
 
 
+#: Subjects that may change nothing: the brief form lacks members, and not every operator suits a member of a request.
+_PARTIAL = ("brief/", "replay/", "handoff/")
+
+
 class Task(NamedTuple):
     """The work of a worker: the named subjects that change answers or their input, or those that change the requests of
     a target.
@@ -96,7 +100,7 @@ def _figures(case_filter: CaseFilter, deaths: Sequence[Death]) -> results.Genera
     changed = [death for death in deaths if death.changed]
     killed = [death for death in changed if death.case]
     alive = [death.name for death in changed if not death.case]
-    unchanged = [death.name for death in deaths if not death.changed and not death.name.startswith("brief/")]
+    unchanged = [death.name for death in deaths if not death.changed and not death.name.startswith(_PARTIAL)]
     known = equivalents()
     used, fields = (Counter(getattr(death, member) for death in killed) for member in ("scenario", "field"))
     return results.GeneratedKills(
