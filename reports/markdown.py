@@ -29,6 +29,7 @@ from .statistics import (
     case_columns,
     count_verdicts,
     effects_text,
+    generated_text,
     groups,
     headline_text,
     judged_count,
@@ -215,7 +216,8 @@ def _place(counts: Counts) -> str:
 def _kills(page: MarkdownPage, run: Run) -> None:
     if not run.kills:
         return
-    page.add(f"### Kill matrix\n\n{kills_text(run)}.")
+    generated = f"\n{generated_text(run.generated)}." if run.generated is not None else ""
+    page.add(f"### Kill matrix\n\n{kills_text(run)}.{generated}")
     rows = [["❌ alive", code(kill.name, _NAME), prose(kill.sentence, _WHY)] for kill in surviving_mutants(run)]
     rows += [["❌ idle", code(law.id, _NAME), prose(law.sentence, _WHY)] for law in unneeded_laws(run)]
     page.table(["", "", ""], rows, total=len(rows), what="gaps in the kill matrix", share=_SCENARIOS // 4)

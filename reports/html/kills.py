@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..escape import cut
 from ..results import Run
-from ..statistics import surviving_mutants, unneeded_laws
+from ..statistics import generated_text, surviving_mutants, unneeded_laws
 from .columns import NAME, WORDS
 
 
@@ -28,12 +28,16 @@ class KillRow(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """The matrix. ``unneeded_laws`` contains the laws that fail none of the known-bad subjects written for them."""
+    """The matrix. ``unneeded_laws`` contains the laws that fail none of the known-bad subjects written for them.
+
+    ``generated``: the figures of the generated known-bad subjects, "" if none ran.
+    """
 
     laws: list[str]
     rows: list[KillRow]
     dead: int
     unneeded_laws: list[str]
+    generated: str
 
 
 def matrix(run: Run) -> Matrix | None:
@@ -52,4 +56,6 @@ def matrix(run: Run) -> Matrix | None:
         for kill in run.kills
     ]
     dead = len(rows) - len(surviving_mutants(run))
-    return Matrix([cut(law, NAME) for law in laws], rows, dead, [cut(law.id, NAME) for law in unneeded_laws(run)])
+    generated = "" if run.generated is None else generated_text(run.generated)
+    unneeded = [cut(law.id, NAME) for law in unneeded_laws(run)]
+    return Matrix([cut(law, NAME) for law in laws], rows, dead, unneeded, generated)

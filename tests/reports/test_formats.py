@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from toolparity.reports.formats import FORMATS, render
-from toolparity.reports.results import Report
+from toolparity.reports.results import GeneratedKills, Report
 
 from .golden import golden
 
@@ -62,3 +62,10 @@ def test_every_format_is_utf_8_without_controls_and_marks_of_direction(name: str
 def test_every_format_can_say_that_nothing_ran(name: str) -> None:
     nothing = replace(golden(), subjects=[], results=[], traffic=[], sources=[], kills=[], scenarios=[])
     assert render(name, Report(nothing))
+
+
+@pytest.mark.parametrize("name", ["markdown", "html"])
+def test_the_pages_show_the_generated_known_bad_subjects(name: str) -> None:
+    generated = GeneratedKills(2000, equivalents={"drop:a.b": "default"}, survivors=["alter:a.c"])
+    text = render(name, Report(replace(golden(), generated=generated))).decode("utf-8")
+    assert "1,998 of 2,000 generated known-bad subjects fail a law; 1 is equivalent" in text
