@@ -33,8 +33,12 @@ def list_() -> None:
 @command.command()
 @click.argument("name")
 def install(name: str) -> None:
-    """Install a gateway with pip or npm, replacing an existing one. Their settings apply."""
+    """Install a gateway with pip or npm, replacing another version. Their settings apply."""
     gateway = _known(name)
+    if installation.installed(gateway) == gateway.version:  # it may be running
+        click.echo(f"{gateway.name} {gateway.version} is installed; to install it anew, remove it first", err=True)
+        click.echo(f"{gateway.name}\t{gateway.version}\t{installation.folder_of(gateway)}")
+        return
     click.echo(f"installing {gateway.requirement} ...", err=True)
     try:
         folder = installation.install(gateway)

@@ -62,10 +62,8 @@ _OPTIONS = (
         "--listen",
         "port",
         type=click.IntRange(1, 65_534),
-        default=PORT,
-        show_default=True,
         metavar="PORT",
-        help="The upstream's HTTP port on 127.0.0.1; the next port serves gRPC.",
+        help=f"The upstream's HTTP port on 127.0.0.1; the next port serves gRPC.  [default: {PORT}]",
     ),
 )
 
@@ -78,16 +76,20 @@ def settings(gateway: str | None, given: dict[str, Any]) -> Settings | None:
     clients, upstreams = _names(given.pop("clients")), _names(given.pop("upstreams"))
     models, headers, port = _pairs(given.pop("models"), "="), _pairs(given.pop("headers"), ":"), given.pop("port")
     if gateway is None:
-        if clients or upstreams or models or headers:
-            raise click.UsageError("--client, --upstream, --model and --header need --gateway")
+        if clients or upstreams or models or headers or port:
+            raise click.UsageError("--client, --upstream, --model, --header and --listen need --gateway")
         return None
     must_fit("wire", clients, [wire.name for wire in specs() if wire.framing == "bytes"], "--client")
     must_fit("surface", [*upstreams, *models], SURFACES, "--upstream")
     from .gateway_run import known_settings, settings_at_url  # servers and clients, which no other run needs
 
     if "://" not in gateway:
-        return known_settings(gateway, clients, upstreams, models)
-    return settings_at_url(gateway, clients, upstreams, models, headers, port)
+        if set(gateway) & set(".:/"):
+            raise click.UsageError(f"--gateway {gateway}: write http:// or https:// before the host")
+        if models or headers or port:
+            raise click.UsageError("--model, --header and --listen are for a gateway at a URL, and not for a known one")
+        return known_settings(gateway, clients, upstreams)
+    return settings_at_url(gateway, clients, upstreams, models, headers, port or PORT)
 
 
 def _names(listed: Sequence[str]) -> tuple[str, ...]:

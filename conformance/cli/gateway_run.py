@@ -79,11 +79,9 @@ def settings_at_url(
     return Settings(None, target, clients or ("openai.chat",), chosen, models, headers, port, called)
 
 
-def known_settings(name: str, clients: tuple[str, ...], upstreams: tuple[str, ...], models: dict[str, str]) -> Settings:
+def known_settings(name: str, clients: tuple[str, ...], upstreams: tuple[str, ...]) -> Settings:
     """Return the settings for a gateway of `KNOWN`. Raises click.UsageError for another name."""
     must_fit("gateway", [name], [*KNOWN, *ALIASES], "--gateway")
-    if models:
-        raise click.UsageError("--model is for a gateway at a URL: a known gateway has its own model names")
     known = known_gateway(name)
     offered = tuple(known.routes(""))
     must_fit("client wire of this gateway", clients, offered, "--client")

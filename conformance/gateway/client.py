@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import spec
@@ -23,12 +24,19 @@ from .errors import GatewayFailed
 
 #: Seconds without a byte of the reply. While a gateway in one process works on a long response, other clients wait.
 TIMEOUT = 120.0
+#: The headers whose values are credentials.
+_OF_CREDENTIALS = ("authorization", "proxy-authorization", "x-api-key", "api-key", "cookie")
+#: Replaces a credential in a reply.
+REDACTED = b"[redacted]"
 _LARGEST_READ = 1 << 16
 _LARGEST_LINE = 1 << 16
 
 
 class Reply(Struct, frozen=True):
-    """A raw reply. ``body``: what arrived of it. ``broken``: why the body ended early, or ""."""
+    """A raw reply. ``body``: what arrived of it. ``broken``: why it ended early, or "". ``status``: 0 if there is none.
+
+    Credentials in it are replaced (see `Client`), so that it can be shown.
+    """
 
     status: int
     body: bytes
@@ -72,11 +80,15 @@ class Client:
     """Connections to one gateway, for one thread.
 
     ``headers``: added to every request. Connections are kept open between requests.
+
+    Gateways repeat headers in their errors. In an error reply every value of ``headers`` is replaced. In any other
+    reply only the credentials are, because a value such as a provider's name may be part of what is judged.
     """
 
     def __init__(self, target: Address, headers: Mapping[str, str], *, timeout: float = TIMEOUT) -> None:
         self.target = target
         self._headers = dict(headers)
+        self._credentials = _credentials({"authorization": target.authorization, **headers})
         self._timeout = timeout
         self._connection: http.client.HTTPConnection | None = None
 
@@ -93,24 +105,12 @@ class Client:
         sent = {"content-type": "application/json", **auth_headers(self.target), **self._headers, **headers}
         path = self.target.parts.path + _path(wire)
         kept = self._connection is not None
-        try:
+        response = self._request(path, data, sent)
+        if response is None and kept:  # the gateway may close a connection that was idle
             response = self._request(path, data, sent)
-        except TimeoutError:
-            self.close()
-            raise
-        except (http.client.HTTPException, OSError) as error:
-            self.close()
-            if not kept:
-                raise _unreachable(self.target, error) from None
-            try:  # the gateway may close a connection that was idle
-                response = self._request(path, data, sent)
-            except TimeoutError:
-                self.close()
-                raise
-            except (http.client.HTTPException, OSError) as again:
-                self.close()
-                raise _unreachable(self.target, again) from None
-        return self._read(response)
+        if response is None:
+            return Reply(0, b"", "the gateway closed the connection without a reply")
+        return self._redacted(self._read(response))
 
     def close(self) -> None:
         """Close the connection."""
@@ -118,19 +118,47 @@ class Client:
             self._connection.close()
             self._connection = None
 
-    def _request(self, path: str, data: bytes, headers: Mapping[str, str]) -> http.client.HTTPResponse:
+    def _request(self, path: str, data: bytes, headers: Mapping[str, str]) -> http.client.HTTPResponse | None:
+        """Send a request and return its response; None if the gateway closed the connection without one."""
+        try:
+            connection = self._connected()
+        except TimeoutError:
+            raise
+        except (http.client.HTTPException, OSError) as error:
+            raise _unreachable(self.target, error) from None
+        try:
+            connection.request("POST", path, data, dict(headers))
+            return connection.getresponse()
+        except TimeoutError:
+            self.close()
+            raise
+        except (http.client.HTTPException, OSError):
+            self.close()
+            return None
+
+    def _connected(self) -> http.client.HTTPConnection:
         if self._connection is None:
             parts = self.target.parts
             host = parts.hostname or ""
-            self._connection = (
+            connection = (
                 http.client.HTTPSConnection(
                     host, parts.port, timeout=self._timeout, context=ssl.create_default_context()
                 )
                 if parts.scheme == "https"
                 else http.client.HTTPConnection(host, parts.port, timeout=self._timeout)
             )
-        self._connection.request("POST", path, data, dict(headers))
-        return self._connection.getresponse()
+            connection.connect()
+            self._connection = connection
+        return self._connection
+
+    def _redacted(self, reply: Reply) -> Reply:
+        secrets = self._credentials
+        if reply.status >= 400:
+            secrets = {*secrets, *(value for value in self._headers.values() if value)}
+        body = reply.body
+        for secret in sorted(secrets, key=len, reverse=True):
+            body = body.replace(secret.encode(), REDACTED)
+        return reply if body is reply.body else replace(reply, body=body)
 
     def _read(self, response: http.client.HTTPResponse) -> Reply:
         body, broken = bytearray(), ""
@@ -151,6 +179,20 @@ class Client:
         if broken or response.will_close:
             self.close()
         return Reply(response.status, bytes(body), broken)
+
+
+def _credentials(headers: Mapping[str, str]) -> set[str]:
+    """Return the credentials in headers, each as it is sent and as the caller wrote it."""
+    found: set[str] = set()
+    for name, value in headers.items():
+        if name.lower() not in _OF_CREDENTIALS:
+            continue
+        scheme, _, credential = value.rpartition(" ")
+        found.add(credential)
+        if scheme.lower() == "basic":
+            name_and_password = base64.b64decode(credential).decode("utf-8", "replace")
+            found.add(name_and_password.partition(":")[2])
+    return found - {""}
 
 
 def _read_chunks(response: http.client.HTTPResponse, body: bytearray) -> None:

@@ -56,12 +56,12 @@ class Turn(Struct, frozen=True):
 
 
 class Conversation:
-    """A conversation on one route. ``request``: the canonical request that is sent next."""
+    """A conversation on one ``route``. ``request``: the canonical request that is sent next."""
 
     def __init__(self, client: Client, wire: str, route: Route, ticket: Ticket, token: str, request: Request) -> None:
         self._client = client
         self._wire = wire
-        self._route = route
+        self.route = route
         self._ticket = ticket
         self._token = token
         self.request = request
@@ -74,21 +74,21 @@ class Conversation:
         """
         self._ticket.serve(served)
         body = self.body()
-        headers = {correlation.HEADER: self._token, **self._route.headers}
+        headers = {correlation.HEADER: self._token, **self.route.headers}
         reply = self._client.send(self._wire, body, headers)
         if self._ticket.refused and not self._ticket.captured:
             raise NotJudged(self._ticket.refused[0])
-        response, read = read_reply(reply, self._wire, self._route.surface, body, stream=served.stream)
+        response, read = read_reply(reply, self._wire, self.route.surface, body, stream=served.stream)
         return Turn(body, reply, self._ticket.captured, response, read)
 
     def body(self) -> Any:
         """Return the body of the next request on the client's wire."""
-        body = write(self.request, self._wire, self._route.surface)
-        return {**body, "model": correlation.model_name(self._route.model, self._token)}
+        body = write(self.request, self._wire, self.route.surface)
+        return {**body, "model": correlation.model_name(self.route.model, self._token)}
 
     def upstream_body(self) -> Any:
         """Return the same request as an upstream body that carries everything: what a correct gateway sends."""
-        surface = self._route.surface
+        surface = self.route.surface
         body = write_request(self.request, surface.wire, provider=surface.provider).body
         if isinstance(body, dict):
             return body
@@ -129,6 +129,8 @@ def read_reply(
 
     An error response, or an error event in a stream, is an answer with an error: the gateway refused loudly.
     """
+    if not reply.status:
+        return None, SubjectAnswer(error=reply.broken, complete=False)
     speaks = client_surface(wire, upstream)
     exchange = SubjectExchange(
         wire=speaks.wire,

@@ -32,8 +32,9 @@ from ..subjects.reference import read_answer
 from .client import Client, curl
 from .conversation import Conversation, Route, Turn, judged_members
 from .correlation import new_token
-from .errors import GatewayFailed, NotJudged
+from .errors import NotJudged
 from .laws import GATEWAY_LAWS
+from .preflight import check_route
 from .questions import first_request
 from .reduction import Pair, not_judged, reduced, reduced_built_in, reduced_usage
 from .upstream import Served, Upstream
@@ -41,8 +42,6 @@ from .upstream import Served, Upstream
 #: The ways in which the upstream splits a stream again. Bytes sent one at a time cost more time than they show,
 #: because the network merges them.
 CHUNKINGS = ("odd", "utf8", "merged")
-#: A gateway that does not answer so often in a row is regarded as stopped.
-_PATIENCE = 3
 _CLAIMS = frozenset(("stream", "text", "stop", "usage", "answers"))
 
 
@@ -94,7 +93,6 @@ class GatewayJudge(Judge):
         self._upstream = upstream
         self._played: dict[tuple[Case, str | None], _Played] = {}
         self._reasons: dict[Case, str] = {}
-        self._silent = 0
 
     def forget(self) -> None:
         super().forget()
@@ -237,16 +235,12 @@ class GatewayJudge(Judge):
         return played
 
     def _ask(self, talk: Conversation, served: Served) -> Turn:
+        """Ask the gateway. A time-out is a failure of the case, unless the gateway answers no other question either."""
         try:
-            turn = talk.ask(served)
+            return talk.ask(served)
         except TimeoutError:
-            self._silent += 1
-            if self._silent >= _PATIENCE:
-                what = f"the gateway did not answer {self._silent} requests in a row"
-                raise GatewayFailed(what, where=self._client.target.url) from None
+            check_route(self._client, self._gateway.client, talk.route, self._upstream)  # raises GatewayFailed
             raise InvalidAnswer("the gateway did not answer in time") from None
-        self._silent = 0
-        return turn
 
     def _expected(self, case: Case, number: int) -> Expected:
         return scenarios()[case.scenario].expected(case.surface, number, stream=case.stream)

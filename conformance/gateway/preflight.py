@@ -42,6 +42,8 @@ def check_route(client: Client, wire: str, route: Route, upstream: Upstream) -> 
 
 
 def _shown(reply: Reply) -> str:
+    if not reply.status:
+        return reply.broken
     text = " ".join(reply.body[:300].decode("utf-8", "replace").split())
     return f"the gateway answered HTTP {reply.status} {text}".rstrip()
 

@@ -22,6 +22,7 @@ from ..runner.judge import CaseFilter
 from ..runner.suite import Collected, ScenarioResults
 from .client import Address, Client
 from .conversation import Route
+from .errors import GatewayFailed
 from .judge import GatewayJudge, GatewaySubject
 from .preflight import check_route
 from .upstream import Upstream
@@ -60,7 +61,7 @@ def run(
 ) -> results.Run:
     """Run all selected cases through the gateway. ``jobs``: conversations at a time.
 
-    Raises GatewayFailed if the gateway does not work at all, or stops during the run.
+    If the gateway stops answering, the rest of its cases are errors. Raises GatewayFailed if it does not work at all.
     """
     collected = Collected(expected, unreleased=unreleased)
     all_cases: dict[Case, None] = {}
@@ -117,12 +118,18 @@ def _in_threads(
         return made
 
     stop = threading.Event()
+    failed: list[GatewayFailed] = []
 
     def work(group: list[Case]) -> ScenarioResults:
         if stop.is_set():
             return ScenarioResults([], [])
+        if failed:
+            return _errors(judge(), group, f"not run, because the gateway failed before: {failed[0]}")
         try:
             return _run_scenario(judge(), group)
+        except GatewayFailed as error:
+            failed.append(error)
+            return _errors(judge(), group, str(error))
         except BaseException:
             stop.set()
             raise
@@ -153,6 +160,12 @@ def _run_scenario(judge: GatewayJudge, cases: Sequence[Case]) -> ScenarioResults
     traffic = [excerpt for case in cases if (excerpt := judge.traffic(case)) is not None]
     judge.forget()
     return ScenarioResults(judged, traffic)
+
+
+def _errors(judge: GatewayJudge, cases: Sequence[Case], reason: str) -> ScenarioResults:
+    """Return an error for each of the cases."""
+    verdicts = [results.Verdict("conservation", "error", reason)]
+    return ScenarioResults([results.Result(judge.subject.name, *case, verdicts) for case in cases], [])
 
 
 def _with_request(judge: GatewayJudge, case: Case, result: results.Result) -> results.Result:

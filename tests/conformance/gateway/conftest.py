@@ -1,22 +1,24 @@
-"""Fixtures of the tests of gateways."""
-
 from __future__ import annotations
 
+import random
 import socket
+from contextlib import ExitStack
 
 import pytest
+
+#: Ports below those that the system gives to other sockets while a test runs.
+_LOWEST, _HIGHEST = 12_000, 30_000
 
 
 @pytest.fixture
 def port() -> int:
-    """A port that is free, with the next one."""
+    """A port that is free, with the three next ones."""
     while True:
-        with socket.socket() as first, socket.socket() as second:
-            first.bind(("127.0.0.1", 0))
-            number = first.getsockname()[1]
+        number = random.randrange(_LOWEST, _HIGHEST)
+        with ExitStack() as sockets:
             try:
-                second.bind(("127.0.0.1", number + 1))
-            except (OSError, OverflowError):
+                for offset in range(4):
+                    sockets.enter_context(socket.socket()).bind(("127.0.0.1", number + offset))
+            except OSError:
                 continue
-        break
-    return number
+        return number

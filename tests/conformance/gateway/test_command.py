@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 
+import pytest
 from click.testing import CliRunner, Result
 
 from toolparity.conformance.cli import main
@@ -60,3 +61,18 @@ def test_options_of_gateways_need_a_gateway() -> None:
     ended = CliRunner().invoke(main, ["check", "--client", "openai.chat"])
     assert ended.exit_code == 2
     assert "need --gateway" in ended.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--listen", "9000"], "--listen need --gateway"),
+        (["--gateway", "portkey", "--header", "x-a: b"], "for a gateway at a URL"),
+        (["--gateway", "portkey", "--listen", "9000"], "for a gateway at a URL"),
+        (["--gateway", "127.0.0.1:4000"], "write http:// or https://"),
+    ],
+)
+def test_options_that_would_have_no_effect_are_refused(options: list[str], message: str) -> None:
+    ended = CliRunner().invoke(main, ["check", *options])
+    assert ended.exit_code == 2
+    assert message in ended.output

@@ -140,3 +140,15 @@ def test_a_gateway_that_is_not_installed_ends_with_2(tmp_path: Path, monkeypatch
     ended = CliRunner().invoke(main, ["check", "--gateway", "portkey"])
     assert ended.exit_code == 2
     assert "run toolparity gateway install portkey" in ended.output
+
+
+def test_an_installed_gateway_is_left_alone_because_it_may_run(
+    served: KnownGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolparity.conformance.cli.gateway._known", lambda name: served)
+    file = installation.home() / served.name / "file"
+    file.write_text("in use")
+    ended = CliRunner().invoke(main, ["gateway", "install", served.name])
+    assert ended.exit_code == 0, ended.output
+    assert "remove it first" in ended.output
+    assert file.read_text() == "in use"
