@@ -10,6 +10,7 @@
 - `client`: sends a request to the gateway and keeps the raw reply
 - `conversation`: plays a scenario, round by round
 - `reduction`: the table of what a client's wire cannot express
+- `asked`: what the gateway changes of the client's request
 - `laws`: the laws in the form for gateways
 - `preflight`: checks each route before a run
 - `judge`: runs the laws on the conversations

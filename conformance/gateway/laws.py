@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from ..cases.case import Evidence
 from ..laws import LAWS, Failure, Law
-from ..laws.law import may_be_refused, shows_break
+from ..laws.law import Unjudged, may_be_refused, shows_break
+from .asked import altered_thinking, changes_for_the_same_wire, losses_on_the_way_up
 
-_CONSERVATION = LAWS["conservation"]
+_CONSERVATION, _REPLAY, _HANDOFF = LAWS["conservation"], LAWS["replay"], LAWS["handoff"]
 
 
 def _conservation(evidence: Evidence) -> Iterator[Failure]:
@@ -32,9 +33,64 @@ def _incomplete(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(round.number, "a complete response arrives incomplete", True, False, effect="misreported")
 
 
+def _is_the_same_wire(evidence: Evidence) -> bool:
+    client = getattr(evidence.subject, "client", None)
+    return all(round.exchange.wire == client for round in evidence.rounds)
+
+
+def _replay_applies(evidence: Evidence) -> bool:
+    """Between equal wires, every request is judged, and the first one, too."""
+    return _REPLAY.applies(evidence) or (_is_the_same_wire(evidence) and any(round.sent for round in evidence.rounds))
+
+
+def _replay(evidence: Evidence) -> Iterator[Failure]:
+    """Also check that each request reaches an upstream with the client's wire as the client sent it."""
+    unjudged = yield from _unless_unjudged(_REPLAY.check(evidence))
+    if _is_the_same_wire(evidence):
+        for round in evidence.rounds:
+            yield from changes_for_the_same_wire(round)
+            yield from altered_thinking(round)
+    if unjudged is not None:
+        raise unjudged
+
+
+def _is_handed_over(evidence: Evidence) -> bool:
+    """Return whether the next request goes to the other upstreams."""
+    return "handoff" in evidence.subject.claims and _HANDOFF.applies(evidence)
+
+
+def _handoff_applies(evidence: Evidence) -> bool:
+    """Between two wires, every request is judged, and the first one, too."""
+    translated = not _is_the_same_wire(evidence) and any(round.sent for round in evidence.rounds)
+    return translated or _is_handed_over(evidence)
+
+
+def _handoff(evidence: Evidence) -> Iterator[Failure]:
+    """Also check that each request reaches an upstream with another wire without losses."""
+    unjudged = None
+    if _is_handed_over(evidence):
+        unjudged = yield from _unless_unjudged(_HANDOFF.check(evidence))
+    if not _is_the_same_wire(evidence):
+        for round in evidence.rounds:
+            yield from losses_on_the_way_up(round)
+    if unjudged is not None:
+        raise unjudged
+
+
+def _unless_unjudged(failures: Iterator[Failure]) -> Generator[Failure, None, Unjudged | None]:
+    """Yield the failures; return why the rest is not judged, or None."""
+    try:
+        yield from failures
+    except Unjudged as unjudged:
+        return unjudged
+    return None
+
+
 _OF_GATEWAYS = {
     "conservation": _CONSERVATION._replace(check=_conservation),
     "incomplete": LAWS["incomplete"]._replace(applies=lambda evidence: True, check=_incomplete),
+    "replay": _REPLAY._replace(applies=_replay_applies, check=_replay),
+    "handoff": _HANDOFF._replace(claims=frozenset(("answers",)), applies=_handoff_applies, check=_handoff),
 }
 #: All laws, as they judge a gateway.
 GATEWAY_LAWS: tuple[Law, ...] = tuple(_OF_GATEWAYS.get(id, law) for id, law in LAWS.items())

@@ -129,6 +129,52 @@ def good_anyway(message: gateways.Message) -> gateways.Message:
     return message._replace(first=b"HTTP/1.1 200 OK", body=body)
 
 
+def asked(change: Any) -> dict[str, Any]:
+    """A gateway that changes the body of each question to a model."""
+
+    def changed(body: Any) -> Any:
+        return change(body) if isinstance(body, dict) and "messages" in body else body
+
+    return {"request": gateways.with_json(changed)}
+
+
+def without(*names: str) -> dict[str, Any]:
+    """A gateway that drops members of each request."""
+    return asked(lambda body: {name: value for name, value in body.items() if name not in names})
+
+
+def with_tools(change: Any) -> dict[str, Any]:
+    """A gateway that changes the list of tools in each request."""
+    return asked(lambda body: {**body, "tools": change(body["tools"])} if body.get("tools") else body)
+
+
+def without_description(tools: list[Any]) -> list[Any]:
+    for tool in tools:
+        (tool.get("function") or tool).pop("description", None)
+    return tools
+
+
+def with_open_schema(tools: list[Any]) -> list[Any]:
+    for tool in tools:
+        tool["function"]["parameters"] = {"type": "object"}
+    return tools
+
+
+def with_message(role: str, text: str, *, last: bool) -> dict[str, Any]:
+    """A gateway that adds a message to each conversation."""
+    added = [{"role": role, "content": text}]
+    return asked(
+        lambda body: {**body, "messages": body["messages"] + added if last else added + body["messages"]},
+    )
+
+
+def other_thinking(body: Any) -> Any:
+    for block in body.get("content") or ():
+        if block.get("type") == "thinking":
+            block["thinking"] = "..."
+    return body
+
+
 def in_the_calls(message: gateways.Message) -> int | None:
     """The place where a gateway cuts a stream with calls."""
     place = message.body.rfind(b"tool_calls")
@@ -205,6 +251,32 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
     "answers an error with 200": ({"reply": good_anyway}, "server-error", "plain", "incomplete", "misreported"),
     "resets a good stream": ({"cut": in_the_calls}, "parallel-three", "stream", "incomplete", "misreported"),
     "asks the upstream twice": ({"again": True}, "parallel-three", "plain", "conservation", "duplicated"),
+    "drops all tools": (without("tools"), "parallel-three", "plain", "replay", "lost"),
+    "drops all tools but the first": (
+        with_tools(lambda tools: tools[:1]),
+        "parallel-three",
+        "plain",
+        "replay",
+        "lost",
+    ),
+    "drops the descriptions of the tools": (with_tools(without_description), "single-call", "plain", "replay", "lost"),
+    "opens the schemas of the tools": (with_tools(with_open_schema), "single-call", "plain", "replay", "altered"),
+    "drops the token limit": (without("max_completion_tokens"), "text-only", "plain", "replay", "lost"),
+    "adds a stop sequence": (asked(lambda body: {**body, "stop": "."}), "text-only", "plain", "replay", "altered"),
+    "adds a system prompt": (
+        with_message("system", "You are a pirate.", last=False),
+        "text-only",
+        "plain",
+        "replay",
+        "altered",
+    ),
+    "adds a message of the user": (
+        with_message("user", "Answer briefly.", last=True),
+        "text-only",
+        "plain",
+        "replay",
+        "altered",
+    ),
 }
 
 
@@ -213,6 +285,33 @@ def test_a_gateway_with_a_fault_breaks_the_law_that_is_about_it(fault: str) -> N
     faults, scenario, mode, law, effect = FAULTS[fault]
     ran = through(scenarios=(scenario,), modes=(mode,), **faults)
     assert (law, effect) in broken(ran)
+
+
+#: Fault on Anthropic's wire -> as in `FAULTS`.
+FAULTS_OF_ANTHROPIC: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
+    "drops the system prompt": (without("system"), "single-call", "plain", "replay", "lost"),
+    "drops the setting for thinking": (without("thinking"), "thinks-and-answers", "plain", "replay", "lost"),
+    "changes signed thinking": (
+        {"reply": gateways.with_json(other_thinking)},
+        "two-signed-thoughts",
+        "plain",
+        "replay",
+        "altered",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS_OF_ANTHROPIC)
+def test_a_gateway_with_a_fault_on_anthropics_wire_breaks_the_law_that_is_about_it(fault: str) -> None:
+    faults, scenario, mode, law, effect = FAULTS_OF_ANTHROPIC[fault]
+    ran = through("anthropic.messages", scenarios=(scenario,), modes=(mode,), **faults)
+    assert (law, effect) in broken(ran)
+
+
+def test_a_gateway_may_add_members_for_its_accounts_and_state_defaults() -> None:
+    added = {"user": "gateway", "metadata": {"team": "a"}, "temperature": 1, "tool_choice": "auto"}
+    ran = through(scenarios=("single-call", "text-only"), modes=("plain",), **asked(lambda body: {**body, **added}))
+    assert broken(ran) == set()
 
 
 def test_the_bytes_before_a_reset_are_kept() -> None:
@@ -256,14 +355,14 @@ def test_a_failed_case_names_the_wires_and_a_request_without_the_suite() -> None
     assert verdict.check == "conservation"
 
 
-def translated(surface: str, scenarios: Sequence[str]) -> Run:
-    """The run of the suite against a correct gateway from Chat Completions to another wire."""
+def translated(surface: str, scenarios: Sequence[str], modes: Sequence[str] = (), change: Any = None) -> Run:
+    """The run of the suite against a gateway from Chat Completions to another wire. It is correct without a change."""
     with upstream.running() as provider:
         assert provider.servers is not None
-        with translating.running(provider.servers, surface) as url:
+        with translating.running(provider.servers, surface, change) as url:
             routes = {"openai.chat": [Route(surface, SURFACES[surface].model)]}
             gateway = run.Gateway("ours", "1", (address(url),), routes)
-            chosen = CaseFilter(scenarios=tuple(scenarios))
+            chosen = CaseFilter(scenarios=tuple(scenarios), modes=tuple(modes))
             return run.run(gateway, provider, chosen, expected=lambda name: [], unreleased=True)
 
 
@@ -285,3 +384,29 @@ def test_a_correct_gateway_between_two_wires_keeps_every_law(surface: str) -> No
 def test_a_correct_gateway_between_two_wires_keeps_every_law_in_every_scenario(surface: str) -> None:
     ran = translated(surface, ())
     assert [(result.case, verdict.check, verdict.reason) for result, verdict in failures(ran)] == []
+
+
+def without_system_prompt(body: Any) -> Any:
+    return {**body, "messages": [message for message in body["messages"] if message["role"] != "system"]}
+
+
+def with_cut_texts(body: Any) -> Any:
+    """Keep the last words of the user's texts."""
+    cut = [{**one, "content": one["content"][-30:]} if one["role"] == "user" else one for one in body["messages"]]
+    return {**body, "messages": cut}
+
+
+#: Fault of a gateway between two wires -> what it does with the client's request, and the scenario that shows it.
+LOSSES: dict[str, tuple[Any, str]] = {
+    "drops all tools": (lambda body: {**body, "tools": []}, "single-call"),
+    "drops all tools but the first": (lambda body: {**body, "tools": body.get("tools", [])[:1]}, "parallel-three"),
+    "drops the system prompt": (without_system_prompt, "single-call"),
+    "cuts the texts of the user": (with_cut_texts, "single-call"),
+}
+
+
+@pytest.mark.parametrize("surface", ["anthropic.messages", "xai.grpc", "openai.responses"])
+@pytest.mark.parametrize("fault", LOSSES)
+def test_a_loss_on_the_way_to_another_wire_breaks_handoff(fault: str, surface: str) -> None:
+    change, scenario = LOSSES[fault]
+    assert ("handoff", "lost") in broken(translated(surface, (scenario,), ("plain",), change))

@@ -9,7 +9,7 @@ import json
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -28,8 +28,11 @@ _STOPS = {"tool_calls": "tool_calls", "max_tokens": "length", "content_filter": 
 
 
 @contextmanager
-def running(servers: Servers, upstream: str) -> Iterator[str]:
-    """Run the gateway in a thread while the block runs; gives its URL. ``upstream``: a surface."""
+def running(servers: Servers, upstream: str, change: Callable[[Any], Any] | None = None) -> Iterator[str]:
+    """Run the gateway in a thread while the block runs; gives its URL.
+
+    ``upstream``: a surface. ``change``: a fault, which changes the client's request before it is translated.
+    """
     surface = SURFACES[upstream]
 
     class Handler(BaseHTTPRequestHandler):
@@ -44,7 +47,7 @@ def running(servers: Servers, upstream: str) -> Iterator[str]:
                 self.wfile.write(passed)
                 return
             try:
-                response = _ask(servers, surface, asked)
+                response = _ask(servers, surface, asked if change is None else change(asked))
             except grpc.RpcError as error:
                 response = Response(
                     surface.wire, None, None, None, [], error=Error("upstream_error", str(error.code())), complete=False
