@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 #: The libraries' words for stop reasons -> the canonical reason. Each word is one of OpenAI's Chat Completions
-#: (`finish_reason`), of OpenAI's Responses (`status`, `incomplete_details.reason`), of Anthropic's Messages
-#: (`stop_reason`), of xAI's service (`finish_reason`), or of a library that has separate words.
+#: (`finish_reason`; Mistral adds `model_length`), of OpenAI's Responses (`status`, `incomplete_details.reason`), of
+#: Anthropic's Messages (`stop_reason`), of xAI's service (`finish_reason`), or of a library that has separate words.
 STOPS = {
     "stop": "end_turn",
     "end_turn": "end_turn",
@@ -25,6 +25,7 @@ STOPS = {
     "reason_max_len": "max_tokens",
     "reason_time_limit": "max_tokens",
     "model_context_window_exceeded": "context_window",
+    "model_length": "context_window",
     "reason_max_context": "context_window",
     "content_filter": "content_filter",
     "refusal": "refusal",

@@ -1,3 +1,5 @@
+"""Fixtures of the tests of gateways."""
+
 from __future__ import annotations
 
 import random
