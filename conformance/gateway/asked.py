@@ -41,6 +41,9 @@ _DEFAULTS: dict[str, Any] = {
     "logprobs": False,
     "background": False,
     "truncation": "disabled",
+    "text": {"format": {"type": "text"}},
+    "response_format": {"type": "text"},
+    "thinking": {"type": "disabled"},
 }
 _Changes = Iterator[tuple[str, Any, Any, Effect]]
 
@@ -114,7 +117,7 @@ def _settings(body: Any, wire: str) -> dict[str, Any]:
     own = {
         name: value
         for name, value in body.items()
-        if name not in _READ and value is not None
+        if name not in _READ and value not in (None, "", [], {})
         if name not in _DEFAULTS or value != _DEFAULTS[name]
     }
     return common | own

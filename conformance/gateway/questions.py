@@ -15,7 +15,7 @@ from toolparity.cassettes.recorder.script_driver import opening
 from toolparity.cassettes.recorder.sdks import sdk_module
 from toolparity.cassettes.scripts import OfferedTool, Round, Script
 from toolparity.cassettes.surfaces import SURFACES, Surface
-from toolparity.normalizer.conversation import Request, TextPart, User
+from toolparity.normalizer.conversation import Request, TextPart, ToolChoice, User
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.registry import spec
 
@@ -33,6 +33,8 @@ _ASK = "Do what is needed."
 _LIMITS = {"openai.chat": "max_completion_tokens", "openai.responses": "max_output_tokens"}
 _LIMIT = 4096
 _WITHOUT_LIMIT = ("single-call",)
+#: The scenarios whose request requires a call. So a gateway that drops the setting fails in these cases only.
+_WITH_REQUIRED_CALLS = ("parallel-three",)
 #: The number of requests that are kept: more than the cases that are judged at a time.
 _FEW = 256
 _ANYTHING: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": True}
@@ -63,6 +65,8 @@ def _question(case: Case, client: str) -> Request:
     request = _stated_request(case, speaks) or _scripted_request(scenario, case, speaks)
     if _states_limit(case, speaks):
         request = replace(request, params={_LIMITS[speaks.wire]: _LIMIT, **request.params})
+    if case.scenario in _WITH_REQUIRED_CALLS:
+        request = replace(request, tool_choice=ToolChoice("required"))
     encoded = write_request(request, speaks.wire, provider=speaks.provider)
     for loss in encoded.losses:
         if loss.code != "param":

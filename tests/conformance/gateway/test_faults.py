@@ -262,6 +262,15 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
     "drops the descriptions of the tools": (with_tools(without_description), "single-call", "plain", "replay", "lost"),
     "opens the schemas of the tools": (with_tools(with_open_schema), "single-call", "plain", "replay", "altered"),
     "drops the token limit": (without("max_completion_tokens"), "text-only", "plain", "replay", "lost"),
+    "drops the tool choice": (without("tool_choice"), "parallel-three", "plain", "replay", "altered"),
+    "drops the setting for parallel calls": (
+        without("parallel_tool_calls"),
+        "one-at-a-time",
+        "plain",
+        "replay",
+        "lost",
+    ),
+    "drops the effort of reasoning": (without("reasoning_effort"), "two-rounds", "plain", "replay", "lost"),
     "adds a stop sequence": (asked(lambda body: {**body, "stop": "."}), "text-only", "plain", "replay", "altered"),
     "adds a system prompt": (
         with_message("system", "You are a pirate.", last=False),
@@ -309,7 +318,7 @@ def test_a_gateway_with_a_fault_on_anthropics_wire_breaks_the_law_that_is_about_
 
 
 def test_a_gateway_may_add_members_for_its_accounts_and_state_defaults() -> None:
-    added = {"user": "gateway", "metadata": {"team": "a"}, "temperature": 1, "tool_choice": "auto"}
+    added = {"user": "gateway", "metadata": {"team": "a"}, "temperature": 1, "tool_choice": "auto", "stop": None}
     ran = through(scenarios=("single-call", "text-only"), modes=("plain",), **asked(lambda body: {**body, **added}))
     assert broken(ran) == set()
 
