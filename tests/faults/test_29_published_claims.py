@@ -32,6 +32,8 @@ from toolparity.reports.text import sections
 
 ROOT = Path(__file__).parents[2]
 FAILED = ("fail", "new", "expected")
+#: Effects that the headline is about.
+HARM = ("lost", "duplicated", "altered", "executed")
 
 #: The scenarios in which a server-side search of xAI appears as a custom call on the wire.
 XAI_SEARCHES = ("search-as-custom-call", "declared-custom-beside-search", "searches-posts", "searches-posts-and-calls")
@@ -80,26 +82,28 @@ def text(name: str) -> str:
 
 
 def counted(made: Run, *names: str) -> tuple[int, int, int]:
-    """Subjects that break a law, cases that pass, and cases in which something was judged: counted here anew."""
+    """Subjects that harm a call or content, cases that pass, and cases in which something was judged: counted anew."""
     passed = applied = 0
-    breaking = set()
+    harming = set()
     for one in made.results:
         outcomes = {verdict.outcome for verdict in one.verdicts}
         if one.subject in names and outcomes - {"unsupported"}:
             applied += 1
-            passed += outcomes <= {"pass", "unsupported"}
-            breaking |= {one.subject} if outcomes & {*FAILED} else set()
-    return len(breaking), passed, applied
+            passed += outcomes <= {"pass", "stale", "unsupported"}
+            effects = {verdict.effect for verdict in one.verdicts if verdict.outcome in FAILED}
+            harming |= {one.subject} if effects & {*HARM} else set()
+    return len(harming), passed, applied
 
 
 def test_the_page_and_the_readme_open_with_the_same_true_figures() -> None:
-    names = [one.name for one in results().subjects]
-    breaking, passed, applied = counted(results(), *names)
-    assert breaking > 1
+    names = [one.name for one in results().subjects if one.role == "implementation"]
+    harming, passed, applied = counted(results(), *names)
+    assert harming > 1
+    start = f"{harming} of {len(names)} implementations lose"
     for name in ("index.html", "README.md"):
-        assert f"{breaking} of {len(names)} subjects break a law" in text(name), name
+        assert start in text(name), name
         assert f"{passed:,} of {applied:,} cases pass" in text(name), name
-        assert len(set(re.findall(r"[\d,]+ of [\d,]+ subjects? breaks? a law", text(name)))) == 1, name
+        assert len(set(re.findall(r"[\d,]+ of [\d,]+ implementations? [a-z]+", text(name)))) == 1, name
         assert len(set(re.findall(r"[\d,]+ of [\d,]+ cases pass", text(name)))) == 1, name
 
 
@@ -107,8 +111,8 @@ def test_each_subject_has_the_same_figures_on_the_page_in_the_readme_and_on_the_
     for one in results().subjects:
         _, passed, applied = counted(results(), one.name)
         laws = len({v.check for r, v in results().verdicts() if r.subject == one.name and v.outcome in FAILED})
-        assert f"| `{one.name}` | {passed:,} of {applied:,} | {laws} |" in text("README.md")
-        assert f" {one.name} {one.version} {passed:,} of {applied:,} {laws} " in text("index.html")
+        assert f"| `{one.name}` | {laws} | {applied:,} | {passed:,} |" in text("README.md")
+        assert f" {one.name} laws broken {laws} applicable {applied:,} pass {passed:,} " in text("index.html")
     _, passed, applied = counted(results(), publish.OWN)
     told = json.loads(text("badge.json"))
     assert (told["label"], told["message"]) == ("tool calls: normalizer", f"{passed:,} of {applied:,} cases pass")
@@ -119,10 +123,10 @@ def test_each_subject_has_the_same_figures_on_the_page_in_the_readme_and_on_the_
 def test_the_headline_of_each_report_counts_failures_that_a_baseline_expects(outcome: str) -> None:
     made = run(result(verdict(outcome)), result(verdict(), subject="other"), result(verdict(), subject="third"))
     for form in ("html", "markdown"):
-        assert "1 of 3 subjects breaks a law" in formats.render(form, Report(made)).decode(), form
+        assert "1 of 3 implementations breaks a law" in formats.render(form, Report(made)).decode(), form
     last = sections(Report(made))[-1]
     assert isinstance(last, Lines)
-    assert last.entries[0][0].text == "1 of 3 subjects breaks a law; 2 of 3 cases pass"
+    assert last.entries[0][0].text == "1 of 3 implementations breaks a law; 2 of 3 cases pass"
     assert "2 of 3 cases pass" in formats.render("badge", Report(made)).decode()
 
 
