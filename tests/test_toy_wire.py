@@ -23,6 +23,8 @@ from toolparity.normalizer.turns.clients import client
 from toolparity.normalizer.wires import registry
 from toolparity.normalizer.wires.model_owners import vendor_of
 
+from .reports.test_html import data_of
+
 SCENARIOS = ("single-call", "parallel-three", "text-only", "two-rounds", "error-rate-limit")
 BODY: dict[str, Any] = {
     "toy_reply": "r1",
@@ -249,5 +251,5 @@ def test_the_suite_checks_it_and_reports_it(site: Path, recorded: Path, tmp_path
     assert {verdict["outcome"] for verdict in verdicts} == {"pass"}
     laws = {name for verdict in verdicts for name in verdict.values()}
     assert {"conservation", "stream-parity", "any-split", "answered", "replay", "handoff", "usage"} <= laws
-    assert "toy.chat" in page.read_text()
+    assert "toy.chat" in json.dumps(data_of(page.read_text()))
     assert "through `toy-wire 1.0`" in run(site, "-m", "toolparity", "report", str(results), "--markdown", "-")
