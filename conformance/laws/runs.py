@@ -23,6 +23,7 @@ from ..answer import AnsweredCall
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedSelection
 from ..oracle import RequestItem, oracle
+from ..oracle.history import tools
 from ..subjects.tools import result_text
 from .law import Failure, agent_law, may_be_refused
 from .matching import call_list, is_same_call, match_calls
@@ -300,6 +301,12 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(number, reason, effect="duplicated")
 
 
+def _renamed(round: CaseRound, name: str, names: set[str]) -> bool:
+    """Return whether the next request declares the tool under another name, as wires with reserved names require."""
+    declared = {tool.name for tool in tools(round.sent[0])}
+    return name not in declared and names <= declared
+
+
 def _misplaced_results(round: CaseRound) -> Iterator[Failure]:
     """Yield the runs whose result is missing in the next request, or is at another call."""
     results = [item.content for item in _items(round) if item.kind == "result"]
@@ -311,7 +318,8 @@ def _misplaced_results(round: CaseRound) -> Iterator[Failure]:
             yield Failure(round.number, reason, text, results, effect="altered" if altered else "lost")
             continue
         calls = _calls_with_results(round, text)
-        if _NAME.fullmatch(run.name) and calls and all(call.name != run.name for call in calls):
+        names = {call.name for call in calls}
+        if _NAME.fullmatch(run.name) and names and run.name not in names and not _renamed(round, run.name, names):
             reason = f"the call of {run.name} has another name in the next request"
             yield Failure(round.number, reason, run.name, call_list(calls), effect="altered")
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...wires.openai_chat.dialects import dialect_of
 from .openai_sdk import OpenAiClient
 
 
@@ -13,9 +14,12 @@ class Client(OpenAiClient):
     wire = "openai.chat"
 
     def _sent(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return the body with the default that a stream ends with the usage."""
+        """Return the body with the default that a stream ends with the usage, if the provider accepts the option."""
         sent = super()._sent(body)
-        return {"stream_options": {"include_usage": True}, **sent} if sent["stream"] else sent
+        accepted = dialect_of(self.name).members
+        if not sent["stream"] or (accepted is not None and "stream_options" not in accepted):
+            return sent
+        return {"stream_options": {"include_usage": True}, **sent}
 
     def _resource(self) -> Any:
         return self._sdk().chat.completions
