@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,16 +10,13 @@ from msgspec.structs import replace
 
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.conversation import Request
-from toolparity.normalizer.model import Response
 from toolparity.normalizer.requests import check_request
 from toolparity.reports.results import Result, Verdict
 
-from ..answer import SubjectAnswer
 from ..cases.broken import CUTS
 from ..cases.case import Case, CaseRound
 from ..cases.expected import Expected
 from ..cases.scenarios import scenarios
-from ..cases.traffic import TrafficResponse, repieced, responses
 from ..errors import InvalidAnswer, RefusedRequest, UnstableAnswer
 from ..laws.law import Unjudged
 from ..laws.matching import match_calls
@@ -28,15 +24,16 @@ from ..laws.requests import follow_up
 from ..oracle import oracle
 from ..runner.judge import Judge
 from ..subjects import FollowUp, SubjectExchange
-from ..subjects.reference import read_answer
 from .client import Client, curl
 from .conversation import Conversation, Route, Turn, judged_members
 from .correlation import new_token
 from .errors import NotJudged
+from .judged_answer import judged_answer
 from .laws import GATEWAY_LAWS
 from .preflight import check_route
 from .questions import first_request
-from .reduction import Pair, not_judged, reduced, reduced_built_in, reduced_usage
+from .recorded import closing_response, exchange_of, recorded_responses, served_response
+from .reduction import Pair, not_judged, reduced
 from .upstream import Served, Upstream
 
 #: The ways in which the upstream splits a stream again. Bytes sent one at a time cost more time than they show,
@@ -196,23 +193,23 @@ class GatewayJudge(Judge):
     def _play(self, case: Case, chunking: str | None) -> _Played:
         """Play a conversation to its end, or until the client cannot continue."""
         token, route = new_token(), self._gateway.routes[case.surface]
-        recorded = _recorded(case, chunking)
+        recorded = recorded_responses(case, chunking)
         played = _Played(token, [], [], {}, {}, {}, {})
         if not recorded:
             return played
         request = first_request(case, self._gateway.client, token)
-        with self._upstream.ticket(token, _served(case, recorded[0])) as ticket:
+        with self._upstream.ticket(token, served_response(case, recorded[0])) as ticket:
             talk = Conversation(self._client, self._gateway.client, route, ticket, token, request)
             for number, response in enumerate(recorded):
                 # The laws compare requests in the conversation with the recorded pieces only.
-                exchange = _exchange(case, response, None if chunking else talk.upstream_body())
-                turn = self._ask(talk, _served(case, response))
+                exchange = exchange_of(case, response, None if chunking else talk.upstream_body())
+                turn = self._ask(talk, served_response(case, response))
                 if number:
                     played.asked[number - 1] = turn.body
                 if number and turn.captured:
                     played.captured[number - 1] = turn.captured[0]
                 expected = reduced(self._expected(case, number), self._pair(case), stream=case.stream)
-                answer = _answer(turn, expected, exchange, self._pair(case))
+                answer = judged_answer(turn, expected, exchange, self._pair(case))
                 round = CaseRound(number, exchange, expected, answer, sent=turn.captured)
                 played.rounds.append(round)
                 played.turns.append(turn)
@@ -224,7 +221,7 @@ class GatewayJudge(Judge):
                     break
                 played.followed[number] = talk.request
                 if last:
-                    final = self._ask(talk, _last_words(case.surface, stream=case.stream))
+                    final = self._ask(talk, closing_response(case.surface, stream=case.stream))
                     played.asked[number] = final.body
                     if final.captured:
                         played.captured[number] = final.captured[0]
@@ -272,7 +269,7 @@ class GatewayJudge(Judge):
             raise Unjudged(f"not judged: the client's own request breaks the rule {violation.rule}")
 
     def _hand_over(self, case: Case, number: int, route: Route, follow_up: FollowUp) -> Any:
-        played, served = self._played[case, None], _last_words(route.upstream, stream=case.stream)
+        played, served = self._played[case, None], closing_response(route.upstream, stream=case.stream)
         token, request = played.token, played.followed[number]  # the history contains the token
         with self._upstream.ticket(token, served) as ticket:
             talk = Conversation(self._client, self._gateway.client, route, ticket, token, request)
@@ -305,77 +302,6 @@ class GatewayJudge(Judge):
 
 def _owner(route: Route) -> str:
     return route.surface.spec.owner
-
-
-def _recorded(case: Case, chunking: str | None) -> list[TrafficResponse]:
-    """Return the responses of a case in other pieces; of a cut only the first one, or none if it cannot be cut."""
-    recorded = responses(case.scenario, case.surface, case.mode)
-    if chunking is None:
-        return list(recorded)
-    if chunking in CUTS:
-        recorded = recorded[:1]
-    seeds = (f"{case.scenario}/{case.surface}/{number}" for number in range(len(recorded)))
-    pieced = [(response, repieced(response, chunking, seed)) for response, seed in zip(recorded, seeds, strict=True)]
-    return [replace(response, pieces=pieces) for response, pieces in pieced if pieces is not None]
-
-
-def _served(case: Case, response: TrafficResponse) -> Served:
-    return Served(SURFACES[case.surface].wire, response.stream, response.pieces, response.status)
-
-
-def _last_words(surface: str, *, stream: bool) -> Served:
-    """Return a response with text only, for a request whose response is not judged."""
-    mode = "stream" if stream else "plain"
-    response = responses("text-only", surface, mode)[0]
-    return Served(SURFACES[surface].wire, response.stream, response.pieces, response.status)
-
-
-def _exchange(case: Case, response: TrafficResponse, request: Any) -> SubjectExchange:
-    surface = SURFACES[case.surface]
-    return SubjectExchange(
-        wire=surface.wire,
-        provider=response.provider or surface.provider,
-        stream=response.stream,
-        pieces=response.pieces,
-        policy=case.policy,
-        request=request,
-        status=response.status,
-    )
-
-
-def _answer(turn: Turn, expected: Expected, exchange: SubjectExchange, pair: Pair) -> SubjectAnswer:
-    """Return the answer for the laws.
-
-    The provider's own error, passed on, is a reply and not a refusal. The client's reader counts a repeated call once,
-    and corrects a stop reason that contradicts the calls. Both are undone here, unless the provider sent them. A
-    missing stop reason shows that the response is not complete.
-    """
-    response = turn.response
-    calls = [reduced_built_in(call) for call in turn.answer.calls]
-    answer = replace(turn.answer, calls=calls, usage=reduced_usage(turn.answer.usage, pair))
-    same_status = (turn.reply.status < 400) == (exchange.status < 400)
-    if response is not None and response.error is not None and expected.failed and same_status:
-        answer = replace(answer, error=None)
-    if response is None or not response.choices:
-        return answer
-    added = _codes(response)
-    if added["stop-missing"] and not expected.complete:
-        return replace(answer, complete=False)
-    if added.keys() & _REPAIRED:
-        added -= _codes(read_answer(exchange))
-    if repeated := added["duplicate-call"]:
-        answer = replace(answer, calls=[*answer.calls, *answer.calls[-1:] * repeated])
-    if (added["stop-disagrees"] or added["stop-missing"]) and expected.complete:
-        answer = replace(answer, stop=response.choices[0].stop.raw or "missing")
-    return answer
-
-
-#: Codes of findings that the client's reader repairs.
-_REPAIRED = frozenset(("duplicate-call", "stop-disagrees", "stop-missing"))
-
-
-def _codes(response: Response) -> Counter[str]:
-    return Counter(finding.code for finding in response.findings if finding.code in _REPAIRED)
 
 
 def _saw_all_calls(round: CaseRound) -> bool:
