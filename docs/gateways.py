@@ -1,4 +1,4 @@
-"""Writes the table of docs/gateways.md and the shipped baselines of the known gateways.
+"""Writes the tables of docs/gateways.md and the shipped baselines of the known gateways.
 
 toolparity check --gateway portkey --no-baseline --unreleased --json run.json    a real run
 python docs/gateways.py run.json...          its failures by class, into the baselines and gateways.json
@@ -30,6 +30,7 @@ from msgspec import Struct
 from toolparity.conformance.cases.traffic import repieced, responses
 from toolparity.conformance.gateway.client import address, auth_headers
 from toolparity.conformance.gateway.known import known_gateway, process
+from toolparity.conformance.gateway.reduction import TABLE as REDUCTIONS
 from toolparity.conformance.runner import baseline
 from toolparity.normalizer.wires.registry import spec
 from toolparity.reports import results
@@ -38,7 +39,7 @@ from toolparity.reports.results import Result, Verdict
 HERE = Path(__file__).resolve().parent
 SEEN, PAGE = HERE / "gateways.json", HERE / "gateways.md"
 PROGRAMS = HERE / "reproductions" / "programs" / "gateways"
-START, END = "<!-- confirmed failures: begin -->\n", "<!-- confirmed failures: end -->\n"
+START, END = "<!-- {}: begin -->\n", "<!-- {}: end -->\n"
 #: The upstream of through.py.
 UPSTREAM = "http://127.0.0.1:8795"
 _LONGEST = 90
@@ -222,11 +223,23 @@ def table(seen: dict[str, Any], classes: Classes) -> str:
     return "\n".join([*lines, "", f"Cases that were judged: {judged}.", ""])
 
 
+def reductions() -> str:
+    """Return the table of what is not judged between two wires."""
+    lines = ["| capability | laws that are not judged |", "|---|---|"]
+    lines += [f"| {row.capability} | {', '.join(f'`{law}`' for law in row.laws)} |" for row in REDUCTIONS]
+    return "\n".join([*lines, ""])
+
+
 def page() -> str:
-    """Return the page with the current table."""
-    before, _, rest = PAGE.read_text("utf-8").partition(START)
-    after = rest.partition(END)[2]
-    return f"{before}{START}\n{table(json.loads(SEEN.read_text('utf-8')), read_classes())}\n{END}{after}"
+    """Return the page with the current tables."""
+    seen = json.loads(SEEN.read_text("utf-8"))
+    tables = {"confirmed failures": table(seen, read_classes()), "reductions": reductions()}
+    text = PAGE.read_text("utf-8")
+    for name, content in tables.items():
+        before, _, rest = text.partition(START.format(name))
+        after = rest.partition(END.format(name))[2]
+        text = f"{before}{START.format(name)}\n{content}\n{END.format(name)}{after}"
+    return text
 
 
 def main(given: Sequence[str]) -> None:

@@ -62,7 +62,8 @@ class Pair(NamedTuple):
 class Reduction(NamedTuple):
     """One row of the table. A row for the law `handoff` applies to equal wires, too, because the history changes wires.
 
-    ``applies(pair, round)``: the round has content that the client's wire cannot express.
+    ``capability``: the content that is not judged, as docs/gateways.md lists it. ``applies(pair, round)``: whether the
+    round has such content.
 
     ``reason``: a format with the names ``client``, ``upstream`` and ``stop``.
     """
@@ -125,31 +126,31 @@ def _is_dialect(pair: Pair, round: CaseRound) -> bool:
 
 TABLE: tuple[Reduction, ...] = (
     Reduction(
-        "stop words",
+        "the client's wire has no word for the stop reason",
         ("stop", "alike"),
         "{client} has no word for the stop reason {stop}",
         _has_other_stop,
     ),
     Reduction(
-        "broken responses",
+        "the response is broken or failed, which each wire reports in another form",
         ("stop", "alike", "usage"),
         "each wire reports broken and failed responses in another form, and token counts at another place",
         _breaks,
     ),
     Reduction(
-        "cut arguments",
+        "arguments that are not valid JSON",
         ("alike",),
         "wires differ in how they report arguments that are not valid JSON",
         _has_cut_calls,
     ),
     Reduction(
-        "refusals",
+        "a refusal, which each wire reports at another place",
         ("stop", "alike"),
         "wires differ in where they report a refusal",
         _has_refusal,
     ),
     Reduction(
-        "reasoning state",
+        "signatures and encrypted reasoning",
         ("replay",),
         "{client} has no place for the signatures and encrypted reasoning of {upstream}",
         _has_state,
@@ -161,31 +162,31 @@ TABLE: tuple[Reduction, ...] = (
         _has_server_calls,
     ),
     Reduction(
-        "approvals",
+        "approvals of server calls",
         ("stop",),
         "{client} has no place for approvals, so that {stop} has no content to wait for",
         _has_approvals,
     ),
     Reduction(
-        "marks of errors",
+        "a tool result that is marked as an error",
         ("answered",),
         "{client} cannot mark a tool result as an error",
         _has_error_result,
     ),
     Reduction(
-        "free text",
+        "calls with free text",
         ("arguments", "answered", "replay"),
         "{client} and {upstream} differ in calls with free text",
         _has_free_text,
     ),
     Reduction(
-        "calls of other kinds, handed over",
+        "calls with free text and calls of built-in tools, in a history that changes wires",
         _HANDOFF,
         "wires differ in calls with free text and in calls of built-in tools",
         _has_other_calls,
     ),
     Reduction(
-        "dialects, handed over",
+        "members of a response that only another provider of the wire defines, in such a history",
         _HANDOFF,
         "the response has members that only its provider defines",
         _is_dialect,
