@@ -70,8 +70,13 @@ class Library(NamedTuple):
 
 def home() -> Path:
     """Return the folder that holds the environments."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "toolparity" / "subjects"
+    return cache() / "subjects"
+
+
+def cache() -> Path:
+    """Return the folder of this project in the user's cache."""
+    folder = os.environ.get("XDG_CACHE_HOME")
+    return (Path(folder) if folder else Path.home() / ".cache") / "toolparity"
 
 
 def is_library(name: str) -> bool:

@@ -65,11 +65,11 @@ class Python:
         """Install packages into a virtual environment."""
         report("collecting packages")
         pip = [str(_python(folder)), "-m", "pip", "install", "--no-input", "--progress-bar", "off"]
-        _run([*pip, *what], report=lambda line: _report_pip(line, report))
+        run_installer([*pip, *what], report=lambda line: _report_pip(line, report))
 
     def version(self, peer: Peer, folder: Path) -> str:
         script = f"from importlib import metadata; print(metadata.version({peer.distribution!r}))"
-        return _run([str(_python(folder)), "-c", script]).split()[-1]
+        return run_installer([str(_python(folder)), "-c", script]).split()[-1]
 
     def command(self, peer: Peer, folder: Path) -> list[str]:
         return [str(_python(folder)), str(peer.program)]
@@ -95,7 +95,7 @@ class Node:
             shutil.copy(peer.pins, folder)
         (folder / "package.json").write_text(json.dumps(package), "utf-8")
         report("installing packages with npm")
-        _run([npm, "install" if version else "ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder)
+        run_installer([npm, "install" if version else "ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder)
         if not _new_enough(shutil.which("node"), package["engines"]["node"]):
             report("installing Node.js, because the machine has none that is new enough")
             venv.create(folder / "node", with_pip=True)
@@ -162,7 +162,7 @@ def _report_pip(line: str, report: Report) -> None:
         report(f"{match[1].lower()} {match[2].rpartition('/')[2]}".strip())
 
 
-def _run(command: Sequence[str], folder: Path | None = None, *, report: Report = lambda line: None) -> str:
+def run_installer(command: Sequence[str], folder: Path | None = None, *, report: Report = lambda line: None) -> str:
     """Run an installer and return its output. Raises MissingExtra with its errors and what to do."""
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     lines: list[str] = []

@@ -219,7 +219,7 @@ def test_an_error_begins_with_the_line_for_which_there_is_advice(tmp_path: Path)
     )
     installer.chmod(0o755)
     with pytest.raises(MissingExtra, match=r"^No matching distribution found for slow==9 \(check the version"):
-        runtimes._run([str(installer)])
+        runtimes.run_installer([str(installer)])
 
 
 def test_an_error_of_npm_is_reported_with_what_to_do(npm: Path) -> None:

@@ -7,13 +7,14 @@ The settings of pip and npm (an index, a registry, a proxy) apply here too.
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import venv
-from collections.abc import Sequence
 from pathlib import Path
 
+from toolparity.normalizer.errors import MissingExtra
+
+from ...subjects.environments import cache
+from ...subjects.runtimes import run_installer
 from ..errors import GatewayFailed
 from .form import KnownGateway
 
@@ -22,8 +23,7 @@ _MARK = "toolparity-installed"
 
 def home() -> Path:
     """Return the folder that holds the gateways."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path.home() / ".cache") / "toolparity" / "gateways"
+    return cache() / "gateways"
 
 
 def installed(gateway: KnownGateway) -> str | None:
@@ -53,15 +53,15 @@ def install(gateway: KnownGateway) -> Path:
         if gateway.installer == "pip":
             venv.create(folder, with_pip=True)
             python = folder / "bin" / "python"
-            _run([str(python), "-m", "pip", "install", "--no-input", "--quiet", gateway.requirement])
+            run_installer([str(python), "-m", "pip", "install", "--no-input", "--quiet", gateway.requirement])
         else:
             folder.mkdir(parents=True)
-            _run(["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", gateway.requirement])
+            run_installer(["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund", gateway.requirement])
         (folder / _MARK).write_text(gateway.version, "utf-8")
-    except (OSError, subprocess.CalledProcessError) as error:
+    except (OSError, MissingExtra) as error:
         remove(gateway)
-        output = " ".join(str(getattr(error, "stderr", None) or error).split())
-        raise GatewayFailed(f"{gateway.name} cannot be installed: {output[-600:]}", where=str(folder)) from None
+        what, hint = (error.what, error.hint) if isinstance(error, MissingExtra) else (str(error), "")
+        raise GatewayFailed(f"{gateway.name} cannot be installed: {what}", where=str(folder), hint=hint) from None
     return folder
 
 
@@ -72,8 +72,3 @@ def remove(gateway: KnownGateway) -> bool:
         return False
     shutil.rmtree(folder)
     return True
-
-
-def _run(command: Sequence[str]) -> None:
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-    subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
