@@ -7,6 +7,7 @@ turn with signed reasoning (failure THINK-04).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -104,7 +105,7 @@ def parts_of(outcome: Outcome) -> list[Part]:
         return list(outcome)
     hint = "return text, a JSON-serializable value, content parts, or a ToolResult"
     try:
-        value = msgspec.to_builtins(outcome, str_keys=True)
+        value = msgspec.to_builtins(outcome, str_keys=True, enc_hook=_model_value)
     except (TypeError, ValueError, RecursionError) as error:
         raise UnserializableResult(
             f"a {type(outcome).__name__} is not JSON-serializable: {error}", hint=hint
@@ -112,6 +113,14 @@ def parts_of(outcome: Outcome) -> list[Part]:
     if overflows(value):
         raise UnserializableResult("NaN and infinity are not JSON", hint=hint)
     return [JsonPart(value)]
+
+
+def _model_value(value: Any) -> Any:
+    """Return the JSON value of a pydantic model. Raises TypeError for any other value that msgspec cannot encode."""
+    pydantic = sys.modules.get("pydantic")  # without it there are no models
+    if pydantic is None or not isinstance(value, pydantic.BaseModel):
+        raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+    return value.model_dump(mode="json", by_alias=True)
 
 
 def _is_parts(outcome: Outcome) -> bool:

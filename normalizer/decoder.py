@@ -33,6 +33,8 @@ from .wires.stream_base import StreamBase
 _NO_REQUEST = Declared()
 _NO_PAYLOAD = Payload(b"")
 _SPACE = b" \t\r\n"
+#: The first bytes of nearly all streams of server-sent events.
+_SSE_BEGINNINGS = (b"data: ", b"event: ", b": ")
 
 
 def normalize(
@@ -62,7 +64,11 @@ def normalize(
     else:
         wire_spec = spec(wire)
     declared = _NO_REQUEST if request is None else declared_by(request, wire_spec)
-    return _decode(body, wire_spec, Context(wire_spec.name, provider, declared, status, [], payload.respelled))
+    context = Context(wire_spec.name, provider, declared, status, [], payload.respelled)
+    try:
+        return wire_spec.decode(body, context)
+    except MalformedBody as error:
+        return _decode_other(body, wire_spec, context, error)
 
 
 def _decode(body: bytes, wire: WireSpec, context: Context) -> Response:
@@ -100,8 +106,9 @@ def _decode_other(body: bytes, wire: WireSpec, context: Context, error: Malforme
 
 
 def _decode_stream(body: bytes, context: Context) -> Response:
+    wire = cast(Wire, context.wire)
     decoder = StreamDecoder(
-        cast(Wire, context.wire), provider=context.provider, request=context.declared, status=context.status
+        wire, provider=context.provider, request=context.declared, status=context.status, events=False
     )
     decoder.context.respelled = context.respelled
     decoder.context.find("stream-body")
@@ -124,8 +131,9 @@ class StreamDecoder:
 
     ``feed(data)`` takes bytes of the body or event objects of a provider's SDK, and returns the canonical events that
     they complete. The first bytes determine the framing: SSE, AWS event stream, JSON lines or a JSON array.
-    ``finish()`` returns the Response. On `xai.grpc`, pass one serialized message or one SDK object at a time. The
-    arguments are those of `normalize`.
+    Consecutive deltas of one block in a chunk become one event. ``finish()`` returns the Response. On `xai.grpc`, pass
+    one serialized message or one SDK object at a time. The arguments are those of `normalize`. ``events``: False if
+    only the Response is needed; ``feed`` then returns no events and takes less time.
 
     Raises EventTooLarge if a pending event exceeds ``max_event_bytes`` bytes, TooManyCalls if the stream opens more
     calls than any real response has, and SeveralBodies if anything but an error follows a whole body.
@@ -139,12 +147,16 @@ class StreamDecoder:
         request: Any = None,
         status: int | None = None,
         max_event_bytes: int = DEFAULT_MAX_EVENT_BYTES,
+        events: bool = True,
     ) -> None:
         self._wire = None if wire is None else spec(wire)
         declared = _NO_REQUEST if request is None else declared_by(request, self._wire)
         self.context = Context("" if wire is None else wire, provider, declared, status, [], False)
         self._request = request if wire is None else None  # read again once the wire is detected
-        self._stream: Any = None if self._wire is None else self._wire.stream(self.context)
+        self._emits = events
+        self._stream: Any = None
+        if self._wire is not None:
+            self._open(self._wire)
         self._by_messages = self._wire is not None and self._wire.framing == "messages"
         self._unframed = b""  # the bytes before the framing is known
         self._reader: EventReader | None = None
@@ -159,35 +171,48 @@ class StreamDecoder:
 
     def feed(self, data: Any) -> list[Event]:
         """Decode the next chunk and return the events that it completes. Raises DecoderFinished after ``finish()``."""
+        out: list[Event] = []
+        reader = self._fast_reader
+        if reader is not None and type(data) is bytes:
+            payloads = reader.run(data)
+            if payloads is not None:
+                self._stream.run(payloads, out)
+            else:
+                self._process(reader.feed(data), reader, out)
+        else:
+            self._feed_any(data, out)
+        return out if self._emits else []
+
+    def _feed_any(self, data: Any, out: list[Event]) -> None:
+        """Decode a chunk before the fast path can be used, or one that is not bytes."""
         if self._finished:
             raise DecoderFinished("feed() after finish()")
-        out: list[Event] = []
         if type(data) is not bytes:
             payload = payload_of(data, None if self._wire is None else self._wire.name, event=True)
             if payload.wire is not None or not isinstance(data, (bytearray, memoryview, str)):
                 self._process_object(payload, out)
-                return out
+                return
             data = payload.data
         if self._by_messages:
             self._stream.event(None, data, out)
-            return out
+            return
         reader = self._reader
+        if reader is None and self._stream is not None and not self._unframed and data.startswith(_SSE_BEGINNINGS):
+            self._reader = self._fast_reader = SseReader(self._max_event_bytes)
+            out += self.feed(data)
+            return
         if reader is None:
             data = without_mark((self._unframed + data).lstrip(_SPACE)).lstrip(_SPACE)
             reader = None if MARK.startswith(data) else sniff(data, self._max_event_bytes)
             if reader is None:
                 self._unframed = data
-                return out
+                return
             self._unframed, self._reader = b"", reader
             if self._stream is not None and isinstance(reader, SseReader):
                 self._fast_reader = reader
-        if self._fast_reader is not None:
-            run = self._fast_reader.run(data)
-            if run is not None:
-                self._stream.run(run, out)
-                return out
+                out += self.feed(data)
+                return
         self._process(reader.feed(data), reader, out)
-        return out
 
     def finish(self) -> Response:
         """Return the response. Incomplete content is reported as findings, never guessed.
@@ -197,13 +222,16 @@ class StreamDecoder:
         if self._finished:
             raise DecoderFinished("finish() twice")
         self._finished = True
+        self._fast_reader = None
         out: list[Event] = []
         reader = self._reader
         if reader is None and self._unframed.strip():
             reader = SseReader(self._max_event_bytes)
             self._process(reader.feed(self._unframed), reader, out)
         if reader is not None:
-            self._process(reader.close(), reader, out)
+            events = reader.close()
+            if events or reader.problems:
+                self._process(events, reader, out)
         if self._whole is not None:
             late = None if self._late_errors is None else self._late_errors.failure
             return replace(self._whole, error=late or self._whole.error).with_findings(self.context.findings)
@@ -256,6 +284,7 @@ class StreamDecoder:
             return
         events: list[StreamEvent] = [(None, data)]
         if self._stream is None and payload.wire is not None:
+            self._set_wire(payload.wire)
             self._open(payload.wire)
         elif self._stream is None:
             events = self._detect(events)
@@ -273,13 +302,14 @@ class StreamDecoder:
             if too_many or (isinstance(error, AmbiguousBody) and error.candidates):
                 raise
             return []
+        self._set_wire(spec(wire))
         self._open(spec(wire))
         self._undetected = []
         return held
 
     def _open(self, wire: WireSpec) -> None:
-        self._set_wire(wire)
         self._stream = wire.stream(self.context)
+        self._stream.emits = self._emits
 
     def _set_wire(self, wire: WireSpec) -> None:
         self._wire, self.context.wire = wire, wire.name

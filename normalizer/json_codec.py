@@ -57,3 +57,18 @@ def bytes_of(value: Any) -> bytes:
 def text(value: Any) -> str:
     """Encode a value as compact JSON in a str, like `bytes_of`. Raises MalformedBody if it is not JSON-serializable."""
     return bytes_of(value).decode()
+
+
+def shown(value: Any) -> str:
+    """Encode a value like `text`, for people: NaN and infinities, which JSON lacks, remain and do not become null."""
+    import json
+
+    exact = text(value)
+    if "null" not in exact:
+        return exact
+    plain = msgspec.to_builtins(value)
+    try:
+        json.dumps(plain, allow_nan=False)
+    except ValueError:
+        return json.dumps(plain, separators=(",", ":"))
+    return exact

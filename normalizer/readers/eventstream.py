@@ -7,9 +7,8 @@ Stream Encoding.
 
 from __future__ import annotations
 
-import base64
 import struct
-import zlib
+from binascii import a2b_base64, crc32
 
 import msgspec
 
@@ -31,7 +30,7 @@ def looks_like_event_stream(head: bytes) -> bool:
     if len(head) < 12:
         return False
     _, _, crc = _PRELUDE.unpack_from(head)
-    return bool(zlib.crc32(head[:8]) == crc)
+    return bool(crc32(head[:8]) == crc)
 
 
 class EventStreamReader:
@@ -53,7 +52,7 @@ class EventStreamReader:
         start = 0
         while len(buffer) - start >= 12:
             size, headers_size, crc = _PRELUDE.unpack_from(buffer, start)
-            if zlib.crc32(buffer[start : start + 8]) != crc or size < 16 + headers_size:
+            if crc32(buffer[start : start + 8]) != crc or size < 16 + headers_size:
                 # The length is unreliable, so the start of the next message is unknown.
                 self.problems.append(("undecodable-event", "an event-stream message with a wrong prelude"))
                 self._lost = True
@@ -69,7 +68,7 @@ class EventStreamReader:
         return events
 
     def _message(self, message: bytes, headers_size: int, events: list[StreamEvent]) -> None:
-        if zlib.crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
+        if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
             self.problems.append(("undecodable-event", "an event-stream message with a wrong checksum"))
             return
         headers = _headers(message[12 : 12 + headers_size])
@@ -77,7 +76,7 @@ class EventStreamReader:
         try:
             inner = _payload(payload).bytes
             if inner is not None:
-                payload = base64.b64decode(inner)
+                payload = a2b_base64(inner)
         except (msgspec.MsgspecError, RecursionError):
             pass  # not wrapped: the payload itself is the event
         except ValueError:

@@ -35,15 +35,15 @@ class CallBuilder(Struct, gc=False):
     choice: int
     response_id: str | None
     seen: dict[str, tuple[str | None, str]]
-    #: whether every tool name is accepted, because the declared names are not known
-    trusting: bool
+    #: the declared names; None if they are not known, and then every name is accepted
+    names: frozenset[str] | None
     #: names and argument values of the calls that share an id
     shared: dict[str, set[tuple[str | None, str]]] | None = None
 
     @classmethod
     def of(cls, context: Context, choice: int, response_id: str | None) -> CallBuilder:
         """Return a builder without any calls."""
-        return cls(context, choice, response_id, {}, context.declared.names is None)
+        return cls(context, choice, response_id, {}, context.declared.names)
 
     def repeats(self, id: str | None, name: str | None, text: str, free_text: bool = False) -> bool:
         """Report whether a call with this id, name and arguments was built before; the caller then drops it (ID-12).
@@ -71,6 +71,34 @@ class CallBuilder(Struct, gc=False):
         self.context.find("duplicate-call", f"{name} ({id}) {again}", self.choice)
         return True
 
+    def regular_call(
+        self,
+        id: str | None,
+        name: str | None,
+        text: str,
+        kind: str = "function",
+        extra: dict[str, Any] | None = None,
+        wire_id: str | None = None,
+        namespace: str | None = None,
+        caller: Any = None,
+    ) -> ToolCall | None:
+        """Build a call about which there is nothing to report, as nearly all are. The arguments are those of `build`.
+
+        Returns None, without any effect, for a call that `build` has to examine.
+        """
+        names, seen = self.names, self.seen
+        if not id or not name or id in seen or (names is not None and name not in names):
+            return None
+        if ("\\" in text and "\\u" in text) or "\ufffd" in text:
+            return None
+        try:
+            arguments = parse_object(text)
+        except NOT_AN_OBJECT:
+            return None
+        seen[id] = (name, text)
+        extra = {} if extra is None else extra
+        return ToolCall(id, name, arguments, text, "complete", kind, wire_id, namespace, caller, extra)
+
     def build(
         self,
         block: int,
@@ -91,19 +119,14 @@ class CallBuilder(Struct, gc=False):
         response was cut inside this call, so its status is "truncated" even if the text parses (TRUNC-01).
         ``free_text``: the text is not JSON by design (custom tools, CUST-01).
         """
-        seen = self.seen
-        if id and id not in seen:
-            seen[id] = (name, text)
+        if not (cut or free_text):
+            regular = self.regular_call(id, name, text, kind, extra, wire_id, namespace, caller)
+            if regular is not None:
+                return regular
+        if id and id not in self.seen:
+            self.seen[id] = (name, text)
         else:
             id = self._synthetic(id, block, extra := dict(extra or ()))
-        if not (cut or free_text) and name and self.trusting and text.isascii() and "\\" not in text:
-            try:
-                arguments = parse_object(text)
-            except NOT_AN_OBJECT:
-                pass
-            else:
-                extra = {} if extra is None else extra
-                return ToolCall(id, name, arguments, text, "complete", kind, wire_id, namespace, caller, extra)
         examined, status = self._examine(name, text, block, kind, cut, free_text)
         extra = {} if extra is None else extra
         return ToolCall(id, name or "", examined, text, status, kind, wire_id, namespace, caller, extra)
@@ -126,7 +149,7 @@ class CallBuilder(Struct, gc=False):
         if not name:
             status, arguments = "invalid", None
             find("nameless-call", "", choice, block)
-        names = self.context.declared.names
+        names = self.names
         if name and names is not None and name not in names and kind in BY_NAME:
             missing = "pseudo-parallel" if name == PSEUDO_PARALLEL else "unknown-tool"
             find(missing, f"the request does not declare a tool {name!r}", choice, block)

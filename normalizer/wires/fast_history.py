@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..conversation import Assistant, Message, TextPart, ToolResult, User
-from ..pairing import answers_at
+from ..conversation import Assistant, Message, TextPart, ToolResult, ToolResults, User
 
 
 class RegularWriters(NamedTuple):
     """The functions of a wire.
 
-    ``user(text)`` returns the message, and ``assistant(message, call_ids)`` the messages or items, after appending the
-    ids of the calls to ``call_ids``; None if they are not regular. ``results(results, call_ids, items)`` appends the
-    results of these calls to ``items``, and reports whether they are regular.
+    ``user(text)`` returns the message, None if it is not regular. ``assistant(message, call_ids, out)`` appends the
+    messages or items to ``out`` and the ids of the calls to ``call_ids``. ``results(results, call_ids, out)`` appends
+    the results of these calls, which are as many. Both report whether everything is regular, and the results answer the
+    calls in order; if not, the caller removes what they appended to ``out``.
     """
 
     user: Callable[[str], Any | None]
-    assistant: Callable[[Assistant, list[str]], list[Any] | None]
+    assistant: Callable[[Assistant, list[str], list[Any]], bool]
     results: Callable[[list[ToolResult], list[str], list[Any]], bool]
 
 
@@ -32,25 +32,31 @@ def write_regular(writers: RegularWriters, messages: list[Message], start: int, 
     index = start
     while index < stop:
         message = messages[index]
-        kind = type(message)
-        if kind is User:
-            parts = message.parts  # type: ignore[union-attr]
-            if message.extra or not message.plain or len(parts) != 1 or type(part := parts[0]) is not TextPart:  # type: ignore[union-attr]
+        if type(message) is User:
+            parts = message.parts
+            if message.extra or not message.plain or len(parts) != 1 or type(part := parts[0]) is not TextPart:
                 return index
             if part.extra or (written := user(part.text)) is None:
                 return index
             out.append(written)
-        elif kind is Assistant:
+        elif type(message) is Assistant:
+            begun = len(out)
             call_ids: list[str] = []
-            items = assistant(message, call_ids)  # type: ignore[arg-type]
-            if items is None:
+            if not assistant(message, call_ids, out):
+                del out[begun:]
                 return index
             if call_ids:
-                answers = answers_at(index + 1, messages, stop, call_ids)
-                if answers is None or answers.extra or not results(answers.results, call_ids, items):
-                    return index
                 index += 1
-            out += items
+                answers = messages[index] if index < stop else None
+                if (
+                    type(answers) is not ToolResults
+                    or answers.extra
+                    or len(answers.results) != len(call_ids)
+                    or (index + 1 < stop and type(messages[index + 1]) is ToolResults)
+                    or not results(answers.results, call_ids, out)
+                ):
+                    del out[begun:]
+                    return index - 1
         else:
             return index
         index += 1

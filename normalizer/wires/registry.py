@@ -35,7 +35,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, cast
 
 from msgspec import Struct
@@ -184,6 +183,8 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
 
     def has_part(self, name: str, *, home: str | None = None) -> bool:
         """Return whether the wire has this part. Does not import it."""
+        from importlib.util import find_spec  # the import of toolparity does not need it
+
         return find_spec(self._part_name(name, home)) is not None
 
     def _part_name(self, name: str, home: str | None) -> str:

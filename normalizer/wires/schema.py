@@ -9,6 +9,7 @@ The code of a wire therefore only handles well-typed structs, and no data is los
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Generic, TypeVar, Union, cast
 
 import msgspec
@@ -45,7 +46,7 @@ class Note(Struct, frozen=True, gc=False):
     path: str
 
 
-def carrier(cls: type[Wire], *represented: str) -> Callable[[Any], dict[str, Any]]:
+def carrier(cls: type[Struct], *represented: str) -> Callable[[Any], dict[str, Any]]:
     """Generate a function that returns the members of a ``cls`` which are not None and have no canonical field.
 
     ``represented``: the members to skip, because a canonical field holds them or they are padding. The source of the
@@ -56,11 +57,18 @@ def carrier(cls: type[Wire], *represented: str) -> Callable[[Any], dict[str, Any
     for f in struct_fields(cls):
         if f.name != "extra_" and f.name not in represented:
             lines += [f" if (value := member.{f.name}) is not None:", f"  extra[{f.encode_name!r}] = value"]
-    lines += [" if member.extra_ is not None:", "  extra.update(member.extra_)", " return extra"]
+    lines += [" if member.extra_ is not None:", "  extra.update(member.extra_)"] if issubclass(cls, Wire) else []
+    lines += [" return extra"]
     namespace: dict[str, Any] = {}
     exec("\n".join(lines), namespace)
     carry: Callable[[Any], dict[str, Any]] = namespace["carry"]
     return carry
+
+
+@cache
+def strict_decoder(cls: type[T]) -> Callable[[bytes], Any]:
+    """Return msgspec's decoder of a struct type. It is made once, because each stream has a `Reader`."""
+    return msgspec.json.Decoder(cls).decode
 
 
 class Reader(Generic[S]):
@@ -68,7 +76,7 @@ class Reader(Generic[S]):
 
     def __init__(self, cls: type[S]) -> None:
         self._cls = cls
-        self.strict = msgspec.json.Decoder(cls).decode
+        self.strict: Callable[[bytes], S] = strict_decoder(cls)
         self.lenient = False
 
     def read(self, data: bytes, notes: list[Note]) -> S:
@@ -97,41 +105,19 @@ class Reader(Generic[S]):
         return fitted
 
 
-def run_reader(*kinds: type[Struct]) -> Callable[[list[bytes]], list[Any]]:
-    """Return a function that parses a list of event payloads into structs of these types.
+def event_decoder(*kinds: type[Struct]) -> Callable[[bytes], Any]:
+    """Return a function that parses the payload of an event into the struct among ``kinds`` that has its type.
 
-    It returns one struct for each payload, or an empty list if any payload does not fit. The caller must then process
-    each payload as a separate event.
+    It raises an exception of `UNFIT` if the payload fits none of them.
     """
     one_of: Any = Union[kinds]  # noqa: UP007 - of a tuple
-    decode = msgspec.json.Decoder(one_of).decode
-
-    def read(payloads: list[bytes]) -> list[Any]:
-        try:
-            return [decode(payload) for payload in payloads]
-        except UNFIT:
-            return []
-
-    return read
-
-
-class PassedOver(Struct, tag_field="type", tag="", gc=False):
-    """An event that a run reader accepts without its members; the stream then processes it as a separate event.
-
-    ``at``: always None here, and never None in a piece, so that one test distinguishes them.
-    """
-
-    at: None = field(default=None, name="at of toolparity")
-
-
-def passed_over(*kinds: str) -> tuple[type[PassedOver], ...]:
-    """Return a `PassedOver` struct type for each of these event types."""
-    return tuple(tagged(PassedOver, kind) for kind in kinds)
+    return msgspec.json.Decoder(one_of).decode
 
 
 def tagged(base: type[T], kind: str) -> type[T]:
-    """Return a subclass of ``base`` whose tag is the event type ``kind``."""
-    return cast(type[T], msgspec.defstruct(base.__name__, (), bases=(base,), tag=kind, gc=False))
+    """Return a subclass of ``base`` whose tag, and attribute ``type``, is the event type ``kind``."""
+    options: dict[str, Any] = {"tag_field": "type", "tag": kind, "namespace": {"type": kind}}
+    return cast(type[T], msgspec.defstruct(base.__name__, (), bases=(base,), gc=False, **options))
 
 
 # The lenient path. A value is either `Raw` (its exact text is known) or a parsed Python object.
@@ -327,12 +313,19 @@ def _nullable(annotation: Any) -> bool:
 
 def raw_object(member: Wire) -> dict[str, Any]:
     """Rebuild the JSON object of a struct: its tag, the members that are not None, and the members in ``extra_``."""
-    config = member.__struct_config__
+    cls = type(member)
+    members = _members_of.get(cls)
+    if members is None:
+        members = _members_of[cls] = carrier(cls)
+    config = cls.__struct_config__
     raw: dict[str, Any] = {config.tag_field: config.tag} if config.tag_field else {}
-    for f in struct_fields(member):
-        value = getattr(member, f.name)
-        if f.name == "extra_" or value is None or (isinstance(value, Raw) and bytes(value) == b""):
-            continue
-        raw[f.encode_name] = plain(value)
-    raw.update(member.extra_ or {})
+    for name, value in members(member).items():
+        if not isinstance(value, Raw):
+            raw[name] = value
+        elif memoryview(value):
+            raw[name] = plain(value)
     return raw
+
+
+#: The carrier of all members of each class, because msgspec looks up the fields of a class slowly.
+_members_of: dict[type[Wire], Callable[[Any], dict[str, Any]]] = {}

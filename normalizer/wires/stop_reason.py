@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ..model import Choice, Stop, StopReason
 from .call_builder import CallBuilder
 from .registry import spec
-from .stop_words import is_listed
+from .stop_words import WORDS, is_listed
 
 #: Reasons that mean a natural end or nothing at all. `effective_stop` then decides by the blocks of the response.
 _YIELDS = frozenset(("end_turn", "unknown"))
@@ -15,6 +15,10 @@ _YIELDS = frozenset(("end_turn", "unknown"))
 
 #: Reasons that mean that the provider cut the response at its end.
 CUTS = frozenset(("max_tokens", "context_window"))
+
+
+#: Reasons about which there is nothing to report for a choice that only has text.
+_PLAIN_ENDS = frozenset(("end_turn", "max_tokens"))
 
 
 _REFUSALS = frozenset(("refusal", "content_filter"))
@@ -37,6 +41,8 @@ def effective_stop(
     calls = len(builder.seen)
     if reason == "tool_calls" and calls:
         return Stop("tool_calls", raw)
+    if reason in _PLAIN_ENDS and raw in WORDS and not (calls or approvals or refusals):
+        return Stop(reason, raw)
     context, choice = builder.context, builder.choice
     if approvals:
         context.find("needs-approval", "", choice)

@@ -257,14 +257,15 @@ PARTS: dict[str, StopReason] = {
 }
 
 _REASONS: dict[str, StopReason] = {word: row.reason for word, row in WORDS.items()}
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_PREFIX = re.compile(r"(?:(?:finish|stop)_?)?reason_")
+# Patterns as text: they are compiled when a word needs them, and not by `import toolparity`.
+_HUMP = r"(?<=[a-z0-9])(?=[A-Z])"
+_PREFIX = r"(?:(?:finish|stop)_?)?reason_"
 
 
 def fold(word: str) -> str:
     """Normalize a word to the spelling of the table: snake case without the name of its enum."""
-    plain = _HUMP.sub("_", word.strip().rpartition(".")[2])
-    return _PREFIX.sub("", re.sub(r"[\s-]+", "_", plain).lower(), count=1)
+    plain = re.sub(_HUMP, "_", word.strip().rpartition(".")[2])
+    return re.sub(_PREFIX, "", re.sub(r"[\s-]+", "_", plain).lower(), count=1)
 
 
 def reason_of(raw: str) -> StopReason:

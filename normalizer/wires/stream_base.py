@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import json_codec
 from ..errors import MalformedBody
-from ..events import Event, StreamError
+from ..events import BlockDelta, Event, StreamError
 from ..model import Choice, Error, Response, Usage
 from ..readers.base import RAW, Mark, StreamEvent
 from .decode_context import Context
@@ -15,12 +15,20 @@ from .schema import Note
 from .stop_reason import stopped_by_error
 
 
+def merged_delta(choice: int, key: int, parts: list[str], start: int) -> BlockDelta:
+    """Return one delta for the fragments of a block from index ``start`` on."""
+    return BlockDelta(choice, key, parts[start] if len(parts) == start + 1 else "".join(parts[start:]))
+
+
 class StreamBase:
     """Base of all streams: it feeds items to the wire's ``event`` and turns malformed ones into stream errors.
 
     A wire's Stream implements ``event(name, data, out)`` and ``finish() -> Response``. It may override ``run`` with a
-    fast path for the most frequent events, and must pass all others to ``take``.
+    fast path for the most frequent events, and must pass all others to ``take``. ``emits``: whether the caller uses the
+    events; if not, ``run`` may leave out the deltas.
     """
+
+    emits = True
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -58,13 +66,17 @@ class StreamBase:
         try:
             self.event(name, data, out)
         except MalformedBody:
-            text = data.decode("utf-8", "replace")[:500]
-            self._context.find("undecodable-event", f"not a JSON object: {text}")
-            self.fail({"type": "undecodable_event", "message": text}, out)
+            self.fail_undecodable(data, out)
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
         """Process one event. Raises MalformedBody if its data is not a JSON object."""
         raise NotImplementedError
+
+    def fail_undecodable(self, data: bytes, out: list[Event]) -> None:
+        """Record the stream error of an event that is, or contains, something else than a JSON object."""
+        text = data.decode("utf-8", "replace")[:500]
+        self._context.find("undecodable-event", f"not a JSON object: {text}")
+        self.fail({"type": "undecodable_event", "message": text}, out)
 
     @property
     def failure(self) -> Error | None:

@@ -43,11 +43,11 @@ def is_encodable(text: str) -> bool:
     return True
 
 
-def replace_in_messages(messages: list[Any], start: int, context: WriteContext) -> None:
-    """Fix the messages from index ``start`` on that UTF-8 cannot encode, in place, and report a loss for each."""
-    if _are_encodable(messages[start:] if start else messages):
+def replace_in_messages(messages: list[Any], start: int, stop: int, context: WriteContext) -> None:
+    """Fix the messages from ``start`` up to ``stop`` that UTF-8 cannot encode, in place; report a loss for each."""
+    if are_encodable(messages[start:stop]):
         return
-    for index in range(start, len(messages)):
+    for index in range(start, stop):
         replacer = SurrogateReplacer()
         messages[index] = replacer.clean(messages[index])
         if replacer.replaced:
@@ -57,7 +57,7 @@ def replace_in_messages(messages: list[Any], start: int, context: WriteContext) 
 def replace_in_members(body: dict[str, Any], messages: str, context: WriteContext) -> dict[str, Any]:
     """Return the body with all members but ``messages`` encodable as UTF-8, and report a loss if any changed."""
     others = {name: value for name, value in body.items() if name != messages}
-    if _are_encodable(others):
+    if are_encodable(others):
         return body
     replacer = SurrogateReplacer()
     cleaned: dict[str, Any] = replacer.clean(others)
@@ -66,7 +66,7 @@ def replace_in_members(body: dict[str, Any], messages: str, context: WriteContex
     return {**cleaned, messages: body[messages]} if messages in body else cleaned
 
 
-def _are_encodable(value: Any) -> bool:
+def are_encodable(value: Any) -> bool:
     """Report whether UTF-8 can encode all texts of a JSON value. This check is fast; False may be a false alarm."""
     try:
         _encode(value)
@@ -88,6 +88,11 @@ class SurrogateReplacer:
 
         Raises MalformedBody if the value is nested too deep.
         """
+        try:
+            _encode(value)
+            return value  # nearly always, and much faster
+        except (RecursionError, TypeError, ValueError, OverflowError):
+            pass
         try:
             return self._clean(value)
         except RecursionError:

@@ -2,68 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
-
-from msgspec import Struct
 
 from ..model import Usage
 
 
-class UsageMembers(Struct, frozen=True):
-    """The members of a wire's usage object. If several are listed, the first one that is an int counts.
+def usage_reader(
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    input_details: str,
+    output_details: str,
+    *,
+    cached: tuple[str, ...] = (),
+    written: tuple[str, ...] = (),
+    reasoning: tuple[str, ...] = (),
+) -> Callable[[dict[str, Any] | None], Usage | None]:
+    """Return a function that converts the usage object of a wire to the canonical usage; None if there is none.
 
+    The arguments are members of the usage object. If several are listed, the first one that is an int counts.
     ``cached``, ``written``, ``reasoning``: members for figures that the details lack.
-    """
-
-    input: tuple[str, ...]
-    output: tuple[str, ...]
-    input_details: str
-    output_details: str
-    cached: tuple[str, ...] = ()
-    written: tuple[str, ...] = ()
-    reasoning: tuple[str, ...] = ()
-
-
-def read_usage(figures: dict[str, Any] | None, members: UsageMembers) -> Usage | None:
-    """Return the canonical usage; None if there is none.
 
     Output tokens include reasoning as documented. If ``total_tokens`` shows that they do not, as on xAI, reasoning is
     added.
     """
-    if not figures:
-        return None
-    get = figures.get
-    input, output = get(members.input[0]), get(members.output[0])
-    read, wrote = get(members.input_details), get(members.output_details)
-    if type(read) is dict is type(wrote) and type(input) is int is type(output):  # fast path: the documented form
-        cached, written, reasoning = (
-            read.get("cached_tokens"),
-            read.get("cache_write_tokens"),
-            wrote.get("reasoning_tokens"),
-        )
-        known = type(cached) is int is type(reasoning) and (written is None or type(written) is int)
-        if known and (not reasoning or get("total_tokens") != input + output + reasoning):
-            if written is None:
-                written = first_int(figures, *members.written)
-            return Usage(input, output, reasoning, cached, written, figures)
-    input, output = first_int(figures, *members.input), first_int(figures, *members.output)
-    cached = written = reasoning = None
-    if type(read) is dict:
-        cached, written = first_int(read, "cached_tokens"), first_int(read, "cache_write_tokens")
-    if type(wrote) is dict:
-        reasoning = first_int(wrote, "reasoning_tokens")
-    if cached is None:
-        cached = first_int(figures, *members.cached)
-    if written is None:
-        written = first_int(figures, *members.written)
-    if reasoning is None:
-        reasoning = first_int(figures, *members.reasoning)
-    if reasoning and None not in (input, output) and first_int(figures, "total_tokens") == input + output + reasoning:  # type: ignore[operator]
-        output += reasoning  # type: ignore[operator]
-    return Usage(input, output, reasoning, cached, written, figures)
+    documented_input, documented_output = inputs[0], outputs[0]
+
+    def usage(figures: dict[str, Any] | None) -> Usage | None:
+        if not figures:
+            return None
+        get = figures.get
+        read, wrote = get(input_details), get(output_details)
+        if type(read) is dict is type(wrote):  # fast path: the documented form
+            in_count, out_count = get(documented_input), get(documented_output)
+            from_cache, thought = read.get("cached_tokens"), wrote.get("reasoning_tokens")
+            if (
+                type(in_count) is int is type(out_count)
+                and type(from_cache) is int is type(thought)
+                and (not thought or get("total_tokens") != in_count + out_count + thought)
+            ):
+                to_cache = read.get("cache_write_tokens")
+                if type(to_cache) is not int:
+                    to_cache = first_int(figures, written) if written else None
+                return Usage(in_count, out_count, thought, from_cache, to_cache, figures)
+        return general(figures)
+
+    def general(figures: dict[str, Any]) -> Usage:
+        read, wrote = figures.get(input_details), figures.get(output_details)
+        in_count, out_count = first_int(figures, inputs), first_int(figures, outputs)
+        from_cache = to_cache = thought = None
+        if type(read) is dict:
+            from_cache, to_cache = first_int(read, ("cached_tokens",)), first_int(read, ("cache_write_tokens",))
+        if type(wrote) is dict:
+            thought = first_int(wrote, ("reasoning_tokens",))
+        if from_cache is None:
+            from_cache = first_int(figures, cached)
+        if to_cache is None:
+            to_cache = first_int(figures, written)
+        if thought is None:
+            thought = first_int(figures, reasoning)
+        if thought and in_count is not None and out_count is not None:
+            total = first_int(figures, ("total_tokens",))
+            out_count += thought if total == in_count + out_count + thought else 0
+        return Usage(in_count, out_count, thought, from_cache, to_cache, figures)
+
+    return usage
 
 
-def first_int(figures: dict[str, Any], *names: str) -> int | None:
+def first_int(figures: dict[str, Any], names: tuple[str, ...]) -> int | None:
     """Return the first of the named figures that is an int, or None."""
     for name in names:
         figure = figures.get(name)

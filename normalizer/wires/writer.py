@@ -44,20 +44,29 @@ class WriterBase:
 
     def add(self, messages: list[Message], start: int, stop: int) -> None:
         """Write the messages from index ``start`` up to ``stop``. Both must be boundaries (`pairing.is_boundary`)."""
-        begun = len(self._written)
+        general: list[tuple[int, int]] = []  # spans of `_written` to complete
         if self.basis is None:
             self._write_unstored()
+            general.append((0, len(self._written)))
             start = stop
         while start < stop:
             if (writers := self._regular_writers()) is not None:
                 start = write_regular(writers, messages, start, stop, self._written)
             if start < stop:
+                begun = len(self._written)
                 end = segment_end(messages, start, stop)
-                for index, message in paired_segment(messages, self._context.repaired, start, end):
-                    self._write(message, index)
+                if end == start + 1 and type(messages[start]) is System:  # nothing to pair
+                    self._write(messages[start], start)
+                else:
+                    for index, message in paired_segment(messages, self._context.repaired, start, end):
+                        self._write(message, index)
                 start = end
+                if general and general[-1][1] == begun:
+                    begun = general.pop()[0]
+                general.append((begun, len(self._written)))
         self._context.message = None
-        self._replace_surrogates(begun)
+        for begun, end in general:
+            self._complete(begun, end)
 
     def encoded(self) -> Encoded:
         """Return the body with its losses and aliases. Do not use the writer afterwards: the body is not a copy."""
@@ -103,5 +112,6 @@ class WriterBase:
         else:
             self._context.lose("opaque", f"an item of {item.wire} was left out")
 
-    def _replace_surrogates(self, begun: int) -> None:
-        replace_in_messages(self._written, begun, self._context)
+    def _complete(self, begun: int, end: int) -> None:
+        """Complete this span of `_written`, which comes from the general path: replace lone surrogates."""
+        replace_in_messages(self._written, begun, end, self._context)

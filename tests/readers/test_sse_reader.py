@@ -230,3 +230,64 @@ def test_no_name_that_a_sender_writes_makes_an_event_raw_text(name: str) -> None
             decoder.feed(piece)
         response = decoder.finish()
         assert (response.text, response.error, response.complete) == ("hi", None, True)
+
+
+@pytest.mark.parametrize("rest", [b"event: foo", b": foo", b"data: {", b"event: foo\ndata: {", b"event: foo\n"])
+def test_a_chunk_may_end_inside_of_an_event_of_another_form(rest: bytes) -> None:
+    reader = SseReader(CAP)
+    chunk = b'data: {"a":1}\n\n' + rest
+    payloads = reader.run(chunk)
+    first = [data for _, data in reader.feed(chunk)] if payloads is None else payloads
+    assert first == [b'{"a":1}']
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            CHUNK,
+            b'data: {"a":1}\n\n',
+            b'event: tick\ndata: {"b":2}\n\n',
+            b'data: {"c":3}\n',
+            b"data: [DONE]\n\n",
+            b"data: {",
+            b":\n\n",
+            b": ok\n\n",
+            b": ping{\n\n",
+            b"event: error\n",
+            b"\n",
+            b"\r\n",
+            b"\r",
+            b"data: \n\n",
+            b"id: 1\n",
+        ]
+    ),
+    min_size=1,
+    max_size=4,
+).map(b"".join)
+
+
+def assert_fast_path_agrees(pieces: list[bytes]) -> None:
+    """Assert that the fast path, where it takes a piece, returns the payloads of the general reader."""
+    reader = SseReader(CAP)
+    payloads: list[bytes] = []
+    for piece in pieces:
+        of_fast_path = reader.run(piece)
+        payloads += [data for _, data in reader.feed(piece)] if of_fast_path is None else of_fast_path
+    payloads += [data for _, data in reader.close()]
+    items, codes = read(*pieces)
+    assert payloads == [data for _, data in items]
+    assert list(dict.fromkeys(code for code, _ in reader.problems)) == codes
+
+
+@given(pieces=st.lists(PIECES, min_size=1, max_size=6))
+def test_the_fast_path_returns_the_payloads_of_the_general_reader(pieces: list[bytes]) -> None:
+    assert_fast_path_agrees(pieces)
+
+
+@pytest.mark.parametrize("comment", [b":\n\n", b": ok\n\n", b": ping{\n\n"])
+def test_an_event_and_a_comment_in_one_piece_are_read_each_time_they_come(comment: bytes) -> None:
+    assert_fast_path_agrees([CHUNK + comment] * 2)
+
+
+def test_two_pending_lines_of_data_are_two_events_at_the_end() -> None:
+    assert_fast_path_agrees([b'event: tick\ndata: {"b":2}\n\ndata: {"a":1}\ndata: {"b":2}\n'])

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import import_module
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.building import chat_body, codes, shapes
+from tests.thoroughness import examples
 from toolparity import Response, normalize
 from toolparity.normalizer.errors import MalformedBody, PolicyError
 from toolparity.normalizer.textmode import DIALECTS, detect, read_response
@@ -313,3 +317,15 @@ def test_what_cannot_be_a_setting_is_refused() -> None:
             read("", "hermes", limit=limit)
     with pytest.raises(MalformedBody):
         read("", "hermes", tools=[5])
+
+
+@examples(400)
+@given(
+    st.text(" \n<>/|[]{}&;=.abto｜\xa0\x1c", max_size=12),
+    st.sampled_from(["", "[TOOL_CALLS]", "to=functions.", "&lt;", "<t", "</p", "<|"]),
+    st.text(" {[<", max_size=3),
+)
+def test_the_cheap_search_for_hints_misses_none(before: str, hint: str, after: str) -> None:
+    text = before + hint + after
+    module = import_module("toolparity.normalizer.textmode.detect")  # the package has the function under this name
+    assert module._has_hint(text) == (module._HINTS.search(text) is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...model import Block, Opaque, Reasoning, ServerToolCall, ServerToolResult, Text, ToolCall, Usage
-from ..call_builder import NOT_AN_OBJECT, CallBuilder, parse_object
+from ..call_builder import CallBuilder
 from ..schema import Unknown, Wire, exact_text, raw_object
 from ..usage import first_int
 from . import schema as s
@@ -26,7 +26,7 @@ def convert(builder: CallBuilder, wire: Wire, index: int, cut: bool, text: str |
     argument text of a call; if None, the arguments are in its ``input``.
     """
     if type(wire) is s.TextBlock:
-        return Text(wire.text, wire.citations or [], wire.extra_ or {})
+        return text_block(wire)
     if type(wire) is s.ToolUseBlock:
         return _tool_use(builder, wire, index, cut, text)
     if type(wire) is s.ThinkingBlock:
@@ -42,23 +42,17 @@ def convert(builder: CallBuilder, wire: Wire, index: int, cut: bool, text: str |
     return _result(wire)
 
 
-def regular_call(seen: dict[str, tuple[str | None, str]], block: s.ToolUseBlock) -> ToolCall | None:
-    """Convert a regular client call, as nearly all are. Returns None if the call needs `convert`.
+def text_block(block: s.TextBlock) -> Text:
+    """Convert a text."""
+    return Text(block.text, block.citations or [], block.extra_ or {})
 
-    ``seen``: the calls of the builder. Only valid without declared names and for a body that was not respelled.
-    """
-    id, name = block.id, block.name
-    if not id or not name or id in seen:
+
+def regular_call(builder: CallBuilder, block: s.ToolUseBlock) -> ToolCall | None:
+    """Convert a regular client call of a body, as nearly all are. Returns None if the call needs `convert`."""
+    if block.extra_ is not None or block.toolset_name is not None or builder.context.respelled:
         return None
-    try:
-        arguments = parse_object(block.input)
-    except NOT_AN_OBJECT:
-        return None
-    text = str(block.input, "utf-8")
-    if not text.isascii() or "\\" in text or block.extra_ is not None or block.toolset_name is not None:
-        return None
-    seen[id] = (name, text)
-    return ToolCall(id, name, arguments, text, "complete", "function", None, None, block.caller)
+    text = str(block.input, "utf-8", "replace")
+    return builder.regular_call(block.id, block.name, text, "function", None, None, None, block.caller)
 
 
 def _tool_use(builder: CallBuilder, block: s.ToolUseBlock, index: int, cut: bool, text: str | None) -> Block | None:
@@ -115,9 +109,12 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     details = get("output_tokens_details")
     if type(input) is int is type(output) and type(read) is int is type(written) and details is None:
         return Usage(input + read + written, output, None, read, written, figures)
-    input, output = first_int(figures, "input_tokens"), first_int(figures, "output_tokens")
-    read, written = first_int(figures, "cache_read_input_tokens"), first_int(figures, "cache_creation_input_tokens")
-    reasoning = first_int(details, "thinking_tokens") if isinstance(details, dict) else None
+    input, output = first_int(figures, ("input_tokens",)), first_int(figures, ("output_tokens",))
+    read, written = (
+        first_int(figures, ("cache_read_input_tokens",)),
+        first_int(figures, ("cache_creation_input_tokens",)),
+    )
+    reasoning = first_int(details, ("thinking_tokens",)) if isinstance(details, dict) else None
     if input is not None:
         input += (read or 0) + (written or 0)
     return Usage(input, output, reasoning, read, written, figures)

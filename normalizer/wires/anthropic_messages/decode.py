@@ -9,8 +9,8 @@ from ..error_response import response_without_output
 from ..schema import Reader
 from ..stop_reason import CUTS, effective_stop
 from ..stop_words import reason_of
-from .blocks import convert, regular_call, usage
-from .schema import Message, ToolUseBlock, carry_message
+from .blocks import convert, regular_call, text_block, usage
+from .schema import Message, TextBlock, ToolUseBlock, carry_message
 
 _reader = Reader(Message)
 
@@ -25,21 +25,19 @@ def decode(data: bytes, context: Context) -> Response:
         return response_without_output(context, data, id=message.id, model=message.model)
     raw = message.stop_reason
     reason = reason_of(raw) if raw else None
-    seen: dict[str, tuple[str | None, str]] = {}
-    trusting = context.declared.names is None
-    usual = trusting and not context.respelled
-    builder = CallBuilder(context, 0, message.id, seen, trusting)
+    builder = CallBuilder(context, 0, message.id, {}, context.declared.names)
     last = message.content[-1] if reason in CUTS and message.content else None
     blocks: list[Block] = []
     for wire in message.content:
         block: Block | None = None
-        if usual and type(wire) is ToolUseBlock and wire is not last:
-            block = regular_call(seen, wire)
+        if type(wire) is TextBlock:
+            block = text_block(wire)
+        elif type(wire) is ToolUseBlock and wire is not last:
+            block = regular_call(builder, wire)
         if block is None:
             block = convert(builder, wire, len(blocks), wire is last)
         if block is not None:
             blocks.append(block)
     choice = Choice(0, blocks, effective_stop(builder, reason, raw))
-    return context.response(
-        message.id, message.model, [choice], usage(message.usage), None, True, carry_message(message)
-    )
+    extra = carry_message(message)
+    return context.response(message.id, message.model, [choice], usage(message.usage), None, True, extra)

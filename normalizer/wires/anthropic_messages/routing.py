@@ -9,6 +9,9 @@ therefore marked as truncated, so that it does not run.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
+
+from msgspec import Struct
 
 from ...arguments import parse
 from ...model import Block, ServerToolCall, ToolCall
@@ -28,19 +31,20 @@ _IMPLIED: dict[str, type[Wire]] = {
 WORDLESS: dict[str, type[Wire]] = {"citations_delta": TextBlock, "signature_delta": ThinkingBlock}
 
 
-class BlockRouter:
-    """The content blocks of one stream. ``all``: in the order of their starts."""
+class BlockRouter(Struct, eq=False):
+    """The content blocks of one stream.
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self.all: list[BlockState] = []
-        #: the last block of each index
-        self.by_index: dict[int, BlockState] = {}
-        self._has_misplaced = False
-        #: whether arguments came without an index
-        self.has_unplaced = False
-        self._doubted = 0  # number of blocks when the last misplaced arguments came
-        self._repeated_starts: list[BlockState] = []  # blocks whose start repeats the call of another block
+    ``all``: in the order of their starts. ``by_index``: the last block of each index. ``has_unplaced``: whether
+    arguments came without an index.
+    """
+
+    _context: Context
+    all: list[BlockState] = []
+    by_index: dict[int, BlockState] = {}
+    has_unplaced: bool = False
+    _has_misplaced: bool = False
+    _doubted: int = 0  # number of blocks when the last misplaced arguments came
+    _repeated_starts: list[BlockState] = []  # blocks whose start repeats the call of another block
 
     def begin(self, block: Wire, index: int | None) -> BlockState:
         """Add the block of a start event, and return it.
@@ -50,6 +54,7 @@ class BlockRouter:
         key_index = len(self.all) if index is None else index
         held = self.by_index.get(key_index)
         state = BlockState(block, key_index, len(self.all), held)
+        state.become(block)
         if held is not None and held.implied and held.takes == state.takes:
             held.become(block)
             held.implied = False
@@ -120,6 +125,7 @@ class BlockRouter:
     def _imply(self, block: Wire, index: int | None, placed: BlockState | None) -> BlockState:
         key_index = len(self.all) if index is None else index
         state = BlockState(block, key_index, len(self.all), None, True)
+        state.become(block)
         state.doubtful = True
         self.all.append(state)
         if placed is None:
@@ -132,7 +138,7 @@ class BlockRouter:
         Blocks that only repeat the start of another call are left out.
         """
         if len(self.by_index) == len(self.all) and not self._repeated_starts:
-            return sorted(self.all, key=lambda state: state.index)
+            return sorted(self.all, key=_by_index) if len(self.all) > 1 else self.all
         repeats = self._repeats()
         return [state for state in self.all if state.key not in repeats]
 
@@ -166,6 +172,9 @@ class BlockRouter:
             if (state.key in without_arguments and (surplus or state.doubtful))
             or (self._has_misplaced and state.doubtful)
         }
+
+
+_by_index = attrgetter("index")
 
 
 def _type(block: Wire) -> str:

@@ -6,11 +6,11 @@ unions). A single flat struct, `Event`, represents every stream event. Its `type
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec import Raw, Struct, field
 
-from ..schema import Unknown, Wire, carrier, passed_over
+from ..schema import Unknown, Wire, carrier, event_decoder, tagged
 
 WIRE = "anthropic.messages"
 NO_INPUT = Raw(b"")
@@ -191,10 +191,10 @@ class Delta(Wire):
     container: Any = None
 
 
-class Event(Wire):
-    """One stream event."""
+class EventMembers(Wire):
+    """The members of a stream event."""
 
-    type: str | None = None
+    type: ClassVar[str | None]
     index: int | None = None
     delta: Delta | None = None
     content_block: Block | None = None
@@ -209,8 +209,14 @@ class Event(Wire):
     p: Any = None
 
 
-# Structs of the fast path, for the most frequent events of a stream: a text fragment for a block. An event with other
-# members does not fit, and other event types are passed over. The stream then parses them as an `Event`.
+class Event(EventMembers):
+    """One stream event of any type."""
+
+    type: str | None = None  # type: ignore[misc]  # in the other structs, the class determines the type
+
+
+# Structs of the fast path: one per event type. Those for text fragments have only the members that such an event has.
+# An event with other members does not fit, and the stream then parses it as an `Event`.
 
 
 class TextPiece(Struct, tag_field="type", tag="text_delta", forbid_unknown_fields=True, gc=False):
@@ -225,20 +231,21 @@ class ThinkingPiece(Struct, tag_field="type", tag="thinking_delta", forbid_unkno
     text: str = field(name="thinking")
 
 
-class OtherPiece(Struct, tag_field="type", tag="signature_delta", gc=False):
-    text: None = None
+class SignaturePiece(Struct, tag_field="type", tag="signature_delta", forbid_unknown_fields=True, gc=False):
+    text: str = field(name="signature")
 
 
 class Piece(Struct, tag_field="type", tag="content_block_delta", forbid_unknown_fields=True, gc=False):
     at: int = field(name="index")
-    delta: TextPiece | InputPiece | ThinkingPiece | OtherPiece
+    delta: TextPiece | InputPiece | ThinkingPiece | SignaturePiece
     p: Any = None
 
 
-#: The event types between fragments.
-BETWEEN = passed_over(
-    "content_block_start", "content_block_stop", "message_start", "message_delta", "message_stop", "ping"
+#: The types of the events between fragments.
+BETWEEN = frozenset(
+    ("content_block_start", "content_block_stop", "message_start", "message_delta", "message_stop", "ping")
 )
+decode_event = event_decoder(Piece, *(tagged(EventMembers, kind) for kind in sorted(BETWEEN)))
 
 carry_message = carrier(
     Message, "id", "type", "role", "model", "content", "stop_reason", "usage", "error", "request_id"
@@ -257,4 +264,4 @@ carry_delta = carrier(
     "stop_reason",
 )
 #: `p` is padding that hides the length of the text.
-carry_event = carrier(Event, "type", "index", "delta", "content_block", "message", "usage", "error", "request_id", "p")
+carry_event = carrier(EventMembers, "index", "delta", "content_block", "message", "usage", "error", "request_id", "p")

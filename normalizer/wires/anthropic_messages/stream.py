@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,18 +10,20 @@ from ... import json_codec
 from ...arguments import by_value
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as CanonicalEvent
-from ...model import Block, Choice, Response, Stop, ToolCall
+from ...model import Block, Choice, Response, Stop, ToolCall, Usage
 from ..call_builder import CallBuilder
 from ..decode_context import Context
-from ..schema import Reader, Unknown, Wire, run_reader
+from ..schema import UNFIT, Reader, Unknown, Wire
 from ..stop_reason import CUTS, effective_stop
 from ..stop_words import reason_of
-from ..stream_base import StreamBase
+from ..stream_base import StreamBase, merged_delta
 from . import schema as s
 from .blocks import convert, usage
 from .routing import WORDLESS, BlockRouter
 from .stream_state import NO_INPUT, TEXT_MEMBERS, USES, BlockState, add_members, delta_text, input_text
 
+_reader = Reader(s.Event)
+_NO_MESSAGE = s.Message()
 _BLOCK_TYPES: dict[type[Wire], str] = {
     s.TextBlock: "text",
     s.ThinkingBlock: "reasoning",
@@ -33,10 +34,6 @@ _BLOCK_TYPES: dict[type[Wire], str] = {
     s.McpToolUseBlock: "server_tool_call",
     Unknown: "opaque",
 }
-_read_run = run_reader(s.Piece, *s.BETWEEN)
-#: The fast path's state without a current block: index, fragment struct, stream key and function that adds text.
-_NOWHERE: list[str] = []
-_NOTHING: tuple[Any, Any, int, Callable[[str], None]] = ("none", None, -1, _NOWHERE.append)
 
 
 class Stream(StreamBase):
@@ -44,50 +41,71 @@ class Stream(StreamBase):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._reader = Reader(s.Event)
-        self._message = s.Message()
+        self._message = _NO_MESSAGE
         self._blocks = BlockRouter(context)
         self._usage: dict[str, Any] = {}
+        self._figures: Usage | None = None  # its canonical form
         self._extra: dict[str, Any] = {}
         self._stop: str | None = None
         self._ended = False
 
     def run(self, payloads: list[bytes], out: list[CanonicalEvent]) -> None:
         """Process a run of event payloads, with a fast path for more text of a block that has begun."""
-        pieces = _read_run(payloads)
-        if not pieces:
-            super().run(payloads, out)
-            return
         by_index = self._blocks.by_index
-        index, kind, key, add = _NOTHING
-        for piece, data in zip(pieces, payloads, strict=False):
-            at = piece.at
-            if at != index or type(piece.delta) is not kind:
-                state = by_index.get(at)
-                if state is None or state.piece is not type(piece.delta):
-                    self.take(None, data, out)
-                    index = _NOTHING[0]
-                    continue
-                index, kind, key, add = at, state.piece, state.key, state.parts.append
-            text = piece.delta.text
-            if text:
-                add(text)
-                out.append(BlockDelta(0, key, text))
-            else:
+        target: BlockState | None = None  # the block of the last fragment
+        start = 0  # the number of its fragments before this run
+        for data in payloads:
+            try:
+                event = s.decode_event(data)
+            except UNFIT:
+                event = None
+            state = None
+            if type(event) is s.Piece:
+                state = by_index.get(event.at)
+                delta = event.delta
+                if state is None or not delta.text:
+                    state = event = None
+                elif state.piece is not type(delta):
+                    if type(delta) is s.SignaturePiece and type(state.block) is s.ThinkingBlock:
+                        state.signature.append(delta.text)
+                        continue
+                    state = event = None
+            if state is not target:
+                if target is not None and self.emits:
+                    out.append(merged_delta(0, target.key, target.parts, start))
+                target, start = state, 0 if state is None else len(state.parts)
+            if state is not None:
+                state.parts.append(delta.text)
+            elif event is None:
                 self.take(None, data, out)
+            else:
+                self._apply(event, out)
+        if target is not None and self.emits:
+            out.append(merged_delta(0, target.key, target.parts, start))
 
     def event(self, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
         """Process one event. Raises MalformedBody if its data is not a JSON object."""
         if data == b"[DONE]":
             return
-        event = self._reader.read(data, self._notes)
+        event = _reader.read(data, self._notes)
         if self._notes:
             self._context.report_notes(self._notes)
         kind = event.type
         if kind == "content_block_delta":
             if event.delta is not None:
-                self._delta(event, event.delta, out)
-        elif kind == "content_block_start":
+                self._delta(event.index, event.delta, out)
+        elif kind in s.BETWEEN:
+            self._apply(event, out)
+        elif kind == "error" or name == "error" or kind is None:
+            self.fail(json_codec.decode(data), out)
+        else:
+            self._context.find("unknown-event", f"event {kind!r}")
+            self._extra.setdefault("events", []).append(json_codec.decode(data))
+
+    def _apply(self, event: s.EventMembers, out: list[CanonicalEvent]) -> None:
+        """Process an event of a type in `schema.BETWEEN`."""
+        kind = event.type
+        if kind == "content_block_start":
             self._start(event, out)
         elif kind == "content_block_stop":
             state = self._blocks.at(event.index)
@@ -102,11 +120,6 @@ class Stream(StreamBase):
         elif kind == "message_stop":
             self._ended = True
             self._extra.update(s.carry_event(event))  # Bedrock's invocation metrics
-        elif kind == "error" or name == "error" or kind is None:
-            self.fail(json_codec.decode(data), out)
-        elif kind != "ping":
-            self._context.find("unknown-event", f"event {kind!r}")
-            self._extra.setdefault("events", []).append(json_codec.decode(data))
 
     def _begin(self, message: s.Message | None, out: list[CanonicalEvent]) -> None:
         if message is None:
@@ -124,12 +137,14 @@ class Stream(StreamBase):
     def _update_usage(self, figures: dict[str, Any] | None, out: list[CanonicalEvent]) -> None:
         """Update the usage. The wire's figures are cumulative, so new ones replace earlier ones."""
         if figures:
-            self._usage.update({key: value for key, value in figures.items() if value is not None})
-            current = usage(self._usage)
-            if current is not None:
-                out.append(UsageUpdate(current))
+            if None in figures.values():
+                figures = {key: value for key, value in figures.items() if value is not None}
+            self._usage.update(figures)
+            self._figures = usage(self._usage)
+            if self._figures is not None:
+                out.append(UsageUpdate(self._figures))
 
-    def _start(self, event: s.Event, out: list[CanonicalEvent]) -> None:
+    def _start(self, event: s.EventMembers, out: list[CanonicalEvent]) -> None:
         block = event.content_block
         if block is None:
             return
@@ -163,7 +178,7 @@ class Stream(StreamBase):
             if text:
                 out.append(BlockDelta(0, state.key, text))
 
-    def _delta(self, event: s.Event, delta: s.Delta, out: list[CanonicalEvent]) -> None:
+    def _delta(self, index: int | None, delta: s.Delta, out: list[CanonicalEvent]) -> None:
         member, text = delta_text(delta)
         beside = delta.type in WORDLESS or delta.signature is not None or delta.citation is not None
         if not (text or delta.encrypted_content or beside):
@@ -171,7 +186,7 @@ class Stream(StreamBase):
                 self._unknown_delta(delta)
             return
         number = len(self._blocks.all)
-        state = self._holder(event.index, delta, member, text)
+        state = self._holder(index, delta, member, text)
         if state is None:
             self._unknown_delta(delta)
             return
@@ -205,7 +220,7 @@ class Stream(StreamBase):
         self._context.find("unknown-event", f"delta {delta.type!r}")
         self._extra.setdefault("events", []).append({"type": delta.type, **(delta.extra_ or {})})
 
-    def _end(self, event: s.Event, out: list[CanonicalEvent]) -> None:
+    def _end(self, event: s.EventMembers, out: list[CanonicalEvent]) -> None:
         delta = event.delta
         if delta is not None:
             if delta.stop_reason:
@@ -223,23 +238,27 @@ class Stream(StreamBase):
         self._report_incomplete(complete)
         raw = self._stop
         reason = reason_of(raw) if raw else None
-        builder = CallBuilder.of(context, 0, self._message.id)
+        builder = CallBuilder(context, 0, self._message.id, {}, context.declared.names)
         states = self._blocks.in_order()
         built: list[tuple[BlockState, Block]] = []
+        has_calls = False
         for number, state in enumerate(states):
             cut = (reason in CUTS and number == len(states) - 1) or (not complete and not state.stopped)
             block = self._convert_block(builder, state, len(built), cut)
             if block is not None:
                 built.append((state, block))
-        blocks = self._mark_doubtful(built)
+                has_calls = has_calls or type(block) is ToolCall
+        blocks = self._mark_doubtful(built) if has_calls else [block for _, block in built]
         choices = [Choice(0, blocks, effective_stop(builder, reason, raw))]
         if not (blocks or complete or self._stop):
             choices = []
-        return self._response(self._message.id, self._message.model, choices, usage(self._usage), complete, self._extra)
+        return self._response(self._message.id, self._message.model, choices, self._figures, complete, self._extra)
 
     def _mark_doubtful(self, built: list[tuple[BlockState, Block]]) -> list[Block]:
         """Return the blocks, and mark calls that may lack their arguments as truncated, so that they do not run."""
         doubted = self._blocks.doubted(built)
+        if not doubted:
+            return [block for _, block in built]
         blocks: list[Block] = []
         for state, block in built:
             if state.key in doubted and type(block) is ToolCall and block.status == "complete":

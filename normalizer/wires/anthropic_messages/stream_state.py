@@ -52,9 +52,6 @@ class BlockState(Struct, eq=False):
     signature: list[str] = []
     members: dict[str, list[Any]] = {}  # fragments of other members than the block's main text
 
-    def __post_init__(self) -> None:
-        self.become(self.block)
-
     def become(self, block: Wire) -> None:
         """Use the block of a start event."""
         self.block = block

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from ...conversation import Assistant, Encoded, Message, Request, System, ToolResults, User
 from ..fast_history import RegularWriters
-from ..surrogates import replace_in_members
+from ..surrogates import are_encodable, is_encodable, replace_in_members
 from ..write_context import IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from .parts import kind_of, write_content
@@ -20,7 +20,7 @@ from .schema import WIRE
 from .tools import write_tools
 from .write_assistant import AssistantWriter, is_blank
 
-IDS = IdStyle(r"[a-zA-Z0-9_-]+", prefix="toolu_")
+IDS = IdStyle(r"[a-zA-Z0-9_-]+", prefix="toolu_", plain=1000)
 #: The API's error messages give 128 as the maximum length. Aliases keep to the documented 64.
 NAMES = NameStyle(r"[a-zA-Z0-9_-]{1,128}")
 
@@ -44,7 +44,11 @@ class Writer(WriterBase):
 
     def add(self, messages: list[Message], start: int, stop: int) -> None:
         self._segment = messages, stop
+        begun, inputs = len(self._written), self._assistant.inputs
         super().add(messages, start, stop)
+        if not are_encodable(inputs):
+            self._complete(begun, len(self._written))
+        inputs.clear()
 
     def encoded(self) -> Encoded:
         self._trim_end()
@@ -132,15 +136,16 @@ class Writer(WriterBase):
             extra = {}
         self._written.append({"role": role, "content": content, **extra})
 
-    def _replace_surrogates(self, begun: int) -> None:
+    def _complete(self, begun: int, end: int) -> None:
         ends_with_assistant = bool(self._written) and self._written[-1] is self._assistant.last
-        super()._replace_surrogates(begun)
+        super()._complete(begun, end)
         if ends_with_assistant:
             self._assistant.last = self._written[-1]
 
 
 def _regular_user(text: str) -> dict[str, Any] | None:
-    return {"role": "user", "content": text} if text and not text.isspace() else None
+    regular = text and not text.isspace() and (text.isascii() or is_encodable(text))
+    return {"role": "user", "content": text} if regular else None
 
 
 def _blocks(content: str | list[Any]) -> list[Any]:

@@ -19,6 +19,7 @@ from ...model import (
     Text,
     ToolCall,
 )
+from ..surrogates import is_encodable
 from ..write_context import WriteContext, merged, shallow_copy
 from .parts import kind_of
 from .schema import WIRE
@@ -37,7 +38,8 @@ class AssistantWriter:
 
     ``ids``: canonical call id -> id on the wire, for tool results. ``used``: the ids on the wire so far. ``pairs``: the
     server calls that may be sent back. ``container``: the container id of the last response that has one. ``last``: the
-    last message without calls that `regular` returned; the caller adds those of `write`.
+    last message without calls that `regular` wrote; the caller adds those of `write`. ``inputs``: the arguments that
+    `regular` wrote, in which the caller has to look for lone surrogates.
     """
 
     def __init__(self, context: WriteContext) -> None:
@@ -46,6 +48,7 @@ class AssistantWriter:
         self.pairs = ServerPairs()
         self.container: str | None = None
         self.last: dict[str, Any] | None = None
+        self.inputs: list[dict[str, Any]] = []
         self._context = context
         self._strict = context.provider in FAMILY
         self._repeats: dict[str, int] = {}  # how often each repeated id was used
@@ -54,65 +57,71 @@ class AssistantWriter:
         """Return an independent copy, for another request."""
         other = shallow_copy(self)
         other._context = context
+        other.inputs = []
         other.ids, other._repeats = self.ids.copy(), self._repeats.copy()
         other.used, other.pairs = self.used.copy(), self.pairs.fork()
         return other
 
-    def regular(self, message: Assistant, call_ids: list[str]) -> list[dict[str, Any]] | None:
-        """Fast path: return the message for only text and regular function calls, or None for any other message.
+    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
+        """Fast path: append the message for only text and regular function calls; return False for any other message.
 
         An id of an earlier call is not regular. The ids of the calls are appended to ``call_ids``, even if the result
-        is None.
+        is False.
         """
         response = message.response
         choices = response.choices
         if message.extra or response.extra or not choices:
-            return None
-        context, used = self._context, self.used
-        accepts, names = context.accepts_id, context.known_names
+            return False
+        context, used, inputs = self._context, self.used, self.inputs
+        accepts, names, plain = context.accepts_id, context.known_names, context.plain_length
         written: list[dict[str, Any]] = []
-        blank = True
         for block in choices[0].blocks:
             if type(block) is ToolCall:
                 arguments = block.arguments
                 if block.extra or arguments is None or block.kind != "function" or block.caller or block.namespace:
-                    return None
+                    return False
                 id = block.id
-                if id in used or id in call_ids or not accepts(id):
-                    return None
-                name = names.get(block.name)
-                if name is None:
-                    name = context.name(block.name)
+                if id in used or id in call_ids:
+                    return False
+                if (len(id) > plain or not (id.isascii() and id.isidentifier())) and not accepts(id):
+                    return False
+                name = names.get(block.name) or context.name(block.name)
                 call_ids.append(id)
+                inputs.append(arguments)
                 written.append({"type": "tool_use", "id": id, "name": name, "input": arguments})
             elif type(block) is Text:
                 text = block.text
-                if not text or block.extra or block.annotations:
-                    return None
-                blank = blank and text.isspace()
+                if not text or block.extra or block.annotations or not (text.isascii() or is_encodable(text)):
+                    return False
                 written.append({"type": "text", "text": text})
             else:
-                return None
-        if blank and not call_ids:
-            return None
-        message_out = {"role": "assistant", "content": written}
+                return False
+        if not call_ids and all(part["text"].isspace() for part in written):
+            return False
+        made = {"role": "assistant", "content": written}
         if not call_ids:
-            self.last = message_out
-        return [message_out]
+            self.last = made
+        out.append(made)
+        return True
 
-    def regular_results(self, results: list[ToolResult], call_ids: list[str], items: list[Any]) -> bool:
-        """Append results of one plain text each to ``items``, and report whether all are regular."""
+    def regular_results(self, results: list[ToolResult], call_ids: list[str], out: list[Any]) -> bool:
+        """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
         blocks = []
-        for result in results:
+        ids = iter(call_ids)
+        for result in results:  # every request runs this loop; zip takes longer
+            id = next(ids)
             parts = result.parts
-            if result.extra or result.is_error or not result.plain or len(parts) != 1:
+            if result.call_id != id or result.extra or result.is_error or not result.plain or len(parts) != 1:
                 return False
             part = parts[0]
-            if type(part) is not TextPart or part.extra or not part.text:
+            if type(part) is not TextPart or part.extra:
                 return False
-            blocks.append({"type": "tool_result", "tool_use_id": result.call_id, "content": part.text})
+            text = part.text
+            if not text or not (text.isascii() or is_encodable(text)):
+                return False
+            blocks.append({"type": "tool_result", "tool_use_id": id, "content": text})
         self.used.update(call_ids)
-        items.append({"role": "user", "content": blocks})
+        out.append({"role": "user", "content": blocks})
         return True
 
     def survey(self, messages: list[Message], stop: int, index: int) -> None:

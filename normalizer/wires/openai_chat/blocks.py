@@ -21,7 +21,6 @@ from ...model import (
     StopReason,
     Text,
     ToolCall,
-    Usage,
 )
 from ..call_builder import CallBuilder
 from ..decode_context import Context
@@ -29,7 +28,7 @@ from ..misplaced_arguments import mark_misplaced
 from ..stop_reason import CUTS, effective_stop
 from ..stop_words import reason_of
 from ..traverse import members_except
-from ..usage import UsageMembers, read_usage
+from ..usage import usage_reader
 from .routing import Doubts
 from .schema import Body, Call, ChatMessage, Function, merged_extra
 
@@ -60,7 +59,7 @@ def build_choice(
     blocks: list[Block] = []
     refusals = 0
     if message.reasoning_content or message.reasoning or message.reasoning_details:
-        blocks.append(_reasoning(message))
+        blocks.append(reasoning(message.reasoning_content, message.reasoning, message.reasoning_details))
     if message.executed_tools:
         blocks += _executed_tools(message.executed_tools)
     content = message.content
@@ -68,7 +67,7 @@ def build_choice(
         if isinstance(content, str):
             blocks.append(Text(content, message.annotations or []))
         else:
-            blocks += _content_parts(builder, content, message.annotations)
+            blocks += content_parts(builder, content, message.annotations)
             refusals = sum(type(block) is Refusal for block in blocks)
     elif message.annotations:
         extra["annotations"] = message.annotations
@@ -216,18 +215,17 @@ def stop_reason(raw: str | None, extra: dict[str, Any]) -> StopReason | None:
     return reason
 
 
-def _reasoning(message: ChatMessage) -> Reasoning:
+def reasoning(text: str | None, other_text: str | None, details: list[Any] | None) -> Reasoning:
     """Build the reasoning block from `reasoning_content` (DeepSeek and most) or `reasoning` (OpenRouter, Groq).
 
-    OpenRouter's `reasoning_details` supply signature and encrypted data, and the text if there is no other.
+    ``details``: OpenRouter's `reasoning_details`. They supply signature and encrypted data, and the text if there is no
+    other.
     """
-    text = message.reasoning_content
     extra: dict[str, Any] = {}
     if not text:
-        text = message.reasoning or ""
+        text = other_text or ""
         if text:
             extra["member"] = "reasoning"
-    details = message.reasoning_details
     if not details:
         return Reasoning(text, extra=extra)
     signature = encrypted = None
@@ -265,7 +263,7 @@ def _executed_tools(entries: list[Any]) -> list[Block]:
     return blocks
 
 
-def _content_parts(
+def content_parts(
     builder: CallBuilder, content: list[Any] | dict[str, Any], annotations: list[Any] | None
 ) -> list[Block]:
     """Convert content that is a list of parts, or an object, to blocks with the reasoning first."""
@@ -311,7 +309,8 @@ def usage_beside(body: Body) -> dict[str, Any] | None:
     return figures if isinstance(figures, dict) else None
 
 
-_USAGE = UsageMembers(
+#: Return the canonical usage; None if there is none.
+usage = usage_reader(
     ("prompt_tokens", "input_tokens"),
     ("completion_tokens", "output_tokens"),
     "prompt_tokens_details",
@@ -320,8 +319,3 @@ _USAGE = UsageMembers(
     written=("cache_creation_input_tokens",),
     reasoning=("reasoning_tokens",),
 )
-
-
-def usage(figures: dict[str, Any] | None) -> Usage | None:
-    """Return the canonical usage; None if there is none."""
-    return read_usage(figures, _USAGE)

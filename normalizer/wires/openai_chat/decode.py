@@ -33,7 +33,6 @@ def decode(data: bytes, context: Context) -> Response:
         return _lone_chunk(data, context)
     choices = []
     indexes = _indexes(body.choices, context)
-    trusting = context.declared.names is None
     error = error_of(body.error) if body.error else None
     for index, choice in zip(indexes, body.choices, strict=True):
         if choice.error and error is None:
@@ -45,7 +44,7 @@ def decode(data: bytes, context: Context) -> Response:
         carried = carry_message(message)
         if carried:
             extra["message"] = carried
-        builder = CallBuilder(context, index, body.id, {}, trusting)
+        builder = CallBuilder.of(context, index, body.id)
         choices.append(build_choice(builder, message, choice.finish_reason, extra))
     if len(choices) > 1:
         choices.sort(key=lambda c: c.index)

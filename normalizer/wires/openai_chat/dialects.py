@@ -10,7 +10,7 @@ from ..xai_tools import RESERVED_ON_CHAT
 #: Mistral models recorded to accept a user message directly after a result; others reject it (failure ORD-04).
 USER_AFTER_TOOL = frozenset(("mistral-small-latest",))
 #: OpenAI documents at most 40 characters and no alphabet; compatible providers follow it.
-_IDS = IdStyle(r"[\x21-\x7e]{1,40}", 40)
+_IDS = IdStyle(r"[\x21-\x7e]{1,40}", 40, plain=40)
 _NAMES = NameStyle()
 _SOUND = frozenset(("wav", "mp3"))
 _MUTE: frozenset[str] = frozenset()

@@ -106,18 +106,25 @@ class StreamedCall(Struct, eq=False):
         return self.balance.closed
 
 
-class CallRouter:
+class CallRouter(Struct, eq=False):
     """The calls of one choice."""
 
-    def __init__(self, context: Context) -> None:
-        self.all: list[StreamedCall] = []
-        self._by_index: dict[Index, StreamedCall] = {}
-        self._by_id: dict[str, StreamedCall] = {}
-        self._last: StreamedCall | None = None
-        self._reported: set[tuple[str, int]] = set()
-        self._unfinished: list[StreamedCall] = []  # calls that may be unfinished and are not marked as rivals
-        self._unowned = False  # whether arguments had an index that is neither a call's index nor its position
-        self._context = context
+    _context: Context
+    all: list[StreamedCall] = []
+    _by_index: dict[Index, StreamedCall] = {}
+    _by_id: dict[str, StreamedCall] = {}
+    _last: StreamedCall | None = None
+    _reported: set[tuple[str, int]] = set()
+    _unfinished: list[StreamedCall] = []  # calls that may be unfinished and are not marked as rivals
+    _unowned: bool = False  # whether arguments had an index that is neither a call's index nor its position
+
+    @property
+    def is_unusual(self) -> bool:
+        """Whether `calls` has to examine any of the calls."""
+        for call in self.all:
+            if call.kind != "function" or call.extra or call.replaced or call.stray or call.rival or call.repeated:
+                return True
+        return False
 
     def owner(self, index: Index) -> StreamedCall | None:
         """Return the call that owns an index, and make it the last call; None if there is none."""

@@ -7,8 +7,9 @@ because servers mix them (a chunk with `message`, a body with `delta`).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct, field
 
 from ..schema import Wire, carrier
@@ -113,9 +114,8 @@ class Body(Wire):
     invocation_metrics: Any = field(default=None, name="amazon-bedrock-invocationMetrics")
 
 
-# Strict structs for most chunks of a stream: one more fragment of text, reasoning or arguments. The chunks between
-# them (start of a call, stop reason, usage) fit as well, so they do not interrupt a run. All other chunks are read as
-# a Body.
+# Strict structs for most chunks of a stream, in OpenAI's form and with the members that dialects often add. All other
+# chunks are read as a Body.
 
 
 class FunctionPiece(Struct, forbid_unknown_fields=True, gc=False):
@@ -129,37 +129,54 @@ class CallPiece(Struct, forbid_unknown_fields=True, gc=False):
     type: str | None = None
     function: FunctionPiece | None = None
 
+    def call(self) -> Call:
+        """Return the same call as a struct of the full schema."""
+        function = self.function
+        named = None if function is None else Function(name=function.name, arguments=function.arguments)
+        return Call(id=self.id, index=self.index, type=self.type, function=named)
+
 
 class DeltaPiece(Struct, forbid_unknown_fields=True, gc=False):
     role: str | None = None
-    content: str | None = None
+    content: str | list[Any] | None = None
+    reasoning: str | None = None
     reasoning_content: str | None = None
+    reasoning_details: list[Any] | None = None
     tool_calls: list[CallPiece] | None = None
-    refusal: None = None
+    refusal: Literal[""] | None = None
+    channel: Any = None
 
 
 class ChoicePiece(Struct, forbid_unknown_fields=True, gc=False):
     index: int
     delta: DeltaPiece
-    logprobs: None = None
+    logprobs: Any = None
     finish_reason: str | None = None
+    native_finish_reason: Any = None
+    content_filter_results: Any = None
+    matched_stop: Any = None
 
 
 class Piece(Struct, forbid_unknown_fields=True, gc=False):
+    choices: list[ChoicePiece]
     id: str | None = None
+    provider: Any = None
     object: str | None = None
     created: Any = None
     model: str | None = None
     service_tier: Any = None
     system_fingerprint: Any = None
-    choices: list[ChoicePiece] = []
-    usage: Any = None
+    usage: dict[str, Any] | None = None
     obfuscation: Any = None
+    p: Any = None
 
 
+decode_piece = msgspec.json.Decoder(Piece).decode
 #: Members of a `Piece` that the response keeps in ``extra``, as `carry_body` does for a `Body`.
-CARRIED = ("created", "service_tier", "system_fingerprint")
+CARRIED = ("provider", "created", "service_tier", "system_fingerprint")
 
+carry_piece = carrier(Piece, *(name for name in Piece.__struct_fields__ if name not in CARRIED))
+carry_choice_piece = carrier(ChoicePiece, "index", "delta", "finish_reason")
 carry_body = carrier(Body, "id", "object", "model", "choices", "usage", "error", "type", "obfuscation", "p")
 carry_choice = carrier(Choice, "index", "message", "delta", "finish_reason", "error")
 carry_message = carrier(

@@ -10,32 +10,77 @@ from msgspec.structs import astuple
 from ... import json_codec, model
 from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockReset, BlockStart, ChoiceStop, Event, UsageUpdate
-from ...model import Response, Stop
+from ...model import Response, Stop, Usage
 from ..call_builder import MAX_CALLS, CallBuilder
 from ..decode_context import Context
-from ..schema import Reader, run_reader
-from ..stream_base import StreamBase
+from ..schema import UNFIT, Reader
+from ..stream_base import StreamBase, merged_delta
 from . import schema as s
 from .blocks import arguments_text, build_choice, read_call, stop_reason, unwrapped, usage, usage_beside
+from .decode_fast import regular_choice
 from .routing import CallRouter, Doubts, StreamedCall, add_name, add_text
 from .stream_state import ChoiceState, RepeatedCall, differs, matched
+from .stream_template import DeltaTemplate, learned
 
 DONE = b"[DONE]"
-_read_run = run_reader(s.Piece)
-#: After this many runs that do not fit the fast path, the server uses a dialect and the fast path is turned off.
+_reader = Reader(s.Body)
+#: After this many chunks that do not fit the fast path, the server uses a dialect and the fast path is turned off.
 _PATIENCE = 8
+#: After this many templates that no chunk fits, chunks are not compared with the one before them.
+_ATTEMPTS = 4
+#: What a chunk appends to a block: the fragments so far, the index of the choice, the key of the block, and the text.
+_More = tuple[list[str], int, int, str]
+_NOTHING = None, None
 _MEMBERS = len(s.ChatMessage.__struct_fields__)
 
 
-def _more_arguments(call_state: StreamedCall | None, call: s.CallPiece) -> str | None:
-    """Return the text of a fragment that only continues the arguments of an announced call; None for any other."""
+def _carries(choice: s.ChoicePiece) -> bool:
+    """Return whether the response keeps a member of the choice in ``extra``."""
+    return not (
+        choice.logprobs is None
+        and choice.native_finish_reason is None
+        and choice.content_filter_results is None
+        and choice.matched_stop is None
+    )
+
+
+def _more_text(state: ChoiceState, delta: s.DeltaPiece) -> _More | None:
+    """Return what a delta without calls appends if it only continues text or reasoning; None for any other."""
+    content, details = delta.content, delta.reasoning_details
+    thought = delta.reasoning_content or delta.reasoning
+    if delta.channel is not None and state.extra.get("message", {}).get("channel") != delta.channel:
+        return None
+    if thought:
+        key = state.keys.get("reasoning")
+        member = "reasoning_content" if delta.reasoning_content else "reasoning"
+        if content or key is None or state.member != member:
+            return None
+        if details:
+            state.details.add(details)
+        return state.reasoning, state.index, key, thought
+    key = state.keys.get("text")
+    if details or key is None or not content or type(content) is not str:
+        return None
+    return state.content, state.index, key, content
+
+
+def _more_arguments(state: ChoiceState, delta: s.DeltaPiece) -> tuple[_More | None, StreamedCall | None]:
+    """Return what a delta with calls appends, and its call, if it only continues the arguments of an announced call."""
+    calls = delta.tool_calls
+    if calls is None or len(calls) != 1 or delta.content or delta.reasoning_content or delta.reasoning:
+        return _NOTHING
+    call = calls[0]
     function = call.function
-    if call_state is None or call_state.key < 0 or function is None or call.id is not None or function.name is not None:
-        return None
+    if function is None or call.id is not None or function.name is not None or call.type not in (None, "function"):
+        return _NOTHING
     text = function.arguments
-    if not text or text[0] == "{" or call.type is not None or call_state.kind == "custom":
-        return None
-    return text
+    owner = state.calls.owner(call.index)
+    if not text or text[0] == "{" or owner is None or owner.key < 0 or owner.kind == "custom":
+        return _NOTHING
+    if delta.reasoning_details or delta.channel is not None:
+        return _NOTHING
+    owner.length += len(text)
+    return (owner.parts, state.index, owner.key, text), owner
 
 
 class Stream(StreamBase):
@@ -43,60 +88,136 @@ class Stream(StreamBase):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._reader = Reader(s.Body)
+        self._lenient = False  # whether the server uses a dialect that the strict schema rejects
         self._choices: dict[int, ChoiceState] = {}
-        self._is_fast = True
-        self._misses = 0
+        self._misses = 0  # chunks that did not fit the fast path
+        self._template: DeltaTemplate | None = None  # the form of the last chunk, if it only appended a text
+        self._attempts = _ATTEMPTS
         self._id: str | None = None
         self._model: str | None = None
         self._extra: dict[str, Any] = {}
-        self._usage: dict[str, Any] | None = None
+        self._figures: Usage | None = None
         self._has_usage = False  # whether usage came in the documented member
         self._done = False
 
     def run(self, payloads: list[bytes], out: list[Event]) -> None:
         """Decode several payloads and append their events to ``out``.
 
-        The fast path handles chunks that only continue text, reasoning or arguments. It passes all others to `take`.
+        The fast path handles chunks that only continue text, reasoning or arguments. `_add_piece` handles the other
+        regular chunks, and `take` all others.
         """
-        pieces = _read_run(payloads) if self._is_fast else []
-        if not pieces:
-            self._misses += 1
-            self._is_fast = self._misses < _PATIENCE
+        template = self._template
+        if template is not None and len(payloads) == 1:
+            text = template.text(payloads[0])
+            if text is not None:
+                self._attempts = _ATTEMPTS
+                if text:
+                    template.parts.append(text)
+                    if self.emits:
+                        out.append(BlockDelta(template.choice, template.key, text))
+                return
+            self._template = None
+        if self._misses >= _PATIENCE:
             super().run(payloads, out)
+        else:
+            self._run_of_several(payloads, out)
+
+    def _run_of_several(self, payloads: list[bytes], out: list[Event]) -> None:
+        """See `run`."""
+        pieces: list[s.Piece] = []
+        target: list[str] | None = None  # the fragments of the block that the last chunk continued
+        start = index = key = 0  # their number before these chunks, and the block
+        for data in payloads:
+            template = self._template
+            more: _More | None = None
+            piece: s.Piece | None = None
+            if template is not None and (text := template.text(data)) is not None:
+                self._attempts = _ATTEMPTS
+                if not text:
+                    continue
+                more = template.parts, template.choice, template.key, text
+            elif data != DONE:
+                self._template = None
+                try:
+                    piece = s.decode_piece(data)
+                except UNFIT:
+                    self._misses += 1
+                else:
+                    pieces.append(piece)
+                    more = self._continued(piece, data)
+            if more is None:
+                if target is not None and self.emits:
+                    out.append(merged_delta(index, key, target, start))
+                target = None
+                if piece is not None:
+                    self._add_piece(piece, out)
+                else:
+                    self._carry(pieces)
+                    pieces = []
+                    self.take(None, data, out)
+                continue
+            if more[0] is not target:
+                if target is not None and self.emits:
+                    out.append(merged_delta(index, key, target, start))
+                target, index, key, _ = more
+                start = len(target)
+            target.append(more[3])
+        if target is not None and self.emits:
+            out.append(merged_delta(index, key, target, start))
+        self._carry(pieces)
+
+    def _continued(self, piece: s.Piece, data: bytes) -> _More | None:
+        """Return what a chunk appends if it only continues a block, and learn its form; None for any other chunk."""
+        choices = piece.choices
+        if len(choices) != 1 or piece.usage is not None:
+            return None
+        choice = choices[0]
+        state = self._choices.get(choice.index)
+        if state is None or choice.finish_reason is not None or _carries(choice):
+            return None
+        delta = choice.delta
+        call = None
+        if delta.tool_calls is None:
+            more = _more_text(state, delta)
+        else:
+            more, call = _more_arguments(state, delta)
+        if more is not None and self._attempts and not delta.reasoning_details:
+            parts, index, key, _ = more
+            name = "arguments" if call is not None else "content" if parts is state.content else state.member
+            self._template = learned(data, f'"{name}"'.encode(), parts, index, key, call)
+            self._attempts -= self._template is not None
+        return more
+
+    def _add_piece(self, piece: s.Piece, out: list[Event]) -> None:
+        """Add a regular chunk, except the members that `_carry` adds."""
+        for choice in piece.choices:
+            state = self._choices.get(choice.index)
+            if state is None:
+                state = self._begin(choice.index)
+            delta = choice.delta
+            calls = None if delta.tool_calls is None else [call.call() for call in delta.tool_calls]
+            self._add_content(state, delta.content, calls, delta.reasoning_content, out)
+            if delta.reasoning or delta.reasoning_details:
+                self._add_reasoning(state, delta, out)
+            if delta.channel is not None:
+                state.extra.setdefault("message", {})["channel"] = delta.channel
+            if _carries(choice):
+                state.extra.update(s.carry_choice_piece(choice))
+            if choice.finish_reason:
+                self._end(state, choice.finish_reason, out)
+        if piece.usage is not None:
+            self._count(piece.usage, out)
+            self._has_usage = True
+
+    def _carry(self, pieces: list[s.Piece]) -> None:
+        """Keep the members of chunks that do not belong to a choice. The last value of each counts."""
+        if not pieces:
             return
         if self._id is None or self._model is None:
             self._identify(pieces)
-        state: ChoiceState | None = None  # the choice of the previous chunk; `call_state` is its call
-        call_state: StreamedCall | None = None
-        owned = -1
-        for piece, data in zip(pieces, payloads, strict=False):
-            choices = piece.choices
-            if len(choices) == 1 and piece.usage is None:
-                choice = choices[0]
-                index = choice.index
-                if state is None or index != state.index:
-                    state = self._choices.get(index)
-                    call_state = None
-                if state is not None and choice.finish_reason is None:
-                    delta = choice.delta
-                    calls = delta.tool_calls
-                    if calls is None:
-                        if self._continue_text(state, delta, out):
-                            continue
-                    elif len(calls) == 1 and not delta.content and not delta.reasoning_content:
-                        call = calls[0]
-                        if call_state is None or call.index != owned:
-                            owned = call.index
-                            call_state = state.calls.owner(owned)
-                        text = _more_arguments(call_state, call)
-                        if call_state is not None and text:
-                            call_state.parts.append(text)
-                            call_state.length += len(text)
-                            out.append(BlockDelta(index, call_state.key, text))
-                            continue
-            self.take(None, data, out)
-            state = None
+        if len(pieces) == 1:
+            self._extra.update(s.carry_piece(pieces[0]))
+            return
         for member in s.CARRIED:
             for piece in reversed(pieces):
                 if (value := getattr(piece, member)) is not None:
@@ -105,36 +226,19 @@ class Stream(StreamBase):
 
     def _identify(self, chunks: Iterable[s.Piece | s.Body]) -> None:
         """Set id and model from the first chunk that has them."""
-        self._id = self._id or next((chunk.id for chunk in chunks if chunk.id), None)
-        self._model = self._model or next((chunk.model for chunk in chunks if chunk.model), None)
-
-    def _continue_text(self, state: ChoiceState, delta: s.DeltaPiece, out: list[Event]) -> bool:
-        """Handle a delta that only continues text or reasoning; return False without any effect for any other."""
-        text, reasoning = delta.content, delta.reasoning_content
-        if text and reasoning is None:
-            key = state.keys.get("text")
-            if key is None:
-                return False
-            state.content.append(text)
-            out.append(BlockDelta(state.index, key, text))
-            return True
-        if reasoning and not text:
-            key = state.keys.get("reasoning")
-            if key is None or state.member != "reasoning_content":
-                return False
-            state.reasoning.append(reasoning)
-            out.append(BlockDelta(state.index, key, reasoning))
-            return True
-        return False
+        for chunk in chunks:
+            self._id = self._id or chunk.id or None
+            self._model = self._model or chunk.model or None
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
         """Decode one payload and append its events to ``out``. Raises MalformedBody if it is not a JSON object."""
         if data == DONE:
             self._done = True
             return
-        chunk = self._reader.read(data, self._notes)
+        self._template = None
+        chunk = (_reader.read_leniently if self._lenient else _reader.read)(data, self._notes)
         if self._notes:
-            self._reader.lenient = True  # the server uses a dialect: skip the strict schema from now on
+            self._lenient = True
             self._context.report_notes(self._notes)
         choices = chunk.choices
         more = chunk.x_groq is not None  # `x_groq` or a choice may hold usage
@@ -154,8 +258,10 @@ class Stream(StreamBase):
                 if carried:
                     more = True
                     state.extra.update(carried)
-                if choice.finish_reason or choice.error:
-                    self._end(state, choice, out)
+                if choice.finish_reason:
+                    self._end(state, choice.finish_reason, out)
+                if choice.error:
+                    self.fail(choice.error, out)
         if chunk.usage is not None:
             self._count(chunk.usage, out)
             self._has_usage = True
@@ -175,19 +281,15 @@ class Stream(StreamBase):
 
     def _count(self, raw: dict[str, Any] | None, out: list[Event]) -> None:
         if raw is not None:
-            self._usage = raw
-            figures = usage(raw)
-            if figures is not None:
-                out.append(UsageUpdate(figures))
+            self._figures = usage(raw)
+            if self._figures is not None:
+                out.append(UsageUpdate(self._figures))
 
-    def _end(self, state: ChoiceState, choice: s.Choice, out: list[Event]) -> None:
+    def _end(self, state: ChoiceState, raw: str, out: list[Event]) -> None:
         """Record the stop reason. The last one counts, and a repeated one emits no event (FIN-01, XAI-04)."""
-        raw = choice.finish_reason
-        if raw and raw != state.stop:
+        if raw != state.stop:
             state.stop = raw
             out.append(ChoiceStop(state.index, Stop(stop_reason(raw, state.extra) or "unknown", raw)))
-        if choice.error:
-            self.fail(choice.error, out)
 
     def _handle_unusual(self, name: str | None, chunk: s.Body, data: bytes, out: list[Event]) -> None:
         """Handle a chunk with an error, or without choices and usage. Fail if it is an error in mid-stream (SSE-07)."""
@@ -237,20 +339,8 @@ class Stream(StreamBase):
         return RepeatedCall(call.id, name, text, kind, extra)
 
     def _add_message(self, state: ChoiceState, message: s.ChatMessage, out: list[Event]) -> None:
-        content = message.content
-        if content:
-            if type(content) is str:
-                state.content.append(content)
-                self._emit_text(state, "text", content, out)
-            else:
-                self._add_parts(state, content, out)
-        if message.tool_calls:
-            for call in message.tool_calls:
-                self._add_call(state, call, out)
-        reasoning = message.reasoning_content
-        if reasoning:
-            state.reasoning.append(reasoning)
-            self._emit_text(state, "reasoning", reasoning, out)
+        content, reasoning = message.content, message.reasoning_content
+        self._add_content(state, content, message.tool_calls, reasoning, out)
         # Nearly every delta has only these members. If it has any other, `_add_rest` handles it.
         usual = (
             (content is not None)
@@ -261,7 +351,24 @@ class Stream(StreamBase):
         if astuple(message).count(None) + usual < _MEMBERS:
             self._add_rest(state, message, out)
 
-    def _add_rest(self, state: ChoiceState, message: s.ChatMessage, out: list[Event]) -> None:
+    def _add_content(
+        self, state: ChoiceState, content: Any, calls: list[s.Call] | None, reasoning: str | None, out: list[Event]
+    ) -> None:
+        if content:
+            if type(content) is str:
+                state.content.append(content)
+                self._emit_text(state, "text", content, out)
+            else:
+                self._add_parts(state, content, out)
+        if calls:
+            for call in calls:
+                self._add_call(state, call, out)
+        if reasoning:
+            state.reasoning.append(reasoning)
+            self._emit_text(state, "reasoning", reasoning, out)
+
+    def _add_reasoning(self, state: ChoiceState, message: s.ChatMessage | s.DeltaPiece, out: list[Event]) -> None:
+        """Add the reasoning of the dialects of OpenRouter and Groq."""
         reasoning = message.reasoning
         if reasoning and not message.reasoning_content:
             state.member = "reasoning"
@@ -269,6 +376,9 @@ class Stream(StreamBase):
             self._emit_text(state, "reasoning", reasoning, out)
         if message.reasoning_details:
             state.details.add(message.reasoning_details)
+
+    def _add_rest(self, state: ChoiceState, message: s.ChatMessage, out: list[Event]) -> None:
+        self._add_reasoning(state, message, out)
         if message.refusal:
             state.refusal.append(message.refusal)
             self._emit_text(state, "refusal", message.refusal, out)
@@ -382,14 +492,21 @@ class Stream(StreamBase):
 
     def finish(self) -> Response:
         """Return the response; it is incomplete if neither stop reasons nor [DONE] arrived (failure TERM-01)."""
-        states = sorted(self._choices.values(), key=lambda a: a.index)
+        states = [self._choices[index] for index in sorted(self._choices)]
         stopped = bool(states) and all(state.stop for state in states)
         complete = self._error is None and (stopped or (self._done and bool(states)))
         self._report_incomplete(complete)
         choices = [self._choice(state, not complete and not state.stop) for state in states]
-        return self._response(self._id, self._model, choices, usage(self._usage), complete, self._extra)
+        return self._response(self._id, self._model, choices, self._figures, complete, self._extra)
 
     def _choice(self, state: ChoiceState, broken_off: bool) -> model.Choice:
+        builder = CallBuilder.of(self._context, state.index, self._id)
+        if state.stop and state.is_regular and not state.calls.is_unusual:
+            text = "".join(state.content)
+            calls = [(call.id, call.name, call.text) for call in state.calls.all]
+            choice = regular_choice(builder, state.stop, state.extra, state.thoughts(), text, calls)
+            if choice is not None:
+                return choice
         builder = CallBuilder.of(self._context, state.index, self._id)
         doubts = Doubts()
         message = state.message(doubts)

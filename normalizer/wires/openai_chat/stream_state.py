@@ -7,16 +7,17 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ...model import Block
+from .blocks import reasoning
 from .routing import CallRouter, Doubts, StreamedCall
 from .schema import ChatMessage, Function
 
 
-class ReasoningDetails:
+class ReasoningDetails(Struct, eq=False):
     """Collects OpenRouter's `reasoning_details`; a fragment with index and type of the last entry continues it."""
 
-    def __init__(self) -> None:
-        self._entries: list[Any] = []
-        self._growing: dict[str, list[str]] = {}
+    _entries: list[Any] = []
+    _growing: dict[str, list[str]] = {}
 
     def add(self, news: list[Any]) -> None:
         """Add the details of one chunk."""
@@ -80,6 +81,26 @@ class ChoiceState(Struct, eq=False):
     keys: dict[str, int] = {}
     block_count: int = 0
     sends_messages: bool = False
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether the choice only has text, reasoning and calls."""
+        return not (
+            self.parts
+            or self.refusal
+            or self.annotations
+            or self.executed
+            or self.functions is not None
+            or self.member == "content"
+        )
+
+    def thoughts(self) -> Block | None:
+        """Return the reasoning of a regular choice; None if there is none."""
+        text = "".join(self.reasoning)
+        if not (text or self.details.begun):
+            return None
+        details = self.details.whole()
+        return reasoning(None, text, details) if self.member == "reasoning" else reasoning(text, None, details)
 
     def without_streamed(self, message: ChatMessage) -> ChatMessage:
         """Return a `message` without the content that the deltas already contained; Perplexity repeats all of it.

@@ -15,7 +15,7 @@ from typing import Any, Self
 from ...conversation import Assistant, Encoded, Request, System, ToolResults, User
 from ..fast_history import RegularWriters
 from ..model_owners import report_foreign_model
-from ..surrogates import replace_in_members
+from ..surrogates import is_encodable, replace_in_members
 from ..write_context import WriteContext
 from ..writer import WriterBase
 from .dialects import USER_AFTER_TOOL, dialect_of
@@ -107,7 +107,7 @@ class Writer(WriterBase):
 
 
 def _regular_user(text: str) -> dict[str, Any] | None:
-    return {"role": "user", "content": text} if text else None
+    return {"role": "user", "content": text} if text and (text.isascii() or is_encodable(text)) else None
 
 
 def _role(message: Any) -> Any:

@@ -43,63 +43,77 @@ class AssistantWriter:
         other._context = context
         return other
 
-    def regular(self, message: Assistant, call_ids: list[str]) -> list[dict[str, Any]] | None:
-        """Fast path: return the message for at most one text and function calls; None for any other message.
+    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
+        """Fast path: append a message of at most one text and function calls; return False for any other message.
 
-        The ids of the calls are appended to ``call_ids``, even if the result is None.
+        The ids of the calls are appended to ``call_ids``, even if the result is False.
         """
-        choices = message.response.choices
+        response = message.response
+        choices = response.choices
         if message.extra or not choices:
-            return None
-        same = self._is_same(message.response)
-        if same and choices[0].extra:
-            return None
-        context = self._context
-        names, accepts = context.known_names, context.accepts_id
-        checked = self._dialect.ids_checked or not same
+            return False
+        context, dialect = self._context, self._dialect
+        same = (response.wire == WIRE and response.provider == context.provider) or self._is_same(response)
+        choice = choices[0]
+        if same and choice.extra:
+            return False
+        names, plain = context.known_names, context.plain_length
         text: str | None = None
         calls: list[dict[str, Any]] = []
-        ids: dict[str, str | None] = {}
-        for block in choices[0].blocks:
+        if self.ids:
+            self.ids = {}
+        for block in choice.blocks:
             if type(block) is ToolCall:
+                id, arguments = block.id, block.arguments_text
                 if block.extra or block.kind != "function":
-                    return None
-                if not same and (block.namespace or block.caller or not block.arguments_text):
-                    return None
-                id = block.id
-                if (checked or not is_encodable(id)) and not accepts(id):
-                    id = ids[block.id] = context.id(id)
-                name = names.get(block.name)
-                if name is None:
-                    name = context.name(block.name)
-                call_ids.append(block.id)
-                function = {"name": name, "arguments": block.arguments_text}
-                calls.append({"id": id, "type": "function", "function": function})
+                    return False
+                if not same and (block.namespace or block.caller or not arguments):
+                    return False
+                call_ids.append(id)
+                if not (arguments.isascii() or is_encodable(arguments)):
+                    return False
+                if (len(id) > plain or not (id.isascii() and id.isidentifier())) and not self._accepts(id, same):
+                    self.ids[id] = id = context.id(id)
+                name = names.get(block.name) or context.name(block.name)
+                calls.append({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
             elif type(block) is Text and text is None and not (calls or block.annotations or block.extra):
                 text = block.text
+                if not (text.isascii() or is_encodable(text)):
+                    return False
             else:
-                return None
-        self.ids = ids
+                return False
         if calls:
-            content = self._dialect.blank if text is None else text
-            return [{"role": "assistant", "content": content, "tool_calls": calls}]
-        return [{"role": "assistant", "content": text or ""}] if text or (same and self._dialect.wordless) else None
+            content = dialect.blank if text is None else text
+            out.append({"role": "assistant", "content": content, "tool_calls": calls})
+        elif text or (same and dialect.wordless):
+            out.append({"role": "assistant", "content": text or ""})
+        else:
+            return False
+        return True
 
-    def regular_results(self, results: list[ToolResult], call_ids: list[str], items: list[Any]) -> bool:
-        """Append results of one plain text each to ``items``, and report whether all are regular."""
-        ids = self.ids
-        for result in results:
+    def _accepts(self, id: str, same: bool) -> bool:
+        """Whether the target accepts an id unchanged. ``same``: it comes from the target."""
+        checked = self._dialect.ids_checked or not same
+        return (not checked and is_encodable(id)) or self._context.accepts_id(id) is not None
+
+    def regular_results(self, results: list[ToolResult], call_ids: list[str], out: list[Any]) -> bool:
+        """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
+        aliases = self.ids
+        ids = iter(call_ids)
+        for result in results:  # every request runs this loop; zip takes longer
+            id = next(ids)
             parts = result.parts
-            if result.extra or not result.plain or result.kind == "legacy_function" or len(parts) != 1:
+            if result.call_id != id or result.extra or not result.plain or len(parts) != 1:
                 return False
             part = parts[0]
-            if type(part) is not TextPart:
+            if type(part) is not TextPart or result.kind == "legacy_function":
                 return False
             text = part.text
-            if result.is_error or text[:6] == "[tool_":
+            if not (text.isascii() or is_encodable(text)):
+                return False
+            if result.is_error or "[" <= text < "\\":  # it begins with a bracket
                 text = mark_failed(text, result.is_error)
-            id = ids.get(result.call_id) if ids else result.call_id
-            items.append({"role": "tool", "tool_call_id": id or result.call_id, "content": text})
+            out.append({"role": "tool", "tool_call_id": aliases.get(id, id) if aliases else id, "content": text})
         return True
 
     def write(self, message: Assistant) -> dict[str, Any] | None:
@@ -111,8 +125,8 @@ class AssistantWriter:
             return None
         if not self._must_think:
             call_ids: list[str] = []
-            regular = self.regular(message, call_ids)
-            if regular is not None:
+            regular: list[dict[str, Any]] = []
+            if self.regular(message, call_ids, regular):
                 self.ids = {id: self.ids.get(id, id) for id in call_ids}
                 return regular[0]
         same = self._is_same(response)

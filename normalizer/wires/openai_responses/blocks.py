@@ -28,7 +28,7 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ..call_builder import NOT_AN_OBJECT, CallBuilder, parse_object
+from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..schema import Unknown, Wire, exact_text, raw_object
 from ..xai_tools import TOOLS_OF_XAI
@@ -136,28 +136,10 @@ def _function(conversion: Conversion, item: s.FunctionCall, blocks: list[Block],
     if item.arguments is None and item.extra_ and "arguments" in item.extra_:
         _respell_arguments(item, builder.context)
     id, name, text = item.call_id, item.name, item.arguments or ""
-    if (
-        id
-        and name
-        and text
-        and status == "complete"
-        and builder.trusting
-        and id not in builder.seen
-        and not conversion.answered
-        and text.isascii()
-        and "\\" not in text
-    ):
-        # Fast path: the same as `CallBuilder.build` for a regular call.
-        try:
-            arguments = parse_object(text)
-        except NOT_AN_OBJECT:
-            pass
-        else:
-            builder.seen[id] = (name, text)
-            extra = s.carry_function(item)
-            call = ToolCall(
-                id, name, arguments, text, "complete", "function", item.id, item.namespace, item.caller, extra
-            )
+    if status == "complete" and not conversion.answered:  # the same as `_call` for a regular call
+        extra = s.carry_function(item)
+        call = builder.regular_call(id, name, text, "function", extra, item.id, item.namespace, item.caller)
+        if call is not None:
             blocks.append(call)
             return
     _call(conversion, item, blocks, status, id, name, text, "function", s.carry_function(item))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...model import DEAD_STOPS, ApprovalRequest, Choice, Refusal, Response, Stop, StopReason, Usage
+from ...model import DEAD_STOPS, ApprovalRequest, Choice, Refusal, Response, Stop, StopReason
 from ..call_builder import CallBuilder
 from ..decode_context import Context, read_whole
 from ..error_response import error_of, response_without_output
 from ..schema import Reader
 from ..stop_reason import CUTS, effective_stop
 from ..stop_words import reason_of
-from ..usage import UsageMembers, read_usage
+from ..usage import usage_reader
 from .blocks import Conversion, CustomTools, convert
 from .schema import Body, CustomToolCall, carry_body
 
@@ -113,14 +113,10 @@ def custom_tools(context: Context, body: Body) -> CustomTools | None:
     return CustomTools(frozenset(name for name in named if isinstance(name, str)))
 
 
-_USAGE = UsageMembers(
+#: Return the canonical usage; None if there is none.
+usage = usage_reader(
     ("input_tokens", "prompt_tokens"),
     ("output_tokens", "completion_tokens"),
     "input_tokens_details",
     "output_tokens_details",
 )
-
-
-def usage(figures: dict[str, Any] | None) -> Usage | None:
-    """Return the canonical usage; None if there is none."""
-    return read_usage(figures, _USAGE)

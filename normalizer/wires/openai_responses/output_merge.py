@@ -30,6 +30,8 @@ _LABELS = frozenset(("id", "call_id", "status", "item_id", "output_index"))
 
 def merge_output(final: list[Any], streamed: list[Any], find: Find) -> list[Any]:
     """Return the items of the terminal output, with each streamed item that it lacks inserted at its position."""
+    if len(final) == len(streamed) and all(map(_is_same_output, final, streamed)):
+        return final
     matches = _match(final, streamed)
     for item, match in zip(streamed, matches, strict=True):
         if match is not None and type(item) is type(final[match]):
@@ -94,6 +96,11 @@ def _have_same_ids(first: Any, second: Any) -> bool:
     if kind is not type(second) or kind is Unknown or first.id != second.id:
         return False
     return kind not in ARGUMENT_MEMBERS or getattr(first, "call_id", None) == getattr(second, "call_id", None)
+
+
+def _is_same_output(first: Any, second: Any) -> bool:
+    """Whether two items at the same position are the same item without arguments."""
+    return type(first) not in ARGUMENT_MEMBERS and _have_same_ids(first, second)
 
 
 def _identity(item: Any) -> Hashable:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart, ToolResult
+from ..surrogates import is_encodable
 from ..write_context import AS_WRITTEN, OF_RESULTS, WriteContext, mark_failed, unmark_failed
 from .parts import read_part, text_of, write_content, write_screenshot
 
@@ -65,16 +66,21 @@ def read_result(item: dict[str, Any]) -> ToolResult:
     return ToolResult(call_id if isinstance(call_id, str) else "", parts, failed, None, kind, plain, own, extra)
 
 
-def regular_results(results: list[ToolResult], call_ids: list[str], items: list[Any]) -> bool:
-    """Append results of one plain text each to ``items``, and report whether all are regular."""
-    for result in results:
+def regular_results(results: list[ToolResult], call_ids: list[str], out: list[Any]) -> bool:
+    """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
+    ids = iter(call_ids)
+    for result in results:  # every request runs this loop; zip takes longer
+        id = next(ids)
         parts = result.parts
-        if result.extra or result.is_error or not result.plain or result.wire_id is not None or len(parts) != 1:
+        if result.call_id != id or result.extra or result.is_error or not result.plain or len(parts) != 1:
             return False
         part = parts[0]
-        if type(part) is not TextPart or part.extra or part.text[:6] == "[tool_":
+        if type(part) is not TextPart or part.extra or result.wire_id is not None:
             return False
-        items.append({"type": "function_call_output", "call_id": result.call_id, "output": part.text})
+        text = part.text
+        if ("[" <= text < "\\" and text[:6] == "[tool_") or not (text.isascii() or is_encodable(text)):
+            return False  # the first comparison is faster: it looks for a bracket
+        out.append({"type": "function_call_output", "call_id": id, "output": text})
     return True
 
 

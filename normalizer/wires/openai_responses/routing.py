@@ -9,6 +9,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from msgspec import Struct
+
 from ...errors import TooManyCalls
 from ..call_builder import MAX_CALLS
 from ..decode_context import Context
@@ -18,7 +20,7 @@ from .stream_events import ARGUMENT_PARTS, takes
 from .stream_state import ItemState, has_other_call_id, is_another, is_same, item_type
 
 
-class ItemRouter:
+class ItemRouter(Struct, eq=False):
     """The output items of one stream.
 
     ``all``: by output index. ``by_id``: by call id and item id. ``shared``: output index that several items use -> the
@@ -26,18 +28,17 @@ class ItemRouter:
     takes none. ``has_unplaced``: arguments came without index and known item id.
     """
 
-    def __init__(self, context: Context) -> None:
-        self.all: dict[int, ItemState] = {}
-        self.by_id: dict[str | None, ItemState] = {}
-        self.shared: dict[int, ItemState] = {}
-        self.unended = 0
-        self.has_misplaced = False
-        self.has_unplaced = False
-        self._context = context
-        self._free = 0  # the next unused output index
-        self._doubted = 0  # number of items when arguments last came for an item that takes none
+    _context: Context
+    all: dict[int, ItemState] = {}
+    by_id: dict[str | None, ItemState] = {}
+    shared: dict[int, ItemState] = {}
+    unended: int = 0
+    has_misplaced: bool = False
+    has_unplaced: bool = False
+    _free: int = 0  # the next unused output index
+    _doubted: int = 0  # number of items when arguments last came for an item that takes none
 
-    def item_of(self, event: s.Event, part: str, implied: type[Wire]) -> ItemState:
+    def item_of(self, event: s.DeltaEvent, part: str, implied: type[Wire]) -> ItemState:
         """Return the item of a delta or `done` event; open one of type ``implied`` if there is none.
 
         The index decides first (RSP-02), unless the event's id belongs to an item that fits better. The item also has
@@ -69,7 +70,7 @@ class ItemRouter:
             state.implied = state.doubtful = True
         return state if takes(state.item, part) else self._item_for_misplaced(event, state, part, implied)
 
-    def _item_for_misplaced(self, event: s.Event, placed: ItemState, part: str, implied: type[Wire]) -> ItemState:
+    def _item_for_misplaced(self, event: s.DeltaEvent, placed: ItemState, part: str, implied: type[Wire]) -> ItemState:
         """Return the item for a delta that the item ``placed`` does not accept: an open one, else a new one.
 
         If the delta holds arguments, all open items become doubtful.
@@ -101,6 +102,14 @@ class ItemRouter:
     def with_id(self, item: Any) -> list[ItemState | None]:
         """Return the known items with the ids of ``item``."""
         return [self.by_id.get(id) if isinstance(id, str) and id else None for id in ids_of(item)]
+
+    def regularly_ended_by(self, index: int | None, item: Any) -> ItemState | None:
+        """Return the item under an index if its type and ids are those of its end ``item``, else None."""
+        state = self.all.get(index) if index is not None else None
+        if state is None or self.shared or type(state.item) is not type(item):
+            return None
+        ids = ids_of(item)
+        return state if ids[1] and ids_of(state.item) == ids else None
 
     def ended_by(self, index: int | None, item: Any) -> ItemState | None:
         """Return the known item that ``item`` is the end of; None if there is none."""

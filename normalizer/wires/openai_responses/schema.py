@@ -7,9 +7,9 @@ struct reads every stream event; its `type` determines which members are set.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from msgspec import Raw, Struct, field
+from msgspec import Raw, field
 
 from ..schema import Unknown, Wire, carrier
 
@@ -352,30 +352,41 @@ class Body(Wire):
     total_tokens: Any = None
 
 
-class Event(Wire):
-    """One stream event."""
+class DeltaEvent(Wire):
+    """The members of a delta in its regular form, as most events of a stream are."""
 
-    type: str | None = None
+    type: ClassVar[str | None]
     sequence_number: Any = None
     item_id: str | None = None
+    call_id: str | None = None
     output_index: int | None = None
-    item: AnyItem | None = None
     content_index: int | None = None
     summary_index: int | None = None
     delta: str | None = None
     logprobs: Any = None
     obfuscation: Any = None
+
+
+class RegularEvent(DeltaEvent):
+    """The members of the other regular events."""
+
+    item: AnyItem | None = None
     part: Any = None
     text: str | None = None
     refusal: str | None = None
     arguments: str | None = None
     name: str | None = None
-    call_id: str | None = None
     input: str | None = None
     code: str | None = None
     annotation: Any = None
     annotation_index: Any = None
     response: Raw = ABSENT
+
+
+class Event(RegularEvent):
+    """One stream event of any type, with all members that the SDK declares or that servers add."""
+
+    type: str | None = None  # type: ignore[misc]  # in the other structs, the class determines the type
     error: Any = None
     message: Any = None
     param: Any = None
@@ -397,19 +408,6 @@ class Event(Wire):
     reason: Any = None
     required_input: Any = None
     p: Any = None
-
-
-class Piece(Struct, tag_field="type", tag="", forbid_unknown_fields=True, gc=False):
-    """A delta in its regular form, as most events of a stream are. All others are read as an `Event`."""
-
-    sequence_number: Any = None
-    item_id: str | None = None
-    output_index: int | None = None
-    content_index: int | None = None
-    summary_index: int | None = None
-    delta: str | None = None
-    logprobs: Any = None
-    obfuscation: Any = None
 
 
 carry_body = carrier(Body, "id", "object", "model", "status", "output", "usage", "error")

@@ -6,7 +6,6 @@ event takes precedence over the streamed items, unless it is empty (RSP-01).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ... import json_codec
@@ -16,23 +15,45 @@ from ...events import Event as CanonicalEvent
 from ...model import Reasoning, Refusal, Response, Text
 from ..call_builder import CallBuilder
 from ..decode_context import Context
-from ..schema import Reader, Wire
-from ..stream_base import StreamBase
+from ..schema import UNFIT, Reader, Wire
+from ..stream_base import StreamBase, merged_delta
 from . import schema as s
 from .blocks import Conversion, CustomTools, convert, is_hosted
 from .decode import UNFINISHED, build_response, custom_tools, merge_bodies, usage
 from .output_merge import merge_output
 from .routing import ItemRouter, ids_of
-from .stream_events import BEGINNING, BLOCK_TYPES, DELTAS, DONES, PIECES, PROGRESS, TERMINAL, read_run, takes
-from .stream_state import ItemState, assemble, compare, has_other_call_id, is_same, item_type, mark_incomplete
+from .stream_events import (
+    ADDED,
+    BEGINNING,
+    BLOCK_TYPES,
+    DELTAS,
+    DONE,
+    DONES,
+    KNOWN,
+    PIECES,
+    PROGRESS,
+    TERMINAL,
+    decode_event,
+    takes,
+)
+from .stream_state import (
+    ItemState,
+    assemble,
+    compare,
+    has_other_call_id,
+    is_same,
+    is_silent,
+    item_type,
+    mark_incomplete,
+)
 
 _body_reader = Reader(s.Body)
+_event_reader = Reader(s.Event)
 
 #: Target of the last delta: struct of its event, indexes (output, content, summary), whether the item id need not be
-#: compared, item id, block key, and the function that appends one more delta.
-_DeltaTarget = tuple[Any, int | None, int | None, int | None, bool, str | None, int, Callable[[str], None]]
-_NOWHERE: list[str] = []
-_NOTHING: _DeltaTarget = (None, None, None, None, False, None, -1, _NOWHERE.append)
+#: compared, item id, block key, and the fragments so far.
+_DeltaTarget = tuple[Any, int | None, int | None, int | None, bool, str | None, int, list[str]]
+_NOTHING: _DeltaTarget = (None, None, None, None, False, None, -1, [])
 
 
 class Stream(StreamBase):
@@ -40,7 +61,6 @@ class Stream(StreamBase):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._reader = Reader(s.Event)
         self._items = ItemRouter(context)
         self._first_body: bytes | None = None
         self._custom_tools: CustomTools | None = None
@@ -53,62 +73,80 @@ class Stream(StreamBase):
     def run(self, payloads: list[bytes], out: list[CanonicalEvent]) -> None:
         """Decode several payloads and append their events to ``out``.
 
-        The fast path handles deltas with the same target as the last one. It passes all others to `take`.
+        The fast path handles deltas with the same target as the last one.
         """
-        pieces = read_run(payloads)
-        if not pieces:
-            super().run(payloads, out)
-            return
-        kind, index, content, summary, alone, id, key, add = self._delta_target
+        kind, index, content, summary, alone, id, key, pieces = self._delta_target
+        start = len(pieces)
         known = self._items.by_id
-        for piece, data in zip(pieces, payloads, strict=False):
+        for data in payloads:
+            try:
+                event = decode_event(data)
+            except UNFIT:
+                event = None
             if (
-                type(piece) is kind
-                and piece.output_index == index
-                and piece.content_index == content
-                and piece.summary_index == summary
-                and (alone or piece.item_id == id or piece.item_id not in known)
+                type(event) is kind
+                and event.delta
+                and event.output_index == index
+                and event.content_index == content
+                and event.summary_index == summary
+                and (alone or event.item_id == id or event.item_id not in known)
             ):
-                delta = piece.delta
-                if delta:
-                    add(delta)
-                    out.append(BlockDelta(0, key, delta))
-                    continue
-            self.take(None, data, out)
-            kind, index, content, summary, alone, id, key, add = self._delta_target
+                pieces.append(event.delta)
+                continue
+            if len(pieces) > start and self.emits:
+                out.append(merged_delta(0, key, pieces, start))
+            if event is None:
+                self.take(None, data, out)
+            else:
+                try:
+                    self._apply(event, out)
+                except MalformedBody:  # the response of a terminal event is not an object
+                    self.fail_undecodable(data, out)
+            kind, index, content, summary, alone, id, key, pieces = self._delta_target
+            start = len(pieces)
+        if len(pieces) > start and self.emits:
+            out.append(merged_delta(0, key, pieces, start))
 
     def event(self, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
         """Decode one payload and append its events to ``out``. Raises MalformedBody if it is not a JSON object."""
         if data == b"[DONE]":
             return
-        event = self._reader.read(data, self._notes)
+        event = _event_reader.read(data, self._notes)
         if self._notes:
             self._context.report_notes(self._notes)
         kind = event.type or ""
+        if kind in KNOWN:
+            self._apply(event, out)
+        elif kind in ("error", "response.error") or name == "error" or (not kind and (event.error or event.message)):
+            self.fail(json_codec.decode(data), out)
+        else:
+            self._context.find("unknown-event", f"event {kind!r}")
+            self._unknown_events.append(json_codec.decode(data))
+
+    def _apply(self, event: Any, out: list[CanonicalEvent]) -> None:
+        """Process an event of a type in `stream_events.KNOWN`: a delta, or one with the members of a regular event."""
+        kind = event.type
+        if kind in PROGRESS:
+            return
         delta_of = DELTAS.get(kind)
         if delta_of is not None:
             if event.delta:
                 self._add_delta(event, delta_of[0], delta_of[1], event.delta, out)
         elif kind in DONES:
             self._add_final_text(event, *DONES[kind])
-        elif kind == "response.output_item.added":
+        elif kind == ADDED:
             if event.item is not None:
                 self._open(event, event.item, out)
-        elif kind == "response.output_item.done":
+        elif kind == DONE:
             if event.item is not None:
                 self._close(event, event.item, out)
         elif kind in BEGINNING:
             self._first_body = bytes(event.response) or self._first_body
             self._knows_custom_tools = False
-        elif kind in TERMINAL:
+        else:
             self._end(event, out)
-        elif kind in ("error", "response.error") or name == "error" or (not kind and (event.error or event.message)):
-            self.fail(json_codec.decode(data), out)
-        elif kind not in PROGRESS:
-            self._context.find("unknown-event", f"event {kind!r}")
-            self._unknown_events.append(json_codec.decode(data))
 
-    def _open(self, event: s.Event, item: Wire, out: list[CanonicalEvent]) -> ItemState:
+    def _open(self, event: s.RegularEvent, item: Wire, out: list[CanonicalEvent]) -> ItemState:
         index = event.output_index
         placed = self._items.at(index)
         for known in self._items.with_id(item) if index is None else (placed,):
@@ -165,7 +203,9 @@ class Stream(StreamBase):
                 part = "refusal" if isinstance(block, Refusal) else "text"
                 out.append(BlockDelta(0, self._key(state, (part, number), out), text))
 
-    def _add_delta(self, event: s.Event, part: str, implied: type[Wire], delta: str, out: list[CanonicalEvent]) -> None:
+    def _add_delta(
+        self, event: s.DeltaEvent, part: str, implied: type[Wire], delta: str, out: list[CanonicalEvent]
+    ) -> None:
         index, id = event.output_index, event.item_id
         state = self._items.all.get(index)  # type: ignore[arg-type]
         if (
@@ -193,9 +233,9 @@ class Stream(StreamBase):
             kind = PIECES[event.type or ""]
             alone = self._items.unended == 1 and type(state.item) is implied
             indexes = (index, event.content_index, event.summary_index)
-            self._delta_target = (kind, *indexes, alone, id, key, pieces.append)
+            self._delta_target = (kind, *indexes, alone, id, key, pieces)
 
-    def _add_final_text(self, event: s.Event, part: str, member: str, implied: type[Wire]) -> None:
+    def _add_final_text(self, event: s.RegularEvent, part: str, member: str, implied: type[Wire]) -> None:
         text = getattr(event, member)
         if text is None:
             return
@@ -206,12 +246,15 @@ class Stream(StreamBase):
         if event.name and getattr(state.item, "name", "") is None:
             state.item.name = event.name
 
-    def _close(self, event: s.Event, item: Wire, out: list[CanonicalEvent]) -> None:
-        state = self._items.ended_by(event.output_index, item) or self._open(event, item, out)
+    def _close(self, event: s.RegularEvent, item: Wire, out: list[CanonicalEvent]) -> None:
+        state = self._items.regularly_ended_by(event.output_index, item)
+        changed = state is None
+        if state is None:
+            state = self._items.ended_by(event.output_index, item) or self._open(event, item, out)
         self._delta_target = _NOTHING
         state.filled = False
         compare(state, item, self._context.find)
-        if ids_of(item) != ids_of(state.item):
+        if changed and ids_of(item) != ids_of(state.item):
             self._items.register(state, item)
             if has_other_call_id(state.item, item):
                 ids = f"{ids_of(state.item)[0]} at its start, {ids_of(item)[0]} at its end"
@@ -222,12 +265,12 @@ class Stream(StreamBase):
             return  # a repeated end
         state.done = True
         self._items.unended -= 1
-        if not state.fragments:
+        if not state.fragments and self.emits and not is_silent(item):
             self._emit_whole(state, out)
         for key in state.keys.values():
             out.append(BlockStop(0, key))
 
-    def _end(self, event: s.Event, out: list[CanonicalEvent]) -> None:
+    def _end(self, event: s.RegularEvent, out: list[CanonicalEvent]) -> None:
         if self._terminal is not None:
             self._context.find("event-after-end", "a second terminal event")
         status = TERMINAL[event.type or ""]

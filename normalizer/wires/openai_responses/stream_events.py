@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..schema import Unknown, Wire, passed_over, run_reader, tagged
+from ..schema import Unknown, Wire, event_decoder, tagged
 from . import schema as s
 
 #: Item -> type of the block it starts. `is_hosted` decides for types of calls that are not in this table.
@@ -71,6 +71,8 @@ def takes(item: Wire, part: str) -> bool:
     return kind is Unknown or part in _TAKES.get(kind, _NO_PART)
 
 
+#: Start and end of an item.
+ADDED, DONE = "response.output_item.added", "response.output_item.done"
 #: Terminal events, and the status that each implies if its response has none. Only the first three are OpenAI's.
 #: Proxies send the others (decolua/9router 2142, can1357/oh-my-pi 4692).
 TERMINAL: dict[str, str] = {
@@ -136,9 +138,11 @@ PROGRESS = frozenset(
     )
 )
 
-#: Struct of each delta. `read_run` reads many events at once and does not stop at events that the tables list.
-PIECES: dict[str, type[s.Piece]] = {kind: tagged(s.Piece, kind) for kind in DELTAS}
-_passed = (
-    DONES.keys() | TERMINAL.keys() | BEGINNING | PROGRESS | {"response.output_item.added", "response.output_item.done"}
+#: The types of the events that change the response, and of those that do not.
+KNOWN = DELTAS.keys() | DONES.keys() | TERMINAL.keys() | BEGINNING | PROGRESS | {ADDED, DONE}
+#: Struct of each delta.
+PIECES: dict[str, type[s.DeltaEvent]] = {kind: tagged(s.DeltaEvent, kind) for kind in DELTAS}
+#: Decodes regular events. An event with other members does not fit, and the stream then parses it as an `Event`.
+decode_event = event_decoder(
+    *PIECES.values(), *(tagged(s.RegularEvent, kind) for kind in sorted(KNOWN - DELTAS.keys()))
 )
-read_run = run_reader(*PIECES.values(), *passed_over(*sorted(_passed)))

@@ -89,6 +89,11 @@ def is_same(first: Any, second: Any) -> bool:
     return bool(id and id == getattr(second, "id", None))
 
 
+def is_silent(item: Any) -> bool:
+    """Whether an item is reasoning without a text."""
+    return type(item) is s.ReasoningItem and not (item.summary or item.content)
+
+
 def has_other_call_id(first: Any, second: Any) -> bool:
     """Whether two items have different call ids."""
     first_id, second_id = getattr(first, "call_id", None), getattr(second, "call_id", None)
@@ -129,11 +134,11 @@ def mark_incomplete(items: list[Any], astray: bool, unplaced: bool, find: Find) 
         id(item) for item in calls if item.status != "incomplete" and argument_text(item).strip() in _NOTHING
     }
     surplus = astray or (bool(without_arguments) and any(_has_surplus(call, unplaced) for call in calls))
+    if not surplus:
+        return items
     checked = []
     for item in items:
-        if surplus and (
-            id(item) in without_arguments or (astray and type(item) in _CALLS and item.status == "incomplete")
-        ):
+        if id(item) in without_arguments or (astray and type(item) in _CALLS and item.status == "incomplete"):
             find(
                 "arguments-misplaced",
                 f"{getattr(item, 'name', None) or item_type(item)}: they were sent for another item",
@@ -206,12 +211,10 @@ def _from_fragments(state: ItemState, ended: str | None, last: bool, find: Find)
     if state.done:
         if state.late:
             compare(state, item, find)
-        if not _has_no_text(item):
+        if not (state.fragments or state.final_texts) or not _has_no_text(item):
             return item
     said = {part_key: "".join(pieces) for part_key, pieces in state.fragments.items()}
     said.update((part_key, text) for part_key, text in state.final_texts.items() if text)
-    if state.done and not said:
-        return item
     item = msgspec.structs.replace(item)
     kind = type(item)
     if state.done:

@@ -13,7 +13,7 @@ from ...conversation import Assistant, Encoded, Message, RawItem, Request, Syste
 from ...pairing import paired_segment
 from ..fast_history import RegularWriters
 from ..model_owners import report_foreign_model
-from ..surrogates import replace_in_members
+from ..surrogates import is_encodable, replace_in_members
 from ..write_context import AS_WRITTEN, HINTS, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from ..xai_tools import RESERVED_ON_RESPONSES
@@ -117,7 +117,7 @@ class Writer(WriterBase):
 
 
 def _regular_user(text: str) -> dict[str, Any] | None:
-    return {"role": "user", "content": text}
+    return {"role": "user", "content": text} if text.isascii() or is_encodable(text) else None
 
 
 def _is_stored(request: Request) -> bool:

@@ -21,7 +21,7 @@ from ...model import (
     Text,
     ToolCall,
 )
-from ..surrogates import is_encodable
+from ..surrogates import are_encodable, is_encodable
 from ..write_context import AS_WRITTEN, WriteContext, shallow_copy
 from .schema import WIRE
 from .server_calls import INTERNAL, SERVER, parsed, write_server_call
@@ -84,39 +84,59 @@ class AssistantWriter:
             return "custom"
         return call.kind if call.kind in KINDS and response.wire == WIRE else "function"
 
-    def regular(self, message: Assistant, call_ids: list[str]) -> list[dict[str, Any]] | None:
-        """Fast path: return the items for texts, encrypted reasoning and function calls; None for any other message.
+    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
+        """Fast path: append texts, encrypted reasoning and function calls; return False for any other message.
 
-        The ids of the calls are appended to ``call_ids``, even if the result is None.
+        The ids of the calls are appended to ``call_ids``, even if the result is False.
         """
         response = message.response
         if message.extra or not response.choices:
-            return None
-        own = self._is_own(response)
-        regular_call = self._regular_call
-        items: list[dict[str, Any]] = []
+            return False
+        context = self._context
+        own = (response.wire == WIRE and response.provider == context.provider) or self._is_own(response)
+        names = context.known_names
         before: Any = None
         for block in response.choices[0].blocks:
             kind = type(block)
             if type(block) is ToolCall:
-                item = regular_call(block, own)
-                if item is None:
-                    return None
-                call_ids.append(block.id)
-                items.append(item)
-            elif type(block) is Text and before is not Text:
-                if not (block.extra or block.annotations) and (own or block.text):
-                    items.append({"role": "assistant", "content": block.text})
-                elif own:
-                    items.append(self._own_message([block], True))
+                id, arguments = block.id, block.arguments_text
+                call_ids.append(id)
+                if (
+                    block.wire_id is None
+                    and not block.extra
+                    and block.kind == "function"
+                    and block.namespace is None
+                    and block.caller is None
+                    and 0 < len(id) <= LONGEST_ID
+                    and id.isascii()
+                    and arguments.isascii()
+                ):
+                    name = names.get(block.name) or context.name(block.name)
+                    if not (own or arguments):
+                        arguments = "{}"
+                    out.append({"type": "function_call", "call_id": id, "name": name, "arguments": arguments})
+                elif (item := self._regular_call(block, own)) and are_encodable(item):
+                    out.append(item)
                 else:
-                    return None
+                    return False
+            elif type(block) is Text and before is not Text:
+                text = block.text
+                if block.extra or block.annotations:
+                    if not own or not are_encodable((text, block.extra, block.annotations)):
+                        return False
+                    out.append(self._own_message([block], True))
+                elif (own or text) and (text.isascii() or is_encodable(text)):
+                    out.append({"role": "assistant", "content": text})
+                else:
+                    return False
             elif own and type(block) is Reasoning and (reasoning := self._regular_reasoning(block)):
-                items.append(reasoning)
+                if not are_encodable(reasoning):
+                    return False
+                out.append(reasoning)
             else:
-                return None
+                return False
             before = kind
-        return items if items and before is not Reasoning else None
+        return before is not None and before is not Reasoning
 
     def write(self, message: Assistant, out: list[dict[str, Any]]) -> None:
         """Append the items of one message to ``out``, and report losses."""
@@ -231,7 +251,7 @@ class AssistantWriter:
         special = call.namespace is not None or call.caller is not None
         if call.kind != "function" or (not own and (special or call.extra)):
             return None
-        if not (0 < len(call_id) <= LONGEST_ID and is_encodable(call_id)):
+        if not (0 < len(call_id) <= LONGEST_ID and (call_id.isascii() or is_encodable(call_id))):
             return None
         name = self._context.known_names.get(call.name) or self._context.name(call.name)
         text = call.arguments_text

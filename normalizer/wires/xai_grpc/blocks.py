@@ -84,12 +84,16 @@ def _executed(context: Context, outputs: list[Output]) -> set[int]:
 
     If another output contains the call and the request declares its tool, it is a client call.
     """
+    executed = [
+        call for output in outputs if output.role == s.ROLE_TOOL for call in output.calls if call.type == s.TYPE_UNSET
+    ]
+    if not executed:
+        return set()
     names = context.declared.names or frozenset()
     announced = {
         id(call) for output in outputs if output.role != s.ROLE_TOOL for call in output.calls if call.name in names
     }
-    executed = [call for output in outputs if output.role == s.ROLE_TOOL for call in output.calls]
-    return {id(call) for call in executed if call.type == s.TYPE_UNSET and id(call) not in announced}
+    return {id(call) for call in executed if id(call) not in announced}
 
 
 class _Conversion(Struct):
@@ -224,9 +228,10 @@ def _result_value(output: Output) -> dict[str, Any]:
 
 def usage(figures: Any) -> Usage | None:
     """Convert token usage. Reasoning tokens are added to the output if the wire's total shows that it omits them."""
-    if not figures.ListFields():
+    raw = s.as_dict(figures)
+    if not raw:
         return None
     input, output, reasoning = figures.prompt_tokens, figures.completion_tokens, figures.reasoning_tokens
     if reasoning and figures.total_tokens == input + output + reasoning:
         output += reasoning
-    return Usage(input, output, reasoning, figures.cached_prompt_text_tokens, None, s.as_dict(figures))
+    return Usage(input, output, reasoning, figures.cached_prompt_text_tokens, None, raw)

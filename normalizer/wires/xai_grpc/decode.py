@@ -8,6 +8,7 @@ from ...model import Response
 from ..decode_context import Context
 from ..error_response import response_without_output
 from .blocks import Output, build_choices, is_complete, usage
+from .decode_fast import decode_regular
 from .schema import as_dict, fields_except, response_from, unknown_fields
 from .stream_state import CompleteCall, StreamedCall
 
@@ -21,6 +22,10 @@ def decode(data: bytes, context: Context) -> Response:
     if context.status is not None and context.status >= 400 and data[:1] == b"{":
         return response_without_output(context, data)
     message = response_from(data)
+    return decode_regular(message, context) or _decode(message, context)
+
+
+def _decode(message: Any, context: Context) -> Response:
     outputs = []
     by_id: dict[str, StreamedCall] = {}
     for output in sorted(message.outputs, key=lambda o: o.index):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import MediaPart, Part, TextPart, ToolResult, ToolResults
-from ..surrogates import is_encodable
 from ..write_context import OF_RESULTS, REPEATED, WriteContext, mark_failed, unmark_failed
+from . import serialize
 from .parts import opaque_part, with_content, write_content
 from .schema import ROLE_TOOL, ROLE_USER, Content, ProtoMessage, is_plain, parse_dict
 
@@ -23,18 +23,23 @@ def read_result(message: Any, id: str, extra: dict[str, Any]) -> ToolResult:
     return ToolResult(id, parts, failed, message.name or None, plain=is_plain(message.content), extra=extra)
 
 
-def regular_results(results: list[ToolResult], call_ids: list[str], items: list[Any]) -> bool:
-    """Append results of one plain text each to ``items``, and report whether all are regular."""
-    for result in results:
+def regular_results(results: list[ToolResult], call_ids: list[str], out: list[Any]) -> bool:
+    """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
+    ids = iter(call_ids)
+    for result in results:  # every request runs this loop; zip takes longer
+        id = next(ids)
         parts = result.parts
-        if result.extra or len(parts) != 1 or type(part := parts[0]) is not TextPart or part.extra:
+        if result.call_id != id or result.extra or len(parts) != 1:
+            return False
+        part = parts[0]
+        if type(part) is not TextPart or part.extra:
             return False
         text = part.text
-        if not is_encodable(text):
-            return False
-        if result.is_error or text[:6] == "[tool_":
+        if result.is_error or "[" <= text < "\\":  # it begins with a bracket
             text = mark_failed(text, result.is_error)
-        items.append({"role": ROLE_TOOL, "content": [{"text": text}], "tool_call_id": result.call_id})
+        if (piece := serialize.piece(text)) is None:
+            return False
+        serialize.append_result(id, piece, out)
     return True
 
 

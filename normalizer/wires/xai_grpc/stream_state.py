@@ -62,7 +62,7 @@ class StreamedCall:
     def _set(self, text: str) -> None:
         self._parts = [text]
         self.length = len(text)
-        self._balance = Balance()
+        self._balance: Balance | None = None
         self._checked = 0
 
     @property
@@ -77,13 +77,15 @@ class StreamedCall:
     @property
     def is_closed(self) -> bool:
         """Whether the argument text closes every bracket that it opens."""
-        self._feed()
-        return self._balance.closed
+        return self._feed().closed
 
-    def _feed(self) -> None:
+    def _feed(self) -> Balance:
+        if self._balance is None:
+            self._balance = Balance()
         for part in self._parts[self._checked :]:
             self._balance.feed(part)
         self._checked = len(self._parts)
+        return self._balance
 
     def take(self, news: CompleteCall, home: Any = None) -> bool | None:
         """Add a later occurrence of this call.

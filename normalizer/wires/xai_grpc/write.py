@@ -14,11 +14,12 @@ from ...conversation import Assistant, Encoded, Message, RawItem, Request, Syste
 from ...pairing import paired_segment
 from ..fast_history import RegularWriters
 from ..model_owners import report_foreign_model
-from ..surrogates import SurrogateReplacer, is_encodable
+from ..surrogates import SurrogateReplacer
 from ..write_context import REPEATED, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from ..xai_tools import RESERVED_ON_GRPC
 from . import schema as s
+from . import serialize
 from .parts import with_content, write_content
 from .request_params import write_params
 from .results import regular_results, write_results
@@ -26,24 +27,18 @@ from .tools import write_tools
 from .write_assistant import AssistantWriter
 
 #: xAI does not document which ids it accepts. The ids that it creates match this pattern.
-IDS = IdStyle(r"[!-~]{1,128}", 64)
+IDS = IdStyle(r"[!-~]{1,128}", 64, plain=128)
 NAMES = NameStyle(reserved=RESERVED_ON_GRPC)
 
 
 class Writer(WriterBase):
-    """Incremental writer for the messages of a request.
-
-    ``_written`` has only the messages that are not in `_body` yet. Those of the fast path are dicts, which `_build`
-    converts in one call.
-    """
+    """Incremental writer for the messages of a request. ``_written``: their pieces (see `serialize`)."""
 
     def __init__(self, request: Request, provider: str | None) -> None:
         self._continues = request.previous_response_id is not None  # whether xAI stores messages before these
         basis = None if self._continues else (request.wire, provider)
         super().__init__(request, WriteContext(request, s.WIRE, provider, IDS, NAMES), basis)
         self._assistant = AssistantWriter(self._context)
-        self._begun = b""  # serialized messages that precede those of the body
-        self._body: Any = None
         self._held: list[Any] = []  # tool messages that have to follow later messages
         self._wait = 0  # how many such messages are still to come
 
@@ -54,15 +49,13 @@ class Writer(WriterBase):
     def fork(self, request: Request) -> Self:
         other = super().fork(request)
         other._assistant = AssistantWriter(other._context)
-        if self._written or self._body is not None:
-            other._begun = self._build().SerializeToString()
-        other._body, other._written = None, []
+        other._written = ["".join(self._written)]
         return other
 
     def encoded(self) -> Encoded:
         request, context = self._request, self._context
-        self._written += self._held
-        body = self._build()
+        self._written += map(serialize.message, self._held)
+        body = s.GetCompletionsRequest.FromString(serialize.serialized(self._written))
         replacer = SurrogateReplacer()
         request = replacer.clean(replace(request, messages=[]))
         if replacer.replaced:
@@ -74,18 +67,6 @@ class Writer(WriterBase):
             body.previous_response_id = request.previous_response_id
         write_params(request, context, body)
         return context.encoded(body)
-
-    def _build(self) -> Any:
-        """Return the body with all messages so far."""
-        more = s.GetCompletionsRequest(messages=self._written)
-        if self._body is None and self._begun:
-            self._body = s.GetCompletionsRequest.FromString(self._begun)
-        if self._body is None:
-            self._body = more
-        else:
-            self._body.MergeFrom(more)
-        self._written = []
-        return self._body
 
     def _regular_writers(self) -> RegularWriters | None:
         return None if self._held else RegularWriters(_regular_user, self._assistant.regular, regular_results)
@@ -151,12 +132,14 @@ class Writer(WriterBase):
         else:
             self._context.lose("opaque", f"an item of {item.wire} was left out")
 
-    def _replace_surrogates(self, begun: int) -> None:
-        """Do nothing: `_write` replaces surrogates, because protobuf messages refuse them."""
+    def _complete(self, begun: int, end: int) -> None:
+        """Serialize the messages. They have no lone surrogates, because protobuf refuses them."""
+        self._written[begun:end] = map(serialize.message, self._written[begun:end])
 
 
-def _regular_user(text: str) -> dict[str, Any] | None:
-    return {"role": s.ROLE_USER, "content": [{"text": text}]} if is_encodable(text) else None
+def _regular_user(text: str) -> str | None:
+    text_piece = serialize.piece(text)
+    return None if text_piece is None else serialize.user(text_piece)
 
 
 def _is_response(message: Message, id: str | None) -> bool:

@@ -7,11 +7,10 @@ from typing import Any
 from ... import json_codec
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
-from ..surrogates import is_encodable
 from ..write_context import WriteContext
 from . import schema as s
+from . import serialize
 
-COMPLETED = 1
 _INDEX = {"index"}
 _STATUS_NUMBERS = {word: number for number, word in s.STATUSES.items()}
 _JSON_KINDS = frozenset(("function", "legacy_function", "unresolved"))
@@ -24,48 +23,48 @@ class AssistantWriter:
         self._context = context
         self.ids: dict[str, str] = {}
 
-    def regular(self, message: Assistant, call_ids: list[str]) -> list[dict[str, Any]] | None:
-        """Fast path: return the members of the message for only text and function calls; None for any other message.
+    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
+        """Fast path: append the serialized message of only text and function calls; return False for any other message.
 
-        The ids of the calls are appended to ``call_ids``, even if the result is None.
+        The ids of the calls are appended to ``call_ids``, even if the result is False.
         """
         response = message.response
         choices = response.choices
         if message.extra or not choices or not (blocks := choices[0].blocks):
-            return None
+            return False
         own = response.wire == s.WIRE
         index = blocks[0].extra
         if own and (choices[0].extra or (index and index.keys() != _INDEX)):
-            return None
-        names, accepts = self._context.known_names, self._context.accepts_id
+            return False
+        context = self._context
+        names, accepts, plain = context.known_names, context.accepts_id, context.plain_length
         text = ""
-        calls: list[dict[str, Any]] = []
+        calls: list[str] = []
+        size = 0
         for block in blocks:
             if own and block.extra != index:
-                return None
+                return False
             if type(block) is ToolCall:
                 if block.kind != "function" or (not own and (block.extra or block.namespace or block.caller)):
-                    return None
-                id = block.id
-                if not accepts(id) or not is_encodable(block.arguments_text):
-                    return None
-                name = names.get(block.name)
-                if name is None:
-                    name = self._context.name(block.name)
-                function = {"name": name, "arguments": block.arguments_text or ("" if own else "{}")}
-                status = s.INCOMPLETE if block.status == "truncated" else COMPLETED
+                    return False
+                id, arguments = block.id, serialize.piece(block.arguments_text or ("" if own else "{}"))
+                if (len(id) > plain or not (id.isascii() and id.isidentifier())) and not accepts(id):
+                    return False
+                if arguments is None:
+                    return False
+                name = names.get(block.name) or context.name(block.name)
+                status = s.INCOMPLETE if block.status == "truncated" else s.COMPLETED
                 call_ids.append(id)
-                calls.append({"id": id, "type": s.TYPE_CLIENT, "status": status, "function": function})
+                size += serialize.append_call(id, name, arguments, status, calls)
             elif type(block) is Text and block.text and not (text or calls or block.annotations):
-                text = block.text
-                if not is_encodable(text) or (block.extra and not own):
-                    return None
+                spoken = serialize.piece(block.text)
+                if spoken is None or (block.extra and not own):
+                    return False
+                text = spoken
             else:
-                return None
-        written = {"role": s.ROLE_ASSISTANT, "content": [{"text": text}]}
-        if calls:
-            written["tool_calls"] = calls
-        return [written]
+                return False
+        serialize.append_assistant(text, calls, size, out)
+        return True
 
     def write(self, message: Assistant) -> list[Any]:
         """Return the protobuf messages of an assistant message, and report losses."""
@@ -88,7 +87,7 @@ class AssistantWriter:
         written = s.ToolCall(
             id=id,
             type=s.TYPE_CLIENT,
-            status=s.INCOMPLETE if call.status == "truncated" else COMPLETED,
+            status=s.INCOMPLETE if call.status == "truncated" else s.COMPLETED,
             function=s.FunctionCall(name=context.name(call.name), arguments=text),
         )
         if call.extra:
@@ -253,7 +252,7 @@ def _server_call(call: ServerToolCall) -> Any:
     written = s.ToolCall(
         id=call.id,
         type=type_number,
-        status=_STATUS_NUMBERS.get(call.status or "", COMPLETED),
+        status=_STATUS_NUMBERS.get(call.status or "", s.COMPLETED),
         function=s.FunctionCall(name=call.name, arguments=call.arguments_text),
     )
     if call.extra.get("error_message"):
