@@ -11,6 +11,7 @@ anything that cannot be undone.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .agent import Agent, Conversation
     from .backoff import Backoff
     from .events import (
         Acknowledged,
@@ -39,9 +40,10 @@ if TYPE_CHECKING:
         TurnWaiting,
     )
     from .execution.executor import Executor
-    from .execution.invoke import current_call
     from .execution.tool_results import ToolFailed
-    from .execution.tools import Fallback, Tool, Tools
+    from .execution.tools import Fallback, Tool, Tools, tool
+    from .execution.typed.injection import CallContext, Injected, current_call
+    from .machine.prices import Prices
     from .machine.state import TurnState, dump, load
     from .machine.table import step
     from .narration.acknowledge import GUIDANCE, ModelAcknowledger, acknowledge
@@ -54,10 +56,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Turn",
+    "Agent",
+    "Conversation",
     "Outcome",
     "Waiting",
     "Tools",
     "Tool",
+    "tool",
+    "Injected",
+    "CallContext",
     "Fallback",
     "ToolFailed",
     "Backoff",
@@ -66,6 +73,7 @@ __all__ = [
     "Provider",
     "Observer",
     "TurnState",
+    "Prices",
     "dump",
     "load",
     "step",
@@ -103,18 +111,24 @@ __all__ = [
 #: Public name -> the module that defines it. `__getattr__` imports the module on first access.
 _HOMES = {
     "Turn": "turn",
+    "Agent": "agent",
+    "Conversation": "agent",
     "Outcome": "outcome",
     "Waiting": "outcome",
     "Tools": "execution.tools",
     "Tool": "execution.tools",
+    "tool": "execution.tools",
+    "Injected": "execution.typed.injection",
+    "CallContext": "execution.typed.injection",
     "Fallback": "execution.tools",
     "ToolFailed": "execution.tool_results",
     "Backoff": "backoff",
-    "current_call": "execution.invoke",
+    "current_call": "execution.typed.injection",
     "Executor": "execution.executor",
     "Provider": "provider",
     "Observer": "observer",
     "TurnState": "machine.state",
+    "Prices": "machine.prices",
     "dump": "machine.state",
     "load": "machine.state",
     "step": "machine.table",

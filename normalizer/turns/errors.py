@@ -49,6 +49,16 @@ class NewerLog(LogFailed):
     """A later version of this program created the database, which was left unchanged."""
 
 
+class OutputUnfit(ToolparityError, ValueError):
+    """The answer of a turn does not fit the type of the option ``output``. ``problems``: the reasons."""
+
+    hint_default = "the answer is in Outcome.text"
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__(f"the answer does not fit: {'; '.join(problems)}")
+        self.problems = problems
+
+
 class TextFailed(ToolparityError):
     """A model that writes a text for the user failed, declined or stopped early. ``text``: what had arrived."""
 

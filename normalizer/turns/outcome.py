@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from ..conversation import Request, TextPart, User
 from ..model import Error, ToolCall, Usage
+from .errors import OutputUnfit
 from .machine.inputs import Cancel
 from .machine.state import Termination, TurnState
 from .machine.table import step
+from .output import OutputType
 
 
 class Waiting(Struct, frozen=True):
@@ -35,6 +37,7 @@ class Outcome(Struct, frozen=True):
 
     ``waiting``: the calls that wait for a decision or a result; while there are any, the turn is not over. ``state``:
     the complete state, which can be saved and resumed.
+    ``output_type``: the required form of the answer, for `output`.
     """
 
     state: TurnState
@@ -44,6 +47,25 @@ class Outcome(Struct, frozen=True):
     waiting: list[Waiting]
     usage: Usage | None
     error: Error | None
+    output_type: OutputType | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of the turn so far by the option ``prices``, None without prices."""
+        prices = self.state.settings.prices
+        return prices.cost(self.usage) if prices is not None else None
+
+    @property
+    def output(self) -> Any:
+        """The answer as the type of the option ``output``, or its text if the turn has no such option.
+
+        Raises OutputUnfit if the answer does not fit the type, or if the turn has no answer of the model.
+        """
+        if self.output_type is None:
+            return self.text
+        if not self.written:
+            raise OutputUnfit([f"the turn has no answer of the model ({self.termination or 'not over'})"])
+        return self.output_type.read(self.text)
 
     def next(self, message: str) -> Request:
         """Return the request that continues the conversation: the whole history and the next user message.
@@ -55,10 +77,10 @@ class Outcome(Struct, frozen=True):
         return replace(self.state.request, messages=[*over.history(), User([TextPart(message)])])
 
 
-def outcome_of(state: TurnState) -> Outcome:
-    """Return the outcome of a state."""
+def outcome_of(state: TurnState, output: OutputType | None = None) -> Outcome:
+    """Return the outcome of a state. ``output``: the required form of the answer."""
     waiting = _waiting(state) if state.phase == "acting" else []
-    return Outcome(state, state.text, state.written, state.termination, waiting, state.usage, state.error)
+    return Outcome(state, state.text, state.written, state.termination, waiting, state.usage, state.error, output)
 
 
 def _waiting(state: TurnState) -> list[Waiting]:

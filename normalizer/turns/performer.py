@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from ..model import ApprovalRequest, Response, ToolCall
+from ..conversation import User
+from ..model import ApprovalRequest, Choice, Response, ToolCall
 from ..pairing import unanswered
 from ..requests import RequestWriter
 from ..wires.registry import wire_name
@@ -28,6 +29,7 @@ from .machine.calls import CANCELLED_RUNNING
 from .machine.effects import Approve, Ask, Effect, Execute
 from .machine.state import TurnState
 from .model_call import ModelCall, Post, Prepare, WrapDecoder, error_of
+from .output import OutputType
 from .provider import Provider
 from .tasks import Tasks
 
@@ -36,6 +38,9 @@ Approval = bool | str | None
 Approver = Callable[[ToolCall | ApprovalRequest], Approval | Awaitable[Approval]]
 #: Returns the text for the user while these calls run, None for no text. An awaitable is awaited while the tools run.
 Acknowledger = Callable[[Sequence[ToolCall], Mapping[str, Tool]], str | Awaitable[str | None] | None]
+
+#: How often a model is asked again for an answer of the required form.
+_MAX_CORRECTIONS = 2
 
 _log = logging.getLogger("toolparity")
 
@@ -55,6 +60,7 @@ class Performer:
         acknowledge: Acknowledger | None,
         prepare: Prepare | None,
         reader: WrapDecoder | None,
+        output: OutputType | None = None,
     ) -> None:
         self.tasks = Tasks(post, executor.grace)
         self.model_call: ModelCall | None = None  # while an answer arrives
@@ -68,6 +74,7 @@ class Performer:
         self._acknowledge = acknowledge
         self._prepare = prepare
         self._reader = reader
+        self._output = output
         self._writer = RequestWriter(wire_name(provider.wire), provider=provider.name)
         self._barrier = Barrier()
         self._cancellations: dict[str, asyncio.Future[None]] = {}
@@ -143,7 +150,17 @@ class Performer:
         needs_approval = [call.id for call in calls if self._tools[call.name].needs_approval(call.arguments or {})]
         elsewhere = [call for call in calls if self._tools[call.name].function is None]
         deferred = [call.id for call in elsewhere if self._executor.refused(call) is None]
-        self._post(inputs.AnswerReceived(response, needs_approval, deferred, model_call.retry_after))
+        correction = self._correction(choice)
+        self._post(inputs.AnswerReceived(response, needs_approval, deferred, model_call.retry_after, correction))
+
+    def _correction(self, choice: Choice | None) -> str | None:
+        """Return the message to the model if its answer does not have the required form, unless it had enough."""
+        if self._output is None or choice is None or choice.calls:
+            return None
+        corrections = [
+            message for round in self._state().rounds for message in round.messages if isinstance(message, User)
+        ]
+        return self._output.correction(choice.text) if len(corrections) < _MAX_CORRECTIONS else None
 
     def _answer_lost(self, error: BaseException) -> None:
         """Report the answer as broken: the provider or a hook cancelled the task that asks."""

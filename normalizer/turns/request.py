@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
+
+from msgspec import Struct
 from msgspec.structs import replace
 
-from ..conversation import Message, Request, System, TextPart, User
+from ..conversation import Loss, Message, Request, System, TextPart, ToolChoice, User
 from ..requests import read_request, write_request
 from ..wires.registry import wire_name
 from .execution.tools import Tools
 from .machine.inputs import Resume
 from .machine.state import TurnState
+from .prompts import Prompt, request_of
 from .provider import Provider
+
+_log = logging.getLogger("toolparity")
+#: The options that are parameters of every request, under different names.
+_COMMON = ("temperature", "max_tokens", "top_p", "stop", "seed")
 
 #: Text for the system prompt about rounds. Without it, a model may call tools only once.
 GUIDANCE = (
@@ -19,28 +29,96 @@ GUIDANCE = (
 )
 
 
-def first_request(message: str | Request, provider: Provider, tools: Tools) -> Request:
-    """Return the first request of a turn, with the tools declared. Tools of the request itself win over equal names.
+class RequestOptions(Struct, frozen=True):
+    """What a turn adds to its first request.
+
+    ``instructions``: the system prompt, in front of those of the request, unless the request contains it.
+    ``temperature``, ``max_tokens``, ``top_p``, ``stop``, ``seed``: the parameters with this meaning, under the name of
+    each wire; a warning is logged for one that the wire lacks. ``params``: other members of the request's body, under
+    the names of its wire. They replace those of the request. ``tool_choice``: "auto", "none", "required" or the name of
+    a tool. ``parallel``: whether the model may make several calls in one answer.
+    """
+
+    instructions: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    top_p: float | None = None
+    stop: str | Sequence[str] | None = None
+    seed: int | None = None
+    params: Mapping[str, Any] = {}
+    tool_choice: Literal["auto", "none", "required"] | str | None = None
+    parallel: bool | None = None
+
+
+def first_request(prompt: Prompt, provider: Provider, tools: Tools, options: RequestOptions) -> Request:
+    """Return the first request of a turn, with the options applied and the tools declared. Tools of the request itself
+    win over equal names.
 
     A request of another wire is not converted here, because the request writer does that. The model is the one of the
     request if it has the provider's wire, else the provider's.
     """
-    request = opening(message, provider) if isinstance(message, str) else message
+    request = request_of(prompt, provider)
     names = {tool.name for tool in request.tools}
     declared = [*request.tools, *(tool for tool in tools.declared() if tool.name not in names)]
     model = request.model if request.wire == provider.wire else None
-    return replace(request, model=model or provider.model, tools=declared)
+    return replace(
+        request,
+        model=model or provider.model,
+        messages=_instructed(request.messages, options.instructions),
+        tools=declared,
+        tool_choice=_tool_choice(options.tool_choice) or request.tool_choice,
+        parallel=request.parallel if options.parallel is None else options.parallel,
+        params={**request.params, **_parameters(request, provider, options), **options.params},
+    )
 
 
 def opening(message: str, provider: Provider, *, system: str | None = None, rounds: int | None = None) -> Request:
     """Return the request for a user message. ``rounds``: add `GUIDANCE` with this number to the system prompt."""
     prompts = [text for text in (system, GUIDANCE.format(rounds=rounds) if rounds is not None else None) if text]
-    messages: list[Message] = [System([TextPart("\n\n".join(prompts))])] if prompts else []
-    messages.append(User([TextPart(message)]))
-    # Writing and reading the request adds the fields that the wire requires, such as a token limit.
-    wire = wire_name(provider.wire)
-    minimal = write_request(Request("", None, messages), wire, provider=provider.name)
-    return replace(read_request(minimal.body, wire, provider=provider.name), messages=messages)
+    request = request_of(message, provider)
+    return replace(request, messages=_instructed(request.messages, "\n\n".join(prompts)))
+
+
+def _instructed(messages: list[Message], instructions: str | None) -> list[Message]:
+    """Return the messages with the instructions in front, unless a system message has them (`Outcome.next`)."""
+    if not instructions:
+        return messages
+    prompt = System([TextPart(instructions)])
+    contained = any(isinstance(message, System) and message.parts == prompt.parts for message in messages)
+    return messages if contained else [prompt, *messages]
+
+
+def _tool_choice(choice: str | None) -> ToolChoice | None:
+    if choice is None:
+        return None
+    if choice in ("auto", "none", "required"):
+        return ToolChoice(cast(Literal["auto", "none", "required"], choice))
+    return ToolChoice("named", choice)
+
+
+def _parameters(request: Request, provider: Provider, options: RequestOptions) -> dict[str, Any]:
+    """Return the parameters that every wire can have under the names of the request's wire. Log those that it lacks.
+
+    They are written and read again, because the writer of a wire has its names. The comparison with a request that
+    differs in the token limit leaves out the members that every request of the wire has.
+    """
+    common = {name: value for name in _COMMON if (value := getattr(options, name)) is not None}
+    if not common:
+        return {}
+    wire = wire_name(request.wire)
+    name = provider.name if wire == provider.wire else request.provider
+    base = {"max_tokens": common["max_tokens"] + 1} if "max_tokens" in common else {}
+
+    def written(params: dict[str, Any]) -> tuple[dict[str, Any], list[Loss]]:
+        encoded = write_request(Request("", None, [User([TextPart("x")])], params=params), wire, provider=name)
+        return read_request(encoded.body, wire, provider=name).params, encoded.losses
+
+    before, _ = written(base)
+    params, losses = written(common)
+    for loss in losses:
+        if loss.code == "param":
+            _log.warning("%s: %s", wire, loss.message)
+    return {name: value for name, value in params.items() if name not in before or before[name] != value}
 
 
 def resume_with(state: TurnState, provider: Provider, tools: Tools) -> tuple[TurnState, Resume]:

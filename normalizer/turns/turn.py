@@ -17,18 +17,21 @@ import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Unpack
 
-from ..conversation import Request
-from ..model import Policy, Response
-from .backoff import DEFAULT, Backoff, Retries
+from msgspec.structs import replace
+
+from ..model import Response
+from .backoff import Retries
 from .errors import TurnMisused
 from .events import TurnEvent
 from .execution.exceptions import EXITS, described
 from .execution.executor import Executor
+from .execution.fallbacks import Fallbacks
 from .execution.tools import Tool, Tools
 from .machine.effects import Effect, Emit, Save, Wait
 from .machine.inputs import (
+    AddNote,
     AnswerFailed,
     AnswerReceived,
     Begin,
@@ -44,14 +47,15 @@ from .machine.inputs import (
     ResultSupplied,
     Retry,
 )
-from .machine.state import OnAllFailed, OnError, Settings, TurnState
+from .machine.state import TurnState
 from .machine.table import accepting_call, is_invalid, step
-from .model_call import Prepare, WrapDecoder
-from .observer import Observer
+from .options import Hooks, TurnOptions, check_options, group, settings_of
 from .outcome import Outcome, outcome_of
-from .performer import Acknowledger, Approver, Performer
+from .output import OutputType, output_type
+from .performer import Performer
+from .prompts import Prompt
 from .provider import Provider
-from .request import first_request, resume_with
+from .request import RequestOptions, first_request, resume_with
 from .tasks import InputQueue
 
 _log = logging.getLogger("toolparity")
@@ -59,66 +63,46 @@ _INTERRUPTED = "the program was interrupted"
 #: Inputs that still reach the machine when the program is interrupted: output already shown, and results of calls.
 _KEPT_ON_INTERRUPT = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallSettled, ResultSupplied)
 
-#: Middleware over the machine's inputs: maps an input to the inputs that the machine gets in its place.
-Middleware = Callable[[TurnState, Input], Awaitable[list[Input]]]
-
 
 class Turn:
     """One turn, run once: from its beginning, or resumed from a saved state.
 
-    ``tools``: declared in addition to those of the request. ``approve`` decides on calls that need approval. Without
-    it, or where it returns None, the turn waits: call `decide`, then run the turn again. ``acknowledge`` returns the
-    text for the user while calls run. ``observers`` record each step before its effects run (`Observer`).
-    ``executor``: pass one to share threads among turns, or to wrap calls. ``prepare`` changes each request before it
-    is sent, and ``reader`` wraps the decoder of its answer (`model_call`). ``backoff``: when to retry an overloaded
-    provider, None for never. ``direct``: middleware over the machine's inputs. ``state``: a saved state to resume, of
-    any wire; its own settings then apply. For the other arguments see `state.Settings`.
+    ``tools``: functions or tools, declared in addition to those of the request. ``options``: see `options.TurnOptions`.
+
+    Raises TypeError for an unknown option, PolicyError for one without effect, and InvalidTool.
     """
 
     def __init__(
         self,
         provider: Provider,
-        tools: Tools | Sequence[Tool] = (),
-        *,
-        policy: Policy = "all",
-        max_rounds: int = 8,
-        limit: int | None = None,
-        on_error: OnError = "continue",
-        on_all_failed: OnAllFailed = "continue",
-        budget: int | None = None,
-        loop_after: int = 3,
-        loop_limit: int | None = None,
-        approve: Approver | None = None,
-        acknowledge: Acknowledger | None = None,
-        observers: Sequence[Observer] = (),
-        executor: Executor | None = None,
-        prepare: Prepare | None = None,
-        reader: WrapDecoder | None = None,
-        backoff: Backoff | None = DEFAULT,
-        direct: Middleware | None = None,
-        id: str | None = None,
-        state: TurnState | None = None,
+        tools: Tools | Sequence[Tool | Callable[..., Any]] = (),
+        **options: Unpack[TurnOptions],
     ) -> None:
+        check_options(options, TurnOptions, "Turn()")
+        hooks = group(Hooks, options)
         self.provider = provider
         self.tools = tools if isinstance(tools, Tools) else Tools(tools)
-        self._settings = Settings(policy, max_rounds, limit, on_error, on_all_failed, budget, loop_after, loop_limit)
-        self._id = id or uuid.uuid4().hex
-        self._state = state
-        self._observers = tuple(observers)
-        self._direct = direct
-        self._executor = executor if executor is not None else Executor(self.tools)
+        self._settings = settings_of(options)
+        self._output = output_type(options.get("output"))
+        self._request_options = _with_output(group(RequestOptions, options), self._output)
+        self._id = options.get("id") or uuid.uuid4().hex
+        self._state: TurnState | None = options.get("state")
+        self._observers = tuple(hooks.observers)
+        self._direct = hooks.direct
+        self._executor = hooks.executor if hooks.executor is not None else self._new_executor(hooks.inject)
         self._performer = Performer(
             provider,
             self.tools,
             self._executor,
             lambda: self.state,
             self._post,
-            approve=approve,
-            acknowledge=acknowledge,
-            prepare=prepare,
-            reader=reader,
+            approve=hooks.approve,
+            acknowledge=hooks.acknowledge,
+            prepare=hooks.prepare,
+            reader=hooks.reader,
+            output=self._output,
         )
-        self._retries = Retries(backoff)
+        self._retries = Retries(hooks.backoff)
         self._discarded: Response | None = None  # the partial answer of the round to be retried
         self._queue: InputQueue | None = None  # while the turn runs
         self._waits = False  # the last effect was a `Wait`
@@ -126,6 +110,11 @@ class Turn:
         # While the turn does not run: inputs for the next run, and steps that the observers have not recorded yet.
         self._pending: list[CallDecided | ResultSupplied] = []
         self._unrecorded: deque[tuple[Input, list[Effect]]] = deque()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the turn has a state: it was run with a message, or it resumes one."""
+        return self._state is not None
 
     @property
     def state(self) -> TurnState:
@@ -137,18 +126,18 @@ class Turn:
     @property
     def outcome(self) -> Outcome:
         """The outcome of the current state: how the turn ended, or which calls it waits for."""
-        return outcome_of(self.state)
+        return outcome_of(self.state, self._output)
 
-    async def run(self, message: str | Request | None = None) -> Outcome:
+    async def run(self, message: Prompt | None = None) -> Outcome:
         """Run the turn until it is over or waits.
 
-        ``message``: the user's text, or a complete request. None resumes the state.
+        ``message``: the user's text, messages of any wire, or a complete request. None resumes the state.
         """
         async for _ in self.stream(message):
             pass
         return self.outcome
 
-    def run_sync(self, message: str | Request | None = None) -> Outcome:
+    def run_sync(self, message: Prompt | None = None) -> Outcome:
         """Do the same as `run` from code without a running event loop."""
         return asyncio.run(self.run(message))
 
@@ -192,7 +181,7 @@ class Turn:
                     self._unrecorded.append((input, self._apply(input)))
             self._pending.clear()
 
-    async def stream(self, message: str | Request | None = None) -> AsyncIterator[TurnEvent]:
+    async def stream(self, message: Prompt | None = None) -> AsyncIterator[TurnEvent]:
         """Do the same as `run`, and yield each event. Close the iterator (``aclose``) to cancel the turn.
 
         However the stream ends, its tasks are cancelled, and the provider accepts the history of the state. Raises
@@ -204,6 +193,7 @@ class Turn:
         queue = self._queue = InputQueue()
         self._waits = False
         self._performer.start()
+        timer = self._start_timer()
         taken: deque[Input] = deque()
         try:
             for event in await self._record_all():
@@ -238,21 +228,40 @@ class Turn:
                     await _each(self._process, self._cancel_inputs(_INTERRUPTED))
             raise
         finally:
+            if timer is not None:
+                timer.cancel()
             self._queue = None
             self._discarded = None
             self._supplied.clear()
             await self._performer.stop()
 
-    def _first_inputs(self, message: str | Request | None) -> list[Input]:
+    def _new_executor(self, inject: Any) -> Executor:
+        fallbacks = Fallbacks(self.tools, self._on_substitution)
+        has_any = any(tool.fallback is not None for tool in self.tools.values())
+        return Executor(self.tools, inject=inject, around=fallbacks.around if has_any else None)
+
+    def _on_substitution(self, call_id: str, tool: str, why: str) -> None:
+        data = {"call": call_id, "tool": tool, "why": why}
+        self._post(AddNote(len(self.state.rounds), "fallback", data))
+
+    def _first_inputs(self, message: Prompt | None) -> list[Input]:
         if message is not None:
             if self._state is not None:
                 raise TurnMisused("the turn has already begun", hint="run outcome.next(message) in a new one")
-            request = first_request(message, self.provider, self.tools)
+            request = first_request(message, self.provider, self.tools, self._request_options)
             self._state = TurnState(self._id, self.provider.wire, request, self._settings)
             return [Begin()]
         self._state, resume = resume_with(self.state, self.provider, self.tools)
         pending, self._pending = self._pending, []
         return [resume, *pending]
+
+    def _start_timer(self) -> asyncio.TimerHandle | None:
+        """Start the timer that cancels this run, None if its time is not limited."""
+        seconds = self.state.settings.seconds
+        if seconds is None:
+            return None
+        why = f"the time limit of {seconds:g} seconds is reached"
+        return asyncio.get_running_loop().call_later(seconds, self.cancel, why)
 
     def _cancel_inputs(self, reason: str | None) -> list[Input]:
         model_call = self._performer.model_call
@@ -360,6 +369,14 @@ class Turn:
         while self._unrecorded:
             events += await self._record(*self._unrecorded.popleft())
         return events
+
+
+def _with_output(options: RequestOptions, output: OutputType | None) -> RequestOptions:
+    """Return the options with the required form of the answer in the instructions."""
+    if output is None:
+        return options
+    texts = [text for text in (options.instructions, output.instructions) if text]
+    return replace(options, instructions="\n\n".join(texts))
 
 
 async def _each(process: Callable[[Input], Awaitable[object]], inputs: Sequence[Input]) -> None:

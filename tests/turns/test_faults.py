@@ -293,7 +293,7 @@ def test_a_slow_acknowledgement_does_not_delay_the_tools() -> None:
 
 
 def test_the_progress_of_a_tool_is_reported_while_it_runs() -> None:
-    from toolparity.normalizer.turns.execution.invoke import current_call
+    from toolparity.normalizer.turns.execution.typed.injection import current_call
 
     async def look(**_: Any) -> str:
         for part in (1, 2):

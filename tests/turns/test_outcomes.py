@@ -12,9 +12,9 @@ import pytest
 from toolparity import ToolCall
 from toolparity.normalizer.conversation import JsonPart, MediaPart, TextPart, ToolResult
 from toolparity.normalizer.turns.execution.executor import Executor, FinishedCall
-from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tool_results import ToolFailed, rendered
 from toolparity.normalizer.turns.execution.tools import Tools
+from toolparity.normalizer.turns.execution.typed.injection import current_call
 
 from .executing import asked, raising, ran, texts, tool
 from .playing import at_once

@@ -7,6 +7,7 @@ import re
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import replace
 
 from tests.building import chat_body, chat_call
 from tests.conformance.pages import DOCS, blocks
@@ -15,7 +16,7 @@ from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns import events
 from toolparity.normalizer.turns.machine.state import Termination
 
-from .playing import Emulated, Say, at_once, call, script
+from .playing import WIRES, Emulated, Round, Say, at_once, call, script
 
 PAGE = "turns.md"
 BOTH = script(
@@ -30,8 +31,47 @@ def names() -> dict[str, Any]:
     """The names that the page defines."""
     namespace: dict[str, Any] = {}
     for block in blocks(PAGE):
-        exec(block.text, namespace)
+        exec(compile(block.text, PAGE, "exec", dont_inherit=True), namespace)
     return namespace
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_page_example_of_an_agent_runs_three_typed_tools_on_every_wire(names: dict[str, Any], wire: str) -> None:
+    calls = [call("find_boat", harbour="Horta"), call("book", boat="Ana", day="2026-11-23"), call("price", boat="Ana")]
+    provider = Emulated(wire, script(calls, [Say("Done.")], tools=("find_boat", "book", "price")))
+    outcome = at_once(names["charter"](provider, "Go."))
+    results = [result.parts[0] for result in outcome.state.rounds[0].tool_results]
+    assert [part.value for part in results] == [["Ana", "Flor"], {"boat": "Ana", "weekday": "Monday"}, 120.0]
+
+
+def test_the_page_example_of_an_agent_has_at_most_twelve_lines() -> None:
+    first = next(iter(blocks(PAGE))).text
+    assert "Agent(provider, [find_boat, book, price]" in first
+    assert len([line for line in first.splitlines() if line.strip()]) <= 12
+
+
+def test_the_page_example_of_a_conversation_books_with_the_history(names: dict[str, Any]) -> None:
+    first = Round([Say("Ana is free.")], "Is there a boat on Friday?")
+    played = script(first, Round([call("book", boat="Ana", day="2026-11-27")], "Book it."), [Say("Booked.")])
+    played = replace(played, rounds=[first, *played.rounds[1:]])
+    assert at_once(names["talk"](Emulated("openai.chat", played))).text == "Booked."
+
+
+@pytest.mark.parametrize("messages", ["Go.", [{"role": "user", "content": [{"type": "text", "text": "Go."}]}]])
+def test_the_page_example_of_a_turn_takes_messages_of_another_wire(names: dict[str, Any], messages: Any) -> None:
+    provider = Emulated("openai.responses", script([Say("Two.")]))
+    assert at_once(names["watch"](provider, messages)).text == "Two."
+
+
+def test_the_page_example_of_a_typed_answer_returns_the_type(names: dict[str, Any]) -> None:
+    provider = Emulated("openai.chat", script([Say('{"boat": "Ana", "day": "2026-11-27"}')]))
+    assert at_once(names["booked"](provider, "Go.")).day.year == 2026
+
+
+def test_the_page_example_injects_an_object_and_returns_a_dataclass(names: dict[str, Any]) -> None:
+    provider = Emulated("openai.chat", script([call("pay", number=7)], [Say("Paid.")], tools=("pay",)))
+    outcome = at_once(names["paid"](provider, "Go."))
+    assert outcome.state.rounds[0].tool_results[0].parts[0].value == {"number": 7, "due": "2026-03-01"}
 
 
 def test_the_page_example_runs_both_tools_and_returns_their_results(

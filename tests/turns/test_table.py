@@ -47,7 +47,9 @@ INPUTS: dict[type[Struct], st.SearchStrategy[Any]] = {
     inputs.BlockReplaced: st.just(inputs.BlockReplaced(0, "b")),
     inputs.BlockEnded: st.just(inputs.BlockEnded(0, "text", "b")),
     inputs.BlockRevised: st.just(inputs.BlockRevised(0, "text", "c")),
-    inputs.AnswerReceived: st.builds(inputs.AnswerReceived, _answers, _lists, _lists),
+    inputs.AnswerReceived: st.builds(
+        inputs.AnswerReceived, _answers, _lists, _lists, correction=st.none() | st.just("Again.")
+    ),
     inputs.AnswerFailed: st.builds(inputs.AnswerFailed, st.just(Error("gone", "gone")), st.none() | _answers),
     inputs.AcknowledgementReady: st.just(inputs.AcknowledgementReady("One moment.")),
     inputs.CallDecided: st.builds(inputs.CallDecided, _ids, st.booleans()),

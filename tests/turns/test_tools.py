@@ -101,7 +101,7 @@ def test_an_invalid_tool_is_rejected_at_its_declaration(options: dict[str, Any],
 
 def test_two_tools_with_the_same_name_are_an_error() -> None:
     with pytest.raises(InvalidTool, match="two tools are called 'a'"):
-        Tools([Tool(name="a", function=lambda: None), Tool(name="a", function=list)])
+        Tools([Tool(name="a", function=lambda: None), Tool(name="a", function=lambda: None)])
 
 
 def test_without_jsonschema_a_tool_with_a_schema_raises_an_error_that_names_the_extra(

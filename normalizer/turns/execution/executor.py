@@ -26,11 +26,13 @@ from ...model import ToolCall
 from ..machine.state import CallOutcome, key_of
 from .barrier import Barrier
 from .exceptions import is_failure
-from .invoke import CallContext, invoke, is_async
+from .invoke import invoke, is_async
 from .signatures import misfit
 from .threads import Threads
 from .tool_results import MOST, failure, rendered
 from .tools import Tool
+from .typed.injection import CallContext
+from .typed.parameters import ArgumentsDoNotFit
 from .validation import problems
 
 #: Result texts of calls that were cancelled.
@@ -63,7 +65,9 @@ class Executor:
     A call of a tool without a function gets the result "not executed", because only a `Turn` can hand it over.
     ``most``: maximum characters of a result. ``grace``: seconds to clean up for a call that is cancelled or timed
     out. ``admit`` can prevent a call from starting (limits, circuit breakers). ``around`` wraps each call that starts
-    (substitutes).
+    (substitutes). ``inject``: the object for `Injected` parameters.
+
+    Raises InvalidTool if the function of a tool requires another ``inject``.
     """
 
     def __init__(
@@ -75,12 +79,17 @@ class Executor:
         threads: Threads | None = None,
         admit: Admit | None = None,
         around: Around | None = None,
+        inject: Any = None,
     ) -> None:
+        for tool in tools.values():
+            if tool.typed is not None:
+                tool.typed.injections.check(tool.name, inject)
         self.tools = tools
         self.grace = grace
         self.threads = threads if threads is not None else Threads()
         self.admit = admit
         self.around = around
+        self.inject = inject
         self._most = most
         self._abandoned: set[asyncio.Task[Any]] = set()
 
@@ -118,7 +127,9 @@ class Executor:
         tool = self.tools[call.name]
         if tool.function is None:
             return _elsewhere(call)
-        outcome = await invoke(tool, call, context, self.threads, cancellation, self.grace, self._abandoned)
+        outcome = await invoke(
+            tool, call, context, self.threads, cancellation, self.grace, self._abandoned, self.inject
+        )
         if outcome.given_up == "timeout":
             return _failed(call, f"Tool execution timed out after {tool.timeout:g}s.", "timeout")
         if outcome.given_up is not None:
@@ -142,8 +153,7 @@ class Executor:
         misfits = problems(tool.parameters, call.arguments) if tool.parameters is not None else []
         subject = "schema"
         if not misfits and tool.function is not None and not tool.mapping and call.kind != "custom":
-            unfit = misfit(tool.function, call.arguments)  # the schema may allow undeclared properties
-            misfits, subject = [unfit] if unfit is not None else [], "function"
+            misfits, subject = _misfits(tool, tool.function, call.arguments)
         if not misfits:
             return None
         text = f"The arguments of {call.name} do not fit its {subject}: {'; '.join(misfits)}"
@@ -248,6 +258,18 @@ class _Run(Struct, frozen=True):
     def _blocks(self, call: ToolCall) -> bool:
         tool = self.executor.tools.get(call.name)
         return tool is not None and tool.function is not None and not is_async(tool.function)
+
+
+def _misfits(tool: Tool, function: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[list[str], str]:
+    """Return why the function cannot take arguments that its schema allows, and what they do not fit."""
+    if tool.typed is None:
+        unfit = misfit(function, arguments)  # the schema may allow undeclared properties
+        return ([unfit] if unfit is not None else []), "function"
+    try:
+        tool.typed.convert(arguments)
+    except ArgumentsDoNotFit as error:
+        return error.problems, "types"
+    return [], "types"
 
 
 def _failed(call: ToolCall, text: str, outcome: CallOutcome, most: int = MOST) -> FinishedCall:

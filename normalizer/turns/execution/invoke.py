@@ -8,7 +8,6 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
 from msgspec import Struct
@@ -16,26 +15,9 @@ from msgspec import Struct
 from ...model import ToolCall
 from .threads import Threads
 from .tools import Tool
+from .typed.injection import CallContext, current_call
 
 _log = logging.getLogger("toolparity")
-
-
-class CallContext(Struct, frozen=True):
-    """Information for a tool about its call. Get it with `current_call.get()`, also in the tool's thread.
-
-    ``key``: the same each time this call runs, for use as an idempotency key. ``progress(data)`` reports progress
-    (`call_progress`).
-    """
-
-    call_id: str
-    name: str
-    key: str
-    turn: str
-    round: int
-    progress: Callable[[Any], None]
-
-
-current_call: ContextVar[CallContext] = ContextVar("toolparity_call")
 
 
 class Invocation(Struct, frozen=True):
@@ -54,8 +36,10 @@ async def invoke(
     cancellation: asyncio.Future[None],
     grace: float,
     abandoned: set[asyncio.Task[Any]],
+    injected: Any = None,
 ) -> Invocation:
-    """Invoke the tool's function for a call. Setting ``cancellation`` cancels the call.
+    """Invoke the tool's function for a call. Setting ``cancellation`` cancels the call. ``injected``: for parameters
+    that are `Injected`.
 
     After a timeout or a cancellation the task is cancelled and has ``grace`` seconds to clean up. A task that does not
     end is abandoned, and stays in ``abandoned`` until it ends. Cancelling this coroutine does the same and raises
@@ -63,7 +47,8 @@ async def invoke(
     """
     token = current_call.set(context)
     try:
-        task = asyncio.create_task(_call_function(tool, call, threads), name=f"tool {call.name} {call.id}")
+        work = _call_function(tool, call, context, threads, injected)
+        task = asyncio.create_task(work, name=f"tool {call.name} {call.id}")
     finally:
         current_call.reset(token)
     try:
@@ -87,12 +72,14 @@ async def _end(task: asyncio.Task[Invocation], grace: float, abandoned: set[asyn
     await asyncio.wait({task}, timeout=grace)
 
 
-async def _call_function(tool: Tool, call: ToolCall, threads: Threads) -> Invocation:
+async def _call_function(
+    tool: Tool, call: ToolCall, context: CallContext, threads: Threads, injected: Any
+) -> Invocation:
     """Call the function. Never raises, because SystemExit or KeyboardInterrupt in a task would end the event loop."""
     function = tool.function
     assert function is not None  # calls of tools without a function are handed over
     try:
-        bound = _bound(tool, function, call)
+        bound = _bound(tool, function, call, context, injected)
         if is_async(function):
             return Invocation(await bound())
         returned, raised = await threads.run(bound)
@@ -113,10 +100,19 @@ def is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-def _bound(tool: Tool, function: Callable[..., Any], call: ToolCall) -> Callable[[], Any]:
-    """Bind a copy of the call's arguments to the function, so that the tool cannot change the history."""
+def _bound(
+    tool: Tool, function: Callable[..., Any], call: ToolCall, context: CallContext, injected: Any
+) -> Callable[[], Any]:
+    """Bind a copy of the call's arguments to the function, so that the tool cannot change the history.
+
+    A function with typed parameters gets them converted, and the objects that it declares as injections.
+    """
     if tool.kind == "custom" or call.kind == "custom":
         return functools.partial(function, call.arguments_text)
+    if tool.typed is not None:
+        tool.typed.injections.check(tool.name, injected)
+        values = tool.typed.convert(call.arguments or {})
+        return functools.partial(function, **values, **tool.typed.injections.values(injected, context))
     arguments = copy.deepcopy(call.arguments or {})
     if tool.mapping:
         return functools.partial(function, arguments)

@@ -6,7 +6,6 @@ Therefore the declaration of such a tool raises an error.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import InvalidTool
+from .typed.callables import signature_of
 
 _KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -29,7 +29,7 @@ def check_function(
     """
     if not callable(function):
         raise InvalidTool(f"its function is not callable: {function!r}", where=name, hint="pass a function")
-    signature = _signature(function)
+    signature = signature_of(function)
     if signature is None or kind not in ("function", "custom"):
         return
     if mapping or kind == "custom":
@@ -47,21 +47,13 @@ def check_function(
     if positional:
         what = f"its function {signature} takes {_quoted(positional)} by position only, and arguments come as keywords"
         raise InvalidTool(what, where=name, hint="let the function take keywords, or one mapping (mapping=True)")
-    if parameters is None:
-        bound = function.keywords if isinstance(function, functools.partial) else {}
-        undeclared = [keyword for keyword in _keywords(signature)[0] if keyword not in bound]
-        if undeclared:
-            what = f"its function takes {_quoted(undeclared)}, and no parameters are declared, so the model passes none"
-            hint = f"pass parameters= with the JSON schema of {_quoted(undeclared)}; "
-            hint += 'for a tool without any, {"type": "object", "properties": {}}'
-            raise InvalidTool(what, where=name, hint=hint)
-    elif isinstance(parameters, Mapping):
+    if isinstance(parameters, Mapping):
         _check_declared(name, signature, _declared(parameters, parameters, frozenset()))
 
 
 def misfit(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str | None:
     """Return why a function cannot accept these keywords, or None if it can or has no signature."""
-    signature = _signature(function)
+    signature = signature_of(function)
     if signature is None:
         return None
     keywords, takes_any = _keywords(signature)
@@ -70,13 +62,6 @@ def misfit(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str | 
         return f"it does not take {_quoted(unknown)}"
     missing = [name for name, parameter in keywords.items() if _is_required(parameter) and name not in arguments]
     return f"it requires {_quoted(missing)}" if missing else None
-
-
-def _signature(function: Callable[..., Any]) -> inspect.Signature | None:
-    try:
-        return inspect.signature(function)
-    except (ValueError, TypeError):  # a builtin
-        return None
 
 
 def _keywords(signature: inspect.Signature) -> tuple[dict[str, inspect.Parameter], bool]:

@@ -87,6 +87,12 @@ def limited(result: ToolResult, most: int) -> ToolResult:
     return result
 
 
+def quoted(text: str, length: int) -> str:
+    """Return the text on one line, truncated to ``length`` characters and an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[:length].rstrip() + "…"
+
+
 def _text(part: Part) -> str:
     if isinstance(part, MediaPart):
         return ""

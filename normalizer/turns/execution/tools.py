@@ -1,30 +1,33 @@
 """Declaration of the caller's tools: their names, their parameters, and how they run.
 
-tools = Tools()
+@tool(waiting_hint="looking at the weather")
+async def get_weather(city: str, days: int = 1) -> Forecast: ...
 
-@tools.tool(parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-            waiting_hint="looking at the weather")
-async def get_weather(city: str) -> dict[str, int]: ...
+tools = Tools([get_weather, find_city])     # functions, or `Tool` objects
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from ... import conversation
 from ..errors import InvalidTool
 from .exceptions import is_failure
 from .signatures import check_function
+from .typed.docstrings import summary
+from .typed.parameters import TypedParameters, typed_parameters
 from .validation import check_schema
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 #: Default timeout of a tool, in seconds.
 TIMEOUT = 30.0
+#: The attribute of a function in which `tool` stores its options.
+_OPTIONS = "__tool_options__"
 
 
 class Fallback(Struct, frozen=True):
@@ -41,16 +44,18 @@ class Tool(Struct, frozen=True, kw_only=True):
     With ``mapping`` it gets them as one mapping, for names that are not valid in Python. With ``kind`` "custom" it gets
     the text as its one argument. None for a tool that runs elsewhere: its calls are handed over, the turn waits for
     their results (`Turn.answer`), and ``timeout`` and ``idempotent`` have no effect.
-    ``parameters``: the JSON schema of the arguments. None for a function that takes no named parameters, or any
-    (``**arguments``). Nothing is derived from annotations.
+    ``parameters``: the JSON schema of the arguments. Without it, the schema is derived from the annotations, defaults
+    and docstring of the function, and the arguments of a call are converted to the annotated types (``typed``, which
+    the constructor sets). With it, the function gets the arguments as JSON values.
     ``waiting_hint``: a phrase shown to the user while the tool runs ("checking your billing").
     ``timeout``: seconds, None for no limit. ``parallel``: if False, no other call of the same answer runs meanwhile.
     ``idempotent``: the tool may run again when it is unknown whether the call took effect.
     ``approval``: True if each call needs approval, or a function that decides by the arguments.
-    ``fallback``: used by `orchestration`; the executor ignores it.
+    ``fallback``: the tool that runs if this one fails (`fallbacks`). An executor that the caller makes ignores it.
     ``strict``, ``kind``, ``wire`` and ``raw``: see `toolparity.normalizer.conversation.Tool`.
 
-    Raises InvalidTool if the function cannot take every call that the schema allows (`signatures`).
+    Raises InvalidTool if the function cannot take every call that the schema allows (`signatures`), or if no schema
+    can be derived from it (`typed.parameters`).
     """
 
     name: str
@@ -68,10 +73,36 @@ class Tool(Struct, frozen=True, kw_only=True):
     kind: str = "function"
     wire: str | None = None
     raw: Any = None
+    typed: TypedParameters | None = None
 
     def __post_init__(self) -> None:
+        typed = self.typed
+        if typed is not None and typed.function is self.function and typed.schema is self.parameters:
+            return  # a copy of a tool
+        typed = None
         if self.function is not None:
             check_function(self.name, self.function, self.parameters, kind=self.kind, mapping=self.mapping)
+            if self.parameters is None and self.kind == "function" and not self.mapping:
+                typed = typed_parameters(self.name, self.function)
+                force_setattr(self, "parameters", typed.schema)
+        force_setattr(self, "typed", typed)
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], **options: Any) -> Tool:
+        """Return the tool for a function.
+
+        ``options``: the fields of `Tool`, in addition to those that the decorator `tool` gave the function. The default
+        name is the name of the function, and the default description is the first paragraph of its docstring. Raises
+        InvalidTool.
+        """
+        if not callable(function):
+            raise InvalidTool(f"not a tool: {function!r}", hint="pass a function or a Tool")
+        options = {**getattr(function, _OPTIONS, {}), **options}
+        name = options.pop("name", None) or getattr(function, "__name__", None)
+        if not name or name == "<lambda>":
+            raise InvalidTool(f"a tool has no name: {function!r}", hint="pass name=")
+        description = options.pop("description", None) or summary(function)
+        return cls(name=name, function=function, description=description, **options)
 
     def declared(self) -> conversation.ToolDefinition:
         """Return the tool definition for a request.
@@ -104,20 +135,46 @@ class Tool(Struct, frozen=True, kw_only=True):
             return True
 
 
+@overload
+def tool(function: _Function, /) -> _Function: ...
+@overload
+def tool(**options: Any) -> Callable[[_Function], _Function]: ...
+def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Decorate a function or method as a tool, and return it unchanged. ``options``: the fields of `Tool`.
+
+    Pass the function to `Tools` or `Turn`. Raises InvalidTool and MissingExtra if it cannot be declared. A method is
+    checked when it is passed to them, because its class does not exist yet.
+    """
+
+    def mark(function: _Function) -> _Function:
+        try:
+            setattr(function, _OPTIONS, options)
+        except AttributeError:
+            what = f"{function!r} cannot be decorated"
+            raise InvalidTool(what, hint="declare it with Tool.of(function, …)") from None
+        if not _is_in_class(function):
+            Tools([function])
+        return function
+
+    return mark if function is None else mark(function)
+
+
 class Tools(Mapping[str, Tool]):
-    """Tools by name, in the order of declaration.
+    """Tools by name, in the order of declaration. ``tools``: also functions, for each the tool `Tool.of` it.
 
     Raises InvalidTool for a duplicate name or an invalid JSON schema, and MissingExtra if a tool has a schema and
     jsonschema is not installed.
     """
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+    def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = ()) -> None:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             self.add(tool)
 
-    def add(self, tool: Tool) -> Tool:
-        """Add a tool and return it. Raises InvalidTool and MissingExtra."""
+    def add(self, tool: Tool | Callable[..., Any]) -> Tool:
+        """Add a tool, or the tool of a function, and return it. Raises InvalidTool and MissingExtra."""
+        if not isinstance(tool, Tool):
+            tool = Tool.of(tool)
         if not tool.name:
             raise InvalidTool("a tool has no name", hint="pass name=")
         if tool.name in self._tools:
@@ -133,19 +190,13 @@ class Tools(Mapping[str, Tool]):
         return tool
 
     def tool(self, function: _Function | None = None, /, **options: Any) -> Any:
-        """Decorate a function as a tool. ``options``: the fields of `Tool`.
+        """Decorate a function as a tool of this collection, and return it unchanged. ``options``: see `Tool.of`.
 
-        The default name is the name of the function, and the default description is the first paragraph of its
-        docstring. Returns the function unchanged. Raises InvalidTool and MissingExtra, as `Tool` and `add` do.
+        Raises InvalidTool and MissingExtra, as `Tool` and `add` do.
         """
 
         def declare(function: _Function) -> _Function:
-            name = options.get("name") or getattr(function, "__name__", None)
-            if not name:
-                raise InvalidTool(f"a tool has no name: {function!r}", hint="pass name=")
-            documented = function.func if isinstance(function, functools.partial) else function
-            description = " ".join((documented.__doc__ or "").split("\n\n")[0].split()) or None
-            self.add(Tool(**{"description": description, **options, "name": name, "function": function}))
+            self.add(Tool.of(function, **options))
             return function
 
         return declare if function is None else declare(function)
@@ -162,3 +213,8 @@ class Tools(Mapping[str, Tool]):
 
     def __len__(self) -> int:
         return len(self._tools)
+
+
+def _is_in_class(function: Callable[..., Any]) -> bool:
+    """Return whether a function was defined in the body of a class."""
+    return "." in getattr(function, "__qualname__", "").rpartition("<locals>.")[2]

@@ -59,9 +59,13 @@ def _compare(before: Any, after: Any, pointer: str, changed: dict[str, Any]) -> 
         changed[pointer] = after
     elif issubclass(kind, Struct):
         for field, name in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
-            _compare(getattr(before, field), getattr(after, field), inside(pointer, name), changed)
+            old, new = getattr(before, field), getattr(after, field)
+            if old is not new:
+                _compare(old, new, f"{pointer}/{name}", changed)  # no name of a field needs an escape
     elif kind is list and 0 < len(before) <= len(after):  # the document may omit an empty list
         for number, item in enumerate(after):
+            if number < len(before) and before[number] is item:
+                continue
             if number < len(before):
                 _compare(before[number], item, inside(pointer, number), changed)
             else:

@@ -16,20 +16,21 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection, Engine
 
 from ..errors import LogFailed
+from .batch import Batch
 from .engine import PATIENCE, READERS, cut, failing, is_transient
 from .tables import Statements
 
 _Read = TypeVar("_Read")
 #: A write, in a transaction that other jobs may share. If it raises, only this job is rolled back.
-Job = Callable[[Connection], None]
+Job = Callable[[Batch], None]
 #: Seconds since 1970.
 Clock = Callable[[], float]
 #: The most jobs in one transaction, so that readers see the first ones before the rest is written.
@@ -41,14 +42,36 @@ _DROPPED = "nothing was written: try again later"
 
 
 class _Task:
-    __slots__ = ("done", "is_dropped", "job", "soft")
+    """A job, and the future of its caller, which belongs to the caller's event loop."""
+
+    __slots__ = ("done", "is_dropped", "job", "loop", "soft")
 
     def __init__(self, job: Job, soft: bool) -> None:
         self.job = job
         self.soft = soft
         self.is_dropped = False  # its caller got LogFailed and wants no later write (``first``)
-        self.done: Future[None] = Future()
-        self.done.set_running_or_notify_cancel()  # from here on, no event loop can cancel it
+        self.loop = asyncio.get_running_loop()
+        self.done: asyncio.Future[None] = self.loop.create_future()
+
+
+def _complete(tasks: list[_Task], error: Exception | None = None) -> None:
+    """Wake the callers of the tasks, those of one event loop together."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Task]] = {}
+    for task in tasks:
+        by_loop.setdefault(task.loop, []).append(task)
+    for loop, of_loop in by_loop.items():
+        with suppress(RuntimeError):  # the loop is closed, and with it every caller
+            loop.call_soon_threadsafe(_set_done, of_loop, error)
+
+
+def _set_done(tasks: list[_Task], error: Exception | None) -> None:
+    for task in tasks:
+        if task.done.done():  # its caller did not wait
+            continue
+        if error is None:
+            task.done.set_result(None)
+        else:
+            task.done.set_exception(error)
 
 
 class Database:
@@ -115,7 +138,7 @@ class Database:
                     self._flushing = False
                     self._waiting.clear()
                     raise LogFailed("the turn log is closed") from None
-        future = asyncio.wrap_future(task.done)
+        future = task.done
         try:
             while not future.done():
                 since = max(now, self._since) if first else self._since
@@ -126,7 +149,7 @@ class Database:
                     raise self._no_answer(_DROPPED if first else _QUEUED)
                 await asyncio.wait({future}, timeout=left)
         finally:
-            future.cancel()  # only the wrapper: the task itself continues
+            future.cancel()  # only the future: the task itself continues
         future.result()
 
     async def read(self, reading: Callable[[Connection], _Read]) -> _Read:
@@ -202,24 +225,21 @@ class Database:
 
     def _write_all(self, tasks: list[_Task]) -> None:
         if len(tasks) > 1 and self._written(tasks) is None:
-            for task in tasks:
-                task.done.set_result(None)
+            _complete(tasks)
             return
         for task in tasks:  # one at a time, because one failing job rolls back the shared transaction
-            error = self._written([task])
-            if error is None:
-                task.done.set_result(None)
-            else:
-                task.done.set_exception(error)
+            _complete([task], self._written([task]))
 
     def _written(self, tasks: list[_Task]) -> Exception | None:
         mode = "soft" if all(task.soft for task in tasks) else "write"
 
         def write() -> None:
             with self._transaction(mode) as connection:
+                batch = Batch(connection, len(tasks) > 1)
                 for task in tasks:
                     if not task.is_dropped:
-                        task.job(connection)
+                        task.job(batch)
+                batch.flush()
 
         try:
             self._retrying(write)

@@ -61,8 +61,12 @@ class Parts:
         elif isinstance(value, (list, dict)):
             before, size = len(digests), 0
             for name, item in enumerate(value) if isinstance(value, list) else value.items():
+                size += len(name) if isinstance(name, str) else 0
+                if isinstance(item, str) and len(item) < LONG:
+                    size += len(item)
+                    continue
                 value[name], length = self._packed(item, inside(pointer, name), digests)
-                size += length + (len(name) if isinstance(name, str) else 0)
+                size += length
             if len(digests) > before:
                 return value, size
         else:

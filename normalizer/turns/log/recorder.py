@@ -42,6 +42,7 @@ from ..events import (
 from ..machine.inputs import Input
 from ..machine.state import TurnState
 from ..observer import Observer
+from .batch import Batch
 from .changes import changes
 from .database import Database
 from .parts import Parts
@@ -155,11 +156,13 @@ class LogObserver(Observer):
         self._next_seq = transaction.next_seq
         inserts = self._inserts(transaction)
 
-        def write(connection: Connection) -> None:
+        def write(batch: Batch) -> None:
             begins_turn = transaction.expected is None
-            is_new = self._insert(connection, transaction) if begins_turn else self._advance(connection, transaction)
+            is_new = self._insert(batch, transaction) if begins_turn else self._advance(batch, transaction)
             for statement, rows in inserts if is_new else ():
-                connection.execute(statement, rows)
+                if statement is self._statements.void:
+                    batch.flush()  # it deletes rows that an earlier statement inserted
+                batch.add(statement, rows)
 
         soft = state is None and all(isinstance(event, _SOFT) for event in events)
         try:
@@ -207,7 +210,8 @@ class LogObserver(Observer):
         """
         claimed: list[tuple[Any, int, int, tuple[TurnState, bool] | None]] = []
 
-        def write(connection: Connection) -> None:
+        def write(batch: Batch) -> None:
+            connection = batch.connection
             now = self._database.now()
             mine = turns.c.owner == self._owner  # an earlier attempt was committed, but its confirmation was lost
             free = sa.true() if force else sa.or_(turns.c.owner.is_(None), turns.c.lease_until < now, mine)
@@ -241,8 +245,8 @@ class LogObserver(Observer):
         self._steps = Steps(step_number)
 
     async def _release(self) -> None:
-        def write(connection: Connection) -> None:
-            connection.execute(self._statements.release, {"turn": self.turn, "mine": self._owner})
+        def write(batch: Batch) -> None:
+            batch.connection.execute(self._statements.release, {"turn": self.turn, "mine": self._owner})
 
         if self._next_seq is not None:
             await self._database.write(write)
@@ -250,9 +254,9 @@ class LogObserver(Observer):
     async def _renew(self) -> None:
         lost: list[bool] = []
 
-        def write(connection: Connection) -> None:
+        def write(batch: Batch) -> None:
             mine = {"turn": self.turn, "mine": self._owner, "lease": self._lease}
-            done = connection.execute(self._statements.renew, {**mine, **self._database.times()})
+            done = batch.connection.execute(self._statements.renew, {**mine, **self._database.times()})
             lost[:] = [done.rowcount == 0]
 
         while True:
@@ -263,9 +267,9 @@ class LogObserver(Observer):
                     if lost[0]:
                         return  # the next write raises TurnHeld
 
-    def _insert(self, connection: Connection, transaction: _Transaction) -> bool:
+    def _insert(self, batch: Batch, transaction: _Transaction) -> bool:
         """Insert the turn. Return False if an earlier attempt was already committed (see `_is_written`)."""
-        turn, state = transaction.turn, transaction.state
+        turn, state, connection = transaction.turn, transaction.state, batch.connection
         if transaction.first != 0:
             raise InvalidState(f"the first event of a turn must be number 0, got {transaction.first}", where=turn)
         started = next((event for event in transaction.events if isinstance(event, TurnStarted)), None)
@@ -287,10 +291,11 @@ class LogObserver(Observer):
             return False
         raise TurnHeld(f"the log already has turn {turn!r}", hint="take it, or give the new turn another id")
 
-    def _advance(self, connection: Connection, transaction: _Transaction) -> bool:
+    def _advance(self, batch: Batch, transaction: _Transaction) -> bool:
         """Update the turn's row, if this observer still owns it and its next event has the expected number.
 
-        Return False if an earlier attempt was already committed. Raises InvalidState and TurnHeld.
+        Return False if an earlier attempt was already committed. Raises InvalidState and TurnHeld. In a shared
+        transaction only the update is added: if it does not find the row, each job runs without others.
         """
         turn, expected = transaction.turn, transaction.expected
         values: dict[str, Any] = {"turn": turn, "mine": self._owner}
@@ -301,11 +306,14 @@ class LogObserver(Observer):
             statement = self._statements.settle
             values["now_status"], values["now_termination"] = status
         if transaction.first == expected:
-            if connection.execute(statement, values).rowcount == 1:
+            if batch.shared:
+                batch.update(statement, values)
                 return True
-            if self._is_written(connection, transaction):
+            if batch.connection.execute(statement, values).rowcount == 1:
+                return True
+            if self._is_written(batch.connection, transaction):
                 return False
-        row = connection.execute(sa.select(turns.c.owner, turns.c.seq).where(turns.c.id == turn)).first()
+        row = batch.connection.execute(sa.select(turns.c.owner, turns.c.seq).where(turns.c.id == turn)).first()
         if row is not None and row.owner == self._owner:
             raise InvalidState(f"the next event must be number {row.seq}, got {transaction.first}", where=turn)
         raise TurnHeld(f"another runner took over turn {turn!r}", hint="stop running it here")

@@ -20,6 +20,7 @@ from ..machine.effects import Emit
 from ..machine.inputs import Cancel, Resume
 from ..machine.state import TurnState
 from ..machine.table import step
+from .batch import Batch
 from .database import Clock, Database
 from .engine import PATIENCE, make_engine
 from .migrate import migrate
@@ -156,7 +157,8 @@ class Log:
     async def forget(self, turn: str) -> None:
         """Delete a turn from the log. Raises UnknownTurn, and TurnHeld while a runner holds its lease."""
 
-        def write(connection: Connection) -> None:
+        def write(batch: Batch) -> None:
+            connection = batch.connection
             held = turns.c.owner.is_not(None) & (turns.c.lease_until >= self._database.now())
             if connection.execute(sa.delete(turns).where(turns.c.id == turn, sa.not_(held))).rowcount == 1:
                 return

@@ -82,13 +82,15 @@ class BlockRevised(_BlockInput, tag="block_revised", frozen=True, gc=False):
 class AnswerReceived(_Input, tag="answer_received", frozen=True, gc=False):
     """The answer arrived; its ``complete`` and ``error`` state whether it is whole. ``needs_approval``: ids of calls
     that need approval. ``deferred``: ids of calls to hand over. ``retry_after``: the wait that an error response
-    demands, in seconds.
+    demands, in seconds. ``correction``: the message to the model if the turn would end with this answer, but the answer
+    does not have the required form.
     """
 
     response: Response
     needs_approval: list[str] = []
     deferred: list[str] = []
     retry_after: float | None = None
+    correction: str | None = None
 
 
 class AnswerFailed(_Input, tag="answer_failed", frozen=True, gc=False):

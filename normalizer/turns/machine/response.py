@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ...conversation import TextPart, User
 from ...model import ApprovalRequest, Choice, Response, ToolCall
 from ...policies import Selection, select
 from ...wires.stop_reason import CUTS
@@ -18,11 +19,11 @@ from . import inputs
 from .calls import record_selection, start_ready_calls
 from .history import PAUSES, answer_text
 from .rounds import close_round, end_turn, next_round, start_round
-from .state import CallState, CallStatus, add_usage, fingerprint, key_of
+from .state import CallState, CallStatus, TurnState, add_usage, fingerprint, key_of
 from .step_builder import StepBuilder
 
 _LAST = "the turn is at its end and runs no more tools"
-_BUDGET = "the token budget of this turn is used up"
+_BUDGET = "the budget of this turn is used up"
 #: How often the model is asked for its last answer if it calls tools instead.
 _LAST_ANSWERS = 2
 _REFUSALS = ("refusal", "content_filter")
@@ -109,6 +110,8 @@ def _follow_answer(builder: StepBuilder, input: inputs.AnswerReceived, choice: C
     elif has_calls:
         close_round(builder)
         next_round(builder)
+    elif input.correction is not None and not _is_budget_used(builder):
+        _correct_answer(builder, input.correction)
     else:
         end_turn(builder, "natural_completion")
 
@@ -125,7 +128,7 @@ def _run_calls(
         _reject_all(builder, selection, _BUDGET)
         end_turn(builder, "budget_exceeded")
         return
-    selection = _without_loops(builder, selection, choice)
+    selection = _within_max_calls(builder, _without_loops(builder, selection, choice))
     calls: list[CallState] = []
     for ref in selection.kept:
         key = key_of(builder.state.id, builder.round.round_number, _call_at(choice, ref.block))
@@ -138,7 +141,7 @@ def _run_calls(
         start_ready_calls(builder)
     else:
         close_round(builder)
-        start_round(builder, "loop_detected")
+        start_round(builder, "budget_exceeded" if _calls_left(builder.state) == 0 else "loop_detected")
 
 
 def _end_with_answer(builder: StepBuilder, choice: Choice, selection: Selection) -> None:
@@ -153,6 +156,13 @@ def _end_with_answer(builder: StepBuilder, choice: Choice, selection: Selection)
         end_turn(builder, "refused", is_closed=True)
     else:
         end_turn(builder, builder.state.ending or "max_rounds_reached", is_closed=True)
+
+
+def _correct_answer(builder: StepBuilder, correction: str) -> None:
+    """Add a user message to the answer that states what is wrong with it, and ask the model again."""
+    close_round(builder)
+    builder.set_round(messages=[*builder.round.messages, User([TextPart(correction)])])
+    next_round(builder)
 
 
 def _continue_pause(builder: StepBuilder) -> None:
@@ -180,10 +190,7 @@ def _selection(builder: StepBuilder, response: Response) -> Selection:
 
 
 def _is_budget_used(builder: StepBuilder) -> bool:
-    budget, usage = builder.state.settings.budget, builder.state.usage
-    if budget is None or usage is None:
-        return False
-    return (usage.input_tokens or 0) + (usage.output_tokens or 0) >= budget
+    return builder.state.settings.is_spent(builder.state.usage)
 
 
 def _without_loops(builder: StepBuilder, selection: Selection, choice: Choice) -> Selection:
@@ -200,6 +207,22 @@ def _without_loops(builder: StepBuilder, selection: Selection, choice: Choice) -
             builder.emit_in_round(events.LoopSuspected, ref.id, ref.name, times, ref.block in reasons)
     builder.set(repeats=repeats)
     return _rejecting(selection, reasons)
+
+
+def _within_max_calls(builder: StepBuilder, selection: Selection) -> Selection:
+    """Return the selection without calls beyond ``max_calls``."""
+    left = _calls_left(builder.state)
+    if left is None:
+        return selection
+    why = f"the limit of {builder.state.settings.max_calls} calls in this turn is reached"
+    return _rejecting(selection, {ref.block: why for ref in selection.kept[left:]})
+
+
+def _calls_left(state: TurnState) -> int | None:
+    """Return how many calls may run, None for any number."""
+    if state.settings.max_calls is None:
+        return None
+    return max(state.settings.max_calls - sum(call.server is None for round in state.rounds for call in round.calls), 0)
 
 
 def _reject_all(builder: StepBuilder, selection: Selection, reason: str) -> None:

@@ -135,19 +135,28 @@ def accepting_call(state: TurnState, kind: type[inputs.CallDecided | inputs.Resu
     return call
 
 
+Arrows = dict[tuple[TurnPhase, TurnPhase], list[str]]
+
+
+def arrows() -> Arrows:
+    """Return the names of the inputs that lead from one phase to another, without those that never change a phase."""
+    names: Arrows = {}
+    for kind, row in TABLE.items():
+        for phase, cell in row.items():
+            for target in cell.leads_to if cell.leads_to != (phase,) else ():
+                names.setdefault((phase, target), []).append(kind.__name__)
+    return names
+
+
 def diagram() -> str:
     """Return the table as a Mermaid state diagram. Notes list the inputs that never change a phase."""
-    arrows: dict[tuple[TurnPhase, TurnPhase], list[str]] = {}
     notes: dict[TurnPhase, list[str]] = {}
     for kind, row in TABLE.items():
         for phase, cell in row.items():
             if cell.leads_to == (phase,):
                 notes.setdefault(phase, []).append(kind.__name__)
-                continue
-            for target in cell.leads_to:
-                arrows.setdefault((phase, target), []).append(kind.__name__)
     lines = ["stateDiagram-v2", "    [*] --> new"]
-    lines += [f"    {phase} --> {target}: {', '.join(names)}" for (phase, target), names in arrows.items()]
+    lines += [f"    {phase} --> {target}: {', '.join(names)}" for (phase, target), names in arrows().items()]
     lines.append("    over --> [*]")
     for phase, names in notes.items():
         lines += [f"    note left of {phase}", *(f"        {name}" for name in names), "    end note"]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from ..execution.tool_results import quoted
 from ..outcome import Outcome
-from .memory import Session, quoted, session_of
+from .memory import Session, session_of
 from .notes import LEVELS, Recovery, RecoveryLevel
 
 #: The most characters that an assembled answer quotes from one result.

@@ -20,6 +20,7 @@ from ... import json_codec
 from ...conversation import Assistant, Message, RawItem, Request, TextPart, ToolResults, User
 from ...model import Choice, Response, Text, ToolCall
 from ..execution.exceptions import described, is_failure
+from ..execution.tool_results import quoted
 from .memory import (
     Counter,
     RoundMemory,
@@ -29,7 +30,6 @@ from .memory import (
     digest,
     estimated,
     fitting,
-    quoted,
     session_of,
 )
 

@@ -103,7 +103,7 @@ class Coordinator:
     def __init__(
         self,
         provider: Provider,
-        tools: Tools | Sequence[Tool] = (),
+        tools: Tools | Sequence[Tool | Callable[..., Any]] = (),
         *,
         limits: Limits | None = None,
         breakers: Breakers | None = None,
@@ -130,13 +130,14 @@ class Coordinator:
         self._level: Level = "whole"
         self._attempts: Counter[int] = Counter()
         declared = tools if isinstance(tools, Tools) else Tools(tools)
+        inject = options.pop("inject", None)
         dispatcher = Dispatcher(declared, self.breakers, self._meter.forbid, self._on_substitution)
         self._provider = GuardedProvider(provider, self.breakers, self._seconds_left)
         self.turn = Turn(
             self._provider,
             declared,
             direct=self._direct,
-            executor=Executor(declared, most=most, admit=dispatcher.admit, around=dispatcher.around),
+            executor=Executor(declared, most=most, admit=dispatcher.admit, around=dispatcher.around, inject=inject),
             prepare=self._prepare,
             backoff=self._backoff,
             max_rounds=self.limits.rounds,

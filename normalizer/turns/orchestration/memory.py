@@ -23,6 +23,7 @@ from ...conversation import Assistant, Message, RawItem, TextPart, ToolResult, T
 from ...model import Block, Reasoning, Refusal, Text, ToolCall
 from ...pairing import paired
 from ..block_rows import result_content
+from ..execution.tool_results import quoted
 
 
 class CallMemory(Struct, frozen=True):
@@ -155,12 +156,6 @@ Summarise = Callable[[RoundMemory, int], str | Awaitable[str]]
 def estimated(text: str) -> int:
     """Estimate the tokens of a text at four characters each, which is too low for scripts other than Latin."""
     return -(-len(text) // 4)
-
-
-def quoted(text: str, length: int) -> str:
-    """Return the text on one line, truncated to ``length`` characters and an ellipsis."""
-    line = " ".join(text.split())
-    return line if len(line) <= length else line[:length].rstrip() + "…"
 
 
 def fitting(text: str, tokens: int, count: Counter) -> str:

@@ -23,8 +23,8 @@ import msgspec
 from sqlalchemy import event
 
 from tests.turns.playing import WIRES, Emulated, Say, call, script
-from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
+from toolparity.normalizer.turns.execution.typed.injection import current_call
 from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.log.engine import make_engine
 from toolparity.normalizer.turns.turn import Turn

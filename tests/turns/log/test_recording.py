@@ -15,8 +15,8 @@ from toolparity import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.conversation import Request, TextPart, ToolResult, User
 from toolparity.normalizer.turns.errors import InvalidState, LogFailed, UnknownTurn
 from toolparity.normalizer.turns.events import TurnBlockDelta, TurnEvent, TurnStarted
-from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tools import Tool
+from toolparity.normalizer.turns.execution.typed.injection import current_call
 from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.machine.effects import Emit, Save
 from toolparity.normalizer.turns.machine.inputs import (

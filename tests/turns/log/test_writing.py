@@ -21,6 +21,8 @@ from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
 from toolparity.normalizer.turns.events import TurnBlock, TurnBlockDelta, TurnBlockStop, TurnStarted
 from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.log.batch import Batch
+from toolparity.normalizer.turns.log.recorder import LogObserver
 
 
 def began(id: str = "turn") -> TurnStarted:
@@ -357,12 +359,12 @@ def test_all_queued_writes_are_one_call_of_the_writer(log: Log, url: URL) -> Non
         calls.append(arguments)
         return submit(*arguments)
 
-    def slow(connection: Connection) -> None:
+    def slow(batch: Batch) -> None:
         assert busy.wait(20)
 
-    def insert(number: int) -> Callable[[Connection], None]:
-        def write(connection: Connection) -> None:
-            connection.execute(database.statements.event, {"turn_id": "turn", "seq": number, "type": "t", "data": "d"})
+    def insert(number: int) -> Callable[[Batch], None]:
+        def write(batch: Batch) -> None:
+            batch.add(database.statements.event, [{"turn_id": "turn", "seq": number, "type": "t", "data": "d"}])
 
         return write
 
@@ -381,3 +383,50 @@ def test_all_queued_writes_are_one_call_of_the_writer(log: Log, url: URL) -> Non
 
     asyncio.run(run())
     assert rows(url, "SELECT count(*) FROM events") == [(1002,)]
+
+
+def test_the_writes_of_many_turns_share_their_statements(log: Log) -> None:
+    """50 turns that write an event at the same time need one update and one insert, and those of the transaction."""
+    statements: list[str] = []
+
+    async def run() -> None:
+        recorders = [LogObserver(log._database, log._notifier.notify, 60) for _ in range(50)]
+        for number, recorder in enumerate(recorders):
+            await recorder.event(began(f"turn {number}"))
+        event.listen(
+            log._database.engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2].split()[0])
+        )
+        await _at_once(log, [recorder.event(TurnBlockDelta(1, 0, 1, "word")) for recorder in recorders])
+
+    asyncio.run(run())
+    assert statements.count("UPDATE") == statements.count("INSERT") == 1
+
+
+def test_a_turn_that_was_taken_over_does_not_stop_the_writes_of_others(log: Log, url: URL) -> None:
+    async def run() -> None:
+        recorders = [LogObserver(log._database, log._notifier.notify, 60) for _ in range(3)]
+        for number, recorder in enumerate(recorders):
+            await recorder.event(began(f"turn {number}"))
+        recorders[1]._owner = "a runner that lost its lease"
+        outcomes = await _at_once(log, [recorder.event(TurnBlockDelta(1, 0, 1, "word")) for recorder in recorders])
+        assert [type(outcome) for outcome in outcomes] == [type(None), TurnHeld, type(None)]
+
+    asyncio.run(run())
+    written = rows(url, "SELECT turn_id FROM events WHERE seq = 1 ORDER BY turn_id")
+    assert written == [("turn 0",), ("turn 2",)]
+
+
+async def _at_once(log: Log, writes: list[Any]) -> list[Any]:
+    """The outcomes of writes that wait for the writer together."""
+    busy = threading.Event()
+
+    def slow(batch: Batch) -> None:
+        assert busy.wait(20)
+
+    held = asyncio.create_task(log._database.write(slow))
+    await asyncio.sleep(0.05)
+    tasks = [asyncio.create_task(write) for write in writes]
+    await asyncio.sleep(0)
+    busy.set()
+    await held
+    return await asyncio.gather(*tasks, return_exceptions=True)

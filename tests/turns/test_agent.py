@@ -1,0 +1,197 @@
+"""Agents: turns and conversations with one provider, tools, instructions and parameters, on every wire."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from toolparity.normalizer.conversation import System, User
+from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.turns import Agent, Conversation, Executor, Tool, Turn
+from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
+from toolparity.normalizer.turns.orchestration import Coordinator
+
+from .playing import WIRES, Emulated, Round, Say, assert_legal, at_once, call, only, script
+from .playing import turn_events as events
+
+HELLO = script([Say("Hello.")])
+#: The names of the common parameters in a request's body on each wire.
+LIMITS = {
+    "openai.chat": "max_completion_tokens",
+    "openai.responses": "max_output_tokens",
+    "anthropic.messages": "max_tokens",
+    "xai.grpc": "max_tokens",
+}
+
+
+def look(city: str) -> str:
+    """Look at a town."""
+    return f"fine in {city}"
+
+
+def unannotated(city):  # type: ignore[no-untyped-def]
+    return city
+
+
+def request_sent(provider: Emulated, number: int = 0) -> Any:
+    return read_request(provider.bodies[number], provider.wire, provider=provider.name)  # type: ignore[arg-type]
+
+
+def texts(request: Any) -> list[str]:
+    return [part.text for message in request.messages if isinstance(message, (System, User)) for part in message.parts]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_agent_runs_independent_turns_with_its_options(wire: str) -> None:
+    played = script([call("look", city="Horta")], [Say("It is fine.")], tools=["look"])
+    first, second = Emulated(wire, played), Emulated(wire, played)
+    for provider in (first, second):
+        agent = Agent(provider, [look], instructions="You know towns.", temperature=0.5, max_tokens=300)
+        assert at_once(agent.run("Go.")).text == "It is fine."
+        sent = request_sent(provider)
+        assert texts(sent) == ["You know towns.", "Go."]
+        assert sent.params["temperature"] == 0.5
+        assert sent.params[LIMITS[wire]] == 300
+    assert at_once(Agent(second, [look]).run("Go.", max_rounds=0)).termination == "max_rounds_reached"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_conversation_continues_with_the_history_and_one_system_prompt(wire: str) -> None:
+    rounds = ([call("look", city="Horta")], [Say("It is fine.")], Round([Say("Yes.")], "Sure?"))
+    provider = Emulated(wire, script(*rounds, tools=["look"]))
+    conversation = Agent(provider, [look], instructions="You know towns.", top_p=0.5).conversation()
+    assert at_once(conversation.send("Go.")).text == "It is fine."
+    assert at_once(conversation.send("Sure?")).text == "Yes."
+    sent = request_sent(provider, 2)
+    assert texts(sent) == ["You know towns.", "Go.", "Sure?"]
+    assert sent.params["top_p"] == 0.5
+    assert conversation.turn is not None
+    assert_legal(conversation.turn)
+
+
+def test_a_conversation_does_not_continue_over_a_turn_that_waits() -> None:
+    provider = Emulated("openai.chat", script([call("look", city="Horta")], [Say("Done.")], tools=["look"]))
+    conversation = Agent(provider, [Tool.of(look, approval=True)]).conversation()
+    waiting = at_once(conversation.send("Go.")).waiting
+    with pytest.raises(TurnMisused, match="not over"):
+        at_once(conversation.send("Hello?"))
+    assert conversation.turn is not None
+    conversation.turn.decide(waiting[0].id, True)
+    assert at_once(conversation.turn.run()).text == "Done."
+
+
+def test_a_later_message_of_a_conversation_is_text() -> None:
+    conversation = Agent(Emulated("openai.chat", HELLO)).conversation()
+    at_once(conversation.send([{"role": "user", "content": "Go."}]))
+    with pytest.raises(TurnMisused, match="must be text"):
+        at_once(conversation.send([{"role": "user", "content": "Go."}]))
+
+
+def test_a_conversation_streams_the_events_of_its_turns() -> None:
+    conversation = Agent(Emulated("openai.chat", HELLO)).conversation()
+
+    async def main() -> list[Any]:
+        return [event async for event in conversation.stream("Go.")]
+
+    assert len(only(at_once(main()), events.TurnComplete)) == 1
+
+
+def test_invalid_options_and_tools_are_errors_of_the_agent() -> None:
+    provider = Emulated("openai.chat", HELLO)
+    with pytest.raises(TypeError, match=r"Agent\(\) got an unexpected keyword argument 'id'"):
+        Agent(provider, id="t")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"Turn\(\) got an unexpected keyword argument 'temprature'"):
+        Turn(provider, temprature=1)  # type: ignore[call-arg]
+    with pytest.raises(InvalidTool, match="'city'"):
+        Agent(provider, [unannotated])
+    assert isinstance(Agent(provider).conversation(), Conversation)
+
+
+def test_an_agent_runs_without_an_event_loop_and_shares_its_executor() -> None:
+    provider = Emulated("openai.chat", script([call("look", city="Horta")], [Say("Done.")], tools=["look"]))
+    ran: list[str] = []
+    executor = Executor({"look": Tool(name="look", function=lambda **_: ran.append("ran"))})
+    assert Agent(provider, [look], executor=executor).run_sync("Go.").text == "Done."
+    assert ran == ["ran"]
+
+
+# parameters of requests
+
+
+def test_a_parameter_that_a_wire_lacks_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    provider = Emulated("anthropic.messages", HELLO)
+    with caplog.at_level(logging.WARNING):
+        at_once(Turn(provider, seed=3, stop=["END"]).run("Go."))
+    assert "anthropic.messages: seed was left out" in caplog.text
+    assert request_sent(provider).params["stop_sequences"] == ["END"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_options_replace_the_parameters_of_a_request_and_keep_its_others(wire: str) -> None:
+    provider = Emulated(wire, HELLO)
+    at_once(Turn(provider, temperature=0.5, max_tokens=300).run("Go."))
+    request = request_sent(provider)
+    again = Emulated(wire, HELLO)
+    at_once(Turn(again, max_tokens=200).run(request))
+    params = request_sent(again).params
+    assert (params["temperature"], params[LIMITS[wire]]) == (0.5, 200)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_limit_that_is_the_default_of_the_wire_is_applied_too(wire: str) -> None:
+    provider = Emulated(wire, HELLO)
+    at_once(Turn(provider, max_tokens=4096).run("Go."))
+    assert request_sent(provider).params[LIMITS[wire]] == 4096
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_request_of_another_wire_gets_the_parameters_too(wire: str) -> None:
+    source = Emulated("anthropic.messages", HELLO)
+    at_once(Turn(source).run("Go."))
+    provider = Emulated(wire, HELLO)
+    at_once(Turn(provider, max_tokens=200, temperature=0.25).run(request_sent(source)))
+    params = request_sent(provider).params
+    assert (params["temperature"], params[LIMITS[wire]]) == (0.25, 200)
+
+
+def test_other_members_of_the_body_are_passed_under_the_names_of_the_wire() -> None:
+    provider = Emulated("openai.chat", HELLO)
+    at_once(Turn(provider, params={"reasoning_effort": "low", "user": "u-1"}).run("Go."))
+    assert (provider.bodies[0]["reasoning_effort"], provider.bodies[0]["user"]) == ("low", "u-1")
+
+
+def test_the_tool_choice_and_parallel_calls_can_be_set() -> None:
+    for choice, written in [
+        ("required", "required"),
+        ("look", {"type": "function", "function": {"name": "look"}}),
+    ]:
+        provider = Emulated("openai.chat", script([call("look", city="a")], [Say("Done.")], tools=["look"]))
+        at_once(Turn(provider, [look], tool_choice=choice, parallel=False).run("Go."))
+        assert provider.bodies[0]["tool_choice"] == written
+        assert provider.bodies[0]["parallel_tool_calls"] is False
+        assert "tool_choice" not in provider.bodies[1]  # it forced one call, or the turn would not end
+
+
+def test_a_coordinator_takes_the_same_options() -> None:
+    provider = Emulated("openai.chat", HELLO)
+    at_once(Coordinator(provider, [look], instructions="You know towns.", temperature=0.5).run("Go."))
+    assert texts(request_sent(provider)) == ["You know towns.", "Go."]
+    assert provider.bodies[0]["temperature"] == 0.5
+
+
+# forms of a prompt
+
+
+@pytest.mark.parametrize(
+    ("prompt", "message"),
+    [
+        ([{"text": "Go."}], "without role and type"),
+        ([{"role": "user", "content": "Go."}, "Go."], "all dicts or all canonical"),
+    ],
+)
+def test_messages_of_no_wire_are_an_error(prompt: Any, message: str) -> None:
+    with pytest.raises(MalformedBody, match=message):
+        at_once(Turn(Emulated("openai.chat", HELLO)).run(prompt))

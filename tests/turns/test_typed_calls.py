@@ -1,0 +1,117 @@
+"""Arguments of calls arrive as the types that a function declares, on every wire, or the function does not run."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.thoroughness import examples
+from toolparity.normalizer.turns import Executor, Tool, Turn
+from toolparity.normalizer.turns.execution.validation import check_schema, problems
+
+from .executing import asked
+from .playing import WIRES, Emulated, Say, at_once, call, script
+from .typed_functions import TYPES, Box, Item, Level, Options, Point, Unit, function_of, same, signatures, typed_values
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["x", "y", "name"]), inner),
+    max_leaves=4,
+)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@examples(160, plain=8)
+@given(parameters=signatures())
+def test_generated_arguments_arrive_as_the_declared_types_on_every_wire(wire: str, parameters: dict[str, Any]) -> None:
+    received: list[dict[str, Any]] = []
+    tool = Tool(name="generated", function=function_of(parameters, received))
+    arguments = {name: value.json for name, (value, _) in parameters.items()}
+    provider = Emulated(wire, script([call("generated", **arguments)], [Say("Done.")], tools=["generated"]))
+    turn = Turn(provider, [tool])
+    at_once(turn.run("Go."))
+    [result] = turn.state.rounds[0].tool_results
+    assert not result.is_error, result
+    expected = {name: value.value for name, (value, _) in parameters.items()}
+    assert len(received) == 1
+    assert same(received[0], expected), (received[0], expected)
+
+
+@examples(200, plain=30)
+@given(value=typed_values())
+def test_a_generated_schema_is_valid_and_accepts_its_values(value: Any) -> None:
+    tool = Tool(name="f", function=function_of({"p": (value, True)}, []))
+    assert tool.parameters is not None
+    check_schema("f", tool.parameters)
+    assert problems(tool.parameters, {"p": value.json}) == []
+    assert problems(tool.parameters, {}) == []
+    assert "required" not in tool.parameters
+
+
+@examples(300, plain=60)
+@given(type=TYPES, value=_JSON)
+def test_a_value_of_any_type_runs_the_function_or_is_reported_to_the_model(type: Any, value: Any) -> None:
+    def function(p: Any) -> str:
+        return "ran"
+
+    function.__annotations__["p"] = type[0]
+    [finished] = at_once(Executor({"f": Tool(name="f", function=function)}).run([asked("f", p=value)]))
+    assert finished.outcome in ("returned", "invalid_arguments")
+    if finished.outcome == "invalid_arguments":
+        assert finished.result.parts[0].text.startswith("The arguments of f do not fit its ")
+
+
+def shown(when: datetime.datetime, level: Level, unit: Unit = Unit.METRIC) -> str:
+    raise AssertionError("must not run")
+
+
+def ordered(item: Item, box: Box, options: Options) -> str:
+    raise AssertionError("must not run")
+
+
+BOX = {"corner": {"x": 1}}
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "reported"),
+    [
+        (shown, {"when": "Friday", "level": 1}, "do not fit its types: when: Invalid RFC3339 encoded datetime"),
+        (shown, {"when": "2026-01-02T10:00", "level": 3}, "level: 3 is not one of"),
+        (shown, {"when": "2026-01-02T10:00", "level": 1, "city": "Horta"}, "'city' was unexpected"),
+        (shown, {"level": 1}, "'when' is a required property"),
+        (ordered, {"item": {"SKU": "a", "quantity": 0}, "box": BOX, "options": {"name": ""}}, "less than the minimum"),
+        (ordered, {"item": {"SKU": "a"}, "box": {}, "options": {"name": 5}}, "box: 'corner' is a required property"),
+    ],
+)
+def test_arguments_that_do_not_fit_their_types_are_a_clear_error_and_the_tool_does_not_run(
+    function: Any, arguments: dict[str, Any], reported: str
+) -> None:
+    [finished] = at_once(Executor({"f": Tool(name="f", function=function)}).run([asked("f", **arguments)]))
+    assert finished.outcome == "invalid_arguments"
+    assert reported in finished.result.parts[0].text
+
+
+def test_whole_floats_are_accepted_for_integers() -> None:
+    received: list[Any] = []
+
+    def count(days: int, points: list[Point], share: float) -> None:
+        received.append((days, points, share))
+
+    arguments = {"days": 3.0, "points": [{"x": 1.0}], "share": 1}
+    [finished] = at_once(Executor({"f": Tool(name="f", function=count)}).run([asked("f", **arguments)]))
+    assert finished.outcome == "returned"
+    assert same(received, [(3, [Point(1.0)], 1.0)])
+
+
+def test_a_function_cannot_change_the_arguments_in_the_history() -> None:
+    def change(anything: Any, named: dict[str, Any]) -> None:
+        anything.append(1)
+        named["more"] = 1
+
+    call = asked("f", anything=[], named={})
+    at_once(Executor({"f": Tool(name="f", function=change)}).run([call]))
+    assert call.arguments == {"anything": [], "named": {}}
