@@ -1,0 +1,181 @@
+"""The audit of conversations: links exchanges in the order of the input and counts the handling of their calls."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable
+from typing import TypeVar
+
+from msgspec import Struct, field
+
+from .codes import Recognized, Unjudged
+from .early import EarlyRequests
+from .findings import ConversationFinding
+from .handling import Handling, judge_calls
+from .history import compare
+from .linker import Link, Linker, Node
+from .records import ExchangeRecord
+
+Name = TypeVar("Name", bound=str)
+
+#: How many findings of each code are kept, the first ones of the input. All are counted.
+_KEPT = 20
+
+
+class ConversationFigures(Struct):
+    """The figures of one wire.
+
+    ``linked``: requests that continue a known response. ``clean``: links without a finding. ``first``: requests that
+    continue no known response. ``calls``: client calls of the responses; each is ``answered``, has a finding
+    (``accused``) or is not judged (``unjudged``, by reason). ``recognized``: legitimate differences, by kind.
+    """
+
+    exchanges: int = 0
+    first: int = 0
+    linked: int = 0
+    clean: int = 0
+    calls: int = 0
+    answered: int = 0
+    accused: int = 0
+    unjudged: dict[Unjudged, int] = {}
+    recognized: dict[Recognized, int] = {}
+    findings: dict[str, int] = {}
+
+
+class ConversationReport(Struct):
+    """The result: figures by wire, and the first findings of each code in the order of the input."""
+
+    wires: dict[str, ConversationFigures] = {}
+    findings: list[ConversationFinding] = []
+
+
+class _Account(Struct, eq=False):
+    """What is known so far about the calls of one exchange. Findings are pending, as a later request may answer."""
+
+    handling: dict[int, Handling]
+    findings: list[tuple[int | None, int, ConversationFinding]] = field(default_factory=list)
+
+
+class ConversationAudit:
+    """Audits exchanges in the order of the input, in bounded memory.
+
+    audit = ConversationAudit()
+    for place, request, response in traffic:
+        audit.add(record(place, "openai.chat", read_request(request, "openai.chat"), response))
+    for finding in audit.finish().findings: ...
+    """
+
+    def __init__(self) -> None:
+        self._linker = Linker()
+        self._early = EarlyRequests()
+        self._accounts: dict[int, _Account] = {}
+        self._figures: dict[str, ConversationFigures] = {}
+        self._findings: dict[str, list[tuple[int, int, ConversationFinding]]] = {}
+        self._number = 0
+
+    def add(self, record: ExchangeRecord) -> Link | None:
+        """Take the next exchange. Return its link to the exchange that it continues, or None."""
+        self._number += 1
+        figures = self._figures.setdefault(record.wire, ConversationFigures())
+        figures.exchanges += 1
+        node = self._linker.node(record, self._number)
+        link = self._linker.link(node)
+        repeated = self._linker.repeated(node)
+        if repeated is not None and repeated.parent is (None if link is None else link.parent):
+            node.parent = repeated.parent
+            _count(figures.recognized, "retried")
+        elif link is None:
+            figures.first += 1
+            self._early.add(node)
+        else:
+            self._judge(link, figures)
+        calls = record.response.calls if record.response is not None else ()
+        unknown: Unjudged = "not-continued" if record.messages is not None else "request-missing"
+        self._accounts[node.number] = _Account(dict.fromkeys(range(len(calls)), unknown))
+        self._settle(self._linker.add(node))
+        self._link_early(node)
+        return link
+
+    def finish(self) -> ConversationReport:
+        """Return the report. Call it once, after the last exchange."""
+        self._settle(self._linker.rest())
+        findings = sorted((entry for kept in self._findings.values() for entry in kept), key=lambda e: e[:2])
+        return ConversationReport(dict(sorted(self._figures.items())), [entry[2] for entry in findings])
+
+    def _judge(self, link: Link, figures: ConversationFigures) -> None:
+        figures.linked += 1
+        parent, child = link.parent, link.child
+        child.parent = parent
+        parent.children += 1
+        if parent.children == 2:
+            _count(figures.recognized, "forked")
+        judged = judge_calls(link, self._linker)
+        findings, recognized = compare(link)
+        for kind in sorted(recognized):
+            _count(figures.recognized, kind)
+        account = self._accounts[parent.number]
+        for index, handling in judged.handling.items():
+            if _rank(handling) > _rank(account.handling.get(index, "not-continued")):
+                account.handling[index] = handling
+        number = child.number
+        account.findings += [(index, number, found) for index, found in judged.findings]
+        account.findings += [(None, number, found) for found in findings]
+        figures.clean += not judged.findings and not findings
+        self._answered_late(link)
+
+    def _link_early(self, parent: Node) -> None:
+        """Link and judge requests that came before the response that they continue."""
+        for child in self._early.of(parent):
+            link = self._linker.link(child)
+            if link is None or link.parent is not parent:
+                continue
+            figures = self._figures[child.record.wire]
+            figures.first -= 1
+            self._early.continued(child)
+            self._judge(link, figures)
+            response = parent.record.response
+            for index, call in enumerate(response.calls if response is not None else ()):
+                if self._early.answer(call.ids):
+                    self._accounts[parent.number].handling[index] = "answered"
+
+    def _answered_late(self, link: Link) -> None:
+        """Note results of calls of earlier exchanges, which revoke the finding that the call was dropped."""
+        for message in (link.child.record.messages or [])[link.position + 1 :]:
+            for result in message.results:
+                node = self._linker.known_call(result.call_id)
+                response = node.record.response if node is not None and node is not link.parent else None
+                if node is None or response is None:
+                    continue
+                for index, call in enumerate(response.calls):
+                    if result.call_id in (call.id, call.wire_id):
+                        self._accounts[node.number].handling[index] = "answered"
+
+    def _settle(self, nodes: Iterable[Node]) -> None:
+        """Count the calls and findings of exchanges that no later request can continue."""
+        for node in nodes:
+            self._early.forget(node)
+            account = self._accounts.pop(node.number)
+            figures = self._figures[node.record.wire]
+            for handling in account.handling.values():
+                figures.calls += 1
+                if handling == "answered":
+                    figures.answered += 1
+                elif handling == "finding":
+                    figures.accused += 1
+                else:
+                    _count(figures.unjudged, handling)
+            for order, (index, number, found) in enumerate(account.findings):
+                if found.code == "dropped-in-fact" and index is not None and account.handling[index] == "answered":
+                    continue
+                _count(figures.findings, found.code)
+                kept = self._findings.setdefault(found.code, [])
+                insort(kept, (number, order, found), key=lambda entry: entry[:2])
+                del kept[_KEPT:]
+
+
+def _rank(handling: Handling) -> int:
+    return {"not-continued": 0, "finding": 2, "answered": 3}.get(handling, 1)
+
+
+def _count(counts: dict[Name, int], name: Name) -> None:
+    counts[name] = counts.get(name, 0) + 1

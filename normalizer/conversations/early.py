@@ -1,0 +1,85 @@
+"""Requests that come before the response that they continue, as in an export with the newest entry first.
+
+Time does not prove such a link, so only an id does that the provider drew: of the response, or of a call. Ids that an
+application counts or names repeat in other conversations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from .linker import Node, ids_of
+
+_SEGMENTS = re.compile(r"[A-Za-z0-9]{8,}")
+#: How many different characters a drawn segment of an id has, at least.
+_DIFFERENT = 4
+
+
+class EarlyRequests:
+    """Requests whose response has not come yet, by the ids that it must have."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, dict[int, Node]] = {}
+        self._answered: dict[str, dict[int, Node]] = {}  # by the id of a result
+
+    def add(self, node: Node) -> None:
+        """Remember a request that continues no known response."""
+        for id in _awaited(node):
+            self._waiting.setdefault(id, {})[node.number] = node
+        for id in _answered(node):
+            self._answered.setdefault(id, {})[node.number] = node
+
+    def continued(self, node: Node) -> None:
+        """Take note that the response of a request came. Its results remain known."""
+        _remove(self._waiting, _awaited(node), node)
+
+    def forget(self, node: Node) -> None:
+        """Forget a request, if it is remembered."""
+        self.continued(node)
+        _remove(self._answered, _answered(node), node)
+
+    def of(self, parent: Node) -> list[Node]:
+        """Return the requests that may continue a response, in the order of the input."""
+        response = parent.record.response
+        ids = set() if response is None else ids_of(response.calls)
+        ids |= {parent.record.response_id or ""}
+        found = {number: node for id in ids for number, node in self._waiting.get(id, {}).items()}
+        return [found[number] for number in sorted(found) if number < parent.number]
+
+    def answer(self, ids: set[str]) -> bool:
+        """Return whether a request that was early has a result for one of these ids."""
+        return any(id in self._answered for id in ids)
+
+
+def _remove(index: dict[str, dict[int, Node]], ids: Iterable[str], node: Node) -> None:
+    for id in ids:
+        nodes = index.get(id, {})
+        nodes.pop(node.number, None)
+        if not nodes:
+            index.pop(id, None)
+
+
+def _awaited(node: Node) -> Iterator[str]:
+    """Yield the ids that show the response which a request continues."""
+    if id := node.record.previous_response_id:
+        yield from filter(_is_drawn, (id,))
+        return
+    for message in reversed(node.record.messages or []):
+        if message.calls:
+            yield from filter(_is_drawn, ids_of(message.calls))
+        if message.role == "assistant":
+            return
+
+
+def _answered(node: Node) -> Iterator[str]:
+    for message in node.record.messages or ():
+        yield from (result.call_id for result in message.results if _is_drawn(result.call_id))
+
+
+def _is_drawn(id: str) -> bool:
+    """Return whether a segment of an id looks drawn: it is neither a word nor a counter with leading zeros."""
+    return any(
+        len(set(text)) >= _DIFFERENT and not text.isalpha() and not text.startswith("0000")
+        for text in _SEGMENTS.findall(id)
+    )

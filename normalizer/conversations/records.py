@@ -1,0 +1,222 @@
+"""Records: what the audit keeps of an exchange to compare it with the later ones.
+
+A record holds fingerprints and short excerpts instead of content. It is small, can be pickled, and is made from one
+exchange alone, so that records can be made in other processes and linked in the order of the input.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from ..conversation import (
+    Assistant,
+    JsonPart,
+    Message,
+    Part,
+    RawItem,
+    Request,
+    TextPart,
+    ToolDefinition,
+    ToolResults,
+    User,
+)
+from ..json_codec import text as json_text
+from ..model import DEAD_STOPS, Block, Opaque, Reasoning, Refusal, Response, ServerToolCall, Text, ToolCall
+from . import fingerprints
+
+Role = Literal["system", "user", "assistant", "results", "item"]
+#: The maximum length of an excerpt, in characters.
+EXCERPT = 160
+#: Request members that switch reasoning on or choose how it comes back.
+_REASONING_SETTINGS = ("thinking", "reasoning", "reasoning_effort", "include", "use_encrypted_content")
+#: Wire types of items and blocks that replace earlier messages.
+_COMPACTIONS = ("compaction", "compaction_summary")
+#: What recorders and loggers write instead of content.
+_REDACTED = re.compile(r"[\[<({*]\W?(?:scrubbed|redacted|filtered|masked|elided|hidden|omitted)|\*{4,}", re.IGNORECASE)
+
+
+class CallRecord(Struct, frozen=True, gc=False):
+    """A client call. ``arguments``: their fingerprint. ``text``: an excerpt of the argument text on the wire.
+
+    ``redacted``: a recorder replaced a part of the arguments.
+    """
+
+    id: str
+    name: str
+    arguments: int
+    text: str
+    runnable: bool = True
+    wire_id: str | None = None
+    redacted: bool = False
+
+    @property
+    def ids(self) -> set[str]:
+        """The ids by which a result may refer to the call: some applications use the id of the item."""
+        return {self.id, self.wire_id} if self.wire_id else {self.id}
+
+    @property
+    def content(self) -> tuple[str, int]:
+        """The call without its id."""
+        return self.name, self.arguments
+
+
+class ResultRecord(Struct, frozen=True, gc=False):
+    """A tool result. ``name``: that of its tool, if the wire has it. ``content``: its fingerprint."""
+
+    call_id: str
+    name: str | None
+    content: int
+    text: str
+
+
+class MessageRecord(Struct, frozen=True):
+    """A message. ``content``: its fingerprint. ``seals``: fingerprints of signatures and encrypted reasoning.
+
+    ``server_calls``: the ids of the provider's calls. ``size``: the length of its text and results in characters.
+    """
+
+    role: Role
+    content: int
+    text: str = ""
+    size: int = 0
+    calls: tuple[CallRecord, ...] = ()
+    results: tuple[ResultRecord, ...] = ()
+    seals: tuple[int, ...] = ()
+    server_calls: tuple[str, ...] = ()
+    compaction: bool = False
+
+
+class ExchangeRecord(Struct):
+    """An exchange. ``place``: its location, for findings. ``response``: the first choice of the response as a message.
+
+    ``messages`` is None without a readable request, ``response`` is None without a response. ``finished``:
+    the response is complete and neither refused nor failed. ``tools``: name of each tool -> fingerprint of its
+    definition. ``settings``: fingerprint of the reasoning settings. ``stored``: the provider stores the history.
+    ``preceded``: results in the last message are preceded by other content. ``transcript``: the request is not the one
+    that was sent, but made from a transcript.
+    """
+
+    place: str
+    wire: str
+    model: str | None = None
+    messages: list[MessageRecord] | None = None
+    response: MessageRecord | None = None
+    response_id: str | None = None
+    finished: bool = False
+    tools: dict[str, int] = {}
+    settings: int = 0
+    previous_response_id: str | None = None
+    stored: bool = False
+    preceded: bool = False
+    transcript: bool = False
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    written_tokens: int | None = None
+
+
+def record(
+    place: str,
+    wire: str,
+    request: Request | None,
+    response: Response | None,
+    *,
+    preceded: bool = False,
+    transcript: bool = False,
+) -> ExchangeRecord:
+    """Return the record of an exchange.
+
+    ``place``: its location, for findings. ``preceded`` and ``transcript``: see `ExchangeRecord`.
+    """
+    made = ExchangeRecord(place, wire, preceded=preceded, transcript=transcript)
+    if request is not None:
+        made.model = request.model
+        made.messages = [_message(message) for message in request.messages]
+        made.tools = {tool.name: _tool(tool) for tool in request.tools if not _is_deferred(tool)}
+        made.settings = fingerprints.of_value([request.params.get(name) for name in _REASONING_SETTINGS])
+        made.previous_response_id = request.previous_response_id
+        made.stored = bool(request.previous_response_id or request.params.get("conversation"))
+    if response is not None:
+        made.response_id = response.id
+        if response.choices:
+            made.response = _assistant(response)
+        stop = response.choices[0].stop.reason if response.choices else "error"
+        made.finished = response.complete and response.error is None and stop not in DEAD_STOPS
+        if usage := response.usage:
+            made.input_tokens = usage.input_tokens
+            made.cached_tokens, made.written_tokens = usage.cached_input_tokens, usage.cache_write_tokens
+    return made
+
+
+def _tool(tool: ToolDefinition) -> int:
+    """Return the fingerprint of a definition. A member with JSON null means the same as an absent one."""
+    raw = tool.raw
+    if isinstance(raw, dict):
+        raw = {name: value for name, value in raw.items() if value is not None}
+    return fingerprints.of_value([tool.kind, tool.description, tool.parameters, raw])
+
+
+def _is_deferred(tool: ToolDefinition) -> bool:
+    """Return whether the provider loads a tool only after a search, so that it is not a part of the prompt."""
+    raws = (tool.raw, tool.extra)
+    return any(isinstance(raw, dict) and raw.get("defer_loading") is True for raw in raws)
+
+
+def _message(message: Message) -> MessageRecord:
+    if isinstance(message, Assistant):
+        return _assistant(message.response)
+    if isinstance(message, ToolResults):
+        results = tuple(
+            ResultRecord(r.call_id, r.name, fingerprints.of_parts(r.parts), _text(r.parts)[:EXCERPT])
+            for r in message.results
+        )
+        content = fingerprints.of_value(sorted(r.content for r in results))
+        size = sum(len(_text(r.parts)) for r in message.results)
+        return MessageRecord("results", content, size=size, results=results)
+    if isinstance(message, RawItem):
+        kind = message.raw.get("type") if isinstance(message.raw, dict) else None
+        return MessageRecord("item", fingerprints.of_value([str(kind)]), str(kind), compaction=kind in _COMPACTIONS)
+    role: Role = "user" if isinstance(message, User) else "system"
+    text = _text(message.parts)
+    return MessageRecord(role, fingerprints.of_parts(message.parts), text[:EXCERPT], len(text))
+
+
+def _assistant(response: Response) -> MessageRecord:
+    blocks: list[Block] = response.choices[0].blocks if response.choices else []
+    calls = tuple(_call(block) for block in blocks if isinstance(block, ToolCall))
+    text = "".join(block.text for block in blocks if isinstance(block, (Text, Refusal)))
+    content = fingerprints.of_value([text.strip(), [call.content for call in calls]])
+    seals = [seal for b in blocks if isinstance(b, Reasoning) for seal in (b.signature, b.encrypted) if seal]
+    return MessageRecord(
+        "assistant",
+        content,
+        text[:EXCERPT],
+        len(text),
+        calls,
+        seals=tuple(fingerprints.of_text(seal) for seal in seals),
+        server_calls=tuple(block.id for block in blocks if isinstance(block, ServerToolCall)),
+        compaction=any(_is_compaction(block) for block in blocks),
+    )
+
+
+def _is_compaction(block: Block) -> bool:
+    kind = block.wire_type if isinstance(block, Opaque) else block.extra.get("type")
+    return kind in _COMPACTIONS
+
+
+def _call(call: ToolCall) -> CallRecord:
+    arguments = (
+        fingerprints.of_text(call.arguments_text) if call.arguments is None else fingerprints.of_value(call.arguments)
+    )
+    runnable = call.status == "complete"
+    redacted = _REDACTED.search(call.arguments_text) is not None
+    return CallRecord(call.id, call.name, arguments, call.arguments_text[:EXCERPT], runnable, call.wire_id, redacted)
+
+
+def _text(parts: list[Part]) -> str:
+    return "".join(
+        part.text if isinstance(part, TextPart) else json_text(part.value) if isinstance(part, JsonPart) else ""
+        for part in parts
+    )
