@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -10,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from multiprocessing import connection, util
+from threading import Thread
 from typing import TypeVar
 
 from toolparity.normalizer.errors import ToolparityError
@@ -19,6 +22,8 @@ Result = TypeVar("Result")
 
 #: The number of items per worker that are in progress at a time.
 _UNDER_WAY = 4
+#: How many objects are allocated between two runs of the garbage collector; Python's default is 700.
+_ALLOCATIONS = 20_000
 
 
 def cores() -> int:
@@ -35,10 +40,10 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], jobs: in
     Raises what the function raises, and ToolparityError if a worker dies.
     """
     under_way: deque[Future[Result]] = deque()
-    pool = ProcessPoolExecutor(jobs, mp_context=_context(preload), initializer=_leave_interrupts_to_the_parent)
+    pool = ProcessPoolExecutor(jobs, mp_context=_context(preload), initializer=_follow_the_parent)
     try:
         for item in items:
-            with _interrupts_held():  # a new worker must not receive SIGINT before it ignores it
+            with interrupts_held():  # a new worker must not receive SIGINT before it ignores it
                 under_way.append(pool.submit(function, item))
             if len(under_way) >= jobs * _UNDER_WAY:
                 yield under_way.popleft().result()
@@ -75,7 +80,7 @@ def _context(preload: str) -> multiprocessing.context.BaseContext:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Delay SIGINT until the block ends. Processes that are started in the block inherit the signal mask."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -87,5 +92,29 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _leave_interrupts_to_the_parent() -> None:
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Let the garbage collector run rarely. Decoding makes many objects and hardly any cycles."""
+    before = gc.get_threshold()
+    gc.set_threshold(_ALLOCATIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _follow_the_parent() -> None:
+    """Leave interrupts to the parent, and end when it ends."""
+    gc.freeze()  # the modules
+    gc.set_threshold(_ALLOCATIONS, *gc.get_threshold()[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_after_the_parent, name="end after the parent", daemon=True).start()
+
+
+def _end_after_the_parent() -> None:
+    """Wait for the end of the parent. A killed parent shuts no pool down, and its workers would wait for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # this is a worker
+    connection.wait([parent.sentinel])
+    util._run_finalizers(0)  # type: ignore[attr-defined] # not in typeshed; ends the programs of subjects
+    os._exit(1)

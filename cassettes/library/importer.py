@@ -27,7 +27,7 @@ from toolparity.normalizer.wires.registry import is_wire
 
 from .. import emulation_marker
 from ..errors import CassetteNotWritten
-from ..sources import SUFFIXES, Exchange, FilePart, read_part, split_files
+from ..sources import SUFFIXES, Exchange, FilePart, PartReader, split_files
 from ..sources import Problem as Unread
 from ..sources.files import opened
 from . import files, safe_yaml
@@ -39,8 +39,6 @@ _CHECKS = (scrubbed, scanned)
 _NO_SLUG = re.compile(r"[^a-z0-9]+")
 #: Characters. A file name has at most 255 bytes, and the draft of a cassette adds some.
 _LONGEST_NAME = 150
-#: How many bytes of a file of lines are held at a time.
-_BATCH_BYTES = 16 * 1024 * 1024
 #: Allowed values of a response's emulation marker: our server replayed the response of a real provider.
 _REAL = frozenset(("live", "imported"))
 
@@ -94,7 +92,7 @@ def import_files(
     root = Path(root)
     written: set[Path] = set()
     for start in paths:
-        for path, parts in groupby(split_files([start], _BATCH_BYTES), key=_path):
+        for path, parts in groupby(split_files([start]), key=_path):
             source = os.path.relpath(path, os.path.dirname(os.path.abspath(start)))
             yield from _take_file(path, parts, Path(source).as_posix(), root, note, force, written)
 
@@ -107,7 +105,7 @@ def _path(part: FilePart | Unread) -> str:
 
 def _found(parts: Iterable[FilePart | Unread]) -> Iterator[Exchange | Unread]:
     for part in parts:
-        yield from [part] if isinstance(part, Unread) else read_part(part)
+        yield from [part] if isinstance(part, Unread) else PartReader(part)
 
 
 def _take_file(
@@ -193,8 +191,10 @@ def _write(
         path = files.file_for(kind.provider, kind.wire, f"{name}-{number}", kind.stream, root)
     if path.exists() and not force:
         raise CassetteNotWritten("the cassette already exists", where=os.fspath(path), hint="replace it with --force")
-    clean = Scrubber().cassette({"interactions": [item.interaction for item in converted]})["interactions"]
     exchanges = [item.exchange for item in converted]
+    model = next((item.model for item in exchanges if item.model), None)
+    # One pass: a credential in a header is also replaced in the name of the model.
+    clean = Scrubber().cassette({"model": model, "interactions": [item.interaction for item in converted]})
     provenance = Provenance(
         origin="imported",
         date=_recorded(exchanges) or now(),
@@ -202,13 +202,13 @@ def _write(
         wire=kind.wire,
         stream=kind.stream,
         recorder=f"toolparity {__version__}",
-        model=next((item.model for item in exchanges if item.model), None),
+        model=clean["model"],
         source=source,
         note=note,
     )
-    provenance = save(path, [trimmed(item) for item in clean], provenance, checks=_CHECKS)
+    provenance = save(path, [trimmed(item) for item in clean["interactions"]], provenance, checks=_CHECKS)
     written.add(path)
-    return Imported(os.fspath(path), source, provenance, len(clean))
+    return Imported(os.fspath(path), source, provenance, len(clean["interactions"]))
 
 
 def slug(source: str) -> str:

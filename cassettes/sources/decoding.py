@@ -29,7 +29,7 @@ def response_of(exchange: Exchange, wire: Wire, provider: str | None = None) -> 
     plain_error = failed and exchange.frames is None and parts[0][:1] == b"{"
     if len(parts) == 1 and (plain_error or not exchange.stream):
         return normalize(parts[0], wire, **options)
-    decoder = StreamDecoder(wire, **options)
+    decoder = StreamDecoder(wire, events=False, **options)
     for part in parts:
         decoder.feed(part)
     return decoder.finish()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BytesIO, RawIOBase
-from pathlib import Path
 from typing import cast
 
 from ..errors import UnreadableSource
+from . import object_stores
 from .decompression import DAMAGED, LONGEST_MAGIC, PACKED_SUFFIXES, unpacker
 
 #: Far above any real exchange. A longer "line" means that the file is not made of lines.
@@ -20,15 +21,21 @@ HEAD_BYTES = 64 * 1024
 #: The path that means standard input.
 STDIN = "-"
 _IGNORED = frozenset(("__pycache__", "node_modules"))
+_DIGITS = re.compile(r"(\d+)")
 
 
 class Opened:
-    """An open file. ``head``: its first bytes. ``stream``: its content from the start."""
+    """An open file. ``head``: its first bytes. ``stream``: its content from the start. ``compressed``: it is unpacked.
 
-    def __init__(self, path: str, raw: BufferedReader) -> None:
+    ``size``: its size on disk in bytes, None for a pipe and for content that was read already.
+    """
+
+    def __init__(self, path: str, raw: BufferedReader, size: int | None = None) -> None:
         self.path = path
+        self.size = size
         self._raw = raw
         unpack = unpacker(raw.peek(LONGEST_MAGIC))
+        self.compressed = unpack is not None
         self.stream = raw if unpack is None else BufferedReader(cast("RawIOBase", unpack(raw)), HEAD_BYTES)
         self.head = self.stream.peek(HEAD_BYTES)[:HEAD_BYTES]
 
@@ -53,7 +60,7 @@ def opened(path: str, content: bytes | None = None) -> Iterator[Opened]:
 
     Every I/O or decompression error, also one during reading, becomes UnreadableSource.
     """
-    try:
+    with _readable_errors():
         if content is not None:
             yield Opened(path, BufferedReader(cast("RawIOBase", BytesIO(content)), HEAD_BYTES))
             return
@@ -64,8 +71,47 @@ def opened(path: str, content: bytes | None = None) -> Iterator[Opened]:
             finally:
                 piped.detach()  # do not close stdin
             return
-        with open(path, "rb", buffering=HEAD_BYTES) as raw:
-            yield Opened(path, cast("BufferedReader", raw))
+        with _open(path) as raw:
+            yield Opened(path, raw, size_on_disk(path))
+
+
+@contextmanager
+def opened_at(path: str, start: int, size: int) -> Iterator[BufferedReader]:
+    """Open an uncompressed file at a byte. ``size``: the size in bytes that it must still have, at least.
+
+    Every I/O error, also one during reading, becomes UnreadableSource.
+    """
+    with _readable_errors(), _open(path) as raw:
+        now = size_on_disk(path) or 0
+        if now < size:
+            raise UnreadableSource(
+                f"the file became shorter while it was read: {now:,} instead of {size:,} bytes", hint="read a copy"
+            )
+        raw.seek(start)
+        yield raw
+
+
+def size_on_disk(path: str) -> int | None:
+    """Return the size of a file in bytes, or None for what can be read only once, such as a pipe."""
+    if object_stores.is_url(path):
+        return object_stores.size_of_url(path)
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size if path != STDIN and stat.S_ISREG(status.st_mode) else None
+
+
+def _open(path: str) -> BufferedReader:
+    if object_stores.is_url(path):
+        return object_stores.open_url(path, HEAD_BYTES)
+    return cast("BufferedReader", open(path, "rb", buffering=HEAD_BYTES))
+
+
+@contextmanager
+def _readable_errors() -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError:
         raise UnreadableSource("the file does not exist") from None
     except DAMAGED as error:
@@ -75,29 +121,52 @@ def opened(path: str, content: bytes | None = None) -> Iterator[Opened]:
 
 
 def walk(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
-    """Yield (path, walked) for the file itself, or for every file with one of the suffixes below a directory, sorted.
+    """Yield (path, walked) for the file itself, or for every file with one of the suffixes below a directory, in order.
 
-    Hidden files and directories are skipped, and links to directories are not followed.
+    The order is that of the names, with numbers in them by value: 9.json comes before 10.json. Hidden files and
+    directories are skipped, and links to directories are not followed.
     """
-    if not os.path.isdir(path):
+    if not is_folder(path):
         yield path, False
         return
-    for folder, directories, names in os.walk(path):
-        directories[:] = sorted(d for d in directories if d not in _IGNORED and not d.startswith("."))
-        for name in sorted(names):
-            path_found = os.path.join(folder, name)
-            if not name.startswith(".") and plain_name(name).endswith(suffixes) and _is_file(path_found):
+    remote = object_stores.is_url(path)
+    for folder, directories, names in object_stores.walk_url(path) if remote else os.walk(path):
+        directories[:] = sorted((d for d in directories if d not in _IGNORED and not d.startswith(".")), key=_order)
+        for name in sorted(names, key=_order):
+            path_found = f"{folder.rstrip('/')}/{name}" if remote else os.path.join(folder, name)
+            if name.startswith(".") or not plain_name(name).endswith(suffixes):
+                continue
+            if remote or _is_file(path_found):
                 yield path_found, True
+
+
+def is_folder(path: str) -> bool:
+    """Return whether a path is that of a directory. An object store that cannot be reached has none."""
+    if object_stores.is_url(path):
+        try:
+            return object_stores.is_folder_url(path)
+        except (OSError, UnreadableSource):
+            return False  # opening the path as a file reports the error
+    return os.path.isdir(path)
+
+
+def position_of(path: str) -> tuple[tuple[bool, tuple[list[str], list[int], str]], ...]:
+    """Return a sort key by which paths of files have the order of `walk`: the files of a folder before its folders."""
+    *folders, name = path.replace(os.sep, "/").split("/")
+    return (*((True, _order(folder)) for folder in folders), (False, _order(name)))
+
+
+def _order(name: str) -> tuple[list[str], list[int], str]:
+    """Return a sort key by which numbers in names count by value."""
+    parts = _DIGITS.split(name)
+    return parts[::2], [int(digits) for digits in parts[1::2]], name
 
 
 def size_of(path: str, suffixes: tuple[str, ...]) -> int:
     """Return the bytes on disk, for progress display. Files without a known size count 0."""
     total = 0
     for file, _ in walk(path, suffixes):
-        try:
-            total += Path(file).stat().st_size
-        except OSError:
-            continue
+        total += size_on_disk(file) or 0
     return total
 
 

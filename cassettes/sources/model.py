@@ -66,23 +66,42 @@ class Problem(Struct, frozen=True):
         """The location for messages: "path:line", or the source if there are no lines."""
         return self.source if self.line is None else f"{self.source.rpartition('#')[0] or self.source}:{self.line}"
 
+    @property
+    def kind(self) -> tuple[str, bool]:
+        """What similar problems have in common: the text before the first colon, because the rest differs."""
+        return self.what.partition(":")[0], self.fault
+
     def __str__(self) -> str:
         return f"{self.location}: {self.what}" + (f" ({self.hint})" if self.hint else "")
 
 
-class FilePart(Struct):
+class FilePart(Struct, frozen=True):
     """A part of the input that can be read independently, also in another process.
 
-    It is either some lines of a recordings file (``lines``: number and bytes) or a whole file. ``content`` is set if
-    the file cannot be opened again. ``weight``: bytes consumed from the file on disk.
+    ``format``: the reader. The part is the whole file if ``end`` is None. Otherwise it is the lines that begin in the
+    bytes from ``start`` up to ``end`` of a file of plain JSON lines, or these row groups of a Parquet file. ``content``
+    is set if the file cannot be opened again or is unpacked elsewhere: the content of the file, or some of its lines.
+
+    ``before``: the number of lines or rows before the part; None if it is unknown, and then the part numbers its
+    places from 1 (`Numbering` adds the rest). ``size``: the size of the file on disk in bytes, 0 if unknown.
+    ``is_last``: nothing of the file follows.
+    ``weight``: bytes on disk that the part accounts for. ``walked``: the file was found in a directory. ``log``: the
+    format of the log whose entries the file holds, if the caller named it or the file shows it. ``columns``: the
+    columns of its rows that hold an entry.
     """
 
     path: str
     format: str
-    lines: list[tuple[int, bytes]] | None = None
+    start: int = 0
+    end: int | None = None
     content: bytes | None = None
-    walked: bool = False
+    before: int | None = 0
+    size: int = 0
+    is_last: bool = True
     weight: int = 0
+    walked: bool = False
+    log: str | None = None
+    columns: tuple[str, ...] = ()
 
 
 ReadItem = Exchange | Problem

@@ -20,7 +20,7 @@ from toolparity.normalizer.detect import event_wire, is_error, whole_wire
 from toolparity.normalizer.wires.registry import specs
 
 from ..errors import UnreadableSource
-from . import files, request_response_rows
+from . import logs, request_response_rows
 from .bodies import from_base64
 from .http import is_stream, single_body, wire_of
 from .model import Exchange, Problem, ReadItem
@@ -62,9 +62,15 @@ def looks_like_rows(head: bytes) -> bool:
     if not items:
         # The line is longer than the head. Quotes inside a string would be escaped.
         return any(map(_KEY.search, texts))
-    if any(map(is_row, items)):
+    if any(is_row(item) or logs.format_of(item) for item in items):
         return True
     return all(whole_wire(item) is not None or is_error(item) for item in items)
+
+
+def has_lines(head: bytes) -> bool:
+    """Return whether the first line of a file is a JSON object, so that the file consists of JSON lines."""
+    first, newline, _ = head.lstrip(b"\xef\xbb\xbf \r\n\t").partition(b"\n")
+    return first.startswith(b"{") and (_parsed(first) is not None or not newline)
 
 
 def _parsed(text: bytes) -> dict[str, Any] | None:
@@ -82,40 +88,46 @@ def is_row(item: dict[str, Any]) -> bool:
     return any(key in item for key in _KEYS) or request_response_rows.claims(item)
 
 
-def lines(file: files.Opened) -> Iterator[tuple[int, bytes] | Problem]:
-    """Yield each non-blank line with its number, one at a time. A line above MAX_RECORD_BYTES yields a Problem."""
-    number = 0
-    readline = file.stream.readline
-    while line := readline(files.MAX_RECORD_BYTES + 1):
-        number += 1
-        if len(line) > files.MAX_RECORD_BYTES:
-            while not line.endswith(b"\n") and (line := readline(files.HEAD_BYTES)):
-                pass
-            yield Problem(
-                f"{file.path}#{number}", f"the line is longer than {files.MAX_RECORD_BYTES >> 20} MB", line=number
-            )
-        elif not line.isspace():
-            yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-
-
-def exchange(path: str, number: int, line: bytes, wire: str | None = None) -> ReadItem:
-    """Read one line. ``wire``: the wire of a line that does not show it."""
+def exchanges(
+    path: str, number: int, line: bytes, wire: str | None = None, format: str | None = None
+) -> Iterator[ReadItem]:
+    """Read one line. ``wire``: the wire of a line that does not show it. ``format``: the format of logs to assume."""
     source = f"{path}#{number}"
     try:
-        return document(source, number, line, wire)
+        yield from documents(source, number, line, wire, format)
     except UnreadableSource as error:
-        return Problem(source, error.what, error.hint, number)
+        yield Problem(source, error.what, error.hint, number)
 
 
-def document(source: str, line: int | None, data: bytes, wire: str | None = None) -> Exchange:
-    """Read one JSON object: a recording, a pair, or a whole body. Raises UnreadableSource."""
+def documents(
+    source: str, line: int | None, data: bytes, wire: str | None = None, format: str | None = None
+) -> Iterator[Exchange]:
+    """Read one JSON object: an entry of a log, which may hold several exchanges or none, or a single exchange.
+
+    ``format``: the format of the log, if it is known. Raises UnreadableSource.
+    """
+    if format is None and (row := _recording(data)) is not None:
+        yield _exchange(source, line, row, wire)
+        return
+    item = _object(data)
+    format = format or (None if whole_wire(item) is not None else logs.format_of(item))
+    if format is not None:
+        yield from logs.exchanges(format, source, line, item)
+    else:
+        yield _document(source, line, data, item, wire)
+
+
+def _recording(data: bytes) -> RecordingRow | None:
+    """Return the row of a recording, by the fast path: most lines are recordings."""
     try:
         row = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        row = None
-    if row is not None and (row.body is not None or row.frames is not None):
-        return _exchange(source, line, row, wire)
-    item = _object(data)
+        return None
+    return row if row.body is not None or row.frames is not None else None
+
+
+def _document(source: str, line: int | None, data: bytes, item: dict[str, Any], wire: str | None) -> Exchange:
+    """Read a recording, a pair, or a whole body. Raises UnreadableSource."""
     if whole_wire(item) is not None or (is_error(item) and not is_row(item)):
         return single_body(source, line, data, wire)
     if request_response_rows.claims(item):
@@ -142,6 +154,8 @@ def _object(data: bytes) -> dict[str, Any]:
 def _row(item: dict[str, Any]) -> RecordingRow:
     if isinstance(item.get("body"), (dict, list)):
         item = {**item, "body": json_codec.text(item["body"])}
+    if isinstance(item.get("id"), int):  # the number of a row in a database
+        item = {**item, "id": str(item["id"])}
     try:
         return msgspec.convert(item, RecordingRow)
     except msgspec.ValidationError as error:

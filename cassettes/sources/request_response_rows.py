@@ -1,9 +1,11 @@
-"""Rows that hold a request and its response under two members, as proxies, gateways and loggers write them.
+"""Rows that hold a request and its response under two members, or a response alone, as proxies, gateways and loggers
+write them.
 
     {"request": {"model": …, "messages": […], "tools": […]}, "response": {…} | "data: …", "status", "url", "headers"}
 
 Each of the two is a body (JSON or its text), or an HTTP message with ``body`` and, if the row lacks them, ``url``,
-``status`` and ``headers``. A list holds the events of a stream, or the lines of its text.
+``status`` and ``headers``. A list holds the events of a stream, or the lines of its text. A row without a request needs
+a response that shows what it is: a body or a stream of a wire, or an error.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.detect import is_error
 
 from ..errors import UnreadableSource
 from . import http
@@ -35,15 +38,16 @@ _ADDRESS = ("url", "uri", "endpoint")
 
 
 def claims(item: dict[str, Any]) -> bool:
-    """Return whether a row has both members of a pair."""
-    return _names(item) is not None
+    """Return whether a row has both members of a pair, or a response that shows what it is."""
+    names = _names(item)
+    return names is not None and (names[0] in item or _shows(item[names[1]]))
 
 
 def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | None = None) -> Exchange:
     """Read a row. ``wire``: the wire if the row does not show it. Raises UnreadableSource without a usable response."""
     names = _names(item)
     assert names is not None
-    request, response = _message(item[names[0]], _ASKED), _message(item[names[1]], _ANSWERED)
+    request, response = _message(item.get(names[0]), _ASKED), _message(item[names[1]], _ANSWERED)
     body = _body(response)
     if not body:
         raise UnreadableSource(f"not a recording: {names[1]!r} is empty")
@@ -75,7 +79,19 @@ def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | No
 
 
 def _names(item: dict[str, Any]) -> tuple[str, str] | None:
-    return next((pair for pair in PAIRS.items() if all(name in item for name in pair)), None)
+    """Return the first pair that a row has, or else the first of which it has the response."""
+    both = (pair for pair in PAIRS.items() if all(name in item for name in pair))
+    return next(both, None) or next((pair for pair in PAIRS.items() if pair[1] in item), None)
+
+
+def _shows(response: Any) -> bool:
+    """Return whether a response shows what it is, without its request."""
+    try:
+        body = _body(_message(response, _ANSWERED))
+    except (UnreadableSource, TypeError, ValueError):
+        return False
+    value = http.parsed(body)
+    return body is not None and (http.wire_of(body) is not None or (isinstance(value, dict) and is_error(value)))
 
 
 def _message(value: Any, members: tuple[str, ...]) -> dict[str, Any]:

@@ -6,11 +6,15 @@ from typing import Any
 
 import msgspec
 
+from toolparity.normalizer.conversations import RECOGNIZED, UNJUDGED, ConversationFigures
 from toolparity.normalizer.model import Policy
 from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone, number_text
 
-from .summary import ALL_CODES, SEVERITIES, Audit, WireFigures
+from .summary import ALL_CODES, SEVERITIES, Audit
 
+_HAPPENED = "What the application did with the client calls"
+#: How many findings about conversations the terminal shows. The JSON and the page have more.
+_ACCUSATIONS = 10
 _TONES: dict[str, Tone] = {"error": "bad", "warning": "warning", "info": "dim"}
 
 #: The rows of the traffic table: heading, member of `WireFigures`, and whether a row of zeros is shown.
@@ -40,9 +44,11 @@ def sections(audit: Audit, limit: int | None) -> list[Section]:
     return [
         Lines("", [(StyledText(_headline(audit), "strong"), "")]),
         _traffic(audit, wires),
+        _happened(audit, wires),
         _policies(audit, wires, limit),
         _findings(audit, wires),
         _meanings(audit),
+        _accusations(audit),
         _worst(audit),
         _unknown(audit),
     ]
@@ -57,9 +63,13 @@ def as_json(audit: Audit, policy: Policy, limit: int | None) -> dict[str, Any]:
     for figures in plain["wires"].values():
         figures["findings"] = dict(sorted(figures["findings"].items()))
         figures["models"] = dict(sorted(figures["models"].items()))
+    for figures in plain["conversations"]["wires"].values():
+        for counts in ("unjudged", "recognized", "findings"):
+            figures[counts] = dict(sorted(figures[counts].items()))
     plain["wires"] = dict(sorted(plain["wires"].items()))
     plain["unknown"] = dict(sorted(plain["unknown"].items()))
     plain["examples"] = dict(sorted(plain["examples"].items()))
+    plain["conversations"]["meanings"] = dict(UNJUDGED)
     codes = {code: msgspec.to_builtins(ALL_CODES[code]) for code in sorted(_totals(audit))}
     return {"policy": policy, "limit": limit, "audited": audit.audited, **plain, "codes": codes}
 
@@ -118,10 +128,31 @@ def _policies(audit: Audit, wires: list[str], limit: int | None) -> Table:
     return Table(f"What each policy would do with the client calls{capped}", _columns(wires), rows)
 
 
+def _happened(audit: Audit, wires: list[str]) -> Table:
+    """Return what the application did with the calls, from the requests that follow in the input."""
+    figures = [audit.conversations.wires.get(wire, ConversationFigures()) for wire in wires]
+    if not any(f.linked for f in figures):
+        return Table(_HAPPENED, _columns(wires), [])
+    rows = [
+        _with_total("requests that continue a response", [f.linked for f in figures]),
+        _with_total("calls with one result", [f.answered for f in figures]),
+        _with_total("calls with a finding", [f.accused for f in figures], bad=True),
+    ]
+    for reason, meaning in UNJUDGED.items():
+        counts = [f.unjudged.get(reason, 0) for f in figures]
+        if any(counts):
+            rows.append(_with_total(f"calls not judged: {meaning}", counts))
+    for kind, meaning in RECOGNIZED.items():
+        counts = [f.recognized.get(kind, 0) for f in figures]
+        if any(counts):
+            rows.append(_with_total(f"{kind}: {meaning}", counts))
+    return Table(_HAPPENED, _columns(wires), rows)
+
+
 def _totals(audit: Audit) -> dict[str, int]:
     totals: dict[str, int] = {}
-    for figures in audit.wires.values():
-        for code, count in figures.findings.items():
+    for wire in audit.wires:
+        for code, count in audit.findings_of(wire).items():
             totals[code] = totals.get(code, 0) + count
     return totals
 
@@ -135,14 +166,10 @@ def _findings(audit: Audit, wires: list[str]) -> Table:
     rows: list[list[str | int | StyledText]] = []
     for code in _gravest_first(totals):
         severity = ALL_CODES[code].severity
-        counts = [_count(audit.wires[wire], code) for wire in wires]
+        counts = [audit.findings_of(wire).get(code, 0) for wire in wires]
         rows.append([StyledText(severity, _TONES[severity]), *_with_total(code, counts)])
     columns = ["", "code", *_columns(wires)[1:]]
     return Table("Findings", columns, rows, labels=2)
-
-
-def _count(figures: WireFigures, code: str) -> int:
-    return figures.findings.get(code, 0)
 
 
 def _meanings(audit: Audit) -> Lines:
@@ -153,6 +180,16 @@ def _meanings(audit: Audit) -> Lines:
         for code in graves
     ]
     return Lines("What they mean, and what to do", entries)
+
+
+def _accusations(audit: Audit) -> Lines:
+    """Return the first findings about conversations that are not only information, with both places."""
+    shown = [f for f in audit.conversations.findings if f.severity != "info"][:_ACCUSATIONS]
+    entries = [
+        (StyledText(f.code, _TONES[f.severity]), f"{f.message}. Response {f.response_place}, request {f.request_place}")
+        for f in shown
+    ]
+    return Lines("What happened, and where", entries)
 
 
 def _worst(audit: Audit) -> Lines:

@@ -12,18 +12,21 @@ from collections.abc import Collection
 
 from msgspec import Struct, field
 
-from toolparity.cassettes.sources import Exchange, FilePart, Problem, read_part
+from toolparity.cassettes.sources import Exchange, FilePart, PartReader, Problem
+from toolparity.normalizer.conversations import CODES as CONVERSATION_CODES
+from toolparity.normalizer.conversations import ConversationReport, ExchangeRecord
 from toolparity.normalizer.findings import CODES as FINDINGS
 from toolparity.normalizer.findings import Code, Finding, Severity
 from toolparity.normalizer.model import ApprovalRequest, Choice, Opaque, Policy, Response, ServerToolCall, ToolCall
 from toolparity.normalizer.policies import POLICIES, Selection, select
 from toolparity.reports.results import brief
 
+from .conversations import record_of
 from .exchange import CODES as INPUT_CODES
 from .exchange import DecodedExchange, decode, first_choice, unlogged
 
 #: Every code that an audit can count.
-ALL_CODES: dict[str, Code] = {**FINDINGS, **INPUT_CODES}
+ALL_CODES: dict[str, Code] = {**FINDINGS, **INPUT_CODES, **CONVERSATION_CODES}
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 
 _WORST_KEPT = 10
@@ -175,7 +178,8 @@ class Audit(Struct):
     ``wires``: figures by wire. ``unknown``: exchanges of unknown wires, by name. ``worst``: the places with the highest
     scores, highest first. ``examples``: the first places of each finding code. ``problems``: how many places could not
     be read. ``faults``: how many of these places, and of the exchanges that the normalizer failed on, make the audit
-    incomplete. ``skipped``: how many files without traffic a directory had.
+    incomplete. ``skipped``: how many files without traffic a directory had. ``conversations``: what the application did
+    with the calls; empty in the audit of a part of the input, as conversations can span parts.
     """
 
     exchanges: int = 0
@@ -186,6 +190,7 @@ class Audit(Struct):
     problems: int = 0
     faults: int = 0
     skipped: int = 0
+    conversations: ConversationReport = field(default_factory=ConversationReport)
 
     def merge(self, other: Audit) -> None:
         """Add the audit of another part of the input."""
@@ -210,15 +215,18 @@ class Audit(Struct):
         self.faults += problem.fault
         self.skipped += not problem.fault
 
-    def count(self, exchange: Exchange, *, policy: Policy, limit: int | None) -> None:
-        """Decode one exchange and count it. Calls that ``policy`` drops or rejects are counted as findings."""
+    def count(self, exchange: Exchange, *, policy: Policy, limit: int | None) -> ExchangeRecord | None:
+        """Decode one exchange and count it. Calls that ``policy`` drops or rejects are counted as findings.
+
+        Return the record for the audit of conversations, or None if the wire is unknown.
+        """
         self.exchanges += 1
         decoded = decode(exchange)
         if decoded.faulty:
             self.faults += 1
         if decoded.wire is None or not decoded.known:
             self._count_unknown(_name_of(exchange, decoded), 1)
-            return
+            return None
         figures = self.wires.get(decoded.wire)
         if figures is None:
             figures = self.wires[decoded.wire] = WireFigures()
@@ -234,6 +242,12 @@ class Audit(Struct):
                 figures.findings[finding.code] = figures.findings.get(finding.code, 0) + 1
                 self._example(exchange, decoded.wire, finding)
             self._note(exchange, decoded.wire, findings)
+        return record_of(exchange, decoded)
+
+    def findings_of(self, wire: str) -> dict[str, int]:
+        """Return the number of findings on a wire by code, those about conversations included."""
+        conversations = self.conversations.wires.get(wire)
+        return {**self.wires[wire].findings, **(conversations.findings if conversations is not None else {})}
 
     def found(self, code_or_severity: str) -> int:
         """Return how many findings have this code, or this severity or a higher one."""
@@ -242,7 +256,7 @@ class Audit(Struct):
             codes = {code for code, row in ALL_CODES.items() if SEVERITIES.index(row.severity) >= floor}
         else:
             codes = {code_or_severity}
-        total = sum(n for w in self.wires.values() for code, n in w.findings.items() if code in codes)
+        total = sum(n for wire in self.wires for code, n in self.findings_of(wire).items() if code in codes)
         return total + (sum(self.unknown.values()) if "unknown-wire" in codes else 0)
 
     @property
@@ -279,17 +293,30 @@ class Audit(Struct):
         self.examples[code] = sorted(kept.values(), key=lambda example: _position(example.place))[:_EXAMPLES_KEPT]
 
 
-def audit_piece(piece: FilePart, wire: str | None, policy: Policy, limit: int | None) -> tuple[Audit, list[Problem]]:
-    """Audit one part of the input. Return the audit, and the places that could not be read."""
-    audit = Audit()
+class PartAudit(Struct):
+    """The audit of a part of the input, the places in it that could not be read, and the records of its exchanges.
+
+    ``lines``: the number of lines or rows of the part, by which `places.shift` moves the places of the next one.
+    """
+
+    audit: Audit = field(default_factory=Audit)
     problems: list[Problem] = []
-    for item in read_part(piece, wire):
+    records: list[ExchangeRecord] = []
+    lines: int = 0
+
+
+def audit_part(part: FilePart, wire: str | None, policy: Policy, limit: int | None) -> PartAudit:
+    """Audit one part of the input."""
+    result = PartAudit()
+    reader = PartReader(part, wire)
+    for item in reader:
         if isinstance(item, Problem):
-            problems.append(item)
-            audit.unread(item)
-        else:
-            audit.count(item, policy=policy, limit=limit)
-    return audit, problems
+            result.problems.append(item)
+            result.audit.unread(item)
+        elif (record := result.audit.count(item, policy=policy, limit=limit)) is not None:
+            result.records.append(record)
+    result.lines = reader.lines
+    return result
 
 
 def _severity_order(place: WorstPlace) -> tuple[int, tuple[str, int]]:

@@ -1,0 +1,113 @@
+"""Importers of logs: one module for each tool that keeps requests and responses in its own notation.
+
+A module has ``claims(item)``, which recognizes a JSON object, and one of
+
+    exchanges(source, line, item) -> Iterator[Exchange]    if each object is independent
+    Reader()                                               if a file is one sequence: `LogReader`
+
+To add a format, write a module and list it in `FORMATS`. The first module that claims an object reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Protocol
+
+from toolparity.normalizer import json_codec
+
+from ...errors import UnreadableSource
+from ..model import Exchange
+
+#: Name of the format -> its module.
+FORMATS = {
+    "openai-batch": "openai_batch",
+    "anthropic-batch": "anthropic_batch",
+    "litellm": "litellm",
+    "langfuse": "langfuse",
+    "langsmith": "langsmith",
+    "helicone": "helicone",
+    "otlp": "otlp",
+    "spans": "span_rows",
+    "claude-code": "claude_code",
+    "codex": "codex",
+}
+
+
+#: Formats that hold what was displayed, from which the requests are reconstructed.
+TRANSCRIPTS = frozenset(("claude-code", "codex"))
+_OTLP = re.compile(rb"\A[\xef\xbb\xbf\s]*\{\s*\"resource(?:Spans|Logs)\"\s*:")
+
+
+class LogReader(Protocol):
+    """Reads the objects of one file in order."""
+
+    def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]: ...
+    def finish(self) -> Iterator[Exchange]: ...
+
+
+def format_of(item: dict[str, Any]) -> str | None:
+    """Return the format of a JSON object of a log, or None."""
+    return next((name for name in FORMATS if _module(name).claims(item)), None)
+
+
+def sequence_of(head: bytes) -> str | None:
+    """Return the sequence format of a file, by its first bytes, or None."""
+    if _OTLP.match(head):  # a document of OTLP may be longer than the head
+        return "otlp"
+    for line in head.split(b"\n"):
+        if not line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
+            continue
+        try:
+            item = json_codec.decode(line)
+        except (ValueError, RecursionError):
+            continue
+        name = format_of(item) if isinstance(item, dict) else None
+        if name is not None:
+            return name if is_sequence(name) else None
+    return None
+
+
+def is_sequence(format: str) -> bool:
+    """Return whether the objects of a file depend on each other, so that the file cannot be split."""
+    return hasattr(_module(format), "Reader")
+
+
+def reader(format: str) -> LogReader:
+    """Return a new reader for a file of a sequence format. Its methods raise UnreadableSource."""
+    return _CheckedReader(format, _module(format).Reader())
+
+
+def exchanges(format: str, source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
+    """Yield the exchanges of one object. Raises UnreadableSource."""
+    if is_sequence(format):
+        one = reader(format)
+        yield from one.add(source, line, item)
+        yield from one.finish()
+    else:
+        yield from _checked(format, _module(format).exchanges(source, line, item))
+
+
+class _CheckedReader:
+    def __init__(self, format: str, reader: LogReader) -> None:
+        self._format = format
+        self._reader = reader
+
+    def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
+        return _checked(self._format, self._reader.add(source, line, item))
+
+    def finish(self) -> Iterator[Exchange]:
+        return _checked(self._format, self._reader.finish())
+
+
+def _checked(format: str, items: Iterator[Exchange]) -> Iterator[Exchange]:
+    """Yield exchanges. Importers rely on the types of members, so a value of another type makes an entry unreadable."""
+    try:
+        yield from items
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise UnreadableSource(f"not an entry of {format}: {type(error).__name__}: {error}"[:300]) from None
+
+
+def _module(format: str) -> Any:
+    return import_module(f"{__package__}.{FORMATS[format]}")

@@ -1,0 +1,69 @@
+"""Exports of Langfuse: observations of the type GENERATION, and traces that contain them.
+
+    {"id", "type": "GENERATION", "traceId", "model", "input", "output", "modelParameters", "usageDetails", …}
+
+Other observations (spans, events, tools) hold no exchange with a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...errors import UnreadableSource
+from ..model import Exchange
+from . import conversion
+from .conversion import parsed, text
+
+_TYPES = frozenset(("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EMBEDDING", "EVALUATOR"))
+
+
+def claims(item: dict[str, Any]) -> bool:
+    """Return whether a JSON object is an observation, or a trace with observations."""
+    return _is_observation(item) or (
+        isinstance(item.get("observations"), list)
+        and any(isinstance(one, dict) and _is_observation(one) for one in item["observations"])
+    )
+
+
+def exchanges(source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
+    """Yield an exchange for each generation, in the order of their starts.
+
+    Raises UnreadableSource for the first generation that cannot be read, at the end.
+    """
+    if not _is_observation(item):
+        observations = [one for one in item["observations"] if isinstance(one, dict) and _is_observation(one)]
+        faults: list[UnreadableSource] = []
+        for one in sorted(observations, key=_start):
+            try:
+                yield from exchanges(source, line, one)
+            except UnreadableSource as error:
+                faults.append(error)
+        if faults:
+            raise faults[0]
+        return
+    if item.get("type") != "GENERATION" or (item.get("output") is None and not item.get("statusMessage")):
+        return
+    output = parsed(item.get("output"))
+    if output is None:
+        output = {"error": {"message": item["statusMessage"], "type": "error"}}
+    request = parsed(item.get("input"))
+    tools = request.get("tools") if isinstance(request, dict) else None
+    yield conversion.exchange(
+        source,
+        line,
+        format="langfuse",
+        request=request,
+        response=output,
+        id=item.get("id"),
+        model=item.get("model") or item.get("providedModelName"),
+        tools=tools,
+    )
+
+
+def _is_observation(item: dict[str, Any]) -> bool:
+    return text(item.get("type")) in _TYPES and ("traceId" in item or "trace_id" in item) and "input" in item
+
+
+def _start(item: dict[str, Any]) -> str:
+    return text(item.get("startTime")) or text(item.get("start_time")) or ""

@@ -1,0 +1,45 @@
+"""Spans as single JSON objects: OpenTelemetry's console exporter, and exports of Phoenix.
+
+    {"name": …, "context": {"trace_id", "span_id"}, "attributes": {…}, "events": […]}
+
+Attributes may be flat (``llm.model_name``) or nested (``llm: {model_name}``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..model import Exchange
+from . import spans
+
+
+def claims(item: dict[str, Any]) -> bool:
+    """Return whether a JSON object is a span."""
+    named = isinstance(item.get("context"), dict) or "span_id" in item or "context.span_id" in item
+    return named and ("attributes" in item or any(key.startswith("attributes.") for key in item))
+
+
+def exchanges(source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
+    """Yield the exchange of a span of a model; other spans hold none."""
+    attributes = item.get("attributes")
+    flat = dict(_flat(attributes)) if isinstance(attributes, dict) else {}
+    for key, value in item.items():
+        if key.startswith("attributes."):
+            flat[key.removeprefix("attributes.")] = value
+    events = item.get("events")
+    named = [
+        (str(event.get("name")), event.get("attributes") or {})
+        for event in (events if isinstance(events, list) else ())
+        if isinstance(event, dict)
+    ]
+    if spans.is_model_span(flat):
+        yield from spans.exchange(source, line, flat, named)
+
+
+def _flat(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, member in value.items():
+        if isinstance(member, dict):
+            yield from _flat(member, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", member

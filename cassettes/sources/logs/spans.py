@@ -1,0 +1,164 @@
+"""Spans of calls to a model, by the attributes of OpenTelemetry's GenAI conventions, OpenLLMetry and OpenInference.
+
+Contents are in ``gen_ai.input.messages`` and ``gen_ai.output.messages`` (new conventions), in events of the span (old
+ones), in ``gen_ai.prompt.0.role`` and so on (OpenLLMetry), in ``input.value`` and ``llm.input_messages.…``
+(OpenInference, which Phoenix uses), or in ``langfuse.observation.input`` (the SDK of Langfuse).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolparity.normalizer.detect import whole_wire
+
+from ...errors import UnreadableSource
+from ..model import Exchange
+from . import conversion
+from .conversion import parsed, text
+from .messages import call
+
+#: Event of the old conventions -> role of its message.
+EVENTS = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
+CHOICE = "gen_ai.choice"
+#: The event of the new conventions that holds the same attributes as a span.
+DETAILS = "gen_ai.client.inference.operation.details"
+_PREFIXES = ("gen_ai.", "llm.", "openinference.", "langfuse.observation.")
+
+_MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name")
+_PROVIDER = ("gen_ai.provider.name", "gen_ai.system", "llm.system")
+
+
+def is_model_span(attributes: dict[str, Any]) -> bool:
+    """Return whether a span belongs to a call to a model."""
+    return any(key.startswith(_PREFIXES) for key in attributes)
+
+
+def exchange(source: str, line: int | None, attributes: dict[str, Any], events: list[Any]) -> Iterator[Exchange]:
+    """Yield the exchange of a span, if the span holds a response. ``events``: (name, attributes) of its events."""
+    for name, more in events:
+        if name == DETAILS:
+            attributes = {**attributes, **more}
+    request, response, finish = _contents(attributes, events)
+    if response in (None, "", []):
+        return
+    yield conversion.exchange(
+        source,
+        line,
+        format="opentelemetry",
+        request=request,
+        response=response,
+        id=attributes.get("gen_ai.response.id"),
+        model=_first(attributes, *_MODEL),
+        provider=_first(attributes, *_PROVIDER),
+        tools=_tools(attributes),
+        usage=_usage(attributes),
+        finish=finish,
+    )
+
+
+def message_of(role: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the message of an event of the old conventions."""
+    made = {"role": role, **body}
+    if role == "tool":
+        made["tool_call_id"] = body.get("id")
+    return made
+
+
+def _first(attributes: dict[str, Any], *names: str) -> Any:
+    return next((attributes[name] for name in names if attributes.get(name)), None)
+
+
+def _contents(attributes: dict[str, Any], events: list[Any]) -> tuple[Any, Any, str | None]:
+    """Return the request, the response, and the stop reason of a response that is not a body."""
+    if "gen_ai.output.messages" in attributes:
+        return _new_conventions(attributes)
+    if attributes.get("langfuse.observation.type") == "generation":
+        response = parsed(attributes.get("langfuse.observation.output"))
+        return parsed(attributes.get("langfuse.observation.input")), response, None
+    body = parsed(attributes.get("output.value"))
+    if isinstance(body, dict) and whole_wire(body) is not None:
+        return parsed(attributes.get("input.value")), body, None
+    for before, after in (("llm.input_messages", "llm.output_messages"), ("gen_ai.prompt", "gen_ai.completion")):
+        if answers := _indexed(attributes, after):
+            return _indexed(attributes, before), answers, text(answers[-1].get("finish_reason"))
+    history = [message_of(EVENTS[name], body) for name, body in events if name in EVENTS]
+    choices = [body for name, body in events if name == CHOICE]
+    if choices:
+        return history, parsed(choices[0].get("message")) or choices[0], text(choices[0].get("finish_reason"))
+    return None, None, None
+
+
+def _new_conventions(attributes: dict[str, Any]) -> tuple[Any, Any, str | None]:
+    request = parsed(attributes.get("gen_ai.input.messages"))
+    response = parsed(attributes["gen_ai.output.messages"])
+    if not isinstance(response, list):
+        raise UnreadableSource("gen_ai.output.messages is not a list")
+    instructions = parsed(attributes.get("gen_ai.system_instructions"))
+    if isinstance(instructions, list) and isinstance(request, list):
+        request = [{"role": "system", "parts": instructions}, *request]
+    finish = text(response[-1].get("finish_reason")) if response and isinstance(response[-1], dict) else None
+    return request, response, "tool_calls" if finish == "tool_call" else finish
+
+
+def _indexed(attributes: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """Return the messages under attributes such as ``<prefix>.0.role``, or under ``<prefix>`` itself."""
+    whole = parsed(attributes.get(prefix))
+    if isinstance(whole, list):
+        return [message for message in whole if isinstance(message, dict)]
+    messages: dict[int, dict[str, Any]] = {}
+    for key, value in attributes.items():
+        number, _, member = key.removeprefix(f"{prefix}.").partition(".")
+        if key.startswith(f"{prefix}.") and number.isdigit():
+            _put(messages.setdefault(int(number), {}), member.removeprefix("message.").split("."), value)
+    return [_with_calls(messages[number]) for number in sorted(messages)]
+
+
+def _put(target: dict[str, Any], path: list[str], value: Any) -> None:
+    *parents, last = path
+    for name in parents:
+        child = target.setdefault(name, {})
+        if not isinstance(child, dict):
+            return
+        target = child
+    target[last] = value
+
+
+def _with_calls(message: dict[str, Any]) -> dict[str, Any]:
+    """Return a message whose calls are a list instead of members "0", "1" and so on."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, dict):
+        return message
+    made = []
+    for number in sorted(calls, key=lambda key: int(key) if key.isdigit() else 0):
+        entry = calls[number].get("tool_call", calls[number])
+        function = entry.get("function", entry)
+        made.append(call(entry.get("id"), function.get("name"), function.get("arguments")))
+    return {**message, "tool_calls": made}
+
+
+def _tools(attributes: dict[str, Any]) -> list[Any] | None:
+    tools = parsed(attributes.get("gen_ai.tool.definitions"))
+    if not isinstance(tools, list):
+        return None
+    made = []
+    for tool in tools:
+        flat = isinstance(tool, dict) and tool.get("type") == "function" and "function" not in tool
+        made.append({"type": "function", "function": {k: v for k, v in tool.items() if k != "type"}} if flat else tool)
+    return made
+
+
+def _usage(attributes: dict[str, Any]) -> dict[str, Any] | None:
+    counts = [attributes.get(f"gen_ai.usage.{name}_tokens") for name in ("input", "output")]
+    if not all(isinstance(count, int) for count in counts):
+        return None
+    usage: dict[str, Any] = {"prompt_tokens": counts[0], "completion_tokens": counts[1]}
+    cached = attributes.get("gen_ai.usage.cache_read.input_tokens")
+    if isinstance(cached, int):
+        usage["prompt_tokens_details"] = {"cached_tokens": cached}
+    return usage

@@ -1,0 +1,184 @@
+"""Readers: what yields the exchanges of a file of each format, and of a line of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from toolparity.normalizer import json_codec
+from toolparity.normalizer.body_splitter import responses
+from toolparity.normalizer.detect import whole_wire
+
+from ..errors import UnreadableSource
+from . import har, http, lines, logs, member_lists, mitmproxy, recordings, tables, vcrpy, xai_proto
+from .files import Opened
+from .model import Exchange, FilePart, Problem, ReadItem
+
+#: The top-level member that holds the interactions -> the function that reads one.
+_Reads = Callable[[str, int | None, dict[str, Any]], Exchange]
+
+MEMBERS: dict[str, _Reads] = {
+    "interactions": vcrpy.exchange,
+    "http_interactions": http.interaction,
+    "log.entries": har.exchange,
+}
+
+_KEYS = tuple(MEMBERS)
+
+#: Members under which an export wraps its list of entries.
+_WRAPPERS = ("data", "observations", "runs", "items", "results", "spans")
+
+
+def line_items(part: FilePart, number: int, line: bytes, wire: str | None) -> Iterator[ReadItem]:
+    """Yield what one line holds."""
+    if part.columns:
+        return row_items(part, number, number, _json_object(line), wire)
+    return recordings.exchanges(part.path, number, line, wire, part.log)
+
+
+def row_items(
+    part: FilePart, number: int, line: int | None, row: dict[str, Any] | None, wire: str | None
+) -> Iterator[ReadItem]:
+    """Yield what the columns of a row hold. ``row`` is None if the line is not a JSON object."""
+    source = f"{part.path}#{number}"
+    try:
+        if row is None:
+            raise UnreadableSource("a row must be a JSON object")
+        data = tables.entry(row, part.columns)
+        for exchange in () if data is None else _part(source, data, wire):
+            exchange.line = line
+            yield exchange
+    except UnreadableSource as error:
+        yield Problem(source, error.what, error.hint, line)
+
+
+def file_items(part: FilePart, file: Opened, wire: str | None) -> Iterator[ReadItem]:
+    """Yield what a file holds. Raises UnreadableSource if it holds no traffic."""
+    if part.columns:
+        raise UnreadableSource("the file has no columns", hint="--column is for tables and JSON lines")
+    if part.format == "log":
+        return _sequence(file, part.log)
+    return _READERS[part.format](file, wire)
+
+
+def _yaml(file: Opened, wire: str | None) -> Iterator[ReadItem]:
+    number = 0
+    for key, line, item in member_lists.yaml_items(file.stream, _KEYS):
+        number += 1
+        yield _interaction(file.path, number, line, key, item)
+    if not number:
+        raise UnreadableSource("no traffic: no interactions in the file", hint="expected a cassette of vcrpy or VCR")
+
+
+def _json(file: Opened, wire: str | None) -> Iterator[ReadItem]:
+    data = file.read_all()
+    items = member_lists.json_items(data, _KEYS)
+    if items is None:
+        yield from _documents(file.path, data, wire)
+        return
+    number = 0
+    for key, item in items:
+        number += 1
+        yield _interaction(file.path, number, None, key, item)
+    if not number:
+        raise UnreadableSource("no traffic: no interactions in the file")
+
+
+def _body(file: Opened, wire: str | None) -> Iterator[ReadItem]:
+    yield from _documents(file.path, file.read_all(), wire)
+
+
+def _documents(path: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
+    """Yield each exchange of a file of bodies, streams and rows, in any framing.
+
+    Raises UnreadableSource if there is none. An unreadable part beside readable ones becomes a Problem.
+    """
+    problems: list[Problem] = []
+    read = False
+    for number, part in enumerate(_parts(data), 1):
+        source = f"{path}#{number}"
+        try:
+            exchanges = list(_part(source, part, wire))
+        except UnreadableSource as error:
+            problems.append(Problem(source, error.what, error.hint))
+            continue
+        yield from problems
+        yield from exchanges
+        problems, read = [], True
+    if not read:
+        raise UnreadableSource(problems[0].what, hint=problems[0].hint)
+    yield from problems
+
+
+def _parts(data: bytes) -> list[bytes]:
+    """Return the bytes of each entry: of each response, or of each element of a list that an export wraps."""
+    parts = responses(data)
+    item = _json_object(parts[0]) if len(parts) == 1 else None
+    if item is None or whole_wire(item) is not None:
+        return parts
+    for name in _WRAPPERS:
+        entries = item.get(name)
+        if isinstance(entries, list) and entries and all(isinstance(entry, dict) for entry in entries):
+            return [json_codec.encode(entry) for entry in entries]
+    return parts
+
+
+def _part(source: str, data: bytes, wire: str | None) -> Iterator[Exchange]:
+    """Read one entry: a row (a recording, or a request with its response), an entry of a log, or a body."""
+    item = _json_object(data)
+    if item is not None and (recordings.is_row(item) or logs.format_of(item) is not None):
+        return recordings.documents(source, None, data, wire)
+    return iter((http.single_body(source, None, data, wire),))
+
+
+def _json_object(data: bytes) -> dict[str, Any] | None:
+    try:
+        item = json_codec.decode(data)
+    except (ValueError, RecursionError):
+        return None
+    return item if isinstance(item, dict) else None
+
+
+def _sequence(file: Opened, format: str | None) -> Iterator[ReadItem]:
+    """Read a log whose entries depend on each other: JSON lines, or JSON documents in any layout."""
+    assert format is not None
+    reader = logs.reader(format)
+    for number, (line, data) in enumerate(_entries(file), 1):
+        source = f"{file.path}#{number if line is None else line}"
+        item = _json_object(data)
+        try:
+            if item is None:
+                raise UnreadableSource("not an entry of the log: invalid JSON")
+            yield from reader.add(source, line, item)
+        except UnreadableSource as error:
+            yield Problem(source, error.what, error.hint, line)
+    yield from reader.finish()
+
+
+def _entries(file: Opened) -> Iterator[tuple[int | None, bytes]]:
+    if not recordings.has_lines(file.head):
+        yield from ((None, part) for part in responses(file.read_all()))
+        return
+    yield from lines.whole(file)
+
+
+def _interaction(path: str, number: int, line: int | None, key: str, item: Any) -> ReadItem:
+    source = f"{path}#{number}"
+    try:
+        if isinstance(item, UnreadableSource):
+            line = int(item.where) if item.where.isdigit() else line
+            raise item
+        if not isinstance(item, dict):
+            raise UnreadableSource(f"an interaction must be a mapping, got {type(item).__name__}")
+        reads = xai_proto.exchange if xai_proto.claims(item) else MEMBERS[key]
+        return reads(source, line, item)
+    except UnreadableSource as error:
+        return Problem(source, error.what, error.hint, line)
+
+
+_READERS: dict[str, Callable[[Opened, str | None], Iterator[ReadItem]]] = {
+    "yaml": _yaml,
+    "json": _json,
+    "body": _body,
+    "mitmproxy": lambda file, wire: mitmproxy.exchanges(file),
+}

@@ -1,0 +1,332 @@
+"""Entries of each format of logs: what is read, what holds no exchange, and what is a problem."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from toolparity.cassettes.sources import Exchange, Problem, read
+from toolparity.cassettes.sources.decoding import response_of
+from toolparity.cassettes.sources.logs import FORMATS, format_of
+from toolparity.conformance.cli import main
+from toolparity.normalizer.model import Response
+
+ASKED = {"role": "user", "content": "Is it dry?"}
+CHAT_CALL = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+CHAT: dict[str, Any] = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "model": "m",
+    "choices": [
+        {"index": 0, "message": {"role": "assistant", "tool_calls": [CHAT_CALL]}, "finish_reason": "tool_calls"}
+    ],
+}
+MESSAGE: dict[str, Any] = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "claude",
+    "content": [{"type": "tool_use", "id": "call_1", "name": "f", "input": {"a": 1}}],
+    "stop_reason": "tool_use",
+    "usage": {"input_tokens": 1, "output_tokens": 1},
+}
+SERIALIZED = {
+    "lc": 1,
+    "type": "constructor",
+    "id": ["langchain", "schema", "messages", "AIMessage"],
+    "kwargs": {"content": "", "tool_calls": [{"id": "call_1", "name": "f", "args": {"a": 1}}]},
+}
+FLAT_CALL = {"role": "assistant", "tool_calls": [{"id": "call_1", "name": "f", "args": {"a": 1}}]}
+CHOICE = {"index": 0, "message": json.dumps({"role": "assistant", "tool_calls": [CHAT_CALL]})}
+CHUNK = "chat.completion.chunk"
+PARTS = [{"type": "tool_call", "id": "call_1", "name": "f", "arguments": {"a": 1}}]
+
+
+def observation(**members: Any) -> dict[str, Any]:
+    return {"id": "o", "type": "GENERATION", "traceId": "t", "model": "m", "input": [ASKED], **members}
+
+
+def span(**attributes: Any) -> dict[str, Any]:
+    return {"name": "chat", "context": {"trace_id": "0x1", "span_id": "0x2"}, "attributes": attributes, "events": []}
+
+
+def write(path: Path, *entries: Any) -> Path:
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries), "utf-8")
+    return path
+
+
+def read_responses(path: Path) -> list[Response]:
+    items = list(read(path))
+    assert [item for item in items if isinstance(item, Problem)] == []
+    return [response_of(item, item.wire) for item in items if isinstance(item, Exchange)]  # type: ignore[arg-type]
+
+
+#: Format -> entries that hold one response with the call ``f``.
+ENTRIES: dict[str, list[dict[str, Any]]] = {
+    "openai-batch": [
+        {"id": "b", "custom_id": "r", "response": {"status_code": 200, "request_id": "q", "body": CHAT}, "error": None}
+    ],
+    "anthropic-batch": [{"custom_id": "r", "result": {"type": "succeeded", "message": MESSAGE}}],
+    "litellm": [
+        {"request_id": "r", "call_type": "acompletion", "model": "m", "messages": [ASKED], "response": CHAT},
+        {"request_id": "r", "call_type": "acompletion", "messages": json.dumps([ASKED]), "response": json.dumps(CHAT)},
+        {"id": "r", "call_type": "anthropic_messages", "messages": [ASKED], "response": MESSAGE},
+    ],
+    "langfuse": [
+        observation(output=CHAT["choices"][0]["message"]),
+        observation(output=json.dumps(FLAT_CALL)),
+        observation(output=MESSAGE, input={"messages": [ASKED], "tools": []}),
+        {"id": "t", "observations": [observation(type="SPAN"), observation(output=CHAT)]},
+    ],
+    "langsmith": [
+        {"id": "r", "run_type": "llm", "inputs": {"messages": [ASKED]}, "outputs": CHAT},
+        {
+            "id": "r",
+            "run_type": "llm",
+            "inputs": {"messages": [[SERIALIZED]]},
+            "outputs": {"generations": [[{"text": "", "message": SERIALIZED}]]},
+        },
+    ],
+    "helicone": [
+        {"request_id": "r", "response_id": "s", "request_body": {"messages": [ASKED]}, "response_body": CHAT},
+        {"request_id": "r", "response_id": "s", "request_body": {"messages": [ASKED]}, "response_body": MESSAGE},
+    ],
+    "spans": [
+        span(**{"gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": PARTS}])}),
+        span(**{"gen_ai.output.messages": [{"role": "assistant", "parts": PARTS, "finish_reason": "tool_call"}]}),
+        span(
+            **{
+                "gen_ai.prompt.0.role": "user",
+                "gen_ai.prompt.0.content": "Is it dry?",
+                "gen_ai.completion.0.role": "assistant",
+                "gen_ai.completion.0.tool_calls.0.id": "call_1",
+                "gen_ai.completion.0.tool_calls.0.name": "f",
+                "gen_ai.completion.0.tool_calls.0.arguments": '{"a": 1}',
+            }
+        ),
+        span(
+            llm={
+                "model_name": "m",
+                "input_messages": [{"message": ASKED}],
+                "output_messages": [
+                    {"message": {"role": "assistant", "tool_calls": [{"tool_call": CHAT_CALL}]}},
+                ],
+            }
+        ),
+        {
+            **span(**{"gen_ai.system": "openai"}),
+            "events": [
+                {"name": "gen_ai.user.message", "attributes": {"content": "Is it dry?"}},
+                {"name": "gen_ai.choice", "attributes": CHOICE},
+            ],
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize(("format", "entry"), [(name, entry) for name, entries in ENTRIES.items() for entry in entries])
+def test_an_entry_is_one_response_with_its_call(format: str, entry: dict[str, Any], tmp_path: Path) -> None:
+    assert format_of(entry) == format
+    (response,) = read_responses(write(tmp_path / "log.jsonl", entry))
+    (call,) = response.calls
+    assert (call.id, call.name, call.arguments) == ("call_1", "f", {"a": 1})
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        observation(type="SPAN", output={"role": "assistant", "content": "no"}),
+        observation(output=None),
+        {"id": "r", "run_type": "chain", "inputs": {"messages": []}, "outputs": CHAT},
+        {"id": "r", "call_type": "aembedding", "messages": [], "response": {"data": []}},
+        span(**{"http.method": "GET"}),
+        span(**{"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "f"}),
+    ],
+)
+def test_entries_that_hold_no_exchange_are_passed_over(entry: dict[str, Any], tmp_path: Path) -> None:
+    assert format_of(entry) is not None
+    assert read_responses(write(tmp_path / "log.jsonl", entry)) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "what"),
+    [
+        ({"custom_id": "r", "response": None, "error": {"code": "batch_expired"}}, "no response: batch_expired"),
+        ({"custom_id": "r", "method": "POST", "url": "/v1/responses", "body": {}}, "a request of a batch"),
+        ({"custom_id": "r", "result": {"type": "canceled"}}, "no response: canceled"),
+        ({"request_id": "r", "call_type": "completion", "messages": {}, "response": {}}, "has no response"),
+        (observation(output={"score": 1}), "no response of a model"),
+        ({"request_id": "r", "response_id": "s", "request_body": {}, "response_body": {}}, "has no response body"),
+    ],
+)
+def test_an_entry_without_its_response_is_a_problem(entry: dict[str, Any], what: str, tmp_path: Path) -> None:
+    (problem,) = read(write(tmp_path / "log.jsonl", entry))
+    assert isinstance(problem, Problem)
+    assert what in problem.what
+
+
+def test_one_line_names_all_entries_of_a_kind_that_cannot_be_read(tmp_path: Path) -> None:
+    entry = {"custom_id": "r", "response": None, "error": {"code": "batch_expired"}}
+    result = CliRunner().invoke(
+        main, ["audit", str(write(tmp_path / "out.jsonl", *[entry] * 5, *ENTRIES["openai-batch"]))]
+    )
+    assert result.exit_code == 4
+    assert result.stderr.count("\n") == 1
+    assert "5 similar places" in result.stderr
+
+
+def test_an_export_may_wrap_its_entries_in_an_object(tmp_path: Path) -> None:
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps({"data": ENTRIES["langfuse"][:3], "meta": {"page": 1}}), "utf-8")
+    assert len(read_responses(path)) == 3
+
+
+def test_a_document_of_spans_in_several_lines_is_read(tmp_path: Path) -> None:
+    attributes = [
+        {"key": "gen_ai.output.messages", "value": {"stringValue": json.dumps([{"role": "assistant", "parts": PARTS}])}}
+    ]
+    document = {"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "chat", "attributes": attributes}] * 2}]}]}
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps(document, indent=2), "utf-8")
+    assert [response.calls[0].id for response in read_responses(path)] == ["call_1", "call_1"]
+
+
+MALFORMED: dict[str, dict[str, Any]] = {
+    "langsmith": {"run_type": "llm", "inputs": {"messages": []}, "outputs": {"object": CHUNK, "choices": [1]}},
+    "litellm": {"call_type": "completion", "messages": [], "response": {"choices": [1]}},
+    "anthropic-batch": {"custom_id": "r", "result": {"type": "succeeded", "message": 1}},
+    "openai-batch": {"custom_id": "r", "response": {"status_code": 200, "body": {}}, "error": 1},
+    "spans": span(**{"gen_ai.output.messages": "none"}),
+    "codex": {"timestamp": "t", "type": "response_item", "payload": {"type": "message", "role": "assistant"}},
+    "claude-code": {"type": "assistant", "uuid": "u", "sessionId": "s", "message": {"content": 1}},
+}
+
+
+@pytest.mark.parametrize(("format", "entry"), MALFORMED.items())
+def test_an_entry_of_another_shape_never_raises(format: str, entry: dict[str, Any], tmp_path: Path) -> None:
+    good = ENTRIES["helicone"][0]
+    items = list(read(write(tmp_path / "log.jsonl", entry, good), format=None if format in ENTRIES else format))
+    assert all(isinstance(item, (Exchange, Problem)) for item in items)
+
+
+@pytest.mark.parametrize("type", [{}, [], None, 1])
+def test_a_line_whose_type_is_not_a_name_is_a_problem(type: Any, tmp_path: Path) -> None:
+    line = {"type": type, "traceId": "t", "timestamp": "t", "payload": {}, "input": 1, "outputs": 1}
+    exchange, problem = read(write(tmp_path / "log.jsonl", ENTRIES["helicone"][0], line))
+    assert isinstance(exchange, Exchange)
+    assert isinstance(problem, Problem)
+
+
+def test_a_line_that_is_not_of_the_transcript_is_a_problem(tmp_path: Path) -> None:
+    lines = [item(type="message", role="assistant", content="Yes."), {"type": "response_item", "payload": "none"}]
+    problem, exchange = read(write(tmp_path / "rollout.jsonl", *lines))
+    assert isinstance(problem, Problem)
+    assert (problem.line, problem.what) == (
+        2,
+        "not an entry of codex: AttributeError: 'str' object has no attribute 'get'",
+    )
+    assert isinstance(exchange, Exchange)
+
+
+def test_a_span_that_cannot_be_read_does_not_hide_the_others_of_its_document(tmp_path: Path) -> None:
+    messages = json.dumps([{"role": "assistant", "parts": PARTS}])
+    texts = (messages, "none", messages)
+    attributes = [[{"key": "gen_ai.output.messages", "value": {"stringValue": text}}] for text in texts]
+    attributes[0].append({"key": "gen_ai.usage.input_tokens", "value": {"intValue": "many"}})
+    document = {"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": each} for each in attributes]}]}]}
+    items = list(read(write(tmp_path / "traces.jsonl", document)))
+    assert [type(item) for item in items] == [Exchange, Exchange, Problem]
+
+
+def test_a_generation_that_cannot_be_read_does_not_hide_the_others_of_its_trace(tmp_path: Path) -> None:
+    outputs = (CHAT, {"score": 1}, CHAT)
+    trace = {"id": "t", "observations": [observation(output=output) for output in outputs]}
+    items = list(read(write(tmp_path / "traces.jsonl", trace)))
+    assert [type(item) for item in items] == [Exchange, Exchange, Problem]
+
+
+def transcript(*lines: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"sessionId": "s", "timestamp": "2026-01-01T00:00:00Z", **line} for line in lines]
+
+
+def block(uuid: str, parent: str | None, message: str, *content: dict[str, Any]) -> dict[str, Any]:
+    body = {**MESSAGE, "id": message, "content": list(content)}
+    return {"type": "assistant", "uuid": uuid, "parentUuid": parent, "message": body}
+
+
+def result(uuid: str, parent: str, call: str) -> dict[str, Any]:
+    content = [{"type": "tool_result", "tool_use_id": call, "content": "dry"}]
+    return {"type": "user", "uuid": uuid, "parentUuid": parent, "message": {"role": "user", "content": content}}
+
+
+def use(id: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": id, "name": "f", "input": {}}
+
+
+def test_parallel_calls_of_a_claude_code_transcript_are_one_response(tmp_path: Path) -> None:
+    lines = transcript(
+        {"type": "summary", "summary": "Weather", "leafUuid": "a3"},
+        {"type": "user", "uuid": "u1", "parentUuid": None, "message": {"role": "user", "content": "Is it dry?"}},
+        block("a1", "u1", "msg_1", use("toolu_1")),
+        result("r1", "a1", "toolu_1"),
+        block("a2", "a1", "msg_1", use("toolu_2")),
+        result("r2", "a2", "toolu_2"),
+        block("a3", "r1", "msg_2", {"type": "text", "text": "Yes."}),
+    )
+    path = write(tmp_path / "session.jsonl", *lines)
+    first, second = read_responses(path)
+    assert [call.id for call in first.calls] == ["toolu_1", "toolu_2"]
+    assert second.text == "Yes."
+    conversations = json.loads(CliRunner().invoke(main, ["audit", str(path), "--json"]).stdout)["conversations"]
+    assert conversations["findings"] == []
+    assert conversations["wires"]["anthropic.messages"]["answered"] == 2
+
+
+def test_an_interrupted_call_of_a_transcript_is_not_judged(tmp_path: Path) -> None:
+    lines = transcript(
+        {"type": "user", "uuid": "u1", "parentUuid": None, "message": {"role": "user", "content": "Is it dry?"}},
+        block("a1", "u1", "msg_1", use("toolu_1")),
+        {"type": "user", "uuid": "u2", "parentUuid": "a1", "message": {"role": "user", "content": "Stop."}},
+        block("a2", "u2", "msg_2", {"type": "text", "text": "Stopped."}),
+    )
+    output = CliRunner().invoke(main, ["audit", str(write(tmp_path / "s.jsonl", *lines)), "--json"]).stdout
+    figures = json.loads(output)["conversations"]["wires"]["anthropic.messages"]
+    assert (figures["findings"], figures["unjudged"]) == ({}, {"turn-cancelled": 1})
+
+
+def rollout(kind: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": "2026-01-01T00:00:00Z", "type": kind, "payload": payload}
+
+
+def item(**payload: Any) -> dict[str, Any]:
+    return rollout("response_item", **payload)
+
+
+def test_a_codex_transcript_has_a_response_for_each_run_of_model_items(tmp_path: Path) -> None:
+    lines = [
+        rollout("session_meta", id="s"),
+        rollout("turn_context", model="gpt-5"),
+        item(type="message", role="user", content=[{"type": "input_text", "text": "Is it dry?"}]),
+        item(type="reasoning", summary=[], encrypted_content="abc"),
+        item(type="function_call", call_id="call_1", name="f", arguments="{}"),
+        rollout("event_msg", type="token_count"),
+        item(type="function_call", call_id="call_2", name="f", arguments="{}"),
+        item(type="function_call_output", call_id="call_1", output="dry"),
+        item(type="function_call_output", call_id="call_2", output="dry"),
+        item(type="message", role="assistant", content=[{"type": "output_text", "text": "Yes."}]),
+    ]
+    path = write(tmp_path / "rollout.jsonl", *lines)
+    first, second = read_responses(path)
+    assert [call.id for call in first.calls] == ["call_1", "call_2"]
+    assert (second.text, second.model) == ("Yes.", "gpt-5")
+    conversations = json.loads(CliRunner().invoke(main, ["audit", str(path), "--json"]).stdout)["conversations"]
+    assert conversations["findings"] == []
+    assert conversations["wires"]["openai.responses"]["answered"] == 2
+
+
+def test_every_format_is_tested() -> None:
+    assert set(FORMATS) == {*ENTRIES, "otlp", "claude-code", "codex"}
