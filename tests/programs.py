@@ -26,14 +26,15 @@ def needed(*names: str, what: str) -> str:
 
 
 @contextmanager
-def interruptible(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+def interruptible(command: Sequence[str], output: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
     """The command in its own session, to be sent SIGINT, also where a caller that runs the tests ignores that itself (a
-    shell lets what it runs in the background ignore it). It has ended behind us.
+    shell lets what it runs in the background ignore it). It has ended behind us. ``output``: its standard output; a
+    pipe that is not read blocks the command after 64 KB.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, text=True
+            command, stdout=output, stderr=subprocess.PIPE, start_new_session=True, text=True
         )
     finally:
         signal.signal(signal.SIGINT, before)

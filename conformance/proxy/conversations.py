@@ -1,0 +1,133 @@
+"""Links exchanges into conversations as they end, and judges what the application did with the calls.
+
+The findings are those of `toolparity.conversations`, at once instead of at the end of the input. A call that looks
+dropped may be answered by a later request, or by another branch: such a finding is revoked then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from toolparity.normalizer.conversations import ExchangeRecord, Line
+from toolparity.normalizer.conversations.findings import ConversationFinding
+from toolparity.normalizer.conversations.handling import judge_calls
+from toolparity.normalizer.conversations.history import compare
+from toolparity.normalizer.conversations.linker import Link, Linker, Node
+from toolparity.normalizer.conversations.records import MessageRecord
+
+from .judgement import JudgedFinding, RevokedFinding
+
+_DROPPED = "dropped-in-fact"
+#: The most messages of a request that are shown, the last ones.
+_SHOWN = 12
+#: How many messages of earlier requests are remembered: about 100 MB, as the proxy runs for a long time.
+_MESSAGES_KEPT = 100_000
+#: A call of an exchange: the number of the exchange and the index of the call.
+_Call = tuple[int, int]
+
+
+class LinkedExchange(Struct):
+    """The place of an exchange. ``conversation``: the number of its first exchange. ``continues``: that of the exchange
+    whose response its request continues. ``lines``: what is new in the request, and the response.
+    """
+
+    conversation: int
+    continues: int | None = None
+    findings: list[JudgedFinding] = []
+    revoked: list[RevokedFinding] = []
+    lines: list[Line] = []
+
+
+class LiveConversations:
+    """The conversations so far, in bounded memory. ``kept``: how many messages are remembered."""
+
+    def __init__(self, kept: int = _MESSAGES_KEPT) -> None:
+        self._linker = Linker(kept)
+        self._conversations: dict[int, int] = {}
+        self._answered: dict[_Call, None] = {}
+        self._dropped: dict[_Call, RevokedFinding] = {}
+
+    def add(self, record: ExchangeRecord, number: int) -> LinkedExchange:
+        """Take the next exchange. ``number``: its number, which no other exchange has."""
+        node = self._linker.node(record, number)
+        link = self._linker.link(node)
+        repeated = self._linker.repeated(node)
+        linked = LinkedExchange(number, None if link is None else link.parent.number)
+        earlier = repeated if link is None else link.parent
+        if earlier is not None:
+            linked.conversation = self._conversations.get(earlier.number, earlier.number)
+        if link is not None and (repeated is None or repeated.parent is not link.parent):
+            self._judge(link, linked)
+        elif repeated is not None:
+            node.parent = repeated.parent
+        linked.lines = list(_lines(record, -1 if link is None else link.position))
+        self._conversations[number] = linked.conversation
+        for forgotten in self._linker.add(node):
+            self._forget(forgotten)
+        return linked
+
+    def _judge(self, link: Link, linked: LinkedExchange) -> None:
+        parent = link.parent.number
+        link.child.parent = link.parent
+        link.parent.children += 1
+        judged = judge_calls(link, self._linker)
+        answered = [(parent, index) for index, handling in judged.handling.items() if handling == "answered"]
+        for call in (*answered, *self._answered_late(link)):
+            self._answered[call] = None
+            if (revoked := self._dropped.pop(call, None)) is not None:
+                linked.revoked.append(revoked)
+        for index, found in judged.findings:
+            if found.code == _DROPPED and index is not None:
+                if (parent, index) in self._answered:
+                    continue
+                self._dropped[parent, index] = RevokedFinding(link.child.number, found.code, found.call_id)
+            linked.findings.append(_judged(found, parent))
+        linked.findings += [_judged(found, parent) for found in compare(link)[0]]
+
+    def _answered_late(self, link: Link) -> Iterator[_Call]:
+        """Yield the calls of earlier exchanges that a request answers."""
+        for message in (link.child.record.messages or [])[link.position + 1 :]:
+            for result in message.results:
+                node = self._linker.known_call(result.call_id)
+                if node is None or node is link.parent or node.record.response is None:
+                    continue
+                for index, call in enumerate(node.record.response.calls):
+                    if result.call_id in call.ids:
+                        yield node.number, index
+
+    def _forget(self, node: Node) -> None:
+        self._conversations.pop(node.number, None)
+        response = node.record.response
+        for index in range(len(response.calls) if response is not None else 0):
+            self._answered.pop((node.number, index), None)
+            self._dropped.pop((node.number, index), None)
+
+
+def _judged(found: ConversationFinding, parent: int) -> JudgedFinding:
+    return JudgedFinding(found.code, found.severity, found.message, "conversation", parent, found.call_id)
+
+
+def _lines(record: ExchangeRecord, position: int) -> Iterator[Line]:
+    new = [message for message in (record.messages or [])[position + 1 :] if message.role != "system"]
+    for message in new[-_SHOWN:]:
+        yield from _message_lines(message)
+    if record.response is not None:
+        yield from _assistant_lines(record.response, "model")
+
+
+def _message_lines(message: MessageRecord) -> Iterable[Line]:
+    if message.role == "assistant":
+        return _assistant_lines(message, "application")
+    if message.results:
+        return [Line("tool", result.text, result.call_id) for result in message.results]
+    return [Line("user", message.text)]
+
+
+def _assistant_lines(message: MessageRecord, role: Literal["model", "application"]) -> Iterator[Line]:
+    if message.text:
+        yield Line(role, message.text)
+    for call in message.calls:
+        yield Line(role, f"{call.name} {call.text}", call.id)

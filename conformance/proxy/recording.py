@@ -1,0 +1,144 @@
+"""Records exchanges in a worker process, scrubbed by the rules of recordings: as JSON lines, or as cassettes."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from toolparity import __version__
+from toolparity.cassettes import emulation_marker
+from toolparity.cassettes.errors import SecretsLeft, UnreadableSource
+from toolparity.cassettes.library.files import file_for
+from toolparity.cassettes.library.interactions import interaction, trimmed
+from toolparity.cassettes.library.provenance import Provenance
+from toolparity.cassettes.library.writing import save, scanned, scrubbed
+from toolparity.cassettes.secrets import refuse
+from toolparity.cassettes.sources.http import interaction as scrubbed_exchange
+from toolparity.normalizer import json_codec
+from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.wires.registry import is_wire
+
+from .copies import ExchangeCopy
+from .headers import text_lists, value_of
+from .judge import read
+from .redaction import Redactor
+
+#: The result for one exchange. "unknown-wire": not an exchange of a supported wire. "unreadable": its body is damaged,
+#: or is not a response. "emulated": a response of our own servers, which must not become a cassette of a provider.
+#: "secrets-left": the scanner found a secret after scrubbing. "not-written": the disk refused it.
+Recorded = Literal["recorded", "unknown-wire", "unreadable", "emulated", "secrets-left", "not-written", "fault"]
+#: Response fields that do not describe a body that was unpacked and scrubbed.
+_OF_THE_TRANSFER = frozenset(("content-encoding", "content-length", "transfer-encoding"))
+
+
+class RecordOptions(Struct, frozen=True):
+    """Where to record: a file of JSON lines (`.jsonl` or `.ndjson`), or else a folder of cassettes."""
+
+    path: str
+
+
+class Recorder:
+    """Records exchanges. It does not raise."""
+
+    def __init__(self, options: RecordOptions) -> None:
+        path = Path(options.path)
+        as_lines = path.suffix in (".jsonl", ".ndjson")
+        self._write: Callable[[ExchangeCopy, dict[str, Any]], Recorded]
+        self._write = _LinesFile(path).write if as_lines else _CassetteFolder(path).write
+        self._redactor = Redactor()
+
+    def __call__(self, copy: ExchangeCopy) -> Recorded:
+        try:
+            exchange = read(copy)
+            if not is_wire(exchange.wire) or exchange.method != "POST":
+                return "unknown-wire"
+            raw = interaction(exchange)
+            raw["response"]["headers"] = text_lists(copy.response_headers)  # they may show secrets of the bodies
+            clean = self._redactor.interaction(raw)
+            headers = clean["response"]["headers"]
+            clean["response"]["headers"] = {n: value for n, value in headers.items() if n not in _OF_THE_TRANSFER}
+            return self._write(copy, clean)
+        except (UnreadableSource, MalformedBody):
+            return "unreadable"
+        except SecretsLeft:
+            return "secrets-left"
+        except OSError:
+            return "not-written"
+        except Exception:  # one exchange must not stop the others; the message may contain traffic
+            return "fault"
+
+
+class _LinesFile:
+    """A file of JSON lines, to which exchanges are added."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def write(self, copy: ExchangeCopy, clean: dict[str, Any]) -> Recorded:
+        refuse({"interactions": [clean]}, where=os.fspath(self._path))
+        line = json_codec.encode(_row(copy, clean)) + b"\n"
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(descriptor, "r+b", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                line = b"\n" + line  # the line of a recorder that was killed
+            file.write(line)
+        return "recorded"
+
+
+def _row(copy: ExchangeCopy, clean: dict[str, Any]) -> dict[str, Any]:
+    exchange = scrubbed_exchange("", None, clean)
+    body = exchange.body or b""
+    packed = value_of(copy.response_headers, b"content-encoding") is not None
+    try:
+        content: dict[str, Any] = {"body": body.decode()}
+    except UnicodeDecodeError:
+        content = {"body": base64.b64encode(body).decode(), "body_encoding": "base64"}
+    return {
+        "id": f"{copy.started:.3f}-{copy.number}",
+        "provider": exchange.provider,
+        "wire": exchange.wire,
+        "model": exchange.model,
+        "stream": bool(exchange.stream),
+        "status": copy.status,
+        "content_type": exchange.content_type,
+        "url": exchange.address,
+        "request": exchange.request,
+        **content,
+        "chunk_lengths": None if packed else [len(chunk) for chunk in copy.chunks],
+        "complete": copy.ending == "complete",
+    }
+
+
+class _CassetteFolder:
+    """A library of cassettes, with one file for each exchange."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def write(self, copy: ExchangeCopy, clean: dict[str, Any]) -> Recorded:
+        exchange = scrubbed_exchange("", None, clean)
+        if emulation_marker.HEADER in clean["response"]["headers"]:
+            return "emulated"
+        started = datetime.fromtimestamp(copy.started, UTC)
+        name = f"proxy-{started:%Y%m%dt%H%M%S}-{copy.number:06}"
+        provider, wire = exchange.provider or "other", exchange.wire or ""
+        provenance = Provenance(
+            origin="imported",
+            date=f"{started:%Y-%m-%dT%H:%M:%SZ}",
+            provider=provider,
+            wire=wire,
+            stream=bool(exchange.stream),
+            recorder=f"toolparity {__version__}",
+            model=exchange.model,
+            source="toolparity proxy",
+        )
+        path = file_for(provider, wire, name, bool(exchange.stream), self._root)
+        save(path, [trimmed(clean)], provenance, checks=(scrubbed, scanned))
+        return "recorded"

@@ -1,0 +1,153 @@
+"""Transports for httpx2 that copy what passes: the proxy uses one, and so can a client in the application.
+
+    with Observer(settings) as observer:
+        http_client = httpx2.Client(transport=ObservedTransport(observer))
+        client = openai.OpenAI(http_client=http_client)
+
+Bodies are copied as they are on the wire, compressed or not, piece by piece and without delay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Generic, TypeVar
+
+import httpx2
+
+from .copies import Copying, Ending
+from .observer import Observer
+
+Stream = TypeVar("Stream", httpx2.SyncByteStream, httpx2.AsyncByteStream)
+
+
+class ObservedTransport(httpx2.BaseTransport):
+    """A transport that passes everything to another one and copies it for an observer.
+
+    ``transport``: the one that sends, by default a new `httpx2.HTTPTransport`. It is closed with this one.
+    """
+
+    def __init__(self, observer: Observer, transport: httpx2.BaseTransport | None = None) -> None:
+        self._observer = observer
+        self._transport = httpx2.HTTPTransport() if transport is None else transport
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        copying = self._observer.begin(request.method, _address(request), request.headers.raw)
+        assert isinstance(request.stream, httpx2.SyncByteStream)
+        try:
+            response = self._transport.handle_request(_with(request, _RequestBody(request.stream, copying)))
+        except BaseException as error:
+            copying.end(_unanswered(error))
+            raise
+        copying.response(response.status_code, response.headers.raw)
+        assert isinstance(response.stream, httpx2.SyncByteStream)
+        response.stream = _ResponseBody(response.stream, copying)
+        return response
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+class AsyncObservedTransport(httpx2.AsyncBaseTransport):
+    """`ObservedTransport` for asynchronous clients."""
+
+    def __init__(self, observer: Observer, transport: httpx2.AsyncBaseTransport | None = None) -> None:
+        self._observer = observer
+        self._transport = httpx2.AsyncHTTPTransport() if transport is None else transport
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        copying = self._observer.begin(request.method, _address(request), request.headers.raw)
+        assert isinstance(request.stream, httpx2.AsyncByteStream)
+        try:
+            response = await self._transport.handle_async_request(
+                _with(request, _AsyncRequestBody(request.stream, copying))
+            )
+        except BaseException as error:
+            copying.end(_unanswered(error))
+            raise
+        copying.response(response.status_code, response.headers.raw)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _AsyncResponseBody(response.stream, copying)
+        return response
+
+    async def aclose(self) -> None:
+        await self._transport.aclose()
+
+
+class _Copied(Generic[Stream]):
+    """A body whose bytes are copied while they pass."""
+
+    def __init__(self, stream: Stream, copying: Copying) -> None:
+        self._stream: Stream = stream
+        self._copying = copying
+
+
+class _RequestBody(_Copied[httpx2.SyncByteStream], httpx2.SyncByteStream):
+    def __iter__(self) -> Iterator[bytes]:
+        for data in self._stream:
+            self._copying.request(data)
+            yield data
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _AsyncRequestBody(_Copied[httpx2.AsyncByteStream], httpx2.AsyncByteStream):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for data in self._stream:
+            self._copying.request(data)
+            yield data
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _ResponseBody(_Copied[httpx2.SyncByteStream], httpx2.SyncByteStream):
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for data in self._stream:
+                self._copying.chunk(data)
+                yield data
+        except Exception:
+            self._copying.end("upstream-broke")
+            raise
+        self._copying.end("complete")
+
+    def close(self) -> None:
+        self._copying.end("client-left")
+        self._stream.close()
+
+
+class _AsyncResponseBody(_Copied[httpx2.AsyncByteStream], httpx2.AsyncByteStream):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for data in self._stream:
+                self._copying.chunk(data)
+                yield data
+        except Exception:
+            self._copying.end("upstream-broke")
+            raise
+        self._copying.end("complete")
+
+    async def aclose(self) -> None:
+        self._copying.end("client-left")
+        await self._stream.aclose()
+
+
+def _with(request: httpx2.Request, body: httpx2.SyncByteStream | httpx2.AsyncByteStream) -> httpx2.Request:
+    return httpx2.Request(
+        request.method, request.url, headers=request.headers, stream=body, extensions=request.extensions
+    )
+
+
+def _address(request: httpx2.Request) -> str:
+    """Return the URL with the target as it is on the wire."""
+    target = request.extensions.get("target")
+    if target is None:
+        return str(request.url)
+    return str(request.url.copy_with(raw_path=b"/")).rstrip("/") + bytes(target).decode("latin-1")
+
+
+def _unanswered(error: BaseException) -> Ending:
+    left = isinstance(error, (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt))
+    return "client-left" if left else "unreached"

@@ -1,0 +1,212 @@
+"""The proxy in a thread, an upstream that the test controls byte by byte, and a client that shows every byte."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+
+import httpx2
+import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from toolparity.cassettes.emulated.servers import Servers, running
+from toolparity.conformance.proxy.forward import Upstream
+from toolparity.conformance.proxy.judgement import Judgement
+from toolparity.conformance.proxy.observer import Limits, Observer
+from toolparity.conformance.proxy.server import Addresses, ProxyServer
+
+#: How long a test waits for what must happen, in seconds.
+PATIENCE = 30.0
+
+
+class Judgements(list[Judgement]):
+    """A sink that keeps the judgements."""
+
+    def __call__(self, judgement: Judgement) -> None:
+        self.append(judgement)
+
+    def wait(self, count: int) -> list[Judgement]:
+        """Return the judgements when there are so many of them, in the order of the requests."""
+        wait_until(lambda: len(self) >= count)
+        return sorted(self, key=lambda judgement: judgement.number)
+
+
+class Peer:
+    """The upstream's side of one connection, with the request that arrived on it."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self.socket.settimeout(PATIENCE)
+        self._rest = b""
+        self.head = self.until(b"\r\n\r\n")
+        fields = dict(line.split(b": ", 1) for line in self.head.lower().split(b"\r\n")[1:] if line)
+        self.body = self.read(int(fields.get(b"content-length", 0)))
+        if fields.get(b"transfer-encoding") == b"chunked":
+            self.body = self.until(b"0\r\n\r\n")
+
+    def until(self, end: bytes) -> bytes:
+        """Return the bytes up to ``end``, and the end."""
+        while end not in self._rest:
+            self._receive()
+        found, self._rest = (
+            self._rest[: self._rest.index(end) + len(end)],
+            self._rest[self._rest.index(end) + len(end) :],
+        )
+        return found
+
+    def read(self, count: int) -> bytes:
+        """Return so many bytes."""
+        pieces, size = [self._rest], len(self._rest)
+        while size < count:
+            pieces.append(self.socket.recv(1 << 16))
+            assert pieces[-1]
+            size += len(pieces[-1])
+        data = b"".join(pieces)
+        self._rest = data[count:]
+        return data[:count]
+
+    def send(self, data: bytes) -> None:
+        """Send bytes at once."""
+        self.socket.sendall(data)
+
+    def wait_for_close(self) -> None:
+        """Return when the other side has closed the connection."""
+        with suppress(ConnectionError):
+            assert self.socket.recv(1) == b""
+
+    def _receive(self) -> None:
+        data = self.socket.recv(1 << 16)
+        if not data:
+            raise ConnectionError
+        self._rest += data
+
+
+class ScriptedUpstream:
+    """A server that runs ``answer`` in a thread for each connection, and then closes the connection."""
+
+    def __init__(self, answer: Callable[[Peer], None]) -> None:
+        self._answer = answer
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.errors: list[BaseException] = []
+        self._threads: list[threading.Thread] = []
+        self._accepting = threading.Thread(target=self._accept)
+
+    def __enter__(self) -> ScriptedUpstream:
+        self._accepting.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for thread in (self._accepting, *self._threads):
+            thread.join(PATIENCE)
+        if raised is None:
+            assert not self.errors, self.errors
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self._threads.append(threading.Thread(target=self._serve, args=(connection,)))
+            self._threads[-1].start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                peer = Peer(connection)
+            except ConnectionError:  # a connection without a request
+                return
+            try:
+                self._answer(peer)
+            except BaseException as error:
+                self.errors.append(error)
+
+
+class Proxied:
+    """A running proxy."""
+
+    def __init__(self, server: ProxyServer, observer: Observer, judgements: Judgements) -> None:
+        self.server = server
+        self.observer = observer
+        self.url = server.url
+        self.page_url = server.page_url
+        self.judgements = judgements
+
+    def raw(self, request: bytes) -> bytes:
+        """Send bytes, and return everything that comes back until the connection is closed."""
+        with self.connection() as connection:
+            connection.sendall(request)
+            return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+
+    def connection(self) -> socket.socket:
+        """Return a connection to the proxy."""
+        url = httpx2.URL(self.url)
+        return socket.create_connection((url.host, url.port or 80), PATIENCE)
+
+
+async def _no_page(scope: Scope, receive: Receive, send: Send) -> None:
+    raise AssertionError("these tests do not open the page")
+
+
+@contextmanager
+def proxying(
+    upstream: str,
+    *,
+    limits: Limits | None = None,
+    page: ASGIApp = _no_page,
+    addresses: Addresses | None = None,
+    observer: Observer | None = None,
+    judgements: Judgements | None = None,
+    on_stop: Callable[[], None] = lambda: None,
+    transport: httpx2.AsyncBaseTransport | None = None,
+) -> Iterator[Proxied]:
+    """Run a proxy while the block runs."""
+    judgements = Judgements() if judgements is None else judgements
+    with ExitStack() as stack:
+        observer = observer or stack.enter_context(Observer([judgements], limits=limits))
+        server = ProxyServer(Upstream.of(upstream), observer, page, addresses or Addresses(), on_stop, transport)
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            yield Proxied(server, observer, judgements)
+        finally:
+            server.stop()
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+
+
+@pytest.fixture(scope="module")
+def providers() -> Iterator[Servers]:
+    """The emulated providers."""
+    with running() as servers:
+        yield servers
+
+
+@pytest.fixture(scope="module")
+def proxied(providers: Servers) -> Iterator[Proxied]:
+    """A proxy in front of the emulated providers."""
+    with proxying(providers.http_url) as proxy:
+        yield proxy
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Return when the condition holds."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "this did not happen in time"
+        time.sleep(0.01)
+
+
+def files_below(folder: Path) -> bytes:
+    """Return the content of all files."""
+    return b"\n".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())

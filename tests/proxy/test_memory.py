@@ -1,0 +1,60 @@
+"""The memory of the proxy does not grow with the number of streams that have passed."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.programs import interruptible
+from tests.proxy.conftest import PATIENCE
+from tests.thoroughness import is_thorough
+from toolparity.cassettes.emulated.servers import running
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES
+
+_AT_A_TIME = 50
+#: Streams before the first measurement: the queue of the judge and the events of the page are full then.
+_BEFORE = 2_000
+#: A leak of 1 KB for each stream exceeds this in the thorough run.
+_ALLOWED = 8 << 20
+
+
+async def _streams(url: str, count: int) -> None:
+    """Read whole streams."""
+    body = {
+        "model": "gpt-5-mini",
+        "stream": True,
+        "messages": [{"role": "user", "content": scripts()["parallel-three"].ask}],
+    }
+    async with httpx2.AsyncClient(timeout=PATIENCE, headers={"authorization": "Bearer a-key"}) as client:
+        for _ in range(count // _AT_A_TIME):
+            posts = [client.post(f"{url}/chat/completions", json=body) for _ in range(_AT_A_TIME)]
+            for response in await asyncio.gather(*posts):
+                assert response.text.endswith("data: [DONE]\n\n")
+
+
+def _resident(process: int) -> int:
+    """Return the resident memory of a process in bytes."""
+    line = next(line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) << 10
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not show the memory of processes")
+def test_the_memory_stays_the_same_over_thousands_of_streams() -> None:
+    count = 10_000 if is_thorough() else 1_000
+    with running() as providers:
+        arguments = ["proxy", "--upstream", providers.http_url, "--port", "0", "--page-port", "0"]
+        # judgements that wait for a full pipe take memory
+        with interruptible([sys.executable, "-m", "toolparity", *arguments], subprocess.DEVNULL) as process:
+            assert process.stderr is not None
+            url = process.stderr.readline().split("\t")[0] + SURFACES["openai.chat"].base_path
+            asyncio.run(_streams(url, _BEFORE))
+            before = _resident(process.pid)
+            asyncio.run(_streams(url, count))
+            after = _resident(process.pid)
+    assert after - before < _ALLOWED

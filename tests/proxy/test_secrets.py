@@ -1,0 +1,107 @@
+"""No credential of the traffic reaches a log, a metric or a judgement."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx2
+import pytest
+
+from tests.programs import interruptible
+from tests.proxy.conftest import PATIENCE, Judgements, Peer, ScriptedUpstream, proxying
+from toolparity.conformance.proxy.lines import JsonLines, TextLines
+from toolparity.conformance.proxy.metrics import Metrics
+from toolparity.conformance.proxy.observer import Observer
+
+#: Keys of forms that no pattern knows: only the header shows that they are secret.
+KEY = "zq7Wm2Kx9Tn4Rb8Vc3Lp"
+COOKIE = "hG5sYt1Qw8Zx3Nv6Bm0K"
+QUERY = "uJ4eDf7Ga2Sh9Lk1Xc5V"
+
+
+def answer(peer: Peer) -> None:
+    """Repeat the credentials wherever a provider might."""
+    call = {
+        "id": f"call_{KEY}",
+        "type": "function",
+        "function": {"name": f"tool_{COOKIE}", "arguments": json.dumps({"key": KEY, "query": QUERY})[:-1]},
+    }
+    body = json.dumps(
+        {
+            "id": f"r-{KEY}",
+            "object": "chat.completion",
+            "model": f"m-{QUERY}",
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": KEY,
+                    "message": {"role": "assistant", "content": "", "tool_calls": [call]},
+                }
+            ],
+        }
+    ).encode()
+    head = f"HTTP/1.1 200 OK\r\nset-cookie: session={COOKIE}\r\ncontent-type: application/json\r\n"
+    peer.send(head.encode() + b"connection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
+
+
+def ask(url: str) -> None:
+    httpx2.post(
+        f"{url}/v1/chat/completions?api_key={QUERY}",
+        json={"model": f"m-{KEY}", "messages": [{"role": "tool", "tool_call_id": KEY, "content": KEY}]},
+        headers={"authorization": f"Bearer {KEY}", "x-api-key": KEY},
+        timeout=PATIENCE,
+    )
+
+
+def test_no_line_metric_or_log_message_contains_a_credential(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    lines: list[str] = []
+    metrics, judgements = Metrics(), Judgements()
+    sinks = [TextLines(lines.append), JsonLines(lines.append), metrics, judgements]
+    with (
+        Observer(sinks) as observer,
+        ScriptedUpstream(answer) as upstream,
+        proxying(upstream.url, observer=observer) as proxy,
+    ):
+        ask(proxy.url)
+        judgements.wait(1)
+    written = "\n".join([*lines, metrics.text(), *(record.getMessage() for record in caplog.records if _ours(record))])
+    assert "invalid-arguments" in written or "arguments" in written
+    for secret in (KEY, COOKIE, QUERY):
+        assert secret not in written
+
+
+def _ours(record: logging.LogRecord) -> bool:
+    """Leave out what the client of this test logs about its own request, in this process."""
+    return not record.name.startswith(("httpx2", "httpcore2"))
+
+
+@contextmanager
+def _command(upstream: str) -> Iterator[subprocess.Popen[str]]:
+    arguments = ["proxy", "--upstream", upstream, "--port", "0", "--page-port", "0", "--json"]
+    with interruptible([sys.executable, "-m", "toolparity", *arguments]) as process:
+        yield process
+
+
+def test_the_command_prints_no_credential_and_ends_when_it_is_interrupted() -> None:
+    import signal
+
+    with ScriptedUpstream(answer) as upstream, _command(upstream.url) as process:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        url = process.stderr.readline().split("\t")[0]
+        process.stderr.readline()
+        ask(url)
+        line = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=PATIENCE)
+    assert json.loads(line)["status"] == 200
+    for secret in (KEY, COOKIE, QUERY):
+        assert secret not in line + output + errors
+    assert process.returncode in (0, 130)
+    assert "Traceback" not in errors
