@@ -1,0 +1,119 @@
+"""Check of tool definitions against the rules of a provider.
+
+for violation in check_tools(tools, "anthropic.messages"):
+    print(violation.tool, violation.pointer, violation.message)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from ..conversation import ToolDefinition
+from .keywords import ANNOTATIONS, escaped
+from .rules import rules_of
+from .rules.model import CAPS, SHAPES, Effect, SchemaRules, ToolRules, effect_of
+from .shapes import CHECKS, Schema, schema_of
+from .sizes import sizes
+
+#: The schema of a tool without parameters, on every wire.
+NO_PARAMETERS = {"type": "object", "properties": {}}
+
+
+class ToolViolation(Struct, frozen=True):
+    """One rule of a provider that a tool definition breaks.
+
+    ``tool``: index of the tool in the list. ``name``: its name. ``pointer``: JSON pointer in the `ToolDefinition`, such
+    as ``/parameters/properties/size/minimum``. ``rule``: a key of `SHAPES` or `CAPS`, ``keyword`` or ``name``.
+    ``effect``: "refused" if the provider refuses the request, "ignored" if it drops the keyword or does not enforce it.
+    ``source``: where the provider states it.
+    """
+
+    tool: int
+    name: str
+    pointer: str
+    rule: str
+    effect: Literal["refused", "ignored"]
+    message: str
+    source: str
+
+
+def check_tools(tools: Sequence[ToolDefinition], wire: str, dialect: str = "") -> list[ToolViolation]:
+    """Return the violations of a list of tools, in the order of the tools.
+
+    ``wire``, ``dialect``: see `rules_of`. Tools of a kind other than function are not checked. Raises UnknownWire for a
+    wire without rules, and MissingExtra if a schema has references and `referencing` is not installed.
+    """
+    rules = rules_of(wire, dialect)
+    functions = [(number, tool) for number, tool in enumerate(tools) if tool.kind == "function"]
+    all_strict = rules.strict_scope == "request" and any(tool.strict for _, tool in functions)
+    modes = [(number, tool, all_strict or bool(tool.strict)) for number, tool in functions]
+    found = [
+        violation for number, tool, strict in modes for violation in _check_tool(number, tool, rules, strict=strict)
+    ]
+    return found + list(_check_list(modes, rules))
+
+
+def schema_rules(rules: ToolRules, *, strict: bool) -> SchemaRules:
+    """Return the rules for the schema of a strict or plain tool."""
+    return rules.strict if strict and rules.strict is not None else rules.plain
+
+
+def _check_tool(number: int, tool: ToolDefinition, rules: ToolRules, *, strict: bool) -> Iterator[ToolViolation]:
+    if not re.fullmatch(rules.name, tool.name):
+        message = f"{tool.name!r} does not match {rules.name}"
+        yield ToolViolation(number, tool.name, "/name", "name", "refused", message, rules.name_source)
+    of_schema = schema_rules(rules, strict=strict)
+    schema = schema_of(NO_PARAMETERS if tool.parameters is None else tool.parameters, of_schema)
+    for pointer, rule, effect, message, source in _check_schema(schema):
+        if effect != "accepted":
+            yield ToolViolation(number, tool.name, f"/parameters{pointer}", rule, effect, message, source)
+
+
+def _check_schema(schema: Schema) -> Iterator[tuple[str, str, Effect, str, str]]:
+    for shape, source in schema.rules.shapes.items():
+        for pointer, message in CHECKS[shape](schema):
+            yield pointer, shape, "refused", f"{SHAPES[shape]}: {message}", source
+    yield from _keywords(schema)
+    counted = sizes(schema.root) if schema.rules.caps else {}
+    for name, cap in schema.rules.caps.items():
+        if name not in _SUMMED and counted[name] > cap.limit:
+            yield "", name, "refused", f"{counted[name]} {CAPS[name]}, at most {cap.limit} are allowed", cap.source
+
+
+def _keywords(schema: Schema) -> Iterator[tuple[str, str, Effect, str, str]]:
+    for node in schema.nodes:
+        if not isinstance(node.schema, dict):
+            continue
+        for keyword, value in node.schema.items():
+            rule = schema.rules.of(keyword, root=not node.pointer)
+            effect = effect_of(rule, value)
+            if effect == "accepted" or (effect == "ignored" and keyword in ANNOTATIONS):
+                continue
+            shown = "" if rule.values is None else f" {value!r:.60}"
+            yield f"{node.pointer}/{escaped(keyword)}", "keyword", effect, f"{keyword}{shown} is {effect}", rule.source
+
+
+#: Caps that concern the sum over all strict tools.
+_SUMMED = ("optional", "unions", "fields")
+
+
+def _check_list(modes: list[tuple[int, ToolDefinition, bool]], rules: ToolRules) -> Iterator[ToolViolation]:
+    caps = {**rules.caps, **(rules.strict.caps if rules.strict is not None else {})}
+    counted = {"tools": 0, "strict-tools": 0, **dict.fromkeys(_SUMMED, 0)}
+    reported = set[str]()
+    for number, tool, strict in modes:
+        counted["tools"] += 1
+        if strict:
+            counted["strict-tools"] += 1
+            of_tool = sizes(tool.parameters) if tool.parameters is not None else {}
+            for name in _SUMMED:
+                counted[name] += of_tool.get(name, 0)
+        for name in counted.keys() & caps.keys():
+            if counted[name] > caps[name].limit and name not in reported:
+                reported.add(name)
+                message = f"more than {caps[name].limit} {CAPS[name]}"
+                yield ToolViolation(number, tool.name, "", name, "refused", message, caps[name].source)

@@ -1,0 +1,297 @@
+"""Adaptation of tools: each kind of change, its code, and the way back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolparity.schemas import TARGETS, TOOL_LOSSES, Adapted, ToolDefinition, adapt_tools, check_tools
+
+_TEXT = {"type": "string"}
+_NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}
+
+
+def _object(*required: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def _closed(**properties: Any) -> dict[str, Any]:
+    return {**_object(*properties, **properties), "additionalProperties": False}
+
+
+def _adapt(schema: Any, target: str, *, strict: bool = False, name: str = "tool") -> Adapted:
+    adapted = adapt_tools([ToolDefinition(name, parameters=schema, strict=strict)], target)
+    assert check_tools(adapted.tools, target) == []
+    return adapted
+
+
+#: A code, a target whose rules lead to it, whether the tool is strict, a schema, a value and its form on the wire.
+_CHANGES: list[tuple[str, str, bool, Any, Any, Any]] = [
+    ("property-name", "anthropic.messages", False, _object(**{"a b": _TEXT}), {"a b": "x"}, {"a_b_lNJTE7Pu": "x"}),
+    (
+        "reference",
+        "anthropic.messages",
+        True,
+        {**_closed(a={"$ref": "#/$defs/n", "title": "A"}), "$defs": {"n": {**_TEXT, "minLength": 1}}},
+        {"a": "x"},
+        {"a": "x"},
+    ),
+    ("merged", "openai.chat", True, _closed(a={"allOf": [_TEXT, {"minLength": 1}]}), {"a": "x"}, {"a": "x"}),
+    (
+        "distributed",
+        "openai.chat",
+        True,
+        _closed(a={**_object(), "anyOf": [_object("b", b=_TEXT)]}),
+        {"a": {"b": "x"}},
+        {"a": {"b": "x"}},
+    ),
+    ("one-of", "openai.chat", True, _closed(a={"oneOf": [_TEXT, {"type": "integer"}]}), {"a": 1}, {"a": 1}),
+    ("overlapping-one-of", "openai.chat", True, _closed(a={"oneOf": [_TEXT, {"enum": ["x"]}]}), {"a": "y"}, {"a": "y"}),
+    ("root-type", "openai.chat", False, {"properties": {"a": _TEXT}}, {"a": "x"}, {"a": "x"}),
+    (
+        "wrapped",
+        "anthropic.messages",
+        False,
+        {"anyOf": [_object("a", a=_TEXT), _object("b", b=_TEXT)]},
+        {"a": "x"},
+        {"arguments": {"a": "x"}},
+    ),
+    ("nullable", "openai.chat", True, {**_closed(a=_TEXT), "required": []}, {}, {"a": None}),
+    (
+        "null-spelling",
+        "google.gemini/parameters",
+        False,
+        _object("a", a={"type": ["string", "null"]}),
+        {"a": None},
+        {"a": None},
+    ),
+    (
+        "pairs",
+        "openai.chat",
+        True,
+        _closed(a={"type": "object", "additionalProperties": _TEXT}),
+        {"a": {"k": "v"}},
+        {"a": [{"name": "k", "value": "v"}]},
+    ),
+    ("enum-text", "google.gemini/parameters", False, _object("a", a={"enum": [2, 4]}), {"a": 4}, {"a": "4"}),
+    ("const", "google.gemini/parameters", False, _object("a", a={"const": "x"}), {"a": "x"}, {"a": "x"}),
+    ("added-member", "cohere.chat", True, _object(a=_TEXT), {"a": "x"}, {"present": "yes", "a": "x"}),
+    ("items", "openai.chat", False, _object("a", a={"type": "array"}), {"a": [1]}, {"a": [1]}),
+    ("declared", "google.gemini/parameters", False, _object("a"), {"a": 1}, {"a": "1"}),
+    ("json-text", "openai.chat", True, _closed(a={}), {"a": [None]}, {"a": "[null]"}),
+    ("constraint", "anthropic.messages", True, _closed(a={"type": "integer", "minimum": 1}), {"a": 1}, {"a": 1}),
+    (
+        "unmerged",
+        "openai.chat",
+        True,
+        _closed(a={"allOf": [{**_TEXT, "pattern": "a"}, {"pattern": "b"}]}),
+        {"a": "ab"},
+        {"a": "ab"},
+    ),
+    ("opened", "google.gemini/parameters", False, _closed(a=_TEXT), {"a": "x"}, {"a": "x"}),
+    (
+        "tuple",
+        "openai.chat",
+        True,
+        _closed(a={"type": "array", "prefixItems": [_TEXT, {"type": "integer"}], "items": False}),
+        {"a": ["x", 1]},
+        {"a": ["x", 1]},
+    ),
+    ("unresolved", "anthropic.messages", False, _object(a={"$ref": "#/$defs/b"}), {"a": 1}, {"a": 1}),
+    ("closed", "openai.chat", True, _object("a", a=_TEXT), {"a": "x"}, {"a": "x"}),
+    (
+        "absent-or-null",
+        "openai.chat",
+        True,
+        {**_closed(a={"type": ["string", "null"]}), "required": []},
+        {},
+        {"a": None},
+    ),
+    ("typed", "openai.chat", True, _closed(a={"minLength": 1}), {"a": "x"}, {"a": "x"}),
+    (
+        "annotation",
+        "google.gemini/parameters",
+        False,
+        _object("a", a={**_TEXT, "examples": ["x"]}),
+        {"a": "x"},
+        {"a": "x"},
+    ),
+    ("ambiguous", "openai.chat", True, _closed(a={"anyOf": [{}, _TEXT]}), {"a": 1}, {"a": "1"}),
+]
+
+
+@pytest.mark.parametrize(("code", "target", "strict", "schema", "value", "on_wire"), _CHANGES)
+def test_each_change_has_its_code_and_its_way_back(
+    code: str, target: str, strict: bool, schema: Any, value: Any, on_wire: Any
+) -> None:
+    adapted = _adapt(schema, target, strict=strict)
+    assert code in {loss.code for loss in adapted.losses}
+    assert adapted.express("tool", value) == ("tool", on_wire)
+    assert adapted.restore("tool", on_wire) == ("tool", value)
+
+
+def test_every_code_has_a_case() -> None:
+    assert TOOL_LOSSES.keys() - {code for code, *_ in _CHANGES} == {"tool-name", "strict-off", "tool-dropped"}
+
+
+def test_an_empty_list_of_required_properties_is_left_out_where_the_provider_drops_it() -> None:
+    adapted = _adapt(_object(a={"type": "object", "required": []}), "ollama.chat")
+    assert (adapted.tools[0].parameters or {})["properties"] == {"a": {"type": "object"}}
+    assert adapted.losses == []
+
+
+def test_a_tool_that_the_provider_accepts_stays_the_same_object() -> None:
+    schema = {**_object("a", a={**_TEXT, "minLength": 1, "title": "A"}), "$defs": {"unused": _TEXT}}
+    adapted = _adapt(schema, "anthropic.messages")
+    assert adapted.tools[0].parameters is schema
+    assert adapted.losses == []
+
+
+def test_what_was_removed_is_in_the_description() -> None:
+    schema = _closed(a={"type": "integer", "minimum": 1, "maximum": 9, "description": "How many."})
+    adapted = _adapt(schema, "anthropic.messages", strict=True)
+    assert adapted.tools[0].parameters == _closed(
+        a={"type": "integer", "description": "How many. (minimum: 1; maximum: 9)"}
+    )
+    assert [(loss.code, loss.effect, loss.pointer) for loss in adapted.losses] == [
+        ("constraint", "widens", "/parameters/properties/a/minimum"),
+        ("constraint", "widens", "/parameters/properties/a/maximum"),
+    ]
+
+
+def test_a_root_union_that_only_requires_properties_is_described() -> None:
+    schema = {**_object(a=_TEXT, b=_TEXT), "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
+    adapted = _adapt(schema, "anthropic.messages")
+    parameters = adapted.tools[0].parameters or {}
+    assert parameters["properties"] == {"a": _TEXT, "b": _TEXT}
+    assert parameters["description"] == '(anyOf: [{"required":["a"]},{"required":["b"]}])'
+
+
+def test_a_recursive_schema_stays_where_it_is_accepted_and_becomes_text_elsewhere() -> None:
+    schema = {**_closed(tree={"$ref": "#/$defs/node"}), "$defs": {"node": _NODE}}
+    tree = {"tree": {"next": {"next": {}}}}
+    kept = _adapt(schema, "openai.chat", strict=True)
+    assert (kept.tools[0].parameters or {})["properties"]["tree"] == {"$ref": "#/$defs/node"}
+    assert kept.restore(*kept.express("tool", tree)) == ("tool", tree)
+    cut = _adapt(schema, "xai.grpc")
+    assert cut.express("tool", tree) == ("tool", {"tree": {"next": '{"next":{}}'}})
+    assert cut.restore(*cut.express("tool", tree)) == ("tool", tree)
+
+
+def test_names_are_shortened_reversibly_and_stay_unique() -> None:
+    long = "server.with.dots/" + "x" * 80
+    tools = [ToolDefinition(name, parameters=_object()) for name in (long, long + "y", "fine")]
+    for target in ("openai.chat", "cohere.chat", "google.gemini"):
+        adapted = adapt_tools(tools, target)
+        assert check_tools(adapted.tools, target) == []
+        assert len({tool.name for tool in adapted.tools}) == 3
+        assert [adapted.restore(tool.name, {}) for tool in adapted.tools] == [(tool.name, {}) for tool in tools]
+        assert adapted.tools[2].name == "fine"
+        assert {loss.code for loss in adapted.losses} == {"tool-name"}
+
+
+def test_tools_beyond_the_strict_maximum_are_not_strict() -> None:
+    tools = [ToolDefinition(f"tool_{n}", parameters=_closed(), strict=True) for n in range(30)]
+    adapted = adapt_tools(tools, "anthropic.messages")
+    assert [tool.strict for tool in adapted.tools] == [True] * 20 + [False] * 10
+    assert [(loss.tool, loss.code) for loss in adapted.losses] == [(n, "strict-off") for n in range(20, 30)]
+
+
+def test_a_schema_over_a_strict_maximum_is_not_strict() -> None:
+    schema = _closed(a={"enum": [f"v{n}" for n in range(1001)]})
+    adapted = _adapt(schema, "openai.chat", strict=True)
+    assert (adapted.tools[0].strict, adapted.tools[0].parameters) == (False, schema)
+    assert [loss.code for loss in adapted.losses] == ["strict-off"]
+
+
+def test_one_tool_that_cannot_be_strict_turns_strict_off_for_all_of_cohere() -> None:
+    wide = _closed(**{f"p{n}": _TEXT for n in range(201)})
+    tools = [ToolDefinition("wide", parameters=wide, strict=True), ToolDefinition("now", parameters=_object())]
+    adapted = adapt_tools(tools, "cohere.chat")
+    assert check_tools(adapted.tools, "cohere.chat") == []
+    assert [tool.strict for tool in adapted.tools] == [False, None]
+
+
+def test_tools_beyond_the_maximum_are_left_out_and_hosted_tools_stay() -> None:
+    hosted = ToolDefinition("search", kind="hosted", wire="openai.chat", raw={"type": "web_search"})
+    tools = [hosted, *(ToolDefinition(f"tool_{n}", parameters=_object()) for n in range(130))]
+    adapted = adapt_tools(tools, "openai.chat")
+    assert adapted.tools == tools[:129]
+    assert [(loss.tool, loss.code) for loss in adapted.losses] == [(129, "tool-dropped"), (130, "tool-dropped")]
+
+
+def test_a_schema_that_is_nested_too_deep_becomes_one_text() -> None:
+    schema = _object(a={"type": "array"})
+    for _ in range(3000):
+        schema = _object("a", a=schema)
+    adapted = adapt_tools([ToolDefinition("tool", parameters=schema)], "openai.chat")
+    assert adapted.express("tool", {"a": {}}) == ("tool", {"arguments": '{"a":{}}'})
+    assert adapted.restore("tool", {"arguments": '{"a":{}}'}) == ("tool", {"a": {}})
+
+
+@pytest.mark.parametrize("arguments", [None, "text", [], {"a": "not JSON", "other": 1}, {"a": 5}])
+def test_arguments_of_another_form_are_returned_for_validation(arguments: Any) -> None:
+    adapted = _adapt(_closed(a={}), "openai.chat", strict=True)
+    assert adapted.restore("tool", arguments) == ("tool", arguments)
+    assert adapted.restore("unknown", arguments) == ("unknown", arguments)
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"enum": ["ä"], "pattern": r"\p{L}+"},
+        {"enum": [1], "multipleOf": 0},
+        {"enum": ["x"], "minLength": "5", "maxLength": None},
+        {"anyOf": [{**_TEXT, "pattern": "["}, _object(b=_TEXT)]},
+        {"allOf": 5, "anyOf": {}, "items": 5, "properties": [], "required": "a", "enum": 5},
+        {"$ref": 5},
+    ],
+)
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_schema_with_keywords_that_cannot_be_evaluated_is_adapted(target: str, strict: bool, member: Any) -> None:
+    adapted = _adapt(_object(a=member), target, strict=strict)
+    for value in ("x", 1, {"b": "x"}, None):
+        name, arguments = adapted.express("tool", {"a": value})
+        assert adapted.restore(name, arguments)[0] == "tool"
+
+
+def test_a_constant_that_resembles_a_reference_stays() -> None:
+    value = {"$ref": "#/nowhere", "items": 1}
+    adapted = _adapt(_object("a", a={"const": value}), "openai.chat", strict=True)
+    assert adapted.restore(*adapted.express("tool", {"a": value})) == ("tool", {"a": value})
+    assert "unresolved" not in {loss.code for loss in adapted.losses}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"prefixItems": [_TEXT]}, {"items": {"type": "integer"}}),
+        ({"contains": _TEXT}, {"minContains": 2}),
+        ({"if": _TEXT}, {"then": {"minLength": 2}}),
+    ],
+)
+def test_parts_whose_keywords_would_change_each_other_are_not_merged(one: Any, other: Any) -> None:
+    adapted = _adapt(_closed(a={"allOf": [one, other]}), "openai.chat", strict=True)
+    assert "unmerged" in {loss.code for loss in adapted.losses}
+
+
+def test_the_pointer_of_a_loss_is_escaped() -> None:
+    adapted = _adapt(_closed(**{"a/b": {**_TEXT, "minLength": 2}}), "openai.chat", strict=True)
+    assert {loss.pointer for loss in adapted.losses} == {"/parameters/properties/a~1b/minLength"}
+
+
+def test_references_that_multiply_a_schema_become_json_text() -> None:
+    definitions: dict[str, Any] = {
+        f"d{n}": _object(l={"$ref": f"#/$defs/d{n + 1}"}, r={"$ref": f"#/$defs/d{n + 1}"}) for n in range(40)
+    }
+    schema = {**_object(a={"$ref": "#/$defs/d0"}), "$defs": {**definitions, "d40": _TEXT}}
+    adapted = _adapt(schema, "google.gemini/parameters")
+    assert [loss.code for loss in adapted.losses] == ["json-text"]
+
+
+def test_an_array_inside_a_negation_gets_items() -> None:
+    schema = {"type": "object", "properties": {"a": {"not": {"type": "array"}}}}
+    adapted = adapt_tools([ToolDefinition("t", "", schema)], "openai.chat")
+    assert check_tools(adapted.tools, "openai.chat") == []

@@ -1,0 +1,61 @@
+"""Adapted tools: valid for the provider, and with a loss for every value that is excluded, changed or added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toolparity.normalizer.schemas.adapt.canonical import canonical
+from toolparity.normalizer.schemas.adapt.validation import fits
+from toolparity.schemas import TARGETS, Adapted, ToolDefinition, adapt_tools, check_tools
+
+from .strategies import fitting, parameters
+from .values import assert_mapped_back, complete
+
+_MODES = [(name, strict) for name, rules in TARGETS.items() for strict in ([False, True] if rules.strict else [False])]
+_SETTINGS = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+def _adapted(schema: dict[str, Any], target: str, *, strict: bool) -> Adapted:
+    return adapt_tools([ToolDefinition("tool", parameters=schema, strict=strict)], target)
+
+
+@pytest.mark.thorough(keep=4)
+@pytest.mark.parametrize(("target", "strict"), _MODES)
+@given(schema=parameters())
+@_SETTINGS
+def test_an_adapted_tool_breaks_no_rule(target: str, strict: bool, schema: dict[str, Any]) -> None:
+    adapted = _adapted(schema, target, strict=strict)
+    assert check_tools(adapted.tools, target) == []
+    assert adapted.tools[0].strict is not False or not strict, "no schema here is over a maximum of strict mode"
+    assert all(loss.detail != "the whole parameters" for loss in adapted.losses)
+
+
+@pytest.mark.thorough(keep=4)
+@pytest.mark.parametrize(("target", "strict"), _MODES)
+@given(schema=parameters(), data=st.data())
+@_SETTINGS
+def test_a_value_that_the_original_accepts_returns_unchanged_or_a_loss_narrows(
+    target: str, strict: bool, schema: dict[str, Any], data: st.DataObject
+) -> None:
+    value = data.draw(fitting(complete(schema)))
+    adapted = _adapted(schema, target, strict=strict)
+    narrowed = {loss.code for loss in adapted.losses if loss.effect == "narrows"}
+    if not narrowed - {"closed", "absent-or-null"}:
+        assert_mapped_back(adapted, value, narrowed)
+
+
+@pytest.mark.thorough(keep=4)
+@pytest.mark.parametrize(("target", "strict"), _MODES)
+@given(schema=parameters(), data=st.data())
+@_SETTINGS
+def test_a_value_that_the_adapted_tool_accepts_fits_the_original_or_a_loss_widens(
+    target: str, strict: bool, schema: dict[str, Any], data: st.DataObject
+) -> None:
+    adapted = _adapted(schema, target, strict=strict)
+    arguments = data.draw(fitting(canonical(adapted.tools[0].parameters)))
+    if not any(loss.effect == "widens" for loss in adapted.losses):
+        assert fits(complete(schema), adapted.restore(adapted.tools[0].name, arguments)[1])

@@ -1,0 +1,182 @@
+"""The check of tool definitions: every rule finds what breaks it, at its place, and no accepted request breaks one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolparity.normalizer.errors import UnknownWire
+from toolparity.schemas import CAPS, SHAPES, TARGETS, ToolDefinition, check_tools, rules_of
+
+from .recorded import requests_with_tools
+
+_TEXT = {"type": "string"}
+
+
+def _object(*required: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def _closed(**properties: Any) -> dict[str, Any]:
+    return {**_object(*properties, **properties), "additionalProperties": False}
+
+
+def _deep(levels: int) -> dict[str, Any]:
+    schema = _closed(end=_TEXT)
+    for _ in range(levels):
+        schema = _closed(inner=schema)
+    return schema
+
+
+def _found(schema: Any, target: str, *, strict: bool = False, name: str = "tool") -> set[tuple[str, str, str]]:
+    tool = ToolDefinition(name, parameters=schema, strict=strict)
+    return {(v.pointer, v.rule, v.effect) for v in check_tools([tool], target)}
+
+
+_A = "/parameters/properties/a"
+#: A schema that breaks one rule of a target, the rule, and the pointer of the violation.
+_BROKEN = [
+    ("anthropic.messages", False, {"type": "string"}, "root-object", "/parameters"),
+    ("anthropic.messages", False, {**_object(), "anyOf": [_object("a")]}, "keyword", "/parameters/anyOf"),
+    ("anthropic.messages", False, _object(**{"a b": _TEXT}), "property-names", "/parameters"),
+    ("anthropic.messages", False, _object(a={"$ref": "#/$defs/b"}), "resolvable", f"{_A}/$ref"),
+    ("anthropic.messages", True, _closed(a={"type": "integer", "minimum": 1}), "keyword", f"{_A}/minimum"),
+    (
+        "anthropic.messages",
+        True,
+        {**_closed(a={"$ref": "#/$defs/n"}), "$defs": {"n": _closed(next={"$ref": "#/$defs/n"})}},
+        "acyclic",
+        f"{_A}/$ref",
+    ),
+    ("openai.chat", False, _object(a={"type": "array"}), "items", _A),
+    ("openai.chat", False, {**_object(), "enum": [{}]}, "keyword", "/parameters/enum"),
+    ("openai.chat", True, _object(), "closed", "/parameters"),
+    ("openai.chat", True, {**_closed(a=_TEXT), "required": []}, "all-required", "/parameters"),
+    ("openai.chat", True, {**_closed(a=_TEXT), "required": ["a", "b"]}, "required-defined", "/parameters/required/1"),
+    ("openai.chat", True, _closed(a={"description": "anything"}), "typed", _A),
+    ("openai.chat", True, _closed(a=True), "no-boolean", _A),
+    ("openai.chat", True, _closed(a={"anyOf": []}), "variants", f"{_A}/anyOf"),
+    (
+        "openai.chat",
+        True,
+        {**_closed(a={"$ref": "#/$defs/b", "minLength": 1}), "$defs": {"b": _TEXT}},
+        "ref-alone",
+        _A,
+    ),
+    ("openai.chat", True, _closed(a={"type": "string", "format": "uri"}), "keyword", f"{_A}/format"),
+    ("openai.chat", True, _closed(a={"type": "array", "items": [_TEXT]}), "items-schema", f"{_A}/items"),
+    ("openai.chat", True, _deep(10), "depth", "/parameters"),
+    ("openai.chat", True, _closed(a={"enum": [f"v{n}" for n in range(1001)]}), "enum-values", "/parameters"),
+    ("openai.chat", True, _closed(a={"enum": ["v" * 120_000]}), "text-length", "/parameters"),
+    ("openai.chat", True, _closed(**{f"p{n}": _TEXT for n in range(5001)}), "properties", "/parameters"),
+    ("google.gemini/parameters", False, _object(a={"type": ["string", "null"]}), "single-type", f"{_A}/type"),
+    ("google.gemini/parameters", False, _object(a={"enum": [1], "type": "integer"}), "string-enum", f"{_A}/enum"),
+    ("google.gemini/parameters", False, _object(a={"type": "string", "items": _TEXT}), "matching-type", f"{_A}/items"),
+    ("google.gemini/parameters", False, _object(a={"type": "object"}), "object-properties", _A),
+    ("google.gemini/parameters", False, _object(a={"const": 1}), "keyword", f"{_A}/const"),
+    ("cohere.chat", True, _object(a=_TEXT), "some-required", "/parameters"),
+    ("xai.grpc", False, _object(a={"type": "array", "minContains": 1}), "keyword", f"{_A}/minContains"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "strict", "schema", "rule", "pointer"), _BROKEN)
+def test_a_schema_that_breaks_a_rule_is_refused_at_its_place(
+    target: str, strict: bool, schema: Any, rule: str, pointer: str
+) -> None:
+    assert (pointer, rule, "refused") in _found(schema, target, strict=strict)
+
+
+def test_every_rule_of_every_target_has_a_case_and_a_source() -> None:
+    sets = [rules for target in TARGETS.values() for rules in (target.plain, target.strict) if rules is not None]
+    shapes = {shape for rules in sets for shape in rules.shapes}
+    caps = {cap for rules in sets for cap in rules.caps}
+    broken = {rule for *_, rule, _ in _BROKEN}
+    assert shapes - broken == {"closed-by-default"}, "it refuses nothing"
+    assert caps - broken == {"optional", "unions", "fields"}, "these are counted over all tools"
+    assert shapes <= SHAPES.keys()
+    assert caps <= CAPS.keys()
+    rules = [rule for rules in sets for rule in (*rules.keywords.values(), *rules.root.values(), rules.others)]
+    sources = [rule.source for rule in rules] + [s for rules in sets for s in rules.shapes.values()]
+    assert all(source.startswith(("https://", "recorded ")) for source in sources)
+
+
+def test_what_a_server_drops_is_reported_as_ignored() -> None:
+    schema = _object(a={"type": "integer", "minimum": 1, "title": "A"})
+    assert _found(schema, "ollama.chat") == {("/parameters/properties/a/minimum", "keyword", "ignored")}
+
+
+def test_a_schema_that_every_provider_accepts_has_no_violation() -> None:
+    schema = _closed(city=_TEXT, days={"type": "integer", "description": "from 1"})
+    refusing = {
+        target
+        for target in TARGETS
+        for strict in (False, True)
+        if any(effect == "refused" for *_, effect in _found(schema, target, strict=strict))
+    }
+    assert refusing == {"google.gemini/parameters"}, "it has no member additionalProperties"
+
+
+@pytest.mark.parametrize(("target", "name"), [("openai.chat", "a.b"), ("cohere.chat", "a-b"), ("google.gemini", "1")])
+def test_a_name_that_a_provider_refuses_is_reported(target: str, name: str) -> None:
+    assert ("/name", "name", "refused") in _found(_object(), target, name=name)
+
+
+def _many(count: int, schema: Any, *, strict: bool) -> list[ToolDefinition]:
+    return [ToolDefinition(f"tool_{n}", parameters=schema, strict=strict) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("target", "tools", "rule", "first"),
+    [
+        ("openai.chat", _many(129, _closed(), strict=False), "tools", 128),
+        ("anthropic.messages", _many(21, _closed(), strict=True), "strict-tools", 20),
+        ("anthropic.messages", _many(13, {**_closed(a=_TEXT, b=_TEXT), "required": []}, strict=True), "optional", 12),
+        ("anthropic.messages", _many(17, _closed(a={"type": ["string", "null"]}), strict=True), "unions", 16),
+        ("cohere.chat", _many(11, _closed(**{f"p{n}": _TEXT for n in range(20)}), strict=True), "fields", 10),
+    ],
+)
+def test_a_list_over_a_maximum_is_reported_once_at_the_first_tool_too_many(
+    target: str, tools: list[ToolDefinition], rule: str, first: int
+) -> None:
+    assert [(v.rule, v.tool) for v in check_tools(tools, target)] == [(rule, first)]
+
+
+def test_one_strict_tool_makes_all_tools_of_cohere_strict() -> None:
+    plain = ToolDefinition("plain", parameters=_object("a", a={"type": "integer", "minimum": 1}))
+    assert check_tools([plain], "cohere.chat") == []
+    strict = ToolDefinition("strict", parameters=_closed(a=_TEXT), strict=True)
+    assert [v.name for v in check_tools([plain, strict], "cohere.chat")] == ["plain"]
+
+
+def test_a_provider_without_rules_has_those_of_the_owner_of_the_wire() -> None:
+    assert rules_of("openai.chat", "groq") is rules_of("openai.chat")
+    assert rules_of("openai.chat", "xai").strict_scope == "always"
+    with pytest.raises(UnknownWire, match="no rules for the tools of 'openai'"):
+        rules_of("openai")
+
+
+def test_no_rule_refuses_the_tools_of_an_accepted_recorded_request(recordings: Path) -> None:
+    checked = Counter[str]()
+    for declared in requests_with_tools(recordings):
+        if declared.target is None or declared.status >= 400:
+            continue
+        found = check_tools([tool.definition for tool in declared.tools], declared.target)
+        assert [v for v in found if v.effect == "refused"] == [], declared.id
+        checked[declared.target] += 1
+    assert checked.keys() >= TARGETS.keys() - {"google.interactions"}
+    assert sum(checked.values()) > 2500
+
+
+def test_the_recorded_refusals_of_schemas_are_foreseen(recordings: Path) -> None:
+    refusals = [
+        declared
+        for declared in requests_with_tools(recordings)
+        if declared.status == 400 and declared.target is not None and "Invalid schema for function" in declared.body
+    ]
+    assert len(refusals) == 2
+    for declared in refusals:
+        found = check_tools([tool.definition for tool in declared.tools], declared.target or "")
+        assert {v.rule for v in found} & {"closed", "all-required"}, declared.id
