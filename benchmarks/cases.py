@@ -17,9 +17,12 @@ from .measure import Job
 SIZES = (512, 1460, 4096, 16384)
 JSON = "json.loads"
 SDK = "official SDK"
+MEMBERS = "each member through the official SDK"
 #: Readers that only parse. The others are measured against them.
 MSGSPEC = "msgspec.json.decode"
 PROTOBUF = "protobuf FromString"
+#: The largest ratio of a stream to the base: in pieces of 4,096 bytes, and in one event a piece.
+STREAM_GOALS = {"openai.chat": (2.0, 3.5), "openai.responses": (2.6, 6.0), "anthropic.messages": (2.3, 7.0)}
 
 
 class Case(NamedTuple):
@@ -63,12 +66,16 @@ def _stream(wire: str, stream: bytes) -> Case:
     }
     for size in SIZES:
         jobs[f"ours, {size:,}-byte pieces"] = partial(readers.ours_streamed(wire), traffic.pieces(stream, size))
+    jobs["ours, one event a piece"] = partial(readers.ours_streamed(wire), traffic.events(stream))
+    jobs["ours without events, 4,096-byte pieces"] = partial(
+        readers.ours_streamed(wire, events=False), traffic.pieces(stream, 4096)
+    )
     jobs[SDK] = partial(readers.sdk_streamed(wire), traffic.pieces(stream, 4096))
     return Case(wire, "stream", MSGSPEC, jobs)
 
 
 def _grpc() -> Iterator[Case]:
-    """Return the cases of xai.grpc. They have no goal, and protobuf's own parsing is the base."""
+    """Return the cases of xai.grpc. The bases are the SDK's reading of a body, and protobuf's parsing of a stream."""
     from xai_sdk.proto import chat_pb2
 
     wire = "xai.grpc"
@@ -78,8 +85,9 @@ def _grpc() -> Iterator[Case]:
         PROTOBUF: partial(chat_pb2.GetChatCompletionResponse.FromString, body),
         "ours": partial(readers.ours(wire), body),
         SDK: partial(readers.sdk(wire), body),
+        MEMBERS: partial(readers.xai_members, body),
     }
-    yield Case(wire, "body", PROTOBUF, body_jobs)
+    yield Case(wire, "body", MEMBERS, body_jobs)
     stream_jobs: dict[str, Job] = {
         PROTOBUF: lambda: [parse_chunk(chunk) for chunk in chunks],
         "ours, one message a piece": partial(readers.ours_streamed(wire), chunks),

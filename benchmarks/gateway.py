@@ -26,27 +26,10 @@ from toolparity.conformance.gateway.known import KNOWN, known_gateway, process
 from toolparity.conformance.runner.judge import CaseFilter
 from toolparity.conformance.workers import cores
 
+from .relay import relay
+
 _WIRE = "openai.chat"
 _RELAY = "--relay-to"
-
-
-async def _relay(target: int) -> None:
-    """Accept connections on a free port, print the port, and relay each connection to the target's port."""
-
-    async def copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError):
-            while data := await source.read(1 << 16):
-                sink.write(data)
-                await sink.drain()
-        sink.close()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        back, out = await asyncio.open_connection("127.0.0.1", target)
-        await asyncio.gather(copy(reader, out), copy(back, writer))
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
 
 
 @contextlib.contextmanager
@@ -79,7 +62,7 @@ def main() -> int:
     parser.add_argument(_RELAY, type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.relay_to:
-        asyncio.run(_relay(given.relay_to))
+        asyncio.run(relay(given.relay_to))
         return 0
     with upstream.running() as provider:
         assert provider.servers is not None

@@ -1,15 +1,15 @@
-"""Timing on a busy machine: the readers of a case take turns, and each turn gives its own ratios.
+"""Timing on a busy machine: the readers of a case take turns, and the fastest run of each counts.
 
-A turn measures every reader once, in an order that rotates. Other load on the machine slows all readers of a turn, so
-the median of the ratios is stable even if the times are not. The times are available as pyperf benchmarks, for
-`python -m pyperf compare_to`.
+A turn measures every reader once, in an order that rotates. The time is the processor time of the thread, without the
+time of other programs. Their load still makes a run slower, so the fastest of many runs is the most stable figure. The
+times are available as pyperf benchmarks, for `python -m pyperf compare_to`.
 """
 
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable
-from statistics import median
 
 import pyperf
 
@@ -24,12 +24,20 @@ class Times:
         self.seconds = seconds
 
     def ratio(self, name: str, base: str) -> float:
-        """Return the median over all turns of a reader's time divided by that of ``base``."""
-        return median(one / other for one, other in zip(self.seconds[name], self.seconds[base], strict=True))
+        """Return the fastest run of a reader divided by the fastest of ``base``."""
+        return min(self.seconds[name]) / min(self.seconds[base])
+
+    def spread(self, name: str, base: str) -> tuple[float, float]:
+        """Return the lowest and the highest ratio of the fastest runs in each fifth of the turns."""
+        own, others = self.seconds[name], self.seconds[base]
+        size = max(1, len(own) // 5)
+        starts = range(0, len(own) - size + 1, size)
+        ratios = [min(own[start : start + size]) / min(others[start : start + size]) for start in starts]
+        return min(ratios), max(ratios)
 
     def microseconds(self, name: str) -> float:
-        """Return the median time of a reader in microseconds."""
-        return median(self.seconds[name]) * 1e6
+        """Return the fastest run of a reader in microseconds."""
+        return min(self.seconds[name]) * 1e6
 
     def benchmarks(self) -> list[pyperf.Benchmark]:
         """Return the times as pyperf benchmarks."""
@@ -42,6 +50,8 @@ class Times:
 def measure(case: str, jobs: dict[str, Job], turns: int, share: float) -> Times:
     """Measure the readers of a case for ``turns`` turns. Each reader runs about ``share`` seconds per turn."""
     loops = {name: _loops(job, share) for name, job in jobs.items()}
+    gc.collect()
+    gc.freeze()  # the collections between the runs need not look at the modules of SDKs
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     names = list(jobs)
     for turn in range(turns):
@@ -63,8 +73,7 @@ def _time(job: Job, loops: int) -> float:
     laps = range(loops)
     if loops > 1:
         job()  # once unmeasured, because the previous reader has filled the CPU caches
-    start = pyperf.perf_counter()
+    start = time.thread_time()
     for _ in laps:
         job()
-    elapsed: float = (pyperf.perf_counter() - start) / loops
-    return elapsed
+    return (time.thread_time() - start) / loops

@@ -44,11 +44,11 @@ def ours(wire: str) -> Read:
     return read
 
 
-def ours_streamed(wire: str) -> Read:
-    """Return the normalizer as a reader of streams."""
+def ours_streamed(wire: str, *, events: bool = True) -> Read:
+    """Return the normalizer as a reader of streams. ``events``: see `StreamDecoder`."""
 
     def read(pieces: Iterable[bytes]) -> Response:
-        decoder = StreamDecoder(wire)
+        decoder = StreamDecoder(wire, events=events)
         for piece in pieces:
             decoder.feed(piece)
         return decoder.finish()
@@ -73,6 +73,19 @@ def sdk(wire: str) -> Read:
         from openai._models import construct_type
         from openai.types.responses import Response as Type
     return lambda body: construct_type(value=json.loads(body), type_=Type)
+
+
+def xai_members(body: bytes) -> Any:
+    """Read a body of `xai.grpc` with the official SDK, and return the members that a canonical response has.
+
+    The SDK's object converts a member only when it is used.
+    """
+    response = sdk("xai.grpc")(body)
+    calls = [
+        (call.id, call.function.name, call.function.arguments, call.type, call.status) for call in response.tool_calls
+    ]
+    texts = response.id, response.content, response.reasoning_content, response.finish_reason
+    return texts, calls, response.usage.prompt_tokens, response.usage.completion_tokens
 
 
 def sdk_streamed(wire: str) -> Read:

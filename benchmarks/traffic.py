@@ -443,3 +443,8 @@ def payloads(stream: bytes) -> list[bytes]:
 def pieces(stream: bytes, size: int) -> list[bytes]:
     """Split a stream into pieces of ``size`` bytes."""
     return [stream[start : start + size] for start in range(0, len(stream), size)]
+
+
+def events(stream: bytes) -> list[bytes]:
+    """Split a stream into its events."""
+    return [event + b"\n\n" for event in stream.split(b"\n\n") if event]

@@ -1,0 +1,189 @@
+"""Measure the least cost of reading a stream in Python: `python -m benchmarks.minimum RECORDINGS [--json FILE]`.
+
+For the streams whose pieces are known, as multiples of `msgspec.json.decode` of the same payloads, with jobs that take
+turns: decoding the events into structs, the same with one method call and one search for line ends a piece, the same
+with the creation of the canonical events and of the response from parts that are known before, and the normalizer.
+The jobs before the normalizer contain no decision of it: no routing, no state and no check.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import msgspec
+from msgspec.structs import astuple
+from tabulate import tabulate
+
+from toolparity import Response, StreamDecoder
+from toolparity.normalizer.events import BlockDelta
+
+from .measure import Job
+from .readers import msgspec_each, ours_streamed
+from .recorded import WIRES, Exchange, exchanges, fastest
+
+#: The module and name of each wire's decoder of regular events.
+_DECODERS = {
+    "openai.chat": ("openai_chat.schema", "decode_piece"),
+    "openai.responses": ("openai_responses.stream_events", "decode_event"),
+    "anthropic.messages": ("anthropic_messages.schema", "decode_event"),
+}
+#: A class and the arguments that create an object of it.
+_Made = tuple[Any, tuple[Any, ...]]
+
+
+class Minimum(msgspec.Struct):
+    """Figures of one wire.
+
+    ``typed``, ``framed``, ``created``, ``normalizer``: the jobs as multiples of the base, medians of the streams.
+    ``deltas``: the percentage of the normalizer's time that goes into pieces of deltas alone, and ``beginnings`` into
+    the construction of the decoder and its first piece. ``ends``: into its last piece and ``finish``.
+    """
+
+    wire: str
+    count: int
+    typed: float
+    framed: float
+    created: float
+    normalizer: float
+    beginnings: float
+    deltas: float
+    ends: float
+
+
+class _Pieces:
+    """Loops over the pieces of a stream."""
+
+    def __init__(self, wire: str, exchange: Exchange) -> None:
+        module, name = _DECODERS[wire]
+        self._decode = getattr(import_module(f"toolparity.normalizer.wires.{module}"), name)
+        self._rows: list[tuple[bytes, list[tuple[Any, bytes]], list[_Made]]] = []
+        decoder = StreamDecoder(wire)  # type: ignore[arg-type]
+        left, fed = exchange.payloads, b""
+        for piece in exchange.pieces:
+            made = [(type(event), astuple(event)) for event in decoder.feed(piece)]
+            fed += piece
+            events = []
+            while left and (at := fed.find(left[0])) >= 0:  # the payload ends in this piece
+                fed = fed[at + len(left[0]) :]
+                data = left.pop(0)
+                events.append((self._decoder_of(data), data))
+            self._rows.append((piece, events, made))
+        self._response = list(_parts(decoder.finish()))
+
+    def _decoder_of(self, data: bytes) -> Any:
+        try:
+            self._decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return msgspec.json.decode
+        return self._decode
+
+    def typed(self) -> None:
+        """Decode the events."""
+        for _, events, _ in self._rows:
+            for decode, data in events:
+                decode(data)
+
+    def framed(self) -> None:
+        """Decode the events, with one call and one search for line ends a piece."""
+        for piece, events, _ in self._rows:
+            self._feed(piece, events, ())
+
+    def created(self) -> None:
+        """Create the canonical events and the response as well."""
+        for piece, events, made in self._rows:
+            self._feed(piece, events, made)
+        for cls, arguments in self._response:
+            cls(*arguments)
+
+    def _feed(self, piece: bytes, events: list[tuple[Any, bytes]], made: Any) -> list[Any]:
+        piece.split(b"\n")
+        for decode, data in events:
+            decode(data)
+        return [cls(*arguments) for cls, arguments in made]
+
+
+def _parts(response: Response) -> Iterator[_Made]:
+    """Yield the objects of a response."""
+    values: list[Any] = [response]
+    for choice in response.choices:
+        values += [choice, choice.stop, *choice.blocks]
+    if response.usage is not None:
+        values.append(response.usage)
+    for value in values:
+        yield type(value), astuple(value)
+
+
+def _steps(wire: str, pieces: list[bytes], turns: int) -> tuple[list[int], list[bool]]:
+    """Return the fewest nanoseconds of each step: construction, pieces, ``finish``; and which pieces are deltas."""
+    clock = time.perf_counter_ns
+    best = [sys.maxsize] * (len(pieces) + 2)
+    are_deltas: list[bool] = []
+    for _ in range(turns):
+        times = [clock()]
+        decoder = StreamDecoder(wire)  # type: ignore[arg-type]
+        times.append(clock())
+        events = []
+        for piece in pieces:
+            events.append(decoder.feed(piece))
+            times.append(clock())
+        decoder.finish()
+        times.append(clock())
+        best = [min(old, end - start) for old, start, end in zip(best, times, times[1:], strict=False)]
+        are_deltas = [bool(made) and all(type(event) is BlockDelta for event in made) for made in events]
+    return best, are_deltas
+
+
+def _split(wire: str, pieces: list[bytes], turns: int) -> tuple[int, int, int, int]:
+    """Return the nanoseconds of all steps, of the beginning, of pieces of deltas in between, and of the end."""
+    steps, are_deltas = _steps(wire, pieces, turns)
+    between = zip(steps[2:-2], are_deltas[1:-1], strict=True)
+    return sum(steps), sum(steps[:2]), sum(step for step, is_delta in between if is_delta), sum(steps[-2:])
+
+
+def minima(folder: Path, wire: str, turns: int) -> Minimum | None:
+    """Measure the streams of a wire whose pieces are known; None if there is none."""
+    measured = []
+    splits = []
+    for exchange in exchanges(folder, wire):
+        if exchange.stream and exchange.chunk_lengths:
+            loops = _Pieces(wire, exchange)
+            base: Job = partial(msgspec_each, exchange.payloads)
+            jobs = [base, loops.typed, loops.framed, loops.created, partial(ours_streamed(wire), exchange.pieces)]
+            times = fastest(jobs, turns)
+            measured.append([taken / times[0] for taken in times[1:]])
+            if len(exchange.pieces) > 1:
+                splits.append(_split(wire, exchange.pieces, turns))
+    if not measured:
+        return None
+    multiples = (round(median(column), 2) for column in zip(*measured, strict=True))
+    shares = (round(100 * median(split[part] / split[0] for split in splits), 1) for part in (1, 2, 3))
+    return Minimum(wire, len(measured), *multiples, *shares)
+
+
+def main() -> int:
+    """Run the benchmark and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.minimum", description=__doc__)
+    parser.add_argument("recordings", type=Path)
+    parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
+    given = parser.parse_args()
+    gc.freeze()
+    rows = [row for wire in WIRES if (row := minima(given.recordings, wire, given.turns)) is not None]
+    if given.json:
+        given.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
+    headers = ["wire", "streams", "typed", "and framing", "and objects", "normalizer", "begin %", "deltas %", "end %"]
+    print(tabulate([astuple(row) for row in rows], headers, floatfmt=".2f"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

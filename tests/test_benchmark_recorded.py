@@ -1,0 +1,118 @@
+"""The benchmarks of recorded traffic and of other libraries, on small made recordings."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks import fast_paths, instructions, minimum, peers, recorded, writing
+from benchmarks.__main__ import _rows
+from benchmarks.cases import Case
+from benchmarks.measure import Times
+from docs import speed
+from tests.traffic import chat_body, chat_stream, row
+
+STREAM = chat_stream("look", "find")
+
+
+def _recordings(folder: Path) -> Path:
+    rows = [
+        row(chat_body("look")),
+        row(chat_body("find"), status=500),
+        row(STREAM, stream=True, chunk_lengths=[100, len(STREAM) - 100]),
+        row(STREAM, stream=True),
+        row("data: {}\n\n", stream=True),
+    ]
+    with gzip.open(folder / "openai.chat.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(each) + "\n" for each in rows)
+    return folder
+
+
+def test_errors_and_streams_without_an_answer_are_left_out(tmp_path: Path) -> None:
+    found = list(recorded.exchanges(_recordings(tmp_path), "openai.chat"))
+    assert [each.stream for each in found] == [False, True, True]
+
+
+def test_a_stream_comes_in_its_recorded_pieces_or_in_one_event_a_piece(tmp_path: Path) -> None:
+    _, known, unknown = recorded.exchanges(_recordings(tmp_path), "openai.chat")
+    assert [len(piece) for piece in known.pieces] == [100, len(STREAM) - 100]
+    assert b"".join(unknown.pieces).decode() == STREAM
+    assert all(piece.count(b"data:") == 1 for piece in unknown.pieces)
+
+
+def test_the_ratios_cover_bodies_streams_and_recorded_pieces(tmp_path: Path) -> None:
+    rows = list(recorded.ratios(_recordings(tmp_path), "openai.chat", 1))
+    assert [(each.kind, each.count) for each in rows] == [
+        ("bodies", 1),
+        ("streams", 2),
+        ("streams in recorded pieces", 1),
+    ]
+
+
+def test_the_share_of_the_fast_paths_counts_bodies_and_events(tmp_path: Path) -> None:
+    bodies, events = fast_paths.shares(_recordings(tmp_path), "openai.chat")
+    assert (bodies.kind, bodies.recordings, bodies.total, bodies.percent) == ("bodies", 1, 1, 100)
+    assert (events.kind, events.recordings, events.percent) == ("events", 2, 100)
+
+
+def test_what_the_general_readers_parse_does_not_count_as_fast(tmp_path: Path) -> None:
+    chunk = 'data: {"choices": [{"index": 0, "delta": {"content": "a"}%s}]}\n\n'
+    rows = [row(chunk % "" * 3 + chunk % ', "unheard_of": 1', stream=True), row('{"choices": [], "unheard_of": 1}')]
+    with gzip.open(tmp_path / "openai.chat.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(each) + "\n" for each in rows)
+    bodies, events = fast_paths.shares(tmp_path, "openai.chat")
+    assert (bodies.percent, events.percent) == (0, 75)
+
+
+def test_the_least_cost_is_measured_for_streams_in_known_pieces(tmp_path: Path) -> None:
+    measured = minimum.minima(_recordings(tmp_path), "openai.chat", 2)
+    assert measured is not None
+    assert measured.count == 1
+    assert measured.typed > 0
+
+
+def test_a_ratio_compares_without_the_http_client_and_leaves_out_refused_responses(tmp_path: Path) -> None:
+    body, stream, _ = recorded.exchanges(_recordings(tmp_path), "openai.chat")
+    taken = dict.fromkeys(peers.READERS, [None] * 4) | {
+        peers.TRANSPORT: [100.0, 100.0, 100.0, 100.0],
+        "toolparity": [110.0, 110.0, 120.0, 120.0],
+        "LiteLLM": [300.0, 300.0, None, None],
+    }
+    rows = {(each.kind, each.reader): each for each in peers.figures([body, body, stream, stream], taken)}
+    assert rows["bodies", "LiteLLM"].ratio == 20
+    assert ("streams", "LiteLLM") not in rows
+
+
+def test_the_timer_reads_a_response_over_http(tmp_path: Path) -> None:
+    body, *_ = recorded.exchanges(_recordings(tmp_path), "openai.chat")
+    lines = "".join(json.dumps(ask) + "\n" for ask in peers.asks([body]))
+    (taken,) = peers.times("toolparity", lines)
+    assert taken is not None
+    assert taken > 0
+
+
+def test_the_jobs_that_are_counted_read_the_same_calls() -> None:
+    jobs = instructions.jobs("openai.chat")
+    assert len(jobs["body"]().calls) == len(jobs["stream"]().calls) == 3  # type: ignore[attr-defined]
+
+
+def test_the_spread_is_the_ratio_in_each_fifth_of_the_run() -> None:
+    times = Times("case", {"base": [1.0] * 10, "ours": [2.0, 9.0, 3.0, 9.0, 4.0, 9.0, 5.0, 9.0, 9.0, 6.0]})
+    assert times.ratio("ours", "base") == 2.0
+    assert times.spread("ours", "base") == (2.0, 6.0)
+
+
+def test_the_goals_are_those_of_the_wire() -> None:
+    case = Case("xai.grpc", "request of 50 rounds", writing.BASE, {"ours": lambda: None})
+    for seconds, holds in ((6.9, True), (7.1, False)):
+        (row,) = _rows(case, Times("case", {"ours": [seconds], writing.BASE: [1.0]}))
+        assert (row.goal, row.holds, row.ratio) == ("< 7.0", holds, seconds)
+
+
+def test_the_page_is_written_from_the_results() -> None:
+    path = Path(speed.__file__).with_name("benchmarks.md")
+    written = subprocess.run([sys.executable, speed.__file__], capture_output=True, text=True, check=True).stdout
+    assert path.read_text("utf-8") == written
