@@ -27,7 +27,7 @@ _RETURN = 'return {"response": …} or {"calls": […]}'
 
 def call_text(name: str, arguments: Any, text: str | None) -> str:
     """Return a call in one short line."""
-    shown = text if text is not None else json_codec.text(arguments)
+    shown = text if text is not None else json_codec.shown(arguments)
     return f"{name}({shown if len(shown) <= 60 else shown[:57] + '...'})"
 
 
@@ -63,10 +63,10 @@ class SubjectAnswer(Struct, frozen=True):
 
     ``calls``: all client calls, in order. ``kept``, ``dropped``, ``rejected``: the selection under the policy; None if
     the subject does not state it. ``warnings``: the log lines about dropped calls. ``blocks``: the canonical blocks.
-    ``complete``: false if the subject shows that a stream broke. ``failed``: the provider sent an error; ``retryable``:
-    the request may be repeated. ``error``: the error with which the subject declined to read the response.
-    ``unsupported``: why the response is outside the subject's scope, or "". ``form``: the canonical form, unchanged, if
-    the subject returned it. ``runs``: the tools that an agent ran, in order; None for a reader.
+    ``complete``: false if the subject shows that a stream broke. ``failed``: the caller gets an error beside the
+    response; ``retryable``: the request may be repeated. ``error``: the error with which the subject declined to read
+    the response. ``unsupported``: why the response is outside the subject's scope, or "". ``form``: the canonical form,
+    unchanged, if the subject returned it. ``runs``: the tools that an agent ran, in order; None for a reader.
     """
 
     calls: list[AnsweredCall] = []

@@ -40,5 +40,13 @@ class InvalidBaseline(ToolparityError, ValueError):
     """A baseline, which is a file of expected failures, is invalid."""
 
 
+class InvalidPart(ToolparityError, ValueError):
+    """A part file of an audit is invalid, or does not fit the other ones."""
+
+
 class ReportNotWritten(ToolparityError, OSError):
     """A report could not be written."""
+
+
+class ServerFailed(ToolparityError, RuntimeError):
+    """An MCP server did not list its tools."""

@@ -99,7 +99,7 @@ class Client:
     def send(self, wire: str, body: Any, headers: Mapping[str, str]) -> Reply:
         """Send a request and return the reply.
 
-        Raises GatewayFailed if there is no connection, and TimeoutError if the reply does not arrive in time.
+        Raises GatewayFailed if the connection fails, and TimeoutError if the reply takes too long.
         """
         data = json_codec.encode(body)
         sent = {"content-type": "application/json", **auth_headers(self.target), **self._headers, **headers}

@@ -49,7 +49,7 @@ def _broken(evidence: Evidence, round: CaseRound, cut: str) -> Iterator[Failure]
         yield Failure(round.number, f"{acted} would run, but {cut}", "nothing is executed", acted, effect="executed")
     if not shows_break(answer, claims):
         yield Failure(
-            round.number, f"{cut}, and the answer looks complete", "complete: False", answer.stop, effect="misreported"
+            round.number, f"{cut}, and the answer looks complete", "complete: false", answer.stop, effect="misreported"
         )
     comparable = (acts or "status" in claims) and not expected.revised
     if comparable and (wrong := _not_begun(expected.calls, answer.calls)):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolparity.reports.results import Effect
+
 from ..answer import AnsweredCall
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedCall
@@ -46,9 +48,15 @@ def _lost_or_invented(round: CaseRound, indexes: list[int | None], unmatched: li
     if lost and round.expected.complete:  # calls of a broken stream may be missing (law `incomplete`)
         count = f"{len(wanted)} call{'s' * (len(wanted) != 1)} on the wire, {len(got)} in the answer"
         verb = "is" if len(lost) == 1 else "are"
-        yield Failure(round.number, f"{count}: {call_list(lost)} {verb} lost without a warning", *both, effect="lost")
+        how = "lost without a warning" if _loss(round) == "lost" else "missing beside an error"
+        yield Failure(round.number, f"{count}: {call_list(lost)} {verb} {how}", *both, effect=_loss(round))
     if unmatched:
         yield Failure(round.number, f"unexpected or duplicate call: {call_list(unmatched)}", *both, effect="duplicated")
+
+
+def _loss(round: CaseRound) -> Effect:
+    """Return the effect of missing content: it is not lost silently if the caller gets an error beside the response."""
+    return "refused" if round.answer.failed and not round.expected.failed else "lost"
 
 
 def _selected(round: CaseRound) -> Iterator[Failure]:
@@ -144,7 +152,7 @@ def _unfulfilled_claims(evidence: Evidence, round: CaseRound) -> Iterator[Failur
         return
     if "text" in claims and not answer.text and (expected.text or answer.text is None):
         reason = "the subject claims text, but returns none"
-        yield Failure(round.number, reason, expected.text, answer.text, effect="lost")
+        yield Failure(round.number, reason, expected.text, answer.text, effect=_loss(round))
     elif "text" in claims and not expected.refusal and answer.text != expected.text:
         reason = "the subject claims text, but returns another text"
         yield Failure(round.number, reason, expected.text, answer.text, effect="altered")

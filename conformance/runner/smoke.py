@@ -38,22 +38,22 @@ class SmokeResult(Struct, frozen=True):
 
 
 def smoke_results(subject: Subject) -> Iterator[SmokeResult]:
-    """Check each wire that the subject reads: plain, and streamed if the subject claims it.
+    """Check each wire and mode that the subject supports.
 
     Raises UnreadableSource if the traffic of the suite is missing.
     """
-    scenario = scenarios()[SCENARIO]
+    scenario, judge = scenarios()[SCENARIO], Judge(subject)
     for wire, surface in sorted(_FIRST_SURFACES.items()):
-        if surface not in scenario.surfaces or (subject.wires is not None and wire not in subject.wires):
-            continue
-        for mode in scenario.modes(surface):
-            if mode == "plain" or "stream" in subject.claims:
-                yield SmokeResult(wire, mode, *_check(subject, Case(SCENARIO, surface, mode, "all")))
+        for mode in scenario.modes(surface) if surface in scenario.surfaces else ():
+            case = Case(SCENARIO, surface, mode, "all")
+            if not judge.unsupported(case):
+                yield SmokeResult(wire, mode, *_check(judge, case))
 
 
-def _check(subject: Subject, case: Case) -> tuple[Fault, str]:
+def _check(judge: Judge, case: Case) -> tuple[Fault, str]:
+    subject = judge.subject
     try:
-        rounds = Judge(subject).rounds(case)
+        rounds = judge.rounds(case)
     except UnstableAnswer as error:
         return "implementation", str(error)
     except OutOfScope as error:

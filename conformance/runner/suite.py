@@ -25,7 +25,8 @@ from ..cases.scenarios import scenarios
 from ..cases.traffic import sources
 from ..errors import InvalidBaseline
 from ..laws import LAWS
-from ..subjects import Subject, role_of, subject
+from ..laws.consequences import CONSEQUENCES
+from ..subjects import Subject, library_of, role_of, subject
 from ..workers import cores, in_order
 from . import baseline
 from .judge import CaseFilter, Judge
@@ -119,13 +120,18 @@ def scenario_results(
     jobs = jobs or cores()
     in_workers = jobs > 1 and len(groups) > _FEW
     done = in_order(run_group, groups, jobs, __name__) if in_workers else map(run_group, groups)
-    for cases, part in zip(groups, done, strict=True):
-        on_progress(len(cases))
-        yield part
+    try:
+        for cases, part in zip(groups, done, strict=True):
+            on_progress(len(cases))
+            yield part
+    finally:
+        if groups and not in_workers:  # workers close their subjects when they end
+            _judge(name, twice)[1]()
+            _judge.cache_clear()
 
 
 def _run_scenario(name: str, twice: bool, cases: Sequence[Case]) -> ScenarioResults:
-    judge = _judge(name, twice)
+    judge, _ = _judge(name, twice)
     judged = [judge.result(case) for case in cases]
     shown = {case[:3]: case for case in cases if case.policy == "all"}
     shown |= {case[:3]: case for case in cases if case[:3] not in shown}
@@ -135,12 +141,15 @@ def _run_scenario(name: str, twice: bool, cases: Sequence[Case]) -> ScenarioResu
 
 
 @cache
-def _judge(name: str, twice: bool) -> Judge:
-    """Return the judge of a subject. There is one per process, so that an executable subject is started only once."""
+def _judge(name: str, twice: bool) -> tuple[Judge, Callable[[], object]]:
+    """Return the judge of a subject, and a function that closes the subject once.
+
+    There is one per process, so that an executable subject is started only once.
+    """
     tested = subject(name)
     # Worker processes skip atexit handlers but run multiprocessing's finalizers.
-    util.Finalize(None, _close, args=(tested,), exitpriority=20)
-    return Judge(tested, twice=twice, called=name)
+    close = util.Finalize(None, _close, args=(tested,), exitpriority=20)
+    return Judge(tested, twice=twice, called=name), close
 
 
 def _open(name: str, opened: ExitStack) -> Subject:
@@ -158,7 +167,7 @@ def _close(tested: Subject) -> None:
 
 def law_reports() -> list[results.LawInfo]:
     """Return all laws in the form of a report."""
-    return [results.LawInfo(law.id, law.sentence, law.level) for law in LAWS.values()]
+    return [results.LawInfo(law.id, law.sentence, law.level, CONSEQUENCES.get(law.id, {})) for law in LAWS.values()]
 
 
 def scenario_reports(cases: Iterable[Case]) -> list[results.ScenarioInfo]:
@@ -171,7 +180,13 @@ def subject_info(tested: Subject, seconds: float = 0.0) -> results.SubjectInfo:
     """Return a subject in the form of a report."""
     wires = None if tested.wires is None else sorted(tested.wires)
     return results.SubjectInfo(
-        tested.name, tested.version, sorted(tested.claims), wires, round(seconds, 3), role_of(tested.name)
+        tested.name,
+        tested.version,
+        sorted(tested.claims),
+        wires,
+        round(seconds, 3),
+        role_of(tested.name),
+        library_of(tested.name),
     )
 
 

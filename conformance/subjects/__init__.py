@@ -124,6 +124,15 @@ def role_of(name: str) -> Role:
     return ROLES.get(name, "implementation")
 
 
+def library_of(name: str) -> str:
+    """Return the distribution of which a subject is an entry point, or "" if the subject is not in `PEERS`.
+
+    The name can have a version: ``litellm==1.100.0``.
+    """
+    peer = PEERS.get(name.partition("==")[0])
+    return peer.distribution if peer else ""
+
+
 def known_names() -> list[str]:
     """Return the names of all subjects: shipped ones, libraries, and entry points."""
     return sorted({*SUBJECTS, *PEERS, *(entry.name for entry in metadata.entry_points(group=GROUP))})

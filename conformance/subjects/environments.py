@@ -26,8 +26,9 @@ from toolparity.normalizer.errors import MissingExtra
 
 from ..errors import UnknownSubject
 from .executable import TIMEOUT, Executable
+from .installers import Report
 from .peers import PEERS, Peer
-from .runtimes import RUNTIMES, Report
+from .runtimes import RUNTIMES
 
 _MARK = "toolparity.json"
 #: The timeout in seconds: importing such a library takes long on a slow disk.

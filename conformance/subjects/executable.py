@@ -27,6 +27,8 @@ TIMEOUT = float(os.environ.get("TOOLPARITY_SUBJECT_TIMEOUT", "20"))
 #: timeout.
 PATIENCE = 3
 MOST_FAILURES = 50
+#: A part of the error of a program that is not called again.
+GAVE_UP = "it is not called again"
 _HELLO = {"op": "hello"}
 
 
@@ -85,11 +87,9 @@ class Executable:
 
     def _request(self, line: dict[str, Any]) -> dict[str, Any]:
         if self._failures_in_row >= self._patience:
-            raise InvalidAnswer(
-                f"{self._command[0]} failed {self._failures_in_row} times in a row: it is not called again"
-            )
+            raise InvalidAnswer(f"{self._command[0]} failed {self._failures_in_row} times in a row: {GAVE_UP}")
         if self._failures >= MOST_FAILURES:
-            raise InvalidAnswer(f"{self._command[0]} failed {self._failures} times: it is not called again")
+            raise InvalidAnswer(f"{self._command[0]} failed {self._failures} times: {GAVE_UP}")
         try:
             if self._process is None:
                 self._process = Process(self._command)

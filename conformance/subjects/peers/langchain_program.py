@@ -110,17 +110,19 @@ def stop(message: Any, word: Any, ask: dict[str, Any]) -> str:
         return "unknown"
     calls = [*calls_of(message, ask), *message.invalid_tool_calls]
     refusal = message.additional_kwargs.get("refusal") or "refusal" in types
-    told: str = stop_of(word, calls=calls, refusal=refusal, approval="mcp_approval_request" in types)
-    return told
+    reason: str = stop_of(word, calls=calls, refusal=refusal, approval="mcp_approval_request" in types)
+    return reason
 
 
-def figures(told: Any) -> dict[str, Any] | None:
+def figures(stated: Any) -> dict[str, Any] | None:
     """Return the token counts."""
-    if not told:
+    if not stated:
         return None
-    into, out = told.get("input_token_details") or {}, told.get("output_token_details") or {}
+    into, out = stated.get("input_token_details") or {}, stated.get("output_token_details") or {}
     cached, written = into.get("cache_read"), into.get("cache_creation")
-    counts: dict[str, Any] = usage(told["input_tokens"], told["output_tokens"], cached, out.get("reasoning"), written)
+    counts: dict[str, Any] = usage(
+        stated["input_tokens"], stated["output_tokens"], cached, out.get("reasoning"), written
+    )
     return counts
 
 

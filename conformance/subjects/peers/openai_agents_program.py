@@ -9,7 +9,10 @@ from program import ENDED, Loopback, figures_of, functions, client_items, item_c
 
 from scope import custom_tools, legacy_call, several_choices  # type: ignore[import-not-found]  # isort: skip
 
-import httpx2  # type: ignore[import-not-found,unused-ignore]
+try:  # the HTTP library of the OpenAI SDK
+    import httpx2 as httpx  # type: ignore[import-not-found,unused-ignore]
+except ImportError:  # the SDK that versions before 0.20 use
+    import httpx  # type: ignore[no-redef,import-not-found,unused-ignore]
 from agents import (  # type: ignore[import-not-found,unused-ignore]
     FunctionTool,
     ModelSettings,
@@ -26,14 +29,14 @@ _CLIENTS: dict[str, AsyncOpenAI] = {}
 _ADDRESSES = {"openai": "https://api.openai.com/v1", "xai": "https://api.x.ai/v1"}
 
 
-class ToLoopback(httpx2.AsyncHTTPTransport):
+class ToLoopback(httpx.AsyncHTTPTransport):
     """Sends every request to the local server, whatever its address is."""
 
     def __init__(self, server: Loopback) -> None:
         super().__init__()
-        self._url = httpx2.URL(server.url)
+        self._url = httpx.URL(server.url)
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Replace the scheme, host and port of the request."""
         request.url = request.url.copy_with(scheme="http", host=self._url.host, port=self._url.port)
         return await super().handle_async_request(request)
@@ -42,7 +45,7 @@ class ToLoopback(httpx2.AsyncHTTPTransport):
 def model(wire: str, provider: str, server: Loopback) -> Any:
     """Return the model object of a wire."""
     if provider not in _CLIENTS:
-        client = httpx2.AsyncClient(transport=ToLoopback(server))
+        client = httpx.AsyncClient(transport=ToLoopback(server))
         address = _ADDRESSES[provider]
         _CLIENTS[provider] = AsyncOpenAI(api_key="none", base_url=address, max_retries=0, http_client=client)
     made = OpenAIChatCompletionsModel if wire == "openai.chat" else OpenAIResponsesModel
@@ -57,7 +60,7 @@ async def never(context: Any, arguments: str) -> str:
 async def answered(ask: dict[str, Any], server: Loopback) -> Any:
     """Return the model response, or the response of the stream's terminal event."""
     asked = model(ask["wire"], ask["provider"], server)
-    told: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "system_instructions": None,
         "input": "Hello",
         "model_settings": ModelSettings(include_usage=True),
@@ -70,10 +73,10 @@ async def answered(ask: dict[str, Any], server: Loopback) -> Any:
         "prompt": None,
     }
     if not ask["stream"]:
-        return await asked.get_response(**told)
+        return await asked.get_response(**arguments)
     last: Any = None
     done = []
-    async for event in asked.stream_response(**told):
+    async for event in asked.stream_response(**arguments):
         if event.type == "response.output_item.done":
             done.append(event.item)
         elif event.type in ("response.completed", "response.incomplete", "response.failed"):
@@ -99,21 +102,21 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         return {"unsupported": "its requests have tools, and not the deprecated functions"}
     if ask["wire"] == "openai.chat" and custom_tools(ask):
         return {"unsupported": "OpenAIChatCompletionsModel of openai-agents accepts function tools only"}
-    given = _RUNNER.run(answered(ask, server))
+    response = _RUNNER.run(answered(ask, server))
     words = [
         part.text
-        for item in given.output
+        for item in response.output
         if item.type == "message"
         for part in item.content
         if part.type == "output_text"
     ]
-    told = {
-        "calls": item_calls(client_items(given.output, ask)),
+    answer = {
+        "calls": item_calls(client_items(response.output, ask)),
         "text": "".join(words),
-        "usage": figures_of(given.usage),
+        "usage": figures_of(response.usage),
     }
-    status = getattr(given, "status", None)
-    return told if status is None else {**told, "complete": status in ENDED}
+    status = getattr(response, "status", None)
+    return answer if status is None else {**answer, "complete": status in ENDED}
 
 
 serve(

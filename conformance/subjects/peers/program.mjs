@@ -1,10 +1,8 @@
 // Code that the programs for Node share: the line protocol, and a local server that sends the response. It uses only
 // Node itself. program.py is the same for Python.
 
-import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createInterface } from "node:readline";
-import { parseArgs } from "node:util";
 
 const write = process.stdout.write.bind(process.stdout);
 process.stdout.write = process.stderr.write.bind(process.stderr); // keep the libraries' output out of the answers
@@ -46,7 +44,7 @@ export function functions(ask) {
 
 /**
  * Answers line by line until the input ends. `read(ask, server)` returns the answer; an exception becomes an answer
- * with an error. With command-line arguments it answers once for the response in a file.
+ * with an error.
  */
 export async function serve({ name, version, claims, wires, providers = null, stop_words = null }, read) {
   const server = await loopback();
@@ -59,10 +57,6 @@ export async function serve({ name, version, claims, wires, providers = null, st
       return { error: describe(error) };
     }
   };
-  if (process.argv.length > 2) {
-    write(`${JSON.stringify(await answer(fromArguments()), null, 1)}\n`);
-    return;
-  }
   for await (const line of createInterface({ input: process.stdin, terminal: false })) {
     const ask = JSON.parse(line);
     write(`${JSON.stringify(ask.op === "hello" ? { name, version, claims, wires, providers, stop_words } : await answer(ask))}\n`);
@@ -73,20 +67,4 @@ export async function serve({ name, version, claims, wires, providers = null, st
 export function describe(error) {
   const text = `${error?.name ?? "Error"}: ${error?.message ?? JSON.stringify(error)}`.slice(0, 1000);
   return error?.cause ? `${text}; ${describe(error.cause)}` : text;
-}
-
-/** The input for a response in a file, from command-line arguments. */
-function fromArguments() {
-  const text = { type: "string" };
-  const options = { wire: text, provider: text, status: text, tools: text, stream: { type: "boolean" } };
-  const { values, positionals } = parseArgs({ options, allowPositionals: true });
-  return {
-    wire: values.wire,
-    provider: values.provider ?? "openai",
-    stream: values.stream ?? false,
-    status: Number(values.status ?? 200),
-    tools: values.tools ? JSON.parse(readFileSync(values.tools, "utf8")) : [],
-    request: null,
-    pieces: [readFileSync(positionals[0]).toString("base64")],
-  };
 }

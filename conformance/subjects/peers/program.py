@@ -6,7 +6,6 @@ standard library. It must be imported first: it redirects what libraries print t
 
 from __future__ import annotations
 
-import argparse
 import base64
 import gc
 import json
@@ -18,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import metadata
 from typing import Any, NamedTuple
 
+from items import CLIENT_ITEMS  # type: ignore[import-not-found]
 from scope import custom_tools  # type: ignore[import-not-found]
 from stops import stop_of  # type: ignore[import-not-found]
 
@@ -140,13 +140,15 @@ def last_response(events: Any) -> Any:
     last, calls = None, set()
     for event in events:
         item = getattr(event, "item", None)
-        if (item and _plain([item])[0].get("type") in _ITEMS) or event.type == "response.function_call_arguments.delta":
+        if (
+            item and _plain([item])[0].get("type") in CLIENT_ITEMS
+        ) or event.type == "response.function_call_arguments.delta":
             calls.add(event.output_index)
         if event.type in ("response.completed", "response.incomplete", "response.failed"):
             last = event.response
     if last is None:
         raise RuntimeError("the stream ended without its last event")
-    if len(calls) > sum(item.get("type") in _ITEMS for item in _plain(last.output)):
+    if len(calls) > sum(item.get("type") in CLIENT_ITEMS for item in _plain(last.output)):
         raise OutOfScope("the library passes on the events: they have calls that the terminal event omits")
     return last
 
@@ -209,23 +211,12 @@ def chat_tools(ask: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"type": "function", "function": tool._asdict()} for tool in functions(ask)]
 
 
-#: Items of Responses that are client calls -> their name if the item has none, and the member with the arguments.
-_ITEMS = {
-    "function_call": ("", "arguments"),
-    "custom_tool_call": ("", "input"),
-    "computer_call": ("computer", "action"),
-    "local_shell_call": ("local_shell", "action"),
-    "shell_call": ("shell", "action"),
-    "apply_patch_call": ("apply_patch", "operation"),
-}
-
-
 def item_calls(output: Any) -> list[dict[str, Any]]:
     """Return the calls among the items of a Responses response, which a library passes on as objects or dicts."""
     calls = []
     for held in _plain(output):
-        if held.get("type") in _ITEMS:
-            name, member = _ITEMS[held["type"]]
+        if held.get("type") in CLIENT_ITEMS:
+            name, member = CLIENT_ITEMS[held["type"]]
             calls.append({"id": held.get("call_id"), "name": held.get("name") or name, "arguments": held.get(member)})
     return calls
 
@@ -244,7 +235,7 @@ def client_items(output: Any, ask: dict[str, Any]) -> list[dict[str, Any]]:
         searched = held.get("type") == "custom_tool_call" and held.get("name") not in declared
         return held.get("call_id") in answered or (ask["provider"] == "xai" and searched)
 
-    return [held for held in items if held.get("type") not in _ITEMS or not by_provider(held)]
+    return [held for held in items if held.get("type") not in CLIENT_ITEMS or not by_provider(held)]
 
 
 def _plain(output: Any) -> list[dict[str, Any]]:
@@ -283,13 +274,9 @@ def serve(
 
     ``read(ask, server)`` returns the calls; an exception becomes an answer with an error. ``providers``: the providers
     whose responses the library reads on these wires, or None for all. ``stop_words``: the wire to whose stop words the
-    library converts those of all wires. With command-line arguments it answers once for the response in a file.
+    library converts those of all wires.
     """
     server = Loopback()
-    if len(sys.argv) > 1:
-        _OUT.write(json.dumps(_answered(_from_arguments(sys.argv[1:]), read, server), default=str, indent=1) + "\n")
-        _OUT.flush()
-        return
     # Streams that a library leaves unclosed in a reference cycle must be closed between requests. If the collector
     # closed one during a request, httpcore would wait forever for a lock of its connection pool.
     gc.disable()
@@ -324,23 +311,3 @@ def _answered(
         return {"unsupported": str(error)}
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"[:2000]}
-
-
-def _from_arguments(arguments: list[str]) -> dict[str, Any]:
-    """Return the input for a response in a file, from command-line arguments."""
-    parser = argparse.ArgumentParser(description="Print the library's result for a response.")
-    parser.add_argument("body", help="the file with the response body")
-    parser.add_argument("--wire", required=True)
-    parser.add_argument("--provider", default="openai")
-    parser.add_argument("--stream", action="store_true")
-    parser.add_argument("--status", type=int, default=200)
-    parser.add_argument("--tools", help="a JSON file with the declared tools of the request")
-    ask = vars(parser.parse_args(arguments))
-    ask["pieces"] = [base64.b64encode(_file(ask["body"])).decode()]
-    ask["tools"] = json.loads(_file(ask["tools"])) if ask["tools"] else []
-    return ask
-
-
-def _file(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()

@@ -65,10 +65,10 @@ async def answered(ask: dict[str, Any], server: Loopback) -> Any:
         ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
         for tool in functions(ask)
     ]
-    told = ModelRequestParameters(function_tools=tools)
+    parameters = ModelRequestParameters(function_tools=tools)
     if not ask["stream"]:
-        return await model_request(asked, messages, model_request_parameters=told)
-    async with model_request_stream(asked, messages, model_request_parameters=told) as stream:
+        return await model_request(asked, messages, model_request_parameters=parameters)
+    async with model_request_stream(asked, messages, model_request_parameters=parameters) as stream:
         async for _ in stream:
             pass
         return stream.get()
@@ -111,15 +111,15 @@ def stop(response: Any, calls: list[dict[str, Any]]) -> str:
     """Return the stop reason: the provider's word if the details have it, else the library's."""
     details = response.provider_details or {}
     word = details.get("finish_reason") or response.finish_reason
-    told: str = stop_of(word, calls=calls, refusal=details.get("refusal"))
-    return "refusal" if details.get("refusal") and word in (None, "content_filter") else told
+    reason: str = stop_of(word, calls=calls, refusal=details.get("refusal"))
+    return "refusal" if details.get("refusal") and word in (None, "content_filter") else reason
 
 
-def figures(told: Any) -> dict[str, Any]:
+def figures(stated: Any) -> dict[str, Any]:
     """Return the token counts."""
-    reasoning = told.output_reasoning_tokens or told.details.get("reasoning_tokens")
+    reasoning = stated.output_reasoning_tokens or stated.details.get("reasoning_tokens")
     counts: dict[str, Any] = usage(
-        told.input_tokens, told.output_tokens, told.cache_read_tokens, reasoning, told.cache_write_tokens
+        stated.input_tokens, stated.output_tokens, stated.cache_read_tokens, reasoning, stated.cache_write_tokens
     )
     return counts
 

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from functools import cache
+from inspect import signature
 from typing import Any
 
 from program import Loopback, chat_tools, serve  # type: ignore[import-not-found]  # isort: skip
 from scope import custom_tools, legacy_call, several_choices  # type: ignore[import-not-found]  # isort: skip
 
 from smolagents import OpenAIModel  # type: ignore[import-not-found,unused-ignore]
-from smolagents.models import agglomerate_stream_deltas  # type: ignore[import-not-found,unused-ignore]
+from smolagents.models import (  # type: ignore[import-not-found,unused-ignore]
+    ApiModel,
+    ChatMessage,
+    MessageRole,
+    agglomerate_stream_deltas,
+)
+
+#: Versions before 1.23 have no retries, and send this option to the provider.
+_NO_RETRY = {"retry": False} if "retry" in signature(ApiModel).parameters else {}
 
 
 @cache
 def model(url: str) -> Any:
     """Return the model object of an address."""
     client = {"max_retries": 0}
-    return OpenAIModel("model", api_base=f"{url}/v1", api_key="none", client_kwargs=client, retry=False)
+    return OpenAIModel("model", api_base=f"{url}/v1", api_key="none", client_kwargs=client, **_NO_RETRY)
 
 
 def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
@@ -30,7 +39,7 @@ def read(ask: dict[str, Any], server: Loopback) -> dict[str, Any]:
         return {"unsupported": "its requests have tools, and not the deprecated functions"}
     if custom_tools(ask):
         return {"unsupported": "its tools are functions: it documents no free-text tools"}
-    messages = [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}]
+    messages = [ChatMessage(MessageRole.USER, [{"type": "text", "text": "Hello"}])]
     options = {"tools": chat_tools(ask)}
     if ask["stream"]:
         message = agglomerate_stream_deltas(list(model(server.url).generate_stream(messages, **options)))
