@@ -180,3 +180,13 @@ def test_what_a_subject_says_two_ways_is_unstable() -> None:
     (verdict,) = Judge(Fickle("text")).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
     assert (verdict.check, verdict.outcome) == ("conservation", "fail")
     assert "unstable" in verdict.reason
+
+
+@pytest.mark.parametrize(("failed", "effect"), [(None, "lost"), (True, "refused")])
+def test_a_call_that_is_missing_beside_an_error_is_not_lost_silently(failed: bool | None, effect: str) -> None:
+    silent = Mute()
+    silent.read = lambda ask: {"calls": [], "failed": failed}  # type: ignore[method-assign]
+    result = Judge(silent, twice=False).result(Case("single-call", "openai.chat", "plain", "all"))
+    (verdict,) = [one for one in result.verdicts if one.check == "conservation"]
+    assert (verdict.outcome, verdict.effect) == ("fail", effect)
+    assert ("without a warning" in verdict.reason) is (failed is None)

@@ -1,0 +1,38 @@
+"""Writes a regression test for vitest, with the test server of the AI SDK's own tests."""
+
+from __future__ import annotations
+
+from .accusations import Accusation
+from .script import imports_of
+from .topics import topic_of
+
+#: The address that the test server replaces.
+_BASE = "https://provider.example/v1"
+_PATHS = {"openai.chat": "chat/completions", "openai.responses": "responses", "anthropic.messages": "messages"}
+
+
+def javascript_test(accusation: Accusation) -> str:
+    """Return the test as a module; the response is a fixture."""
+    code, ask = accusation.code, accusation.ask
+    read = f'readFileSync("src/__fixtures__/{accusation.response.file}", "utf8")'
+    plain = f'{{ type: "json-value", body: JSON.parse({read}) }}'
+    response = f'{{ type: "stream-chunks", chunks: [{read}] }}' if ask.stream else plain
+    asking = [line.replace("baseURL", f'baseURL: "{_BASE}"') for line in code.lines]
+    if accusation.is_of_agent:
+        asking = ["const ran = [];", *asking]
+    lines = [
+        *imports_of(code.imports, node=True),
+        'import { createTestServer } from "@ai-sdk/test-server/with-vitest";',
+        'import { readFileSync } from "node:fs";',
+        'import { expect, it } from "vitest";',
+        "",
+        f'const URL = "{_BASE}/{_PATHS[ask.wire]}";',
+        "const server = createTestServer({ [URL]: {} });",
+        "",
+        f'it("{accusation.result.scenario}", async () => {{',
+        f"  server.urls[URL].response = {response};",
+        *(f"  {line}" for line in asking),
+        f"  {topic_of(accusation).javascript(accusation)};",
+        "});",
+    ]
+    return "\n".join(lines) + "\n"

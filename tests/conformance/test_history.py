@@ -1,0 +1,395 @@
+"""The history of a library: its versions are run once, and searched for the releases that changed a law."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.reports.golden import result, run, verdict
+from toolparity.conformance.cli import main
+from toolparity.conformance.runner.history import cache, measurement, measurer
+from toolparity.conformance.runner.history.changes import changes_between, differing, search
+from toolparity.conformance.runner.history.measurement import Measurement
+from toolparity.conformance.runner.history.measurer import Measurer
+from toolparity.conformance.runner.history.notes import NOTES
+from toolparity.conformance.runner.judge import CaseFilter
+from toolparity.conformance.subjects import environments, runtimes
+from toolparity.conformance.subjects.peers import PEERS, Peer
+from toolparity.normalizer.errors import MissingExtra
+from toolparity.reports.files import load_history
+from toolparity.reports.results import Verdict
+from toolparity.reports.version_text import counts_text
+
+#: Drops all calls but the first from 1.2 up to 1.4. Version 1.6 does not start, and 1.7 reads nothing.
+PROGRAM = """
+import base64, json, os, sys
+
+with open(f"{sys.argv[0]}.pids", "a") as pids:
+    print(os.getpid(), file=pids)
+version = tuple(map(int, sys.argv[1].split(".")))
+if version == (1, 6):
+    from echo import gone
+for line in sys.stdin:
+    ask = json.loads(line)
+    if ask["op"] == "hello":
+        answer = {"name": "echo", "version": sys.argv[1], "claims": [], "wires": ["openai.chat"]}
+    else:
+        body = json.loads(b"".join(map(base64.b64decode, ask["pieces"])))
+        listed = body["choices"][0]["message"].get("tool_calls") or []
+        calls = [{"id": call["id"], **call["function"]} for call in listed]
+        answer = {"calls": calls[:1] if (1, 2) <= version <= (1, 4) else calls}
+        if version == (1, 7):
+            answer = {"calls": []}
+    print(json.dumps(answer), flush=True)
+"""
+CASES = CaseFilter(
+    scenarios=("parallel-three", "single-call"), surfaces=("openai.chat",), modes=("plain",), policies=("all",)
+)
+DROPPED = "parallel-three[openai.chat-plain-all]"
+
+
+class FakeRuntime:
+    """An index of releases, each of which is installed as a file."""
+
+    def __init__(self, releases: Sequence[str]) -> None:
+        self.listed = list(releases)
+        self.installed: list[str] = []
+        self.steps = ["collecting packages"]
+        self.broken = ""
+
+    def install(self, peer: Peer, version: str, folder: Path, report: Callable[[str], None]) -> None:
+        for step in self.steps:
+            report(step)
+        if version == self.broken:
+            raise MissingExtra("No matching distribution", hint="check the version")
+        self.installed.append(version)
+        (folder / "version").write_text(version)
+
+    def version(self, peer: Peer, folder: Path) -> str:
+        return (folder / "version").read_text()
+
+    def packages(self, folder: Path) -> dict[str, str]:
+        return {"echo": self.version(PEERS["echo"], folder), "sdk": "2.0"}
+
+    def releases(self, peer: Peer) -> list[str]:
+        return self.listed
+
+    def command(self, peer: Peer, folder: Path) -> list[str]:
+        return ["python3", str(peer.program), self.version(peer, folder)]
+
+
+@pytest.fixture
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeRuntime:
+    """A library with nine releases, and a cache without environments."""
+    fake = FakeRuntime([f"1.{minor}" for minor in range(9)])
+    (tmp_path / "echo_program.py").write_text(PROGRAM)
+    (tmp_path / "echo.txt").write_text("echo==1.0\n")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setitem(PEERS, "echo", Peer("echo", "echo", "echo", tmp_path))
+    monkeypatch.setitem(runtimes.RUNTIMES, "python", fake)
+    monkeypatch.setattr(measurer, "CaseFilter", lambda: CASES)
+    return fake
+
+
+def measurer_of_echo(**options: bool) -> Measurer:
+    return Measurer("echo", jobs=1, **options)
+
+
+def test_the_outcome_of_a_version_is_its_cases_by_law_and_its_packages(runtime: FakeRuntime) -> None:
+    measured = measurer_of_echo().measure("1.3")
+    assert measured is not None
+    assert measured.cases == (1, 2)
+    assert measured.laws["conservation"] == (1, 2)
+    assert measured.failing("conservation") == {DROPPED}
+    assert measured.failing("order") == frozenset()
+    assert measured.packages == {"echo": "1.3", "sdk": "2.0"}
+
+
+def test_the_environment_of_a_version_is_removed_unless_it_is_kept_or_was_there(runtime: FakeRuntime) -> None:
+    measurer_of_echo().measure("1.0")
+    assert environments.other_versions() == []
+    measurer_of_echo(keep=True).measure("1.1")
+    assert environments.other_versions() == ["echo==1.1"]
+    environments.install("echo==1.2")
+    measurer_of_echo().measure("1.2")
+    assert environments.other_versions() == ["echo==1.1", "echo==1.2"]
+    assert runtime.installed == ["1.0", "1.1", "1.2"]
+
+
+def test_no_program_of_a_version_is_left_running(runtime: FakeRuntime, tmp_path: Path) -> None:
+    measurer_of_echo().measure("1.0")
+    started = [int(pid) for pid in (tmp_path / "echo_program.py.pids").read_text().split()]
+    assert len(started) >= 2
+    for pid in started:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_version_is_run_once_until_something_that_decides_a_verdict_changes(
+    runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = measurer_of_echo().measure("1.3")
+    assert measurer_of_echo().measure("1.3") == first
+    assert runtime.installed == ["1.3"]
+    monkeypatch.setattr(cache, "suite_digest", lambda name: "0" * 64)
+    assert measurer_of_echo().measure("1.3") == first
+    assert runtime.installed == ["1.3", "1.3"]
+
+
+def test_the_program_of_a_library_decides_its_verdicts_only() -> None:
+    names = [name for name in PEERS if name != "echo"]
+    assert len({cache.suite_digest(name) for name in names}) == len(names)
+    assert cache.suite_digest("litellm") == cache.suite_digest.__wrapped__("litellm")
+
+
+def test_a_part_of_a_cached_outcome_is_not_used(runtime: FakeRuntime) -> None:
+    first = measurer_of_echo().measure("1.3")
+    (path,) = (environments.cache() / "history" / "echo").iterdir()
+    path.write_bytes(path.read_bytes()[:-20])
+    assert measurer_of_echo().measure("1.3") == first
+    assert runtime.installed == ["1.3", "1.3"]
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        ("1.5", "No matching distribution"),
+        ("1.6", "cannot import name 'gone'|No module named 'echo'"),
+        ("1.7", "an easy call is not read: openai.chat plain: conservation: "),
+    ],
+)
+def test_a_version_that_cannot_be_tested_has_a_reason_and_no_figures(
+    runtime: FakeRuntime, version: str, reason: str
+) -> None:
+    runtime.broken = "1.5"
+    tested = measurer_of_echo()
+    assert tested.measure(version) is None
+    assert re.search(reason, tested.refused[version])
+    assert environments.other_versions() == []
+    assert measurer_of_echo().measure("1.0") is not None, "the next version is tested"
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (verdict("fail", reason="python failed 3 times in a row: it is not called again"), "python failed 3 times"),
+        (
+            verdict("error", reason="no traffic"),
+            r"one-call\[.+\] cannot be judged by order: no",
+        ),
+    ],
+)
+def test_a_run_that_was_given_up_or_not_decided_is_not_a_test(bad: Verdict, reason: str) -> None:
+    with pytest.raises(measurement.NotTested, match=reason):
+        measurement.measurement_of(run(result(verdict()), result(bad)), "1.0", {})
+
+
+def test_a_yanked_version_is_not_tested(runtime: FakeRuntime) -> None:
+    lines = [
+        "WARNING: The candidate selected for download or install is a yanked version: 'echo' candidate (version 1)"
+    ]
+    runtime.steps = []
+    runtimes._report_pip(lines[0], runtime.steps.append)
+    tested = measurer_of_echo()
+    assert tested.measure("1.0") is None
+    assert tested.refused == {"1.0": "the release was yanked"}
+    assert runtime.installed == []
+
+
+def test_a_reason_is_the_last_error_of_a_traceback_without_personal_folders() -> None:
+    folder = environments.home() / "echo==1.6"
+    text = (
+        f"the program ended; on stderr: Traceback (most recent call last): File x\n  KeyError: 1 ImportError: {folder}"
+    )
+    assert str(measurement.NotTested(text)) == "ImportError: ~/.cache/toolparity/subjects/echo==1.6"
+
+
+# --- the search ------------------------------------------------------------------------------------------------------
+
+
+def measured(version: str, failing: Sequence[str] = (), passing: Sequence[str] = (), **packages: str) -> Measurement:
+    return Measurement(version, (0, 0), {}, {"order": {"fail": [*failing], "pass": [*passing]}}, packages)
+
+
+class Index:
+    """Forty releases. ``broken``: the first and the last one that fails, by number. ``untestable``: by number."""
+
+    def __init__(self, broken: Sequence[tuple[int, int]], untestable: Sequence[int] = ()) -> None:
+        self.releases = [f"1.{number}" for number in range(40)]
+        self.broken, self.untestable = broken, untestable
+        self.runs: list[str] = []
+
+    def outcome(self, number: int) -> Measurement:
+        return measured(f"1.{number}", ["a"] if any(first <= number <= last for first, last in self.broken) else [])
+
+    def measure(self, version: str) -> Measurement | None:
+        number = self.releases.index(version)
+        self.runs.append(version)
+        return None if number in self.untestable else self.outcome(number)
+
+    def search(self, first: int = 0, last: int = 39) -> list[str]:
+        """The numbers of the releases that were tested, in the order in which the search gives them."""
+        found = search(self.releases, self.measure, self.outcome(first), self.outcome(last), ())
+        return [measurement.version for measurement in found]
+
+
+@pytest.mark.parametrize("first", [1, 2, 19, 20, 38, 39])
+def test_the_release_that_changed_a_law_is_found_with_a_run_for_each_halving(first: int) -> None:
+    index = Index([(first, 39)])
+    found = index.search()
+    assert {f"1.{first - 1}", f"1.{first}"} <= {"1.0", *found, "1.39"}
+    assert found == sorted(found, key=index.releases.index)
+    assert len(index.runs) <= 6
+
+
+def test_two_changes_between_two_versions_that_differ_are_both_found() -> None:
+    broken = Index([(7, 12), (30, 39)]).search()
+    assert {"1.29", "1.30"} <= {*broken}
+    assert {"1.6", "1.7"} <= {*Index([(7, 12), (30, 39)]).search(0, 10)}
+
+
+def test_versions_that_agree_are_not_searched_between() -> None:
+    index = Index([(7, 12)])
+    assert index.search() == []
+    assert index.runs == []
+
+
+def test_a_release_that_cannot_be_tested_is_replaced_by_the_nearest_one() -> None:
+    index = Index([(18, 39)], untestable=[18, 19, 20])
+    found = index.search()
+    assert {"1.17", "1.21"} <= {*found}
+    assert {"1.18", "1.19", "1.20"} <= {*index.runs}, "each of them may be the release, so each is tried"
+
+
+def test_a_search_for_one_law_ignores_the_others() -> None:
+    first, second = measured("1.0"), measured("1.1", ["a"])
+    assert differing(first, second, ()) == differing(first, second, {"order"}) == {"a"}
+    assert differing(first, second, {"stop"}) == set()
+
+
+def test_a_change_tells_broken_and_fixed_cases_from_those_that_were_not_judged() -> None:
+    before = measured("1.0", failing=["fixed", "kept", "refused"], passing=["broken"], echo="1.0", sdk="1", old="1")
+    after = measured("1.3", failing=["broken", "kept", "new"], passing=["fixed"], echo="1.3", sdk="2")
+    (change,) = changes_between(before, after, untested=2, seen="1.4")
+    assert (change.law, change.before, change.after, change.seen) == ("order", "1.0", "1.3", "1.4")
+    assert change.between == 2
+    assert (change.broken, change.fixed, change.judged, change.unjudged) == (
+        ["broken"],
+        ["fixed"],
+        ["new"],
+        ["refused"],
+    )
+    assert counts_text(change) == "1 case broken, 1 case fixed, 1 case newly judged, 1 case no longer judged"
+    assert change.packages == {"sdk": ("1", "2"), "old": ("1", "")}
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def history(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["history", *arguments])
+
+
+def test_the_command_finds_the_releases_that_changed_a_law(
+    runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(NOTES, "echo", {"1.2": "the cause", "1.3": "the cause of no change"})
+    file = tmp_path / "echo.json"
+    done = history("echo", "--from", "1.0", "--to", "1.6", "--versions", "3", "--bisect", "all", "--json", str(file))
+    assert done.exit_code == 0, done.output
+    written = load_history(file)
+    assert [(version.version, version.cases) for version in written.tested] == [
+        ("1.0", (2, 2)),
+        ("1.3", (1, 2)),
+    ]
+    assert [version.version for version in written.searched] == ["1.1", "1.2"]
+    assert [version.version for version in written.versions] == ["1.0", "1.1", "1.2", "1.3", "1.6"]
+    assert [version.version for version in written.versions if version.not_tested] == ["1.6"]
+    changes = [change for change in written.changes if change.law == "conservation"]
+    assert [(change.before, change.after, change.seen, change.broken, change.between) for change in changes] == [
+        ("1.1", "1.2", "1.3", [DROPPED], 0)
+    ]
+    assert written.notes == {"1.2": "the cause"}
+    assert written.newest == "1.8"
+    assert re.search(r"conservation +2/2 +1/2", done.output)
+    assert "1.2 conservation  1 case broken" in done.output
+    assert "1.6" in done.output.partition("not tested")[2]
+
+
+def test_a_search_runs_only_the_scenarios_that_differ(runtime: FakeRuntime, tmp_path: Path) -> None:
+    history("echo", "--from", "1.0", "--to", "1.3", "--versions", "2", "--bisect", "all")
+    kept = [msgspec.json.decode(gzip.decompress(path.read_bytes())) for path in tmp_path.rglob("*.json.gz")]
+    cases = {
+        outcome["version"]: {
+            case for by_outcome in outcome["verdicts"].values() for listed in by_outcome.values() for case in listed
+        }
+        for outcome in kept
+    }
+    assert len(cases["1.0"]) == len(cases["1.3"]) == 2
+    assert cases["1.1"] == cases["1.2"] == {DROPPED}
+
+
+@pytest.mark.parametrize(("law", "neighbours"), [("conservation", True), ("stop", False)])
+def test_a_search_for_one_law_leaves_the_changes_of_others_where_they_are_seen(
+    runtime: FakeRuntime, tmp_path: Path, law: str, neighbours: bool
+) -> None:
+    file = tmp_path / "echo.json"
+    history("echo", "--from", "1.0", "--to", "1.3", "--versions", "2", "--bisect", law, "--json", str(file))
+    changes = {change.law: change for change in load_history(file).changes}
+    change = changes["conservation"]
+    assert (change.before, change.after) == (("1.1", "1.2") if neighbours else ("1.0", "1.3"))
+    assert all(other.between == 2 for name, other in changes.items() if name != law)
+
+
+def test_without_a_search_a_change_is_between_the_selected_versions(runtime: FakeRuntime, tmp_path: Path) -> None:
+    file = tmp_path / "echo.json"
+    history("echo", "--from", "1.0", "--to", "1.3", "--versions", "2", "--json", str(file))
+    assert {(change.before, change.after, change.between) for change in load_history(file).changes} == {
+        ("1.0", "1.3", 2)
+    }
+    assert runtime.installed == ["1.0", "1.3"]
+
+
+def test_the_default_is_the_last_release_of_each_of_the_newest_series(runtime: FakeRuntime) -> None:
+    runtime.listed = ["0.9", "1.0", "1.0.1", "1.1", "1.1.1"]
+    done = history("echo", "--versions", "2", "--json", "-")
+    written = json.loads(done.stdout)
+    assert [version["version"] for version in written["versions"]] == ["1.0.1", "1.1.1"]
+    assert written["releases"] == 3
+    assert "changes" in written
+
+
+def test_a_history_without_a_tested_version_ends_with_5(runtime: FakeRuntime) -> None:
+    done = history("echo", "--from", "1.6", "--to", "1.7")
+    assert done.exit_code == 5
+    assert "not tested" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["nothing"], "unknown library"),
+        (["echo", "--bisect", "ordr"], "did you mean order?"),
+        (["echo", "--versions", "0"], "--versions"),
+        (["echo", "--at", "1.0", "--from", "1.0"], "omit --from and --to"),
+    ],
+)
+def test_unknown_names_are_usage_errors(runtime: FakeRuntime, arguments: list[str], error: str) -> None:
+    done = history(*arguments)
+    assert done.exit_code == 2
+    assert error in done.output
+    assert runtime.installed == []
+
+
+def test_a_range_without_releases_is_an_error(runtime: FakeRuntime) -> None:
+    done = history("echo", "--from", "2")
+    assert done.exit_code == 4
+    assert "no release from 2 to 1.8" in done.output
