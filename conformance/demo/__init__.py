@@ -1,9 +1,11 @@
-"""`toolparity demo`: a chat page against the emulated providers that shows what happens to every tool call.
+"""`toolparity demo`: a page with emulated providers that shows what happens to every tool call.
 
-    page --POST /turns--> Sessions --Turn--> client --> emulated provider (loopback)
-      ^                       |
-      +---- SSE, resumed by Last-Event-ID ---- turn log
+    page --POST /turns--> Sessions --TurnFactory--> Turn --> provider
+      ^                       |                                 |
+      +---- SSE, resumed by Last-Event-ID ---- turn log         +---- trace: pieces, canonical events, times
 
-`app` is the web application, `sessions` starts and resumes turns, `tools` has the tools of the scripts, `wire_log`
-records the wire, and `narrator` lets an emulated model narrate.
+`app` is the web application, `sessions` starts and resumes turns, and `factory` makes them. A turn of an act (`acts`)
+has its model in this process (`emulated_model`); a turn of the chat goes through an SDK to an emulated provider, where
+`narrator` lets a model narrate. `tools` has the tools of the scripts, `trace` records the wire, `state_picture` draws
+the state diagram, and `server` and `supervisor` run the process.
 """

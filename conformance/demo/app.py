@@ -1,32 +1,36 @@
 """The web application of the demo: one page and its API. The page loads nothing from other servers.
 
 GET  /                      the page
-POST /turns                 {message, surface, policy, …} -> {turn}
-GET  /turns/ID/events       server-sent events, resumed after Last-Event-ID; 204 if no more events follow
-GET  /turns/ID/wire         the requests and response pieces on the wire
-POST /turns/ID/cancel, /turns/ID/resume, /turns/ID/decide {call_id, approved, reason}
+GET  /states.svg            the state diagram of a turn
+GET  /choices               the acts, the surfaces, the policies, the messages of the chat, the id of this process
+POST /turns                 {message, act, surface, policy, …} -> {turn}
 GET  /turns                 turns that a crash interrupted, or that wait
+GET  /turns/ID              {status, running, held}
+GET  /turns/ID/events       server-sent events, resumed after Last-Event-ID; 204 if no more events follow
+GET  /turns/ID/trace        the requests and response pieces on the wire, the canonical form, the times of the events
+POST /turns/ID/cancel, /turns/ID/resume, /turns/ID/decide {call_id, approved, reason}
+POST /kill                  kills the process of the server, if another one takes its place
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolparity.cassettes.emulated.servers import Servers
-from toolparity.cassettes.scripts import Script, scripts
+from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
@@ -35,20 +39,18 @@ from toolparity.normalizer.turns import sse
 from toolparity.normalizer.turns.errors import TurnHeld, TurnMisused, UnknownTurn
 from toolparity.normalizer.turns.log import Log
 
+from .acts import Act
+from .factory import TurnFactory, TurnRequest
+from .guard import Guarded
 from .narrator import ScriptLibrary
-from .sessions import Sessions, TurnRequest
+from .sessions import Sessions
+from .state_picture import state_picture
 from .tools import Throttle
 
-_FILES = {
-    "/": ("index.html", "text/html"),
-    "/app.js": ("app.js", "text/javascript"),
-    "/style.css": ("style.css", "text/css"),
-}
-#: The page may fetch from this server only, and no other page may frame it.
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+_PAGE = resources.files(__package__) / "page"
+_KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+#: The colours, fonts and basic elements of all pages of this project.
+_BASE_STYLE = resources.files("toolparity.reports") / "html" / "assets" / "base.css"
 #: The maximum size of a request body, in bytes.
 _LARGEST = 100_000
 
@@ -68,46 +70,82 @@ def application(
     throttle: Throttle | None = None,
     *,
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]"),
+    kill: Callable[[], None] | None = None,
 ) -> Starlette:
     """Return the ASGI application.
 
-    ``library``: the scripts that ``servers`` play. ``hosts``: the allowed host names.
+    ``library``: the scripts that ``servers`` play. ``hosts``: the allowed host names. ``kill``: ends this process at
+    once; None if no other process would take its place.
     """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[Mapping[str, Any]]:
-        sessions = Sessions(servers, log, library, throttle if throttle is not None else Throttle())
+        factory = TurnFactory(servers, library, throttle if throttle is not None else Throttle())
+        sessions = Sessions(log, factory)
         try:
-            yield {"sessions": sessions}
+            yield {"sessions": sessions, "kill": kill}
         finally:
             await sessions.aclose()
 
-    routes = [Route(path, _file(name, kind)) for path, (name, kind) in _FILES.items()]
+    routes = [Route(path, _file(file, kind)) for path, file, kind in _files()]
     routes += [
+        Route("/states.svg", _states),
         Route("/choices", _handled(_choices)),
         Route("/turns", _handled(_open), methods=["GET"]),
         Route("/turns", _handled(_start), methods=["POST"]),
+        Route("/turns/{id}", _handled(_status)),
         Route("/turns/{id}/events", _handled(_events)),
-        Route("/turns/{id}/wire", _handled(_wire)),
+        Route("/turns/{id}/trace", _handled(_trace)),
         Route("/turns/{id}/cancel", _handled(_cancel), methods=["POST"]),
         Route("/turns/{id}/resume", _handled(_resume), methods=["POST"]),
         Route("/turns/{id}/decide", _handled(_decide), methods=["POST"]),
+        Route("/kill", _handled(_kill), methods=["POST"]),
     ]
-    guard = Middleware(_Guarded, hosts=frozenset(hosts))
+    guard = Middleware(Guarded, hosts=frozenset(hosts))
     return Starlette(routes=routes, lifespan=lifespan, middleware=[guard])
 
 
 async def _choices(request: Request, sessions: Sessions) -> Response:
-    """Return the surfaces, the policies, and the suggested messages."""
+    """Return everything that the page offers."""
     asks = [
         {"ask": script.ask, "title": script.title, "surfaces": [s.name for s in SURFACES.values() if s.plays(script)]}
-        for script in _suggested()
+        for script in scripts().values()
     ]
-    return _json({"surfaces": list(SURFACES), "policies": list(POLICIES), "asks": asks})
+    listed = [_described(act) for act in sessions.acts.values() if act.action != "kill" or request.state.kill]
+    return _json(
+        {
+            "surfaces": list(SURFACES),
+            "streamed_only": [surface.name for surface in SURFACES.values() if surface.by_messages],
+            "policies": list(POLICIES),
+            "asks": asks,
+            "acts": listed,
+            "process": os.getpid(),
+        }
+    )
+
+
+def _described(act: Act) -> dict[str, Any]:
+    return {
+        "id": act.id,
+        "title": act.title,
+        "headline": act.headline,
+        "lead": act.lead,
+        "ask": act.script.ask,
+        "lanes": act.lanes,
+        "action": act.action,
+        "surfaces": [surface.name for surface in act.surfaces],
+    }
+
+
+async def _states(request: Request) -> Response:
+    return Response(state_picture(), media_type="image/svg+xml")
 
 
 async def _start(request: Request, sessions: Sessions) -> Response:
-    return _json({"turn": await sessions.start(await _body(request, TurnRequest))}, 201)
+    turn_request = await _body(request, TurnRequest)
+    if not (turn_request.act or turn_request.message.strip()):
+        raise msgspec.ValidationError("a turn needs a message, or the id of an act")
+    return _json({"turn": await sessions.start(turn_request)}, 201)
 
 
 async def _open(request: Request, sessions: Sessions) -> Response:
@@ -121,11 +159,15 @@ async def _events(request: Request, sessions: Sessions) -> Response:
     return StreamingResponse(sse.events(sessions.log, id, seen), headers=sse.HEADERS)
 
 
-async def _wire(request: Request, sessions: Sessions) -> Response:
-    exchanges = sessions.wire(request.path_params["id"])
-    if exchanges is None:
-        raise UnknownTurn("the wire log of this turn is no longer stored")
-    return _json({"exchanges": exchanges})
+async def _status(request: Request, sessions: Sessions) -> Response:
+    return _json(await sessions.status(request.path_params["id"]))
+
+
+async def _trace(request: Request, sessions: Sessions) -> Response:
+    trace = sessions.trace(request.path_params["id"])
+    if trace is None:
+        raise UnknownTurn("the trace of this turn has been removed")
+    return _json(trace)
 
 
 async def _cancel(request: Request, sessions: Sessions) -> Response:
@@ -143,14 +185,25 @@ async def _decide(request: Request, sessions: Sessions) -> Response:
     return _json({}, 202)
 
 
-def _suggested() -> list[Script]:
-    return list(scripts().values())
+async def _kill(request: Request, sessions: Sessions) -> Response:
+    await _body(request, dict)  # refuses what another site can send
+    if request.state.kill is None:
+        raise TurnMisused("no other process would take the place of this one", hint="start it with `toolparity demo`")
+    request.state.kill()
+    return _json({}, 202)
 
 
-def _file(name: str, kind: str) -> Callable[[Request], Awaitable[Response]]:
+def _files() -> Iterator[tuple[str, Traversable, str]]:
+    """Yield path, file and content type of each file of the page."""
+    yield "/base.css", _BASE_STYLE, _KINDS[".css"]
+    for file in _PAGE.iterdir():
+        path = "/" if file.name == "index.html" else f"/{file.name}"
+        yield path, file, _KINDS[file.name[file.name.rindex(".") :]]
+
+
+def _file(file: Traversable, kind: str) -> Callable[[Request], Awaitable[Response]]:
     async def serve(request: Request) -> Response:
-        data = (resources.files(__package__) / "page" / name).read_bytes()
-        return Response(data, media_type=f"{kind}; charset=utf-8")
+        return Response(file.read_bytes(), media_type=f"{kind}; charset=utf-8")
 
     return serve
 
@@ -186,30 +239,3 @@ async def _body(request: Request, kind: type[Any]) -> Any:
 
 def _json(value: Any, status: int = 200) -> Response:
     return Response(json_codec.encode(value), status, {"cache-control": "no-store"}, "application/json")
-
-
-class _Guarded:
-    """Middleware that refuses unknown host names and adds security headers to every response."""
-
-    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
-        self._app = app
-        self._hosts = hosts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers["content-security-policy"] = _POLICY
-                headers["x-content-type-options"] = "nosniff"
-                headers["referrer-policy"] = "no-referrer"
-            await send(message)
-
-        # Refuse a foreign host name that resolves to this machine (DNS rebinding).
-        host = Headers(scope=scope).get("host", "")
-        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        app = self._app if name in self._hosts else Response("unknown host", 421)
-        await app(scope, receive, guarded)

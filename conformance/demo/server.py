@@ -1,10 +1,11 @@
-"""Starts everything that the demo needs: the emulated providers, the log, the page."""
+"""Starts everything that the demo needs: the process, the emulated providers, the log, the page."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import uvicorn
@@ -19,6 +20,7 @@ from toolparity.normalizer.wires.registry import WIRES
 
 from .app import application
 from .narrator import ScriptLibrary
+from .supervisor import keep_running, kill_this_process
 from .tools import Throttle
 
 #: The lease of a turn, in seconds. After a crash, its turns can be resumed when the lease has expired.
@@ -27,11 +29,15 @@ _LEASE = 6.0
 
 @contextlib.contextmanager
 def ready_to_serve(
-    log: str | Path, throttle: Throttle | None = None, *, host: str = "127.0.0.1"
+    log: str | Path,
+    throttle: Throttle | None = None,
+    *,
+    host: str = "127.0.0.1",
+    kill: Callable[[], None] | None = None,
 ) -> Iterator[Starlette]:
     """Yield the application with its providers and its log open.
 
-    ``host``: an allowed host name in addition to loopback.
+    ``host``: an allowed host name in addition to loopback. ``kill``: see `app.application`.
 
     Raises ServerNotStarted and LogFailed.
     """
@@ -40,11 +46,13 @@ def ready_to_serve(
     library = ScriptLibrary(scripts())
     with running(library) as servers, Log(log, lease=_LEASE) as turn_log:
         names = ("127.0.0.1", "localhost", "[::1]", host)
-        yield application(servers, turn_log, library, throttle, hosts=tuple(dict.fromkeys(names)))
+        yield application(servers, turn_log, library, throttle, hosts=tuple(dict.fromkeys(names)), kill=kill)
 
 
 def serve(log: str | Path, host: str, port: int, *, tool: float, piece: float, ready: Callable[[str], None]) -> None:
     """Serve until interrupted. ``tool``, ``piece``: delays in seconds. ``ready`` is called with the URL.
+
+    A child process serves. If it is killed, another one takes its place on the same socket.
 
     Raises ServerNotStarted.
     """
@@ -53,13 +61,20 @@ def serve(log: str | Path, host: str, port: int, *, tool: float, piece: float, r
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))
-            listener.listen()  # a client may connect as soon as it has the URL
+            listener.listen()  # while no process serves, clients wait
         except OSError as error:
             raise ServerNotStarted(f"cannot listen: {error}", where=f"{host}:{port}", hint="--port 0") from error
-        with ready_to_serve(log, Throttle(piece, tool), host=host) as app:
-            name = f"[{host}]" if ":" in host else host
-            ready(f"http://{name}:{listener.getsockname()[1]}/")
-            config = uvicorn.Config(
-                app, log_config=None, access_log=False, server_header=False, ws="none", timeout_graceful_shutdown=1
-            )
-            uvicorn.Server(config).run(sockets=[listener])
+        name = f"[{host}]" if ":" in host else host
+        address = f"http://{name}:{listener.getsockname()[1]}/"
+        keep_running(partial(_serve_on, listener, log, host, tool, piece), partial(ready, address))
+
+
+def _serve_on(
+    listener: socket.socket, log: str | Path, host: str, tool: float, piece: float, ready: Callable[[], None]
+) -> None:
+    with ready_to_serve(log, Throttle(piece, tool), host=host, kill=kill_this_process) as app:
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, ws="none", timeout_graceful_shutdown=1
+        )
+        ready()
+        uvicorn.Server(config).run(sockets=[listener])

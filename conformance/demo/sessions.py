@@ -4,77 +4,54 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from msgspec import Struct
 
-from toolparity.cassettes.emulated.servers import Servers
-from toolparity.cassettes.recorder.script_driver import opening as scripted
-from toolparity.cassettes.scripts import Script
-from toolparity.cassettes.surfaces import Surface, surface, surface_of
-from toolparity.normalizer.conversation import Request, TextPart, User
-from toolparity.normalizer.turns.clients import SdkClient, client
+from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.events import TurnEvent
 from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.narration.acknowledge import acknowledge
-from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
-from toolparity.normalizer.turns.narration.narrator import Narrator
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.outcome import outcome_of
-from toolparity.normalizer.turns.provider import Provider
-from toolparity.normalizer.turns.request import opening
 from toolparity.normalizer.turns.turn import Turn
 
-from .narrator import NarratorScriptProvider, ScriptLibrary, last_words
-from .tools import ScriptedTools, Throttle
-from .wire_log import LoggingProvider, WireExchange
+from .factory import TurnFactory, TurnRequest, new_id, request_of_logged_turn
+from .trace import Trace
 
 _log = logging.getLogger("toolparity")
 
-#: The number of turns whose wire excerpts are stored.
+#: The number of turns whose traces are stored.
 _STORED = 200
 _CANCELLED = "the user cancelled"
-_NO_SCRIPT = Script("none", "What no script knows", [])
 
 
-class TurnRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """The request of the page to start a turn.
+class TurnStatus(Struct, frozen=True):
+    """``status``: open, waiting or over. ``running``: this process runs it. ``held``: a process holds its lease."""
 
-    ``after``: the turn whose conversation continues. ``approval``: require approval of every call.
-    """
-
-    message: str
-    surface: str = "openai.chat"
-    policy: str = "all"
-    limit: int | None = None
-    approval: bool = False
-    narrator: bool = False
-    after: str | None = None
+    status: str
+    running: bool
+    held: bool
 
 
 class Sessions:
-    """Holds the clients and the running turns. Create, use and close it in one event loop."""
+    """Holds the running turns. Create, use and close it in one event loop."""
 
-    def __init__(self, servers: Servers, log: Log, library: ScriptLibrary, throttle: Throttle) -> None:
+    def __init__(self, log: Log, factory: TurnFactory) -> None:
         self.log = log
-        self._servers = servers
-        self._library = library
-        self._throttle = throttle
-        self._clients: dict[str, SdkClient] = {}
+        self.acts = factory.acts
+        self._factory = factory
         self._turn_requests: dict[str, TurnRequest] = {}
-        self._wires: dict[str, list[WireExchange]] = {}
+        self._traces: dict[str, Trace] = {}
         self._turns: dict[str, Turn] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._decided: set[str] = set()
 
     async def start(self, turn_request: TurnRequest) -> str:
         """Start a turn. Return its id as soon as the log has its first event. Raises ToolparityError."""
-        at = surface(turn_request.surface)
-        request = await self._request(turn_request, at)
-        id = uuid.uuid4().hex
+        request = await self._request(turn_request)
+        id = new_id(turn_request)
         self._store_request(id, turn_request)
         started = _Started()
 
@@ -125,19 +102,23 @@ class Sessions:
         turn.cancel(_CANCELLED)
         return True
 
-    def wire(self, id: str) -> list[WireExchange] | None:
-        """Return the wire excerpts of a turn, or None if they are no longer stored."""
-        return self._wires.get(id)
+    async def status(self, id: str) -> TurnStatus:
+        """Return the status of a turn. Raises UnknownTurn."""
+        logged = await self.log.turn(id)
+        return TurnStatus(logged.status, id in self._turns, logged.held)
+
+    def trace(self, id: str) -> Trace | None:
+        """Return the trace of a turn, as far as this process ran it, or None if it has been removed."""
+        return self._traces.get(id)
 
     async def aclose(self) -> None:
-        """Cancel the running turns, and close the clients."""
+        """Cancel the running turns, and close the clients of the factory."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        for one in self._clients.values():
-            await one.aclose()
+        await self._factory.aclose()
 
     # running turns
 
@@ -181,52 +162,22 @@ class Sessions:
         task.add_done_callback(done)
 
     def _turn(self, id: str, request: Request, *observers: Observer, **settings: Any) -> Turn:
-        turn_request = self._turn_requests.get(id) or _request_of_logged_turn(request)
-        at = surface(turn_request.surface)
-        script = self._script(request) or _NO_SCRIPT
-        tools = ScriptedTools(script, self._throttle, approval=turn_request.approval).tools
-        exchanges = self._wires.setdefault(id, [])
-        reached = self._client(at)
-        provider: Provider = LoggingProvider(reached, exchanges, self._throttle)
-        if turn_request.narrator:
-            text = last_words(script) or "That is all."
-            narrator = LoggingProvider(NarratorScriptProvider(reached, self._library, text), exchanges, self._throttle)
-            provider = NarratingProvider(provider, Narrator(narrator), tools)
-        return Turn(provider, tools, acknowledge=acknowledge, id=id, observers=observers, **settings)
+        turn_request = self._turn_requests.get(id) or request_of_logged_turn(id, request)
+        trace = self._traces.setdefault(id, Trace())
+        return self._factory.turn(id, turn_request, request, trace, observers, **settings)
 
-    def _client(self, at: Surface) -> SdkClient:
-        found = self._clients.get(at.name)
-        if found is None:
-            base = self._servers.base(at)
-            options: dict[str, Any] = {"base_url": base, "max_retries": 0}
-            if at.by_messages:
-                options = {"api_host": base, "use_insecure_channel": True}
-            new_client = client(at.wire, at.model, provider=at.provider, api_key="emulated", **options)
-            found = self._clients[at.name] = new_client
-        return found
-
-    # requests
-
-    async def _request(self, turn_request: TurnRequest, at: Surface) -> Request:
-        if turn_request.after is not None:
-            logged = await self.log.turn(turn_request.after)
-            if logged.state is None or logged.status != "over":
-                raise TurnMisused("the previous turn is not over", where=turn_request.after)
-            return outcome_of(logged.state).next(turn_request.message)
-        script = self._script(turn_request.message)
-        if script is not None and at.plays(script):
-            return scripted(script, at, stream=True)
-        return opening(turn_request.message, self._client(at))
-
-    def _script(self, message: Request | str) -> Script | None:
-        """Return the script that begins with this message, or with the first message of the conversation."""
-        text = message if isinstance(message, str) else _first_user_text(message)
-        return next((script for script in self._library.values() if script.ask == text), None)
+    async def _request(self, turn_request: TurnRequest) -> Request:
+        if turn_request.after is None:
+            return self._factory.request(turn_request)
+        logged = await self.log.turn(turn_request.after)
+        if logged.state is None or logged.status != "over":
+            raise TurnMisused("the previous turn is not over", where=turn_request.after)
+        return outcome_of(logged.state).next(turn_request.message)
 
     def _store_request(self, id: str, turn_request: TurnRequest) -> None:
         self._turn_requests[id] = turn_request
-        self._wires[id] = []
-        for stored in (self._turn_requests, self._wires):
+        self._traces[id] = Trace()
+        for stored in (self._turn_requests, self._traces):
             while len(stored) > _STORED:
                 del stored[next(iter(stored))]
 
@@ -255,14 +206,3 @@ class _Started(Observer):
     async def wait(self) -> None:
         """Wait for the first event. Raises the error that prevented the turn from starting."""
         await self._started
-
-
-def _first_user_text(request: Request) -> str:
-    user = next((turn for turn in request.messages if isinstance(turn, User)), None)
-    return "".join(part.text for part in user.parts if isinstance(part, TextPart)) if user is not None else ""
-
-
-def _request_of_logged_turn(request: Request) -> TurnRequest:
-    """Return the settings of a turn that another process started."""
-    at = surface_of(request.provider, request.wire)
-    return TurnRequest(_first_user_text(request), at.name if at is not None else request.wire)

@@ -8,8 +8,8 @@ from typing import Any
 from toolparity.cassettes.recorder.script_driver import UNSCRIPTED_RESULT
 from toolparity.cassettes.scripts import OfferedTool, Script, ScriptedCall
 from toolparity.normalizer.conversation import TextPart, ToolResult
-from toolparity.normalizer.turns.execution.invoke import current_call
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
+from toolparity.normalizer.turns.execution.typed.injection import current_call
 
 #: The number of progress reports of a tool.
 STEPS = 4
@@ -29,20 +29,23 @@ class Throttle:
         """Wait before a piece of a response is passed on."""
         await asyncio.sleep(self._piece)
 
-    async def step(self, tool: str) -> None:
-        """Wait before a tool's next step."""
-        await asyncio.sleep(self._tool / STEPS)
+    async def step(self, tool: str, slower: float = 1.0) -> None:
+        """Wait before a tool's next step, ``slower`` times as long as usual."""
+        await asyncio.sleep(self._tool * slower / STEPS)
 
 
 class ScriptedTools:
     """Tools that return the script's result for a call with the same arguments, or for the next call of the same tool.
 
-    ``ran``: how many calls ran. ``throttle``: None for tools that return at once.
+    ``ran``: how many calls ran. ``throttle``: None for tools that return at once. ``slower``: see `Throttle.step`.
     """
 
-    def __init__(self, script: Script, throttle: Throttle | None = None, *, approval: bool = False) -> None:
+    def __init__(
+        self, script: Script, throttle: Throttle | None = None, *, approval: bool = False, slower: float = 1.0
+    ) -> None:
         self.ran = 0
         self._throttle = throttle
+        self._slower = slower
         self._remaining = [call for round in script.rounds for call in round.calls]
         self.tools = Tools(self._tool(offer, approval) for offer in script.tools)
 
@@ -53,7 +56,7 @@ class ScriptedTools:
             if self._throttle is not None:
                 progress = current_call.get().progress
                 for done in range(1, STEPS + 1):
-                    await self._throttle.step(offer.name)
+                    await self._throttle.step(offer.name, self._slower)
                     progress({"done": done, "of": STEPS})
             return _return_value(match)
 

@@ -16,14 +16,17 @@ from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tests.reports.browser import browser
+from tests.reports.browser import SIZES, browser
 from toolparity.conformance.demo.server import ready_to_serve
 from toolparity.conformance.demo.tools import Throttle
 from toolparity.normalizer.turns.log import Log
 
 __all__ = ["browser"]
+
+Opens = Callable[..., Page]
 
 
 class Gated(Throttle):
@@ -34,7 +37,7 @@ class Gated(Throttle):
         self.gate = threading.Event()
         self.gate.set()
 
-    async def step(self, tool: str) -> None:
+    async def step(self, tool: str, slower: float = 1.0) -> None:
         while not self.gate.is_set():
             await asyncio.sleep(0.005)
 
@@ -83,7 +86,7 @@ class Reached:
     def asks(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
         """One request: status, headers, body."""
         place = urlsplit(self.address)
-        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=30)
+        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=120)
         try:
             sent = {"content-type": "application/json"} if body is not None else {}
             data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
@@ -93,7 +96,7 @@ class Reached:
         finally:
             connection.close()
 
-    def starts(self, message: str, **settings: Any) -> str:
+    def starts(self, message: str = "", **settings: Any) -> str:
         """Begins a turn; gives its id."""
         status, _, said = self.asks("POST", "/turns", {"message": message, **settings})
         assert status == 201, said
@@ -106,18 +109,25 @@ class Reached:
         assert status in (200, 204)
         return [json.loads(line[6:]) for line in said.decode().splitlines() if line.startswith("data: ")]
 
-    def until(self, turn: str, type: str) -> list[dict[str, Any]]:
-        """The events of a turn up to the first of a type; then the connection is left."""
+    def trace(self, turn: str) -> dict[str, Any]:
+        """The trace of a turn."""
+        status, _, said = self.asks("GET", f"/turns/{turn}/trace")
+        assert status == 200, said
+        return dict(json.loads(said))
+
+    def until(self, turn: str, type: str, times: int = 1) -> list[dict[str, Any]]:
+        """The events of a turn up to the first of a type, or the one after ``times``; then the connection is left."""
         place = urlsplit(self.address)
-        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=30)
+        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=120)
         try:
             connection.request("GET", f"/turns/{turn}/events")
-            told = []
+            seen_events = []
             for line in connection.getresponse():
                 if line.startswith(b"data: "):
-                    told.append(json.loads(line[6:]))
-                    if told[-1]["type"] == type:
-                        return told
+                    seen_events.append(json.loads(line[6:]))
+                    times -= seen_events[-1]["type"] == type
+                    if times == 0:
+                        return seen_events
             raise AssertionError(f"the turn is over, and there was no {type}")
         finally:
             connection.close()
@@ -163,3 +173,52 @@ def served(path: Path) -> Iterator[Demo]:
 def demo(tmp_path: Path) -> Iterator[Demo]:
     with served(tmp_path / "turns.db") as up:
         yield up
+
+
+@pytest.fixture
+def opens(browser: Browser, demo: Demo) -> Iterator[Opens]:
+    """Opens the page. At the end it has asked no one but the demo, and nothing went wrong on it.
+
+    ``lost``: connections are cut in this test, and the browser says so.
+    """
+    problems: list[str] = []
+    contexts = []
+    lost = False
+
+    def complain(what: str) -> None:
+        problems.append(what)
+
+    def make(fragment: str = "", *, cuts: bool = False, size: str = "desktop", scheme: str = "light") -> Page:
+        nonlocal lost
+        lost = lost or cuts
+        context = browser.new_context(
+            viewport=ViewportSize(width=SIZES[size][0], height=SIZES[size][1]),
+            color_scheme="dark" if scheme == "dark" else "light",
+            reduced_motion="reduce",
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        expect.set_options(timeout=20_000)
+        page.on("console", lambda message: complain(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: complain(f"error: {error}"))
+        page.on("dialog", lambda dialog: (complain(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: None if _own(request.url, demo) else complain(f"request: {request.url}"))
+        page.goto(demo.address + fragment)
+        page.wait_for_selector("html[data-ready]", state="attached")
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    if lost:
+        problems = [one for one in problems if "ERR_INCOMPLETE_CHUNKED_ENCODING" not in one]
+    assert problems == []
+
+
+def _own(address: str, demo: Demo) -> bool:
+    return address.startswith((demo.address, "data:"))
+
+
+def _own(address: str, demo: Demo) -> bool:
+    return address.startswith((demo.address, "data:"))

@@ -47,13 +47,22 @@ def test_an_event_that_was_seen_is_not_sent_again(demo: Demo) -> None:
 
 
 @pytest.mark.parametrize("surface", ["openai.chat", "xai.grpc"])
-def test_what_stood_on_the_wire_is_kept_beside_the_blocks(demo: Demo, surface: str) -> None:
+def test_a_trace_has_each_piece_on_the_wire_with_its_canonical_events(demo: Demo, surface: str) -> None:
     turn = demo.starts(BOTH, surface=surface)
     demo.events(turn)
-    exchanges = json.loads(demo.asks("GET", f"/turns/{turn}/wire")[2])["exchanges"]
-    assert [one["wire"] for one in exchanges] == [SURFACES[surface].wire] * 2
-    assert BOTH in json.dumps(exchanges[0]["request"])
-    assert "list_appointments" in "".join(exchanges[0]["pieces"])
+    first, second = demo.trace(turn)["exchanges"]
+    assert first["wire"] == second["wire"] == SURFACES[surface].wire
+    assert BOTH in json.dumps(first["request"])
+    starts = [event for piece in first["pieces"] for event in piece["events"] if event["type"] == "block_start"]
+    assert [event["block"] for event in starts] == ["text", "tool_call", "tool_call"]
+    for piece in first["pieces"]:
+        for event in piece["events"]:
+            if event["type"] == "block_start" and event["block"] == "tool_call":
+                assert event["name"] in piece["text"]
+    names = [block["name"] for block in first["response"]["choices"][0]["blocks"] if block["type"] == "tool_call"]
+    assert names == ["list_appointments", "open_invoices"]
+    assert first["results"] == []
+    assert len(second["results"]) == 2
     kept = demo.logged(lambda log: log.turn(turn))
     assert [block.block_type for block in kept.blocks] == [
         "text",
@@ -76,7 +85,7 @@ def test_calls_above_the_limit_are_warned_of(demo: Demo) -> None:
 def test_another_model_narrates_where_it_is_asked_to(demo: Demo) -> None:
     turn = demo.starts(BOTH, narrator=True)
     assert last(demo.events(turn), "turn_complete")["text"] == SAID
-    second = json.loads(demo.asks("GET", f"/turns/{turn}/wire")[2])["exchanges"][1]["request"]
+    second = demo.trace(turn)["exchanges"][1]["request"]
     given = json.loads(second["messages"][-1]["content"])
     assert given["userMessage"] == BOTH
     assert [one["toolName"] for one in given["toolResults"]] == ["list_appointments", "open_invoices"]
@@ -85,8 +94,8 @@ def test_another_model_narrates_where_it_is_asked_to(demo: Demo) -> None:
 
 def test_calls_are_approved_one_by_one(demo: Demo) -> None:
     turn = demo.starts(BOTH, approval=True)
-    told = demo.until(turn, "turn_waiting")
-    waiting = [(event["call_id"], event["name"]) for event in told if event["type"] == "approval_needed"]
+    seen = demo.until(turn, "turn_waiting")
+    waiting = [(event["call_id"], event["name"]) for event in seen if event["type"] == "approval_needed"]
     assert [name for _, name in waiting] == ["list_appointments", "open_invoices"]
     for (id, _), approved in zip(waiting, (True, False), strict=True):
         assert demo.asks("POST", f"/turns/{turn}/decide", {"call_id": id, "approved": approved})[0] == 202
@@ -116,16 +125,16 @@ def test_a_turn_that_waits_for_a_decision_is_cancelled_as_well(demo: Demo) -> No
     assert events[-1]["termination_reason"] == "cancelled"
     assert [event["how"] for event in events if event["type"] == "call_finished"] == ["skipped", "skipped"]
     assert json.loads(demo.asks("POST", f"/turns/{turn}/cancel", {})[2]) == {"cancelled": False}
-    assert demo.asks("POST", "/turns/nobody/cancel", {})[0] == 404
+    assert demo.asks("POST", "/turns/unknown/cancel", {})[0] == 404
 
 
-def test_the_page_listens_to_every_event_that_a_turn_can_tell() -> None:
+def test_the_page_listens_to_every_event_that_a_turn_can_emit() -> None:
     from importlib import resources
     from typing import get_args
 
     from toolparity.normalizer.turns.events import TurnEvent
 
-    text = (resources.files("toolparity.conformance.demo") / "page" / "app.js").read_text("utf-8")
+    text = (resources.files("toolparity.conformance.demo") / "page" / "turn.js").read_text("utf-8")
     listed = text.partition("const TYPES = [")[2].partition("]")[0]
     assert re.findall(r'"(\w+)"', listed) == [str(kind.__struct_config__.tag) for kind in get_args(TurnEvent)]
 
@@ -156,7 +165,7 @@ def test_a_conversation_goes_on(demo: Demo) -> None:
     demo.events(first)
     second = demo.starts(asks[1], after=first)
     assert demo.events(second)[-1]["type"] == "turn_complete"
-    assert demo.asks("POST", "/turns", {"message": "x", "after": "nobody"})[0] == 404
+    assert demo.asks("POST", "/turns", {"message": "x", "after": "unknown"})[0] == 404
 
 
 def test_words_that_no_script_knows_are_refused_by_the_provider(demo: Demo) -> None:
@@ -171,7 +180,8 @@ def test_words_that_no_script_knows_are_refused_by_the_provider(demo: Demo) -> N
     [
         b"no JSON",
         b"{}",
-        {"message": "x", "surface": "nobody"},
+        {"message": " "},
+        {"message": "x", "surface": "unknown"},
         {"message": "x", "policy": "some"},
         {"message": "x", "unknown": 1},
         {"message": "x", "limit": "many"},
@@ -188,20 +198,22 @@ def test_what_is_no_question_is_refused_with_what_is_wrong(demo: Demo, body: Any
 def test_only_this_page_is_answered(demo: Demo) -> None:
     good = {"message": BOTH}
     assert demo.asks("POST", "/turns", good, **{"content-type": "text/plain"})[0] == 400
+    assert demo.asks("POST", "/kill", {}, **{"content-type": "text/plain"})[0] == 400
     assert demo.asks("GET", "/", host="evil.example:80")[0] == 421
     assert demo.asks("GET", "/", host="localhost:1")[0] == 200
-    assert demo.asks("GET", "/turns/nobody/events")[0] == 404
-    assert demo.asks("GET", "/turns/nobody/wire")[0] == 404
+    assert demo.asks("GET", "/turns/unknown/events")[0] == 404
+    assert demo.asks("GET", "/turns/unknown/trace")[0] == 404
+    assert demo.asks("GET", "/turns/unknown")[0] == 404
     assert demo.asks("GET", "/../app.py")[0] == 404
 
 
 @pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("path", ["/", "/app.js", "/style.css", "/choices"])
+@pytest.mark.parametrize("path", ["/", "/app.js", "/base.css", "/style.css", "/states.svg", "/choices"])
 def test_every_answer_says_what_the_page_may_do(demo: Demo, path: str) -> None:
     status, headers, said = demo.asks("GET", path)
     assert status == 200
     assert said
     assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
     assert headers["x-content-type-options"] == "nosniff"
-    assert b"http://" not in said
+    assert b"http://" not in said.replace(b'xmlns="http://www.w3.org/2000/svg"', b"")
     assert b"https://" not in said
