@@ -7,9 +7,11 @@ from xml.sax.saxutils import escape
 
 from toolparity.normalizer import json_codec
 
-from .escape import cut, visible
+from .kill_matrix import surviving_mutants
 from .results import BAD, Report, Run
-from .statistics import count_verdicts, leading, passing_text, surviving_mutants
+from .sentences import passing_text, population_text
+from .statistics import count_verdicts
+from .subject_groups import leading
 
 LABEL = "tool calls"
 
@@ -26,8 +28,6 @@ _WIDTHS = {
     **dict.fromkeys(" ,.", 4.0),
 }
 _WIDEST, _PADDING = 10.0, 6
-#: Maximum number of characters of a subject's name.
-_NAME = 40
 
 
 class BadgeText(NamedTuple):
@@ -57,8 +57,8 @@ def badge_text(run: Run) -> BadgeText:
 
 
 def label(run: Run) -> str:
-    """Return the left half of the badge. It contains the subject's name if the run has only one subject."""
-    return f"{LABEL}: {visible(cut(run.subjects[0].name, _NAME))}" if len(run.subjects) == 1 else LABEL
+    """Return the left half of the badge. It names the subjects that the right half is about."""
+    return ": ".join(filter(None, (LABEL, population_text(leading(run, count_verdicts(run))))))
 
 
 def _killed(run: Run) -> str:

@@ -1,4 +1,4 @@
-"""Reading results files, and checks of output paths."""
+"""Reading results and histories, and checks of output paths."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import msgspec
 
 from toolparity.normalizer.errors import ToolparityError
 
+from . import versions
 from .results import FORMATS, Run, format_of, read
 
 STDIN = "-"
@@ -58,6 +59,17 @@ def _parsed(data: bytes, where: str) -> Run:
         return read(data)
     except msgspec.DecodeError as error:
         raise UnreadableResults(f"not valid {format}: {error}", where=where, hint=_HINT) from None
+
+
+def load_history(path: Path) -> versions.LibraryHistory:
+    """Load the history of a library. Raises UnreadableResults if the file cannot be read or is not a history."""
+    hint = "pass a file that toolparity history --json wrote"
+    try:
+        return versions.read(path.read_bytes())
+    except OSError as error:
+        raise UnreadableResults(error.strerror or str(error), where=str(path), hint=hint) from None
+    except msgspec.DecodeError as error:
+        raise UnreadableResults(f"not valid {versions.FORMAT}: {error}", where=str(path), hint=hint) from None
 
 
 def unwritable(path: Path, *, folder: bool = False) -> str:

@@ -14,8 +14,8 @@ import re
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from .escape import cut, visible
+from .kill_matrix import surviving_mutants
 from .results import Kill, LawInfo, Outcome, Report, Result, Run, Verdict
-from .statistics import surviving_mutants
 
 #: Element of a test, and the outcomes that cause it. The first match decides.
 _ELEMENTS: tuple[tuple[type[Failure | Error | Skipped], tuple[Outcome, ...]], ...] = (

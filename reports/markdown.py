@@ -19,32 +19,21 @@ from .compare import (
     describe_source_change,
     describe_subject_change,
 )
+from .kill_matrix import generated_text, kills_text, surviving_mutants, unneeded_laws
 from .markdown_budget import MarkdownPage, code, prose, tagged
+from .problems import bad_title, pick_examples, scenario_rows
 from .results import ORIGINS, Outcome, Report, Result, Run, Verdict
-from .statistics import (
-    Counts,
-    Figures,
-    Group,
-    bad_title,
-    case_columns,
-    count_verdicts,
+from .sentences import (
     effects_text,
-    generated_text,
-    groups,
     headline_text,
-    judged_count,
-    kept_ratio,
-    kills_text,
-    leading,
     occurring_effects,
     occurring_outcomes,
     outcomes_text,
-    pick_examples,
-    scenario_rows,
-    surviving_mutants,
-    unneeded_laws,
-    worst_outcome,
+    population_text,
 )
+from .statistics import Counts, Figures, count_verdicts, judged_count, kept_ratio, worst_outcome
+from .subject_groups import Group, case_columns, groups, leading
+from .version_markdown import add_histories
 
 #: Maximum bytes of the report. A character has at least one byte.
 MAX_BYTES = 60_000
@@ -74,9 +63,11 @@ def render(report: Report) -> bytes:
     counts = count_verdicts(run)
     page = MarkdownPage(MAX_BYTES)
     badge = badge_text(run)
-    page.add(f"## {_HEADS[badge.colour]} Tool calls: {badge.text}")
+    subjects = leading(run, counts)
+    of_subjects = f" of {prose(population_text(subjects), _NAME)}" if subjects else ""
+    page.add(f"## {_HEADS[badge.colour]} Tool calls{of_subjects}: {badge.text}")
     if len(run.subjects) > 1:
-        page.add(f"**{headline_text(leading(run, counts))}.**")
+        page.add(f"**{headline_text(subjects)}.**")
     if report.before is not None:
         _changes(page, compare(report.before, run))
     for group in groups(run, counts):
@@ -84,6 +75,7 @@ def render(report: Report) -> bytes:
     _failures(page, run, counts)
     _places(page, run, counts)
     _kills(page, run)
+    add_histories(page, report.histories)
     _about(page, run, counts)
     return page.written("The complete report is in the results (`--json`) and on the HTML page (`--html`).")
 
@@ -164,7 +156,8 @@ def _group(page: MarkdownPage, group: Group, counts: Figures) -> None:
         [code(law, _NAME), *(_kept(counts.laws.get((item.name, law), {})) for item in group.standings)]
         for law in group.laws
     ]
-    rows.append(["all laws", *(f"**{item.cases.ratio}**" for item in group.standings)])
+    totals = (f"**{item.cases.ratio}**{' (few cases)' * (item.name in group.few)}" for item in group.standings)
+    rows.append(["all laws", *totals])
     page.table(["law", *names], rows, total=len(rows), what="laws", share=_LAWS)
     if group.idle:
         page.add(f"Laws without an applicable case: {_listed(page, 'laws', group.idle)}.")

@@ -21,6 +21,9 @@ from msgspec.structs import replace
 
 from toolparity.normalizer import json_codec
 
+from .reproduction import Reproduction
+from .versions import LibraryHistory
+
 FORMAT = "toolparity-results/3"
 #: Older formats that are still read. Format 2 has no roles of subjects; format 1 has ``told`` in place of ``rounds``.
 FORMAT_2, FORMAT_1 = "toolparity-results/2", "toolparity-results/1"
@@ -163,7 +166,10 @@ class Result(Struct, frozen=True, omit_defaults=True):
 
 
 class SubjectInfo(Struct, frozen=True, omit_defaults=True):
-    """Name, version and claims of a subject. ``wires`` is None if it reads all wires. ``role`` is a key of `ROLES`."""
+    """Name, version and claims of a subject. ``wires`` is None if it reads all wires. ``role`` is a key of `ROLES`.
+
+    ``library``: the distribution of which the subject is one entry point, or "" if no other subject is.
+    """
 
     name: str
     version: str
@@ -171,14 +177,19 @@ class SubjectInfo(Struct, frozen=True, omit_defaults=True):
     wires: list[str] | None = None
     seconds: Seconds = 0.0
     role: Role = "implementation"
+    library: str = ""
 
 
 class LawInfo(Struct, frozen=True, omit_defaults=True):
-    """Id and sentence of a law. ``level`` is "must" or "should"."""
+    """Id and sentence of a law. ``level`` is "must" or "should".
+
+    ``consequences``: effect of a failure -> what it means for an application, in a sentence.
+    """
 
     id: str
     sentence: str
     level: str
+    consequences: dict[Effect, str] = {}
 
 
 class ScenarioInfo(Struct, frozen=True, omit_defaults=True):
@@ -286,11 +297,17 @@ class Run(Struct, frozen=True, omit_defaults=True, tag_field="format", tag=FORMA
 
 
 class Report(NamedTuple):
-    """Input of a renderer: the run, the run to compare it with, and earlier runs, oldest first."""
+    """Input of a renderer.
+
+    ``before``: the run to compare with. ``earlier``: earlier runs, oldest first. ``histories``: libraries over their
+    versions. ``reproductions``: scripts that repeat failures of the run.
+    """
 
     run: Run
     before: Run | None = None
     earlier: Sequence[Run] = ()
+    histories: Sequence[LibraryHistory] = ()
+    reproductions: Sequence[Reproduction] = ()
 
 
 def render(report: Report) -> bytes:
@@ -306,9 +323,13 @@ def write(run: Run) -> bytes:
 def read(data: bytes) -> Run:
     """Decode a run from JSON in one of `FORMATS`. Raises msgspec.DecodeError for other data.
 
-    The function adds subjects, laws and scenarios that only results name, so that every report includes them.
+    The function adds subjects, laws and scenarios that only results name, so that every report includes them. Of
+    several results for one case it keeps the last, as `merge` does, so that every report counts a case once.
     """
     run = _from_older_format(data) if format_of(data) in (FORMAT_1, FORMAT_2) else _decoded(data, Run)
+    for result in run.results:
+        if len({verdict.check for verdict in result.verdicts}) < len(result.verdicts):
+            raise msgspec.ValidationError(f"two verdicts of one law in {result.subject} {result.case}")
     subjects = _missing((entry.subject for entry in run.results), (entry.name for entry in run.subjects))
     laws = _missing((verdict.check for _, verdict in run.verdicts()), (entry.id for entry in run.laws))
     scenarios = _missing((entry.scenario for entry in run.results), (entry.id for entry in run.scenarios))
@@ -317,6 +338,7 @@ def read(data: bytes) -> Run:
         subjects=[*run.subjects, *(SubjectInfo(name, "") for name in subjects)],
         laws=[*run.laws, *(LawInfo(id, "", "must") for id in laws)],
         scenarios=[*run.scenarios, *(ScenarioInfo(id, "", "must") for id in scenarios)],
+        results=_latest([run], "results", *_CASE),
     )
 
 
@@ -383,13 +405,17 @@ def merge(runs: Sequence[Run]) -> Run:
         subjects=_latest(runs, "subjects", "name"),
         laws=_latest(runs, "laws", "id"),
         scenarios=_latest(runs, "scenarios", "id"),
-        results=_latest(runs, "results", "subject", "scenario", "surface", "mode", "policy"),
+        results=_latest(runs, "results", *_CASE),
         traffic=_latest(runs, "traffic", "scenario", "surface", "mode"),
         sources=_latest(runs, "sources", "path"),
         kills=_latest(runs, "kills", "name"),
         generated=next((run.generated for run in reversed(runs) if run.generated is not None), None),
         seconds=round(sum(run.seconds for run in runs), 3),
     )
+
+
+#: The members of a result that name its case.
+_CASE = ("subject", "scenario", "surface", "mode", "policy")
 
 
 def _latest(runs: Sequence[Run], member: str, *keys: str) -> list[Any]:
@@ -399,5 +425,5 @@ def _latest(runs: Sequence[Run], member: str, *keys: str) -> list[Any]:
 
 def brief(value: Any, most: int = 400) -> str:
     """Return any value as text of at most ``most`` characters, for a verdict."""
-    text = value if isinstance(value, str) else json_codec.text(value)
+    text = value if isinstance(value, str) else json_codec.shown(value)
     return text if len(text) <= most else text[: most - 1] + "…"

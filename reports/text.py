@@ -5,31 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from .compare import Comparison, VerdictChange, compare, count_by_scenario, count_text, describe_source_change
+from .kill_matrix import generated_text, kills_text, surviving_mutants, unneeded_laws
+from .problems import bad_title, pick_examples, scenario_rows
 from .results import BAD, LawInfo, Outcome, Report, Result, Run, Verdict, WireExcerpt
-from .statistics import (
-    Counts,
-    Figures,
-    bad_title,
-    case_columns,
-    count_verdicts,
-    effects_text,
-    generated_text,
-    groups,
-    headline_text,
-    judged_count,
-    kept_ratio,
-    kills_text,
-    leading,
-    occurring_effects,
-    occurring_outcomes,
-    outcomes_text,
-    passing_text,
-    pick_examples,
-    scenario_rows,
-    surviving_mutants,
-    unneeded_laws,
-    worst_outcome,
-)
+from .sentences import effects_text, headline_text, occurring_effects, occurring_outcomes, outcomes_text, passing_text
+from .statistics import Counts, Figures, count_verdicts, judged_count, kept_ratio, worst_outcome
+from .subject_groups import case_columns, groups, leading
 from .terminal import Lines, Section, StyledText, Table, Tone, Value
 
 _TONES: dict[Outcome, Tone] = {

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from ..escape import cut
 from ..results import ROLES, Report
-from ..statistics import count_verdicts, occurring_effects
-from . import changes, history, kills, overview, sources
+from ..statistics import count_verdicts
+from ..subject_groups import FEW, groups
+from . import changes, history, kills, overview, sources, versions
 from .columns import Columns
 from .embed import embedded
 from .shell import page
 
-STYLES = ("base.css", "run.css", "panel.css", "print.css")
+STYLES = ("base.css", "run.css", "versions.css", "panel.css", "print.css")
 #: In dependency order.
 SCRIPTS = (
     "text.js",
@@ -24,6 +25,8 @@ SCRIPTS = (
     "filter.js",
     "grid.js",
     "lists.js",
+    "difference.js",
+    "reproduction.js",
     "evidence.js",
     "downloads.js",
     "main.js",
@@ -33,9 +36,9 @@ SCRIPTS = (
 def render(report: Report) -> bytes:
     """Render the page in UTF-8."""
     run = report.run
-    columns = Columns(run)
     figures = count_verdicts(run)
-    data = embedded(run, columns)
+    columns = Columns(run, (item.name for group in groups(run, figures) for item in group.standings))
+    data = embedded(run, columns, report.reproductions)
     context = {
         "run": run,
         "title": f"{', '.join(cut(subject.name, 60) for subject in run.subjects[:3])}: conformance",
@@ -43,7 +46,7 @@ def render(report: Report) -> bytes:
         "heat_maps": overview.heat_maps(run, figures),
         "size": overview.size(run, figures),
         "shades": overview.SHADES,
-        "effects": [*occurring_effects(figures.effects)],
+        "few": FEW,
         "counts": overview.counts(figures),
         "subjects": overview.subjects(run),
         "laws": overview.laws(run),
@@ -52,6 +55,7 @@ def render(report: Report) -> bytes:
         "sources": sources.sources(run),
         "kills": kills.matrix(run),
         "history": history.history(report),
+        "libraries": versions.libraries(report),
         "data": data.data,
         "shortened": data.shortened,
     }

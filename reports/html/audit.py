@@ -1,4 +1,4 @@
-"""HTML page of an audit: what each policy would do to recorded traffic, with the figures of ``audit --json``."""
+"""HTML page of an audit, with the figures of ``audit --json``: what the application did, and what policies would do."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolparity.normalizer import json_codec
 
 from ..compare import count_text
 from ..escape import cut
 from .columns import NAME, WORDS
+from .conversations import Conversations, excerpts, rows
 from .overview import Headline
 from .shell import page
 
@@ -105,6 +106,7 @@ class Audited(Struct):
     codes: dict[str, CodeInfo]
     examples: dict[str, list[Example]]
     skipped: int = 0
+    conversations: Conversations = field(default_factory=Conversations)
 
 
 class ModelRow(NamedTuple):
@@ -143,6 +145,8 @@ def render(output: Mapping[str, Any]) -> bytes:
         "title": "Audit of tool calls",
         "audit": audit,
         "headline": headline(audit, policies),
+        "happened": rows(audit.conversations),
+        "excerpts": excerpts(audit.conversations),
         "policies": policies,
         "totals": {name: _total(audit, name) for name in policies},
         "model_rows": model_rows(audit),
@@ -154,12 +158,14 @@ def render(output: Mapping[str, Any]) -> bytes:
 
 
 def headline(audit: Audited, policies: list[str]) -> Headline:
-    """Return the headline: the policies that would drop most calls, and how many."""
+    """Return the headline: the calls that the application lost, else the policies that would drop most calls."""
     calls = sum(wire.calls for wire in audit.wires.values())
     audited = f"{count_text(audit.audited, 'exchange')} on {count_text(len(audit.wires), 'wire')}"
     sentence = f"{audited}, {count_text(calls, 'client call')}."
     if not audit.audited:
         return Headline("warning", "Nothing was audited", "No exchange of a known wire was found.")
+    if gone := audit.conversations.total("dropped-in-fact"):
+        return Headline("bad", f"The application dropped {gone:,} of {count_text(calls, 'client call')}", sentence)
     dropped = {name: _total(audit, name).dropped for name in policies}
     if lost := max(dropped.values(), default=0):
         names = [name for name, count in dropped.items() if count == lost]
@@ -190,6 +196,8 @@ def code_rows(audit: Audited) -> list[CodeRow]:
     rows = []
     for code, row in audit.codes.items():
         by = [(name, wire.findings[code]) for name, wire in sorted(audit.wires.items()) if code in wire.findings]
+        if not by:  # a finding about conversations, which have a separate section
+            continue
         sign, mark = SEVERITIES[row.severity]
         number = sum(figure for _, figure in by)
         examples = [

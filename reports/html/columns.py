@@ -81,13 +81,14 @@ class Bundle(NamedTuple):
 class Columns:
     """The results of a run by columns. A place is a combination of scenario, surface, mode and policy.
 
+    ``order``: subject numbers in the order in which the page lists subjects; by default that of the run.
     ``called``: subject number -> the name with which the user selected it, if that is another one.
     ``cases``: for each subject and each place, the index in ``bundles`` plus 1, or 0 if the case was not run.
     ``bare``: law and outcome in turn -> number.
     ``verdicts``: (law, outcome, reason, round plus 1, expected, got, effect) -> number.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, order: Iterable[str] = ()) -> None:
         self.subjects = Names(entry.name for entry in run.subjects)
         self.laws = Names(entry.id for entry in run.laws)
         self.scenarios = Names(entry.id for entry in run.scenarios)
@@ -105,8 +106,10 @@ class Columns:
         self._seen: dict[bytes, int] = {}
         for result in run.results:
             self._add(result)
+        self.cases += [[] for _ in range(len(self.subjects.all) - len(self.cases))]
         for cases in self.cases:
             cases.extend([0] * (len(self.places) - len(cases)))
+        self.order = [self.subjects.number(name) for name in dict.fromkeys((*order, *self.subjects.all))]
 
     def _add(self, result: Result) -> None:
         subject = self.subjects.number(result.subject)
@@ -182,6 +185,7 @@ class Columns:
         """Return the columns as the page embeds them."""
         return {
             "subjects": [cut(name, NAME) for name in self.subjects.all],
+            "order": self.order,
             "called": [cut(self.called.get(number, ""), WORDS) for number in range(len(self.subjects.all))],
             "laws": [cut(name, NAME) for name in self.laws.all],
             "scenarios": [cut(name, NAME) for name in self.scenarios.all],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,6 +16,7 @@ import msgspec
 from toolparity.normalizer import json_codec
 
 from ..escape import cut
+from ..reproduction import Reproduction
 from ..results import BROKEN, EFFECTS, REPEAT, Run
 from .columns import NAME, ORDER, WORDS, Columns, Texts
 from .outcome_icons import MARKS, NOTABLE, WORST
@@ -63,10 +65,10 @@ class Embedded(NamedTuple):
     shortened: list[str]
 
 
-def embedded(run: Run, columns: Columns, room: int = MAX_BYTES) -> Embedded:
+def embedded(run: Run, columns: Columns, reproductions: Sequence[Reproduction] = (), room: int = MAX_BYTES) -> Embedded:
     """Return the data of the page, within ``room`` bytes if any step of shortening reaches that."""
     bad = broken(columns)
-    plain = {**_about(run, columns), **columns.plain()}
+    plain = {**_about(run, columns), **columns.plain(), "reproductions": list(map(_reproduction, reproductions))}
     for rung in _RUNGS:
         texts = columns.texts.more()
         plain["traffic"] = _traffic(run, columns, texts, bad, rung)
@@ -153,6 +155,15 @@ def _traffic(run: Run, columns: Columns, texts: Texts, bad: set[tuple[int, int, 
             )
         rows.append(row)
     return rows
+
+
+def _reproduction(reproduction: Reproduction) -> dict[str, Any]:
+    """Return a reproduction as the page embeds it: the body only if its text is not the body itself."""
+    members = reproduction._asdict()
+    body = members.pop("body")
+    case = [members.pop(name) for name in ("subject", "scenario", "surface", "mode", "policy")]
+    exact = "".join(reproduction.parts).encode("utf-8", "surrogatepass") == body
+    return {"case": case, **members, "body": "" if exact else base64.b64encode(body).decode()}
 
 
 def _shown(texts: Texts, text: str, longest: int, most: int | None) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..escape import cut
+from ..kill_matrix import generated_text, surviving_mutants, unneeded_laws
 from ..results import Run
-from ..statistics import generated_text, surviving_mutants, unneeded_laws
 from .columns import NAME, WORDS
 
 

@@ -22,7 +22,7 @@ _SIGNS = {
     "fail": ("✕", "fail"),
     "stale": ("↺", "stale"),
     "new": ("+", "new failure"),
-    "expected": ("≈", "expected failure"),
+    "expected": ("≈", "known failure"),
     "unsupported": ("-", "unsupported"),
     "pass": ("✓", "pass"),
 }

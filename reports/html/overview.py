@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from ..compare import count_text
 from ..escape import cut
+from ..kill_matrix import surviving_mutants, unneeded_laws
 from ..results import ROLES, Run
-from ..statistics import (
-    CaseColumn,
-    Figures,
-    Group,
-    Standing,
-    Tally,
-    case_columns,
-    groups,
-    headline_text,
-    leading,
-    noun_of,
-    passing_text,
-    surviving_mutants,
-    unneeded_laws,
-)
+from ..sentences import headline_text, noun_of, passing_text
+from ..statistics import Figures, Standing, Tally
+from ..subject_groups import CASE_COLUMNS, FEW, CaseColumn, Group, case_columns, groups, leading
 from .columns import NAME, WORDS
 from .outcome_icons import MARKS, OutcomeIcon
 from .shell import filter_link
 
 #: Lower bounds of the shares of failed cases -> meaning of the shade. The shade of a cell is the last that it reaches.
 SHADES = (
-    (0.0, "every case passes"),
-    (1e-9, "under 1 % fail"),
-    (0.01, "1 % and more"),
-    (0.05, "5 % and more"),
-    (0.20, "20 % and more"),
-    (0.50, "half and more"),
+    (0.0, "none fail"),
+    (1e-9, "< 1 %"),
+    (0.01, "≥ 1 %"),
+    (0.05, "≥ 5 %"),
+    (0.20, "≥ 20 %"),
+    (0.50, "≥ 50 % fail"),
 )
 
 
@@ -68,7 +59,10 @@ class HeatCell(NamedTuple):
 
 
 class HeatRow(NamedTuple):
-    """One subject: the cell of all laws, then a cell per law. ``idle``: how many cells have no applicable case."""
+    """One subject: the cell of all laws, then a cell per law. ``idle``: how many cells have no applicable case.
+
+    ``few``: it has too few cases to compare it with the others.
+    """
 
     name: str
     version: str
@@ -76,6 +70,7 @@ class HeatRow(NamedTuple):
     link: str
     cells: list[HeatCell]
     idle: int
+    few: bool
 
 
 class HeatColumn(NamedTuple):
@@ -96,12 +91,17 @@ class CaseRow(NamedTuple):
 
 
 class HeatMap(NamedTuple):
-    """One group of subjects by laws, and its cases by effect. ``idle``: laws that judge none of the subjects."""
+    """One group of subjects by laws, and its cases by effect.
+
+    ``idle``: laws that judge none of the subjects. ``case_parts``: heading and number of columns of each part of the
+    table of cases.
+    """
 
     title: str
     columns: list[HeatColumn]
     rows: list[HeatRow]
     idle: list[str]
+    case_parts: list[tuple[str, int]]
     case_columns: list[CaseColumn]
     case_rows: list[CaseRow]
 
@@ -130,15 +130,13 @@ def headline(run: Run, counts: Figures) -> Headline:
     """Return the result of the run in a sentence. Failures that a baseline expects count as failures."""
     subjects = leading(run, counts)
     totals = counts.total
-    known = sum(item.cases.known for item in subjects)
-    expected = f"; a baseline expects the failures of {count_text(known, 'case')}" if known else ""
-    sentence = f"{passing_text(subjects)}, of those in which a law applies{expected}."
+    sentence = f"{passing_text(subjects)}{_known(subjects)}.{_most_frequent(subjects)}"
     survivors = len(surviving_mutants(run))
-    if not sum(totals.values()) and run.kills:
+    if not run.results and run.kills:
         mutants = count_text(len(run.kills), "known-bad subject")
         text = f"{len(run.kills) - survivors} of {mutants} fail the law written for them"
         return Headline("bad" if survivors or unneeded_laws(run) else "good", text, "No other subject was tested.")
-    if not sum(totals.values()):
+    if not run.results:
         return Headline("warning", "Nothing ran", "No subject was tested.")
     if any(item.broken for item in subjects):
         return Headline("bad", _broken(subjects), sentence)
@@ -156,6 +154,27 @@ def headline(run: Run, counts: Figures) -> Headline:
     whom = cut(subjects[0].name, 60) if one else f"All {len(subjects)} {noun_of(subjects)}s"
     verb, claims = ("keeps", "it claims") if one else ("keep", "they claim")
     return Headline("good", f"{whom} {verb} every law that {claims}", sentence)
+
+
+def _known(standings: Sequence[Standing]) -> str:
+    """Return how many of the failing cases a baseline expects, as the end of a sentence."""
+    failures, known = (sum(item.cases.failures for item in standings), sum(item.cases.known for item in standings))
+    if not known:
+        return ""
+    part = f"{known:,}" if known < failures else "all"
+    verb = "is" if known == 1 else "are"
+    return f"; {part} of the {count_text(failures, 'failing case')} {verb} listed in a baseline of expected failures"
+
+
+def _most_frequent(standings: Sequence[Standing]) -> str:
+    """Return a sentence about the law that most of the failing cases break, so that shares are not read as severity."""
+    failures: Counter[str] = Counter()
+    for item in standings:
+        failures.update({law: tally.failures for law, tally in item.laws.items()})
+    if len(standings) < 2 or max(failures.values(), default=0) < FEW:
+        return ""
+    ((law, number),) = failures.most_common(1)
+    return f" One behaviour can fail many cases: {number:,} failing cases break {cut(law, 60)}."
 
 
 def size(run: Run, figures: Figures) -> str:
@@ -197,15 +216,16 @@ def _heat_map(group: Group, versions: dict[str, str], sentences: dict[str, str])
     return HeatMap(
         group.title,
         columns,
-        [_row(item, group.laws, versions.get(item.name, "")) for item in group.standings],
+        [_row(item, group, versions.get(item.name, "")) for item in group.standings],
         [cut(law, NAME) for law in group.idle],
+        [(part, len([*columns])) for part, columns in groupby(case_cols, lambda column: column.part)],
         case_cols,
         [_case_row(item, case_cols) for item in group.standings],
     )
 
 
-def _row(standing: Standing, laws: Sequence[str], version: str) -> HeatRow:
-    cells = [_cell(standing, law, standing.laws.get(law, Tally())) for law in laws]
+def _row(standing: Standing, group: Group, version: str) -> HeatRow:
+    cells = [_cell(standing, law, standing.laws.get(law, Tally())) for law in group.laws]
     whole = _cell(standing, "", standing.cases)
     return HeatRow(
         cut(standing.name, NAME),
@@ -214,25 +234,26 @@ def _row(standing: Standing, laws: Sequence[str], version: str) -> HeatRow:
         filter_link(subject=standing.name, by="law"),
         [whole, *cells],
         sum(1 for cell in cells if cell.shade is None),
+        standing.name in group.few,
     )
 
 
 def _cell(standing: Standing, law: str, tally: Tally) -> HeatCell:
     parts = [f"{tally.ratio} applicable cases pass"] if tally.applicable else []
-    parts += [f"{number:,} {column.title}" for column in case_columns([standing])[2:] if (number := column.of(tally))]
-    parts += [f"the baseline expects {tally.known:,} of the failures"] if tally.known else []
+    parts += [f"{number:,} {column.title}" for column in CASE_COLUMNS[2:] if (number := column.of(tally))]
+    parts += [f"{tally.known:,} of the failures listed in a baseline"] if tally.known else []
     name = f"{cut(standing.name, 60)}, {cut(law, 60) or 'all laws'}"
     filters = {"subject": standing.name, "law": law, "verdict": "broken" if tally.lacking else ""}
     link = filter_link(**{member: value for member, value in filters.items() if value})
     tip = f"{name}: {', '.join(parts) or 'no case'}"
-    return HeatCell(cut(law, NAME), tally, _shade(tally), tip, link)
+    return HeatCell(cut(law, NAME), tally, shade_of(tally.lacking, tally.applicable), tip, link)
 
 
-def _shade(tally: Tally) -> int | None:
-    if not tally.applicable:
+def shade_of(lacking: int, applicable: int) -> int | None:
+    """Return the number in `SHADES` of a share of cases that do not pass, or None without an applicable case."""
+    if not applicable:
         return None
-    share = tally.lacking / tally.applicable
-    return max(number for number, (least, _) in enumerate(SHADES) if share >= least)
+    return max(number for number, (least, _) in enumerate(SHADES) if lacking / applicable >= least)
 
 
 def _case_row(standing: Standing, columns: Sequence[CaseColumn]) -> CaseRow:

@@ -13,9 +13,9 @@ import pytest
 from msgspec.structs import replace
 
 from toolparity.reports.formats import FORMATS, render
-from toolparity.reports.results import GeneratedKills, Report
+from toolparity.reports.results import GeneratedKills, Report, Run
 
-from .golden import golden
+from .golden import golden, result, run, verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -62,6 +62,21 @@ def test_every_format_is_utf_8_without_controls_and_marks_of_direction(name: str
 def test_every_format_can_say_that_nothing_ran(name: str) -> None:
     nothing = replace(golden(), subjects=[], results=[], traffic=[], sources=[], kills=[], scenarios=[])
     assert render(name, Report(nothing))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "made",
+    [
+        run(result(), result(subject="other")),
+        run(result(verdict("unsupported")), result(verdict("unsupported"), subject="other")),
+        run(result(verdict("error"))),
+        run(*(result(verdict("fail", "x" * 300, effect="lost"), subject=f"{number}" * 300) for number in range(40))),
+    ],
+    ids=["no law", "nothing asked", "nothing decided", "forty long names"],
+)
+def test_every_format_can_show_unusual_runs(name: str, made: Run) -> None:
+    assert render(name, Report(made))
 
 
 @pytest.mark.parametrize("name", ["markdown", "html"])

@@ -192,6 +192,7 @@ def test_the_verdict_comes_first_and_says_who_breaks_what() -> None:
         "2 of 2 implementations break a law",
     )
     assert headline(result(verdict("unsupported"))) == ("warning", "No law applied")
+    assert headline(result()) == ("warning", "No law applied")
 
 
 def test_known_bad_subjects_that_live_are_the_verdict_where_nothing_is_graver() -> None:
@@ -231,8 +232,8 @@ def test_a_cell_of_the_heat_map_counts_passed_of_applicable_cases() -> None:
     assert (order.tally.ratio, order.shade, order.tally.known, order.tally.undecided) == ("2/5", 5, 1, 1)
     assert whole.tally.ratio == "2/5"
     assert order.tip == (
-        "mine, order: 2/5 applicable cases pass, 1 lost, 1 refused, 1 undecided, 1 unsupported, 1 not run, "
-        "the baseline expects 1 of the failures"
+        "mine, order: 2/5 applicable cases pass, 1 lost, 1 refused, 1 undecided, 1 not asked, 1 not run, "
+        "1 of the failures listed in a baseline"
     )
     assert order.link == "#subject=mine&law=order&verdict=broken"
     assert (stop.shade, stop.tally.applicable, stop.link) == (None, 0, "#subject=mine&law=stop")
@@ -370,3 +371,15 @@ def test_however_little_room_there_is_verdicts_stay() -> None:
     assert found.shortened == ["To keep this page small, the traffic and every other text are left out."]
     assert data["cases"] == tables.cases
     assert data["verdicts"] == [list(row) for row in tables.verdicts]
+
+
+def test_an_implementation_with_few_cases_comes_last_and_says_so() -> None:
+    many = [result(verdict("fail"), scenario=f"s{number}") for number in range(20)]
+    few = [result(verdict("fail"), subject="yours", scenario="s0")]
+    subjects = [results.SubjectInfo(name, "1") for name in ("yours", "mine")]
+    page = formats.render("html", Report(run(*many, *few, subjects=subjects))).decode()
+    assert page.count("few cases") == 1
+    assert page.index("few cases") > page.index("mine, all laws")
+    markdown = formats.render("markdown", Report(run(*many, *few, subjects=subjects))).decode()
+    assert "| **0/20** | **0/1** (few cases) |" in markdown
+    assert "few cases" not in formats.render("html", Report(run(*few))).decode(), "all subjects have few"

@@ -78,7 +78,7 @@ def test_each_code_has_its_first_places_as_examples(tmp_path: Path, monkeypatch:
     path = write_rows(tmp_path / "r.jsonl", *[row(body("f", "g", "h"), id=f"id-{n}") for n in range(6)])
     whole = audited(path)
     assert [one["id"] for one in whole["examples"]["dropped-call"]] == ["id-0", "id-1", "id-2"]
-    monkeypatch.setattr(parallel, "BATCH_BYTES", 1)
+    monkeypatch.setattr(parallel, "PART_BYTES", 300)
     assert audited(path) == whole, "however the input is cut"
 
 
@@ -128,3 +128,37 @@ def test_axe_finds_nothing(opened: Open, traffic: Path, tmp_path: Path, size: st
     if size == "phone":
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert axe_findings(page) == []
+
+
+def lost_call(path: Path) -> Path:
+    """A response with two calls, and a request that sends only the first one and its result back."""
+    asked = {"role": "user", "content": "Run both."}
+    response = json.loads(body("f", "g"))
+    kept = {**response["choices"][0]["message"], "tool_calls": response["choices"][0]["message"]["tool_calls"][:1]}
+    history = [asked, kept, {"role": "tool", "tool_call_id": "call_0", "content": MARKUP}]
+    return write_rows(
+        path,
+        row(json.dumps(response), request={"model": "m", "messages": [asked]}),
+        row(body(), request={"model": "m", "messages": history}),
+    )
+
+
+def test_a_lost_call_is_marked_in_a_small_conversation(tmp_path: Path) -> None:
+    text = Read(audit_page.render(audited(lost_call(tmp_path / "r.jsonl"))).decode()).text
+    assert "The application dropped 1 of 2 client calls" in text
+    words = " ".join(text.split())
+    assert "g (call_1) was dropped: the history omits it" in words
+    assert "Model g {} call_1 the lost call" in words
+    assert "Next request f {} call_0" in words
+    assert "\u202e" not in text
+
+
+def test_the_page_of_a_lost_call_is_accessible(opened: Open, tmp_path: Path) -> None:
+    page = opened(audit_page.render(audited(lost_call(tmp_path / "r.jsonl"))))
+    expect(page.locator(".dialogue .marked strong")).to_have_text("the lost call")
+    assert axe_findings(page) == []
+
+
+def test_an_audit_without_conversations_has_no_table_of_what_happened(traffic: Path) -> None:
+    text = Read(audit_page.render(audited(traffic)).decode()).text
+    assert "No request of the input continues a response of it." in text

@@ -100,7 +100,7 @@ def test_a_hostile_reason_is_shown(name: str) -> None:
 def test_the_verdict_stands_first_then_what_changed() -> None:
     before, after = run(result(verdict())), run(result(verdict("fail", reason="lost")))
     lines = markdown.render(Report(after, before)).decode().splitlines()
-    assert lines[0] == "## ❌ Tool calls: 0 of 1 cases pass"
+    assert lines[0] == "## ❌ Tool calls of mine: 0 of 1 cases pass"
     assert lines[2] == "### What changed"
     assert lines[4].startswith("**1 regression** since the run of `2026-01-02T03:04:05+00:00`, in 1 verdict")
     assert lines[8] == "| ❌ regression | `mine` | `order` | `one-call[openai.chat-plain-all]` | pass | fail | `lost` |"
@@ -109,10 +109,10 @@ def test_the_verdict_stands_first_then_what_changed() -> None:
 @pytest.mark.parametrize(
     ("outcome", "head"),
     [
-        ("pass", "## ✅ Tool calls: 1 of 1 cases pass"),
-        ("expected", "## ⚠️ Tool calls: 0 of 1 cases pass"),
-        ("fail", "## ❌ Tool calls: 0 of 1 cases pass"),
-        ("unsupported", "## ⬜ Tool calls: nothing ran"),
+        ("pass", "## ✅ Tool calls of mine: 1 of 1 cases pass"),
+        ("expected", "## ⚠️ Tool calls of mine: 0 of 1 cases pass"),
+        ("fail", "## ❌ Tool calls of mine: 0 of 1 cases pass"),
+        ("unsupported", "## ⬜ Tool calls of mine: nothing ran"),
     ],
 )
 def test_the_first_line_says_how_it_went(outcome: str, head: str) -> None:

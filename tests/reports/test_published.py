@@ -81,7 +81,7 @@ def test_the_badge_is_of_the_normalizer_alone(made: Run, tmp_path: Path) -> None
     told = json.loads((tmp_path / "badge.json").read_bytes())
     assert told == {
         "schemaVersion": 1,
-        "label": "tool calls: normalizer",
+        "label": "tool calls: normalizer (reference)",
         "message": f"{cases} of {cases} cases pass",
         "color": "brightgreen",
     }
@@ -140,3 +140,9 @@ def test_what_is_published_is_of_every_shipped_subject_and_hides_no_library() ->
 
     text = (FOLDER / "README.md").read_text("utf-8")
     assert [name for name in (*SUBJECTS, *PEERS) if name not in text] == []
+
+
+def test_the_entry_points_of_one_library_count_as_one_library() -> None:
+    libraries = {one.name: one.library for one in load(FOLDER / RESULTS).subjects}
+    assert libraries["pydantic-ai"] == libraries["pydantic-ai-agent"] == "pydantic-ai-slim"
+    assert libraries["openai-agents"] == libraries["openai-agents-runner"] != libraries["openai-sdk"]

@@ -38,6 +38,20 @@ def test_results_are_read_as_they_were_written() -> None:
     assert results.write(results.read(results.write(made))) == results.write(made)
 
 
+def test_of_two_results_for_one_case_the_last_is_read() -> None:
+    made = run(result(verdict("fail")), result(verdict("fail"), subject="other"), result(verdict("pass")))
+    assert results.read(results.write(made)).results == [
+        result(verdict("pass")),
+        result(verdict("fail"), subject="other"),
+    ]
+
+
+def test_two_verdicts_of_one_law_in_a_case_are_an_error() -> None:
+    made = run(result(verdict("fail"), verdict("pass")))
+    with pytest.raises(msgspec.DecodeError, match=r"two verdicts of one law in mine one-call\[openai.chat-plain-all\]"):
+        results.read(results.write(made))
+
+
 @pytest.mark.parametrize("make", [golden, measured], ids=["made", "measured"])
 def test_results_keep_to_the_published_schema(make: object) -> None:
     assert callable(make)

@@ -21,6 +21,7 @@ const PLACES = SCENARIO.length;
 /** Outcome number -> its place in the order of what a cell shows. */
 const RANK = OUTCOMES.map((name) => DATA.worst.indexOf(name));
 const NAME_OF_RANK = DATA.worst;
+const UNSUPPORTED = DATA.worst.indexOf("unsupported");
 const IDLE = DATA.worst.indexOf("idle");
 const UNRUN = DATA.worst.indexOf("unrun");
 const NONE = DATA.worst.indexOf("none");

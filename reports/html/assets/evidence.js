@@ -12,7 +12,7 @@ function drawEvidence(state) {
   const body = document.getElementById("evidence-body");
   body.replaceChildren(
     headOf(state, subject, place, verdicts),
-    ...broken.map(brokenOf),
+    ...broken.map((one) => brokenOf(state, subject, place, one)),
     broken.length ? "" : h("p", { class: "quiet" }, wellOf(kept)),
     keptOf(kept),
     ...roundsOf(bundle, place, new Set(broken.map((one) => one.round))),
@@ -20,6 +20,7 @@ function drawEvidence(state) {
     factsOf(subject, place),
   );
   body.scrollTop = 0;
+  requestAnimationFrame(() => body.querySelectorAll(".response").forEach(showMark)); // the panel is open by then
 }
 
 /** Distinguishes a case without a broken law from a case in which no law was judged. */
@@ -65,12 +66,11 @@ function headOf(state, subject, place, verdicts) {
 
 /** Links to the previous and the next cell that match the filters. */
 function stepsOf(state, subject, place) {
-  const { cells, columns } = PAGE.grid;
-  const order = [];
-  for (let cell = 0; cell < cells.rank.length; cell++) if (cells.matches[cell]) order.push(cell);
-  const here = SCENARIO[place] * columns.length + columnOf(PAGE.grid, subject, place);
-  const before = order.filter((cell) => cell < here).pop();
-  const after = order.find((cell) => cell > here);
+  const { cells, columns, rows } = PAGE.grid;
+  const order = rows.flatMap((row) => columns.map((_, at) => row * columns.length + at)).filter((cell) => cells.matches[cell]);
+  const here = order.indexOf(SCENARIO[place] * columns.length + columnOf(PAGE.grid, subject, place));
+  const before = order[here - 1];
+  const after = order[here + 1];
   const step = (cell, words) =>
     cell === undefined
       ? h("span", { class: "quiet" }, words)
@@ -116,8 +116,8 @@ function siblingsOf(state, subject, place) {
   );
 }
 
-function brokenOf(one) {
-  const { sentence, level } = about("laws", one.law);
+function brokenOf(state, subject, place, one) {
+  const { sentence, level, consequences = {} } = about("laws", one.law);
   const name = OUTCOMES[one.outcome];
   return h(
     "section",
@@ -125,14 +125,9 @@ function brokenOf(one) {
     h("h3", {}, mark(name), " ", shown(DATA.laws[one.law]), h("span", { class: "level" }, ` ${DATA.marks[name][1]}`)),
     sentence ? h("p", { class: "rule" }, h("span", {}, level === "should" ? "The rule (should): " : "The rule: "), shown(sentence)) : null,
     h("p", { class: "reason" }, one.effect ? h("b", {}, shown(`${one.effect}: `)) : null, shown(one.reason || "no reason given"), one.round > 0 ? ` (round ${one.round + 1})` : ""),
-    one.expected || one.got
-      ? h(
-          "div",
-          { class: "two" },
-          h("div", {}, h("h4", {}, "Expected"), block(one.expected || "nothing", "Expected")),
-          h("div", {}, h("h4", {}, "Got"), block(one.got || "nothing", "Got")),
-        )
-      : null,
+    consequences[one.effect] ? h("p", { class: "meaning" }, h("b", {}, "For an application: "), shown(consequences[one.effect])) : null,
+    one.expected || one.got ? differenceOf(one.expected, one.got) : null,
+    BROKEN[one.outcome] ? reproductionSection(state, subject, place, one.law) : null,
   );
 }
 
@@ -240,5 +235,5 @@ async function copied(button, command) {
 
 /** Preformatted text that scrolls if it is wide; the keyboard reaches it. */
 function block(text, label) {
-  return h("pre", { tabindex: "0", role: "region", "aria-label": label }, shown(text, "\n\t"));
+  return h("pre", { tabindex: "0", role: "group", "aria-label": label }, shown(text, "\n\t"));
 }

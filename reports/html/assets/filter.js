@@ -71,7 +71,7 @@ function gridOf(state) {
   const size = DATA.scenarios.length * columns.length;
   const cells = {
     rank: new Uint8Array(size).fill(NONE),
-    cases: new Uint32Array(size),
+    cases: new Uint32Array(size), // the applicable ones: with a verdict other than "unsupported"
     broken: new Uint32Array(size),
     matches: new Uint32Array(size),
     shows: new Int32Array(size).fill(-1), // the place whose evidence a cell opens first
@@ -84,7 +84,19 @@ function gridOf(state) {
     if ((mode >= 0 && MODE[place] !== mode) || (policy >= 0 && POLICY[place] !== policy)) continue;
     for (const subject of subjects) count(grid, subject, place);
   }
+  grid.rows = rowsOf(grid);
   return grid;
+}
+
+/** The scenarios that match, those with most broken cases first. */
+function rowsOf({ cells, columns }) {
+  const sum = (numbers, scenario) => {
+    const from = scenario * columns.length;
+    return numbers.subarray(from, from + columns.length).reduce((one, other) => one + other, 0);
+  };
+  const rows = numbersOf(DATA.scenarios).filter((scenario) => sum(cells.matches, scenario));
+  const broken = new Map(rows.map((scenario) => [scenario, sum(cells.broken, scenario)]));
+  return rows.sort((one, other) => broken.get(other) - broken.get(one));
 }
 
 function numbersOf(names) {
@@ -120,7 +132,7 @@ function count(grid, subject, place) {
     if (worse) cells.rank[cell] = rank;
     if (bundle < 0) continue;
     const first = matches && wanted && !cells.matches[cell];
-    cells.cases[cell] += 1;
+    cells.cases[cell] += rank < UNSUPPORTED ? 1 : 0;
     cells.broken[cell] += broken;
     cells.matches[cell] += matches && wanted ? 1 : 0;
     if (first || cells.shows[cell] < 0 || (worse && ((matches && wanted) || !cells.matches[cell]))) {

@@ -13,7 +13,7 @@ function mark(name) {
   return SIGNS.get(name).cloneNode(true);
 }
 
-const NOTHING = "No case matches these filters.";
+const NOTHING = PLACES ? "No case matches these filters." : "No case was run.";
 
 function drawGrid(grid) {
   const { columns, by } = grid;
@@ -21,26 +21,21 @@ function drawGrid(grid) {
   const head = h("tr", {}, h("th", { scope: "col" }, "scenario"));
   for (const number of columns) head.append(h("th", { scope: "col" }, shown(names[number])));
   const body = h("tbody");
-  let rows = 0;
-  DATA.scenarios.forEach((_, scenario) => {
-    const row = rowOf(grid, scenario, names);
-    if (!row) return;
-    body.append(row);
-    rows += 1;
-  });
+  body.append(...grid.rows.map((scenario) => rowOf(grid, scenario, names)));
   const table = h("table", { class: columns.length > 6 ? "many" : "" }, h("thead", {}, head), body);
   const host = document.getElementById("grid");
-  host.replaceChildren(rows ? table : h("p", { class: "quiet" }, NOTHING));
+  if (grid.rows.length) host.replaceChildren(table);
+  else {
+    const clear = h("button", { type: "reset", form: "filters" }, "Clear the filters");
+    host.replaceChildren(h("p", { class: "quiet" }, NOTHING), PLACES ? clear : "");
+  }
   const first = host.querySelector("td a");
   if (first) first.tabIndex = 0;
-  return rows;
 }
 
-/** Null if no case of the row matches the filters. */
 function rowOf(grid, scenario, names) {
-  const { columns, cells } = grid;
+  const { columns } = grid;
   const from = scenario * columns.length;
-  if (!cells.matches.subarray(from, from + columns.length).some(Boolean)) return null;
   const { title, level } = about("scenarios", scenario);
   const id = DATA.scenarios[scenario];
   const row = h(
@@ -64,7 +59,7 @@ function cellOf(grid, cell, scenario, column) {
   const label = DATA.marks[name][1];
   const where = `${scenario}, ${column}`;
   const made = document.createElement("td");
-  const some = cells.cases[cell] > 0;
+  const some = cells.shows[cell] >= 0;
   const inside = document.createElement(some ? "a" : "span");
   inside.className = `mark ${name}${some && !cells.matches[cell] ? " dim" : ""}`;
   inside.textContent = DATA.marks[name][0];
@@ -75,17 +70,14 @@ function cellOf(grid, cell, scenario, column) {
     inside.tabIndex = -1;
   } else inside.setAttribute("role", "img");
   made.append(inside);
-  if (cells.broken[cell]) made.append(h("span", { class: "of" }, someOf(cells.broken[cell], cells.cases[cell])));
+  if (cells.broken[cell]) made.append(h("span", { class: "of" }, `${cells.broken[cell]}/${cells.cases[cell]}`));
   return made;
 }
 
-function someOf(broken, cases) {
-  return broken < cases ? `${broken}/${cases}` : `${cases}`;
-}
-
-function tipOf(cells, cell) {
-  const cases = counted(cells.cases[cell], "case");
-  return cells.broken[cell] ? `${cells.broken[cell]} of ${cases} break a law` : cases;
+function tipOf({ broken, cases }, cell) {
+  if (!cases[cell]) return "no applicable case";
+  const applicable = counted(cases[cell], "applicable case");
+  return broken[cell] ? `${broken[cell]} of ${applicable} ${broken[cell] === 1 ? "breaks" : "break"} a law` : applicable;
 }
 
 /** Make the cells of a heat map, which are links of the file, one stop of the tab key. */
@@ -94,6 +86,14 @@ function makeHeatMaps() {
     table.querySelectorAll("td a").forEach((link, at) => (link.tabIndex = at ? -1 : 0));
     table.addEventListener("keydown", walkGrid);
   }
+  const table = document.querySelector(".verdict table.heat");
+  for (const name of ["pointerover", "focusin"]) table?.addEventListener(name, showHint);
+}
+
+/** The line over the first heat map shows the full text of the law or cell under the pointer or the focus. */
+function showHint(event) {
+  const link = event.target.closest("a[title]");
+  if (link) document.getElementById("hint").replaceChildren(shown(link.title));
 }
 
 /** Arrow keys, Home and End go from cell to cell; only the one with the focus is a stop of the tab key. */

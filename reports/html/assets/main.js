@@ -8,11 +8,11 @@ function draw(state) {
   if (PAGE.drawn !== filters) {
     PAGE.drawn = filters;
     PAGE.grid = gridOf(state);
-    const rows = drawGrid(PAGE.grid);
+    drawGrid(PAGE.grid);
     const { matches, cases, subjects } = PAGE.grid;
     const whom = subjects.length === 1 ? DATA.subjects[subjects[0]] : counted(subjects.length, "subject");
     document.getElementById("filter-count").replaceChildren(
-      `${counted(rows, "scenario")}, ${matches.toLocaleString("en")} of ${counted(cases, "case")} of `,
+      `${counted(PAGE.grid.rows.length, "scenario")}, ${matches.toLocaleString("en")} of ${counted(cases, "case")} of `,
       shown(whom),
     );
     drawReasons(PAGE.grid);
@@ -20,7 +20,7 @@ function draw(state) {
   }
   const unknown = document.getElementById("unknown");
   unknown.hidden = !state.unknown.length;
-  unknown.replaceChildren(...state.unknown.flatMap(([kind, name]) => [`This page has no ${kind} `, shown(name), ". "]));
+  unknown.replaceChildren(...state.unknown.flatMap(([kind, name]) => [`This page has no ${kind} “`, shown(name), "”. "]));
   const panel = document.getElementById("evidence");
   if (state.case) {
     drawEvidence(state);
@@ -36,17 +36,22 @@ function fillForm(state) {
     const control = form.elements[name];
     if (control.value !== state[name]) control.value = state[name];
   }
-  if (!state.subject) form.elements.subject.value = subjectsOf(state).length > 1 ? ALL : wellFormed(DATA.subjects[0] || "");
+  const names = [...Object.keys(FILTERS), "q"].filter((name) => state[name]);
+  const words = names.map((name) => `${name === "by" ? "columns" : name === "q" ? "text" : name} ${state[name]}`);
+  document.getElementById("filter-names").replaceChildren(shown(words.join(", ") || "none"));
+  if (!state.subject) form.elements.subject.value = subjectsOf(state).length > 1 ? ALL : wellFormed(DATA.subjects[DATA.order[0]] || "");
 }
 
 function makeForm() {
   const form = document.getElementById("filters");
+  document.getElementById("filter-box").open = !matchMedia("(max-width: 40rem)").matches;
   for (const [name, values] of Object.entries(FILTERS)) {
     const select = form.elements[name];
     const words = name === "verdict" ? (value) => DATA.marks[value]?.[1] || "any failure" : (value) => value;
     if (name === "subject") select.append(h("option", { value: ALL }, "all subjects"));
     else if (name !== "by") select.append(h("option", { value: "" }, "any"));
-    for (const value of values) {
+    const listed = name === "subject" ? DATA.order.map((number) => values[number]) : values;
+    for (const value of listed) {
       const option = h("option", {}, plain(words(value)));
       option.value = name === "by" && value === "wire" ? "" : wellFormed(value);
       select.append(option);

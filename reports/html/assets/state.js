@@ -15,7 +15,7 @@ const FILTERS = {
   by: ["wire", "subject", "law"],
 };
 
-/** The first subject is the default: several together show little. */
+/** The first subject of the page is the default: several together show little. */
 const ALL = "*";
 
 /** The state of the address: "#section&filter=value&case=…". `unknown`: the parts that name nothing on this page. */
@@ -77,7 +77,7 @@ const LINKS = { state: null, start: "", names: new Map() };
 
 /** Numbers of the subjects that are shown. */
 function subjectsOf(state) {
-  const all = DATA.subjects.map((_, number) => number);
+  const all = DATA.order;
   if (state.subject === ALL || (state.by === "subject" && !state.subject)) return all;
   return state.subject ? all.filter((number) => wellFormed(DATA.subjects[number]) === state.subject) : all.slice(0, 1);
 }

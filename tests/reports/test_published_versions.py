@@ -1,0 +1,137 @@
+"""The published histories: enough of them, each change between neighbours, and the same figures on the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolparity.conformance.cli.publish import FOLDER, HISTORY
+from toolparity.conformance.laws import IDS
+from toolparity.conformance.subjects.peers import PEERS
+
+FILES = sorted((FOLDER / HISTORY).glob("*.json"))
+
+
+def history(path: Path) -> dict[str, Any]:
+    """The file, read without the code that renders it."""
+    data: dict[str, Any] = json.loads(path.read_bytes())
+    return data
+
+
+def measured(path: Path) -> list[dict[str, Any]]:
+    return [version for version in history(path)["versions"] if "cases" in version]
+
+
+def ran(path: Path) -> set[str]:
+    """The versions that were run: with all cases, or by the search for a change."""
+    return {version["version"] for version in history(path)["versions"] if "not_tested" not in version}
+
+
+class Tables(HTMLParser):
+    """The tables of the section: heading, and a list of (passed, applicable) per law, one for each column."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.libraries: dict[str, dict[str, list[tuple[int, int]]]] = {}
+        self.columns: dict[str, list[str]] = {}
+        self._library = self._law = self._tag = ""
+        self._span = 0
+        self._words: list[str] = []
+        self.feed(text.partition('<section id="versions"')[2].partition("</section>")[0])
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("h3", "th", "td"):
+            self._tag, self._words = tag, []
+            self._span = int(dict(attrs).get("colspan") or 1)
+
+    def handle_data(self, data: str) -> None:
+        self._words.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        text = " ".join("".join(self._words).split())
+        if tag == "h3":
+            self._library = text
+            self.libraries[text], self.columns[text] = {}, []
+        elif tag == "th" and text == "law":
+            self._law = ""
+        elif tag == "th" and self._law == "" and re.match(r"\d", text):
+            self.columns[self._library].append(text)
+        elif tag == "th":
+            self._law = text
+        elif tag == "td":
+            found = re.search(r"([\d,]+)/([\d,]+)", text)
+            passed, applicable = (int(group.replace(",", "")) for group in found.groups()) if found else (0, 0)
+            row = self.libraries[self._library].setdefault(self._law, [])
+            row.extend([(passed, applicable)] * self._span)
+
+
+PAGE = (FOLDER / "index.html").read_text("utf-8")
+TABLES = Tables(PAGE)
+
+
+def test_five_libraries_are_published_with_six_versions_each() -> None:
+    assert len(FILES) >= 5
+    assert all(len(measured(path)) >= 6 for path in FILES)
+    assert set(TABLES.libraries) == {path.stem for path in FILES}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_the_page_has_the_figures_of_the_file(path: Path) -> None:
+    versions, rows = measured(path), TABLES.libraries[path.stem]
+    assert TABLES.columns[path.stem] == [version["version"] for version in versions]
+    laws = dict.fromkeys(law for version in versions for law in version["laws"])
+    for law in laws:
+        figures = [tuple(version["laws"].get(law, (0, 0))) for version in versions]
+        if all(passed == applicable for passed, applicable in figures):
+            assert law not in rows
+        else:
+            assert rows[law] == figures
+    assert rows["all laws"] == [tuple(version["cases"]) for version in versions]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_history_is_of_known_laws_and_its_figures_follow_from_its_changes(path: Path) -> None:
+    data, versions = history(path), measured(path)
+    assert data["subject"] == path.stem
+    assert data["distribution"] == PEERS[path.stem].distribution
+    for before, after in pairwise(versions):
+        for law in {*before["laws"], *after["laws"]}:
+            assert law in IDS
+            (old_passed, old), (new_passed, new) = (version["laws"].get(law, (0, 0)) for version in (before, after))
+            steps = [one for one in data["changes"] if (one["law"], one["seen"]) == (law, after["version"])]
+            more = sum(len(one.get(kind, [])) for one in steps for kind in ("broken", "judged"))
+            fewer = sum(len(one.get(kind, [])) for one in steps for kind in ("fixed", "unjudged"))
+            assert (new - new_passed) - (old - old_passed) == more - fewer
+
+
+def test_two_libraries_ran_with_all_cases_over_ten_releases_and_on_both_sides_of_each_change() -> None:
+    exact = []
+    for path in FILES:
+        whole = {version["version"] for version in measured(path)}
+        changes = history(path)["changes"]
+        ends = {change[end] for change in changes for end in ("before", "after")}
+        neighbours = all(change.get("between", 0) == 0 for change in changes)
+        if changes and len(whole) >= 10 and ends <= whole and neighbours:
+            exact.append(path.stem)
+    assert len(exact) >= 2, exact
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_both_versions_of_a_change_were_run(path: Path) -> None:
+    order = [version["version"] for version in history(path)["versions"]]
+    for change in history(path)["changes"]:
+        assert {change["before"], change["after"]} <= ran(path)
+        assert order.index(change["before"]) < order.index(change["after"]) <= order.index(change["seen"])
+        if not change.get("between", 0):
+            assert order.index(change["after"]) == order.index(change["before"]) + 1
+
+
+def test_no_folder_of_a_person_is_in_a_history() -> None:
+    for path in FILES:
+        assert not re.search(r"(/root|/home/[a-z]+|/Users/[A-Za-z]+|/tmp|/work)/", path.read_text("utf-8"))

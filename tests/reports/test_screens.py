@@ -1,0 +1,103 @@
+"""Every screen of the published page and of the audit page, at each size and in each colour scheme."""
+
+from __future__ import annotations
+
+import gzip
+from functools import cache
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
+from tests.reports.test_html_audit import audited, traffic
+from toolparity.conformance.cli.publish import FOLDER, RESULTS
+from toolparity.reports import results
+from toolparity.reports.html import audit as audit_page
+from toolparity.reports.html import shell
+from toolparity.reports.results import BROKEN, Result
+
+__all__ = ["traffic"]
+
+
+@cache
+def broken_case() -> Result:
+    """The first case of the published results in which an implementation breaks a law."""
+    run = results.read(gzip.decompress((FOLDER / RESULTS).read_bytes()))
+    tested = {subject.name for subject in run.subjects if subject.role == "implementation"}
+    return next(case for case, verdict in run.verdicts() if case.subject in tested and verdict.outcome in BROKEN)
+
+
+#: Screen of the published page -> its address, and an element that it must show.
+SCREENS = {
+    "first": ("", "h1"),
+    "by-subject": ("#by=subject&law=incomplete", "#grid tbody td a.expected"),
+    "by-law": ("#subject=litellm&by=law", "#grid tbody td a.expected"),
+    "filtered": ("#subject=litellm&law=conservation&verdict=broken", "#grid tbody td a.expected"),
+    "nothing-matches": ("#q=no-case-contains-this", "#grid button"),
+    "evidence": ("{case}", "dialog .broken"),
+    "unknown": ("#nowhere&subject=nobody", "#unknown"),
+    "effects": ("#effects", ".cases"),
+    "reference": ("#others", "#others .heat"),
+    "kill-matrix": ("#kills", "table.kills"),
+}
+
+
+def assert_fits(page: Page, name: str, tmp_path: Path) -> None:
+    """Keep a screenshot, and assert that axe finds nothing and that no part is beside the screen."""
+    photograph(page, name, tmp_path)
+    assert axe_findings(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.thorough(keep=1, per="{screen}")
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("screen", SCREENS)
+def test_each_screen_of_the_published_page(opened: Open, tmp_path: Path, screen: str, size: str, scheme: str) -> None:
+    address, element = SCREENS[screen]
+    address = address.format(case=shell.case_link(broken_case()) if "{" in address else "")
+    page = opened((FOLDER / "index.html").read_bytes(), address, size=size, scheme=scheme)
+    expect(page.locator(element).first).to_be_in_viewport()
+    assert_fits(page, f"published-{screen}-{size}-{scheme}", tmp_path)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_first_screen_has_the_headline_the_key_and_the_worst_implementation(opened: Open, size: str) -> None:
+    page = opened((FOLDER / "index.html").read_bytes(), size=size)
+    for part in ("h1", ".lead", "#hint", ".key", ".heat tbody tr >> nth=0"):
+        expect(page.locator(part).first).to_be_in_viewport(ratio=1)
+    assert page.locator("#hint").evaluate("hint => hint.scrollHeight <= hint.clientHeight + 1"), "no line is cut off"
+
+
+def test_the_evidence_of_a_failure_is_two_clicks_from_the_first_screen(opened: Open) -> None:
+    page = opened((FOLDER / "index.html").read_bytes())
+    page.locator(".heat a[href*=broken]").first.click()
+    page.locator("#grid tbody td a:not(.dim)").first.click()
+    for part in ("Expected", "Got", "On the wire"):
+        expect(page.locator("dialog h4", has_text=part).first).to_be_visible()
+
+
+@pytest.mark.thorough(keep=1)
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_page_of_an_audit(opened: Open, traffic: Path, tmp_path: Path, size: str, scheme: str) -> None:
+    page = opened(audit_page.render(audited(traffic)), size=size, scheme=scheme)
+    for part in ("h1", ".lead", ".policies"):
+        expect(page.locator(part)).to_be_in_viewport(ratio=1)
+    assert_fits(page, f"audit-{size}-{scheme}", tmp_path)
+
+
+@pytest.mark.thorough(keep=1)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_printed_page_has_every_row_and_no_controls(opened: Open, tmp_path: Path, size: str) -> None:
+    page = opened((FOLDER / "index.html").read_bytes(), size=size, scheme="dark")
+    page.emulate_media(media="print")
+    photograph(page, f"published-print-{size}", tmp_path)
+    for part in ("nav", "#filters", "#downloads"):
+        expect(page.locator(part)).to_be_hidden()
+    frames = page.locator(".framed")
+    assert frames.count() == 2
+    for frame in frames.all():
+        assert frame.evaluate("frame => frame.scrollHeight <= frame.clientHeight + 1")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
