@@ -2,11 +2,11 @@
 
 toolparity check pydantic-ai-agent --policy all --no-baseline --unreleased --json run.json    a real run
 python docs/agents.py run.json...                                                             into agents.json
-python docs/agents.py --confirm run.json...    which cells the direct programs confirm, into agents.json
+python docs/agents.py --confirm run.json...    which cells the scripts confirm, into agents.json
 python docs/agents.py                                                                         the page
 
-A direct program uses only the library and the standard library: docs/reproductions/programs/agents. A cell is confirmed
-if the program runs a tool in one of its cases. A cell that accuses and is not confirmed is not published.
+A script needs only the library (`conformance/reproductions/`). A cell is confirmed if the script runs a tool in one of
+its cases. A cell that accuses and is not confirmed is not published.
 """
 
 from __future__ import annotations
@@ -21,23 +21,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.expected import Expected
-from toolparity.conformance.cases.offered import offered_tools
 from toolparity.conformance.cases.scenarios import scenarios
-from toolparity.conformance.cases.traffic import TrafficResponse, responses
-from toolparity.conformance.subjects import environments
-from toolparity.conformance.subjects.peers import PEERS
-from toolparity.conformance.subjects.runtimes import RUNTIMES
+from toolparity.conformance.reproductions import Accusation
+from toolparity.conformance.reproductions.running import run as run_script
 from toolparity.reports import results
-from toolparity.reports.results import Result
+from toolparity.reports.results import Result, Verdict
 
 HERE = Path(__file__).resolve().parent
 SEEN, PAGE = HERE / "agents.json", HERE / "agents.md"
-PROGRAMS = HERE / "reproductions" / "programs" / "agents"
-#: How many cases of a cell the direct program gets, the shortest first, and its longest time for one, in seconds.
-_TRIES, _LONGEST = 3, 180
+#: How many cases of a cell are tried, the shortest first.
+_TRIES = 3
 START, END = "<!-- what agents ran: begin -->\n", "<!-- what agents ran: end -->\n"
 #: The kinds of responses, in the order of the columns.
 KINDS = ("broken", "failed", "refused", "filtered", "cut", "invalid")
@@ -95,45 +90,29 @@ def updated(known: dict[str, dict[str, Any]], run: results.Run) -> dict[str, dic
 
 
 def confirmed(known: dict[str, dict[str, Any]], run: results.Run) -> None:
-    """Run the direct program of each subject on a case of each accusing cell, and note the case that confirms it."""
+    """Run the scripts of the shortest cases of each accusing cell, and note the case that confirms it."""
     for subject in run.subjects:
-        cells: dict[str, list[Counted]] = {}
+        cells: dict[str, list[Accusation]] = {}
         for found in counted([result for result in run.results if result.subject == subject.name]):
             if found.ran:
-                cells.setdefault(found.key, []).append(found)
+                cells.setdefault(found.key, []).append(_accusation(found, subject.name, subject.version))
         shown = known[subject.name]["confirmed"] = {}
-        for key, cases in cells.items():
-            smallest = sorted(cases, key=lambda one: sum(map(len, _response(one).pieces)))[:_TRIES]
-            if (one := next((one for one in smallest if _shown(subject.name, one)), None)) is not None:
-                shown[key] = f"{one.case.scenario}, {one.case.surface}"
+        for key, accused in cells.items():
+            shortest = sorted(accused, key=lambda one: one.size)[:_TRIES]
+            if (one := next(filter(_ran, shortest), None)) is not None:
+                shown[key] = f"{one.result.scenario}, {one.result.surface}"
             print(subject.name, key, shown.get(key, "NOT CONFIRMED"), flush=True)
 
 
-def _response(found: Counted) -> TrafficResponse:
-    return responses(found.case.scenario, found.case.surface, found.case.mode)[found.number]
+def _accusation(found: Counted, name: str, version: str) -> Accusation:
+    verdict = Verdict("incomplete", "fail", round=found.number, effect="executed")
+    return Accusation(Result(name, *found.case, [verdict]), verdict, version)
 
 
-def _tools(found: Counted) -> list[str]:
-    """Return the names of the tools that the suite gives to the agent."""
-    case = found.case
-    expected = scenarios()[case.scenario].expected(case.surface, found.number, stream=case.stream)
-    return [tool.name for tool in offered_tools(_response(found).request, expected)]
-
-
-def _shown(name: str, found: Counted) -> bool:
-    """Return whether the direct program runs a tool of this case."""
-    peer, response, surface = PEERS[name], _response(found), SURFACES[found.case.surface]
-    start = RUNTIMES[peer.runtime].command(peer, environments.known(name).link)[:-1]
-    program = PROGRAMS / f"{name.replace('-', '_')}{peer.program.suffix}"
-    with TemporaryDirectory() as folder:
-        body = Path(folder, "body")
-        body.write_bytes(b"".join(response.pieces))
-        told = [str(body), surface.wire, response.provider or surface.provider, found.case.mode, *_tools(found)]
-        with suppress(subprocess.TimeoutExpired):
-            done = subprocess.run(
-                [*start, str(program), *told], capture_output=True, text=True, timeout=_LONGEST, check=False
-            )
-            return any(line.startswith("ran ") for line in done.stdout.splitlines())
+def _ran(accusation: Accusation) -> bool:
+    """Return whether the script runs a tool."""
+    with TemporaryDirectory() as folder, suppress(subprocess.TimeoutExpired):
+        return bool(run_script(accusation, Path(folder)).runs())
     return False
 
 
@@ -156,8 +135,8 @@ def cases(known: dict[str, dict[str, Any]]) -> str:
     """Return the list of the cases that confirm the cells."""
     lines = []
     for name, counts in known.items():
-        told = (f"{key}: `{case}`" for key, case in counts.get("confirmed", {}).items())
-        lines.append(f"- `{name}`: {'; '.join(told)}\n")
+        cells = (f"{key}: `{case}`" for key, case in counts.get("confirmed", {}).items())
+        lines.append(f"- `{name}`: {'; '.join(cells)}\n")
     return "".join(lines)
 
 

@@ -242,24 +242,24 @@ def page() -> str:
     return text
 
 
-def main(given: Sequence[str]) -> None:
+def main(options: Sequence[str]) -> None:
     """Do what the arguments select."""
     classes = read_classes()
     seen = json.loads(SEEN.read_text("utf-8")) if SEEN.exists() else {}
-    if not given:
+    if not options:
         PAGE.write_text(page(), "utf-8")
         return
-    if given[0] == "--request":
-        one = next(one for one in classes.classes if one.name == given[1])
+    if options[0] == "--request":
+        one = next(one for one in classes.classes if one.name == options[1])
         print(shlex.join(["python", "through.py", *arguments(one, classes, "http://127.0.0.1:PORT")]))
         return
-    if given[0] == "--confirm":
-        for name in given[1:]:
+    if options[0] == "--confirm":
+        for name in options[1:]:
             shown = confirmed(name, classes)
             for one, counted in seen[name]["classes"].items():
                 counted["confirmed"] = one in shown
     else:
-        for path in given:
+        for path in options:
             updated(seen, results.read(Path(path).read_bytes()), classes.classes)
     SEEN.write_text(json.dumps(seen, indent=1) + "\n", "utf-8")
 

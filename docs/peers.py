@@ -1,8 +1,8 @@
-"""Writes the page of what others fail, from reproductions/seen.json: ``python docs/peers.py > docs/peers.md``."""
+"""Writes the page of what others fail, from the published results: ``python docs/peers.py > docs/peers.md``."""
 
 from __future__ import annotations
 
-import json
+import runpy
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from toolparity.conformance.runner import baseline
 from toolparity.conformance.runner.withdrawn import WITHDRAWN
 from toolparity.conformance.subjects.peers import PEERS
 
-SEEN = Path(__file__).resolve().parent / "reproductions" / "seen.json"
+REPRODUCTIONS = Path(__file__).resolve().parent / "reproductions.py"
 HEAD = """\
 # Failures of other implementations
 
@@ -22,10 +22,10 @@ Each row is a law that a shipped subject breaks today, with the reasons and the 
 is a scenario on one surface, plain or streamed. The link of the law leads to the shortest case of each reason, with its
 wire and the commands that repeat it. Most of these scenarios are deliberately hostile and rare in practice. Some
 failures are a question of scope, such as tools or dialects that a library does not support. Each reason states what the
-result of the library shows. `docs/confirm.py` draws a random sample of these failures and repeats each one with a
-program that uses only the library and the standard library; [confirmed.json](reproductions/confirmed.json) has those
-that it confirmed. A failure that the suite cannot judge fairly yet is withdrawn: this page lists it as not judged, and
-no figure counts it. [agents.md](agents.md) shows what the agents of these libraries run.
+result of the library shows. `docs/confirm.py` repeats the shortest case of each reason with a script of at most 20
+lines that needs only the library; [confirmed.json](reproductions/confirmed.json) has those that it confirmed. A failure
+that the suite cannot judge fairly yet is withdrawn: this page lists it as not judged, and no figure counts it.
+[agents.md](agents.md) shows what the agents of these libraries run.
 
 A mistake in an adapter (`conformance/subjects/peers/`) is a bug of this project: please report it. If a library fixes a
 failure, the run exits with 3 until the entry is removed from `conformance/baselines/`.
@@ -35,13 +35,13 @@ failure, the run exits with 3 until the entry is removed from `conformance/basel
 
 def page() -> str:
     """Return the page: one section per subject, one row per law."""
-    seen = json.loads(SEEN.read_bytes())["cases"]
+    known = runpy.run_path(str(REPRODUCTIONS))["cases"]()
     parts = [HEAD]
     for path in sorted(baseline.SHIPPED.glob("*.yaml")):
         name = path.stem
         parts.append(f"\n## {name}{_version(name)}\n\n| law | cases | why |\n|---|---|---|\n")
-        cases = [case for case in seen if case["subject"] == name]
-        for law, group in groupby(cases, key=lambda case: str(case["law"])):
+        cases = [case for case in known if case.subject == name]
+        for law, group in groupby(cases, key=lambda case: str(case.law)):
             parts.append(_row(name, law, list(group)))
         parts += _not_judged(name)
     return "".join(parts)
@@ -63,10 +63,10 @@ def _version(name: str) -> str:
     return f" {PEERS[name].pinned}" if name in PEERS else ""
 
 
-def _row(name: str, law: str, cases: list[dict[str, Any]]) -> str:
-    by_count = sorted(cases, key=lambda case: (-case["cases"], case["reason"]))
-    why = "; ".join(f"{case['reason']} ({case['cases']})" for case in by_count).replace("|", "\\|")
-    return f"| [`{law}`](reproductions/{name}.md#{law}) | {sum(case['cases'] for case in cases)} | {why} |\n"
+def _row(name: str, law: str, cases: list[Any]) -> str:
+    by_count = sorted(cases, key=lambda case: (-case.cases, case.reason))
+    why = "; ".join(f"{case.reason} ({case.cases})" for case in by_count).replace("|", "\\|")
+    return f"| [`{law}`](reproductions/{name}.md#{law}) | {sum(case.cases for case in cases)} | {why} |\n"
 
 
 if __name__ == "__main__":

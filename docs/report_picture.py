@@ -16,7 +16,7 @@ WIDTH, HEIGHT = 1024, 900
 
 
 def main() -> None:
-    """Take the picture: from the top of the page to the end of the heat map's key."""
+    """Take the picture: from the top of the page to the end of the heat map."""
     browser_path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if browser_path is None:
         sys.exit("Chromium is not installed: none of chromium, chromium-browser, google-chrome is in PATH")
@@ -25,9 +25,9 @@ def main() -> None:
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
         page.goto(PAGE.as_uri())
         page.wait_for_selector("html[data-ready]", state="attached")
-        end = page.locator(".key").bounding_box()
+        end = page.locator(".heat").first.bounding_box()
         assert end is not None
-        height = end["y"] + end["height"] + 16
+        height = end["y"] + end["height"] + 4
         page.screenshot(path=PICTURE, full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": height})
         browser.close()
 
