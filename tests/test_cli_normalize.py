@@ -11,9 +11,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.thoroughness import examples
 from tests.traffic import chat_body, chat_stream, row, write_rows
-from toolparity.cassettes.sources import decoding
+from toolparity.cassettes.sources import Problem, decoding
+from toolparity.conformance.audit import parallel
 from toolparity.conformance.cli import main
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "cassettes" / "examples"
@@ -235,3 +239,53 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+# One result, however it is computed
+
+
+def corpus(folder: Path, name: str, count: int = 40) -> Path:
+    """Lines of every kind, in a file whose name must be escaped in JSON."""
+    path = folder / f'"é #7","id":{name}'
+    half = json.dumps(row('{"choices": "\\ud800"}', id="\ud800"))
+    kinds: list[Any] = [row(chat_body("f", "g"), id="ü"), "", row(chat_stream("f"), stream=True), "{broken", half]
+    return write_rows(path, *(kinds * count)[:-2])
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+def test_the_lines_are_the_same_for_any_number_of_workers(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [corpus(tmp_path, f"{n}{suffix}") for n in range(2)]
+    whole = run(*paths, tmp_path / "missing", EXAMPLES, "--raw", "--jobs", "1")
+    monkeypatch.setattr(parallel, "PART_BYTES", 3000)
+    for jobs in ("1", "2"):
+        parts = run(*paths, tmp_path / "missing", EXAMPLES, "--raw", "--jobs", jobs)
+        assert (parts.stdout_bytes, parts.stderr, parts.exit_code) == (whole.stdout_bytes, whole.stderr, 4)
+    sources = [line["source"] for line in lines(whole)]
+    assert sources[:3] == [f"{paths[0]}#1", f"{paths[0]}#3", f"{paths[0]}#5"]
+    assert f"{paths[1]}#{40 * 5 - 2}" in sources
+    assert f"{paths[0]}:4: invalid JSON" in whole.stderr
+
+
+@examples(40)
+@given(st.integers(1, 5000), st.integers(1, 6))
+def test_parts_of_any_size_give_the_same_lines(tmp_path_factory: pytest.TempPathFactory, size: int, count: int) -> None:
+    path = corpus(tmp_path_factory.getbasetemp(), f"{count}.jsonl", count)
+    text, problems = written(path, 1 << 30)
+    assert written(path, size) == (text, problems)
+    assert (len(text), len(problems)) == (3 * count - 1, count - 1)
+
+
+def written(path: Path, part_bytes: int) -> tuple[list[bytes], list[Problem]]:
+    """The lines, and the places that cannot be read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parallel, "PART_BYTES", part_bytes)
+        parts = list(parallel.canonical_lines([str(path)], jobs=1))
+    text: list[bytes] = []
+    problems: list[Problem] = []
+    for part in parts:
+        assert not isinstance(part, Problem)
+        text += part.text
+        problems += part.problems
+    return text, problems

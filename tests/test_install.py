@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("normalizer", "cassettes", "conformance", "reports")
@@ -48,6 +49,25 @@ def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an environment with the wheel and every distribution that is installed here."""
     others = [one.name for one in metadata.distributions() if one.name.lower() not in ("toolparity", "pip")]
     return _environment(tmp_path_factory.mktemp("full") / "venv", wheel, others)
+
+
+def _required(wheel: Path, extra: str) -> list[str]:
+    """The distributions that the wheel needs with an extra, in this environment, and those that they need."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        own = metadata.PathDistribution(zipfile.Path(archive, name.removesuffix("METADATA"))).requires or []
+        found: dict[str, None] = {}
+        open_ones = [("toolparity", extra)]
+        while open_ones:
+            distribution, chosen = open_ones.pop()
+            if f"{distribution}[{chosen}]" in found:
+                continue
+            found[f"{distribution}[{chosen}]"] = None
+            for line in own if distribution == "toolparity" else metadata.requires(distribution) or []:
+                wanted = Requirement(line)
+                if wanted.marker is None or wanted.marker.evaluate({"extra": chosen}):
+                    open_ones += [(wanted.name, other) for other in (wanted.extras or {""})]
+    return [one for one in {name.partition("[")[0]: None for name in found} if one != "toolparity"]
 
 
 def _environment(home: Path, wheel: Path, distributions: tuple[str, ...] | list[str]) -> Path:
@@ -130,6 +150,13 @@ def test_a_command_that_needs_an_extra_names_it(bare: Path, tmp_path: Path, comm
     assert "Traceback" not in printed
 
 
+def test_the_demo_needs_no_extra_beyond_that_of_the_suite(wheel: Path, tmp_path: Path) -> None:
+    home = _environment(tmp_path / "venv", wheel, _required(wheel, "conformance"))
+    program = "from toolparity.conformance.demo.server import ready_to_serve\n"
+    program += "with ready_to_serve('sqlite:///turns.db') as app:\n    print('ready')"
+    assert "ready" in _run(tmp_path, str(home / "bin" / "python"), "-c", program)
+
+
 def test_the_plugin_names_the_extra_that_it_needs(wheel: Path, tmp_path: Path) -> None:
     home = _environment(tmp_path / "venv", wheel, ("msgspec", "pytest", "pluggy", "iniconfig", "packaging", "Pygments"))
     (tmp_path / "test_mine.py").write_text("def test_mine() -> None:\n    pass\n")
@@ -141,7 +168,16 @@ def test_the_plugin_names_the_extra_that_it_needs(wheel: Path, tmp_path: Path) -
     assert "Traceback" not in printed
 
 
+#: Modules that cost more than all of `normalize`, or that only some callers need.
+_SLOW = "asyncio base64 dataclasses email http importlib.metadata importlib.util json logging socket ssl typing zlib"
+_OTHERS = "openai anthropic xai_sdk grpc google yaml click pydantic vcr"
+
+
 def test_importing_the_package_loads_no_sdk_and_little_else(full: Path, tmp_path: Path) -> None:
-    heavy = "('openai', 'anthropic', 'xai_sdk', 'grpc', 'yaml', 'click', 'pydantic', 'vcr')"
-    program = f"import sys, toolparity; toolparity.normalize; print([name for name in {heavy} if name in sys.modules])"
-    assert _run(tmp_path, str(full / "bin" / "python"), "-c", program).strip() == "[]"
+    program = "import sys; import msgspec, msgspec.json; before = set(sys.modules)\n"
+    program += "from toolparity import normalize\n"
+    program += f"print([name for name in {(_SLOW + ' ' + _OTHERS).split()} if name in set(sys.modules) - before])\n"
+    program += "print(len(set(sys.modules) - before))"
+    heavy, count = _run(tmp_path, str(full / "bin" / "python"), "-c", program).splitlines()
+    assert heavy == "[]"
+    assert int(count) < 40

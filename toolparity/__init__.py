@@ -7,6 +7,7 @@
 
 This package exports the functions and types that decode responses, select calls and write requests. Subpackages hold
 the rest: `toolparity.turns` runs tools, `toolparity.textmode` reads calls that a model writes into its text,
+`toolparity.conversations` audits what an application did with the calls, `toolparity.bulk` audits large input in parts,
 `toolparity.cassettes` records and replays traffic, `toolparity.conformance` is the conformance suite, and
 `toolparity.reports` renders results.
 

@@ -22,13 +22,16 @@ COMMANDS = (
     "check",
     "demo",
     "gateway",
+    "history",
     "normalize",
+    "proxy",
     "record",
     "report",
     "serve",
     "smoke",
     "subject",
     "subjects",
+    "tools",
 )
 
 

@@ -11,8 +11,8 @@ import click
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.policies import POLICIES
 from toolparity.reports import results
+from toolparity.reports.kill_matrix import surviving_mutants, unneeded_laws
 from toolparity.reports.results import Report
-from toolparity.reports.statistics import surviving_mutants, unneeded_laws
 
 from ..cases.scenarios import scenarios as known_scenarios
 from ..known_bad import known_bad

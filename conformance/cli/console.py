@@ -104,6 +104,13 @@ class Steps:
             self._kinds.add(kind)
             click.echo(f"{self._label}: {step} ...", err=True)
 
+    def note(self, text: str) -> None:
+        """Write a line that remains, above the step."""
+        if self._progress is None:
+            click.echo(text, err=True)
+        else:
+            self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
     def __enter__(self) -> Steps:
         if sys.stderr.isatty():
             from rich.console import Console
@@ -134,29 +141,25 @@ class Problems:
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
         self._path = ""
-        self._kinds: dict[str, tuple[Problem, int]] = {}
+        self._kinds: dict[tuple[str, bool], tuple[Problem, int]] = {}
         self._skipped: list[str] = []
         self._skipped_count = 0
         self.faults = 0
 
-    def add(self, problem: Problem) -> None:
-        """Count a problem. Problems must arrive in the order of the input.
-
-        The kind of a problem is the text before the first colon, because the rest differs from place to place.
-        """
+    def add(self, problem: Problem, count: int = 1) -> None:
+        """Count a problem, or the first of ``count`` similar ones. Problems must arrive in the order of the input."""
         if not problem.fault:
-            self._skipped_count += 1
+            self._skipped_count += count
             if len(self._skipped) < _NAMED:
                 self._skipped.append(problem.source)
             return
-        self.faults += 1
+        self.faults += count
         path = problem.source.rpartition("#")[0] or problem.source
         if path != self._path:
             self._flush()
             self._path = path
-        kind = problem.what.partition(":")[0]
-        first, count = self._kinds.get(kind, (problem, 0))
-        self._kinds[kind] = (first, count + 1)
+        first, before = self._kinds.get(problem.kind, (problem, 0))
+        self._kinds[problem.kind] = (first, before + count)
 
     def _flush(self) -> None:
         for problem, count in self._kinds.values():

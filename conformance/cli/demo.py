@@ -1,4 +1,4 @@
-"""`toolparity demo`: a chat page against the emulated providers."""
+"""`toolparity demo`: a page that shows what happens to every tool call."""
 
 from __future__ import annotations
 
@@ -35,11 +35,12 @@ from . import exits
     help="Delay before each piece of a response.",
 )
 def command(*, host: str, port: int, url: str | None, tool_seconds: float, piece_seconds: float) -> None:
-    """Serve a chat page with emulated providers that shows what happens to every tool call, until interrupted.
+    """Serve a page that shows what happens to every tool call, with emulated providers, until interrupted.
 
-    The page shows the acknowledgement, running tools, the answer while it is streamed, warnings about dropped calls,
-    and the raw wire beside the canonical blocks. No data leaves this machine. Turns are stored in the log: a page that
-    lost its connection resumes, and with --log a demo that was killed resumes too.
+    The page opens with one answer that requests three calls, under each policy. It shows which calls are kept and
+    dropped, what the user sees and what the provider gets back, the wire beside the canonical events, and the time and
+    cost of each turn. No data leaves this machine. Turns are stored in the log: if the server is killed, the page
+    reconnects to the next one and the turn resumes, with --log also after a new start.
     """
     from ..demo.server import serve
 

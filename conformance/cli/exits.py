@@ -30,7 +30,13 @@ or 0."""
 _DECIDED = "toolparity.exit_code"
 
 #: Top-level module -> the extra that installs it, if it is not "conformance".
-_EXTRAS = {"alembic": "log", "jsonschema": "turns", "psycopg": "postgres", "sqlalchemy": "log"}
+_EXTRAS = {
+    "alembic": "log",
+    "docstring_parser": "turns",
+    "jsonschema": "turns",
+    "psycopg": "postgres",
+    "sqlalchemy": "log",
+}
 
 
 def decide(ctx: click.Context, code: int) -> int:

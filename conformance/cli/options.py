@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from toolparity.cassettes.sources import FORMATS
 from toolparity.normalizer.policies import POLICIES
 from toolparity.normalizer.wires.registry import names
 from toolparity.reports.files import unwritable
@@ -47,6 +48,20 @@ _Decorator = Callable[[Any], Any]
 paths: _Decorator = click.argument("paths", nargs=-1, required=True, type=click.Path())
 wire: _Decorator = click.option(
     "--wire", type=Named("wire", names()), help="The wire of input that does not show it, such as a single body."
+)
+format: _Decorator = click.option(
+    "--format",
+    "format",
+    type=Named("format", FORMATS),
+    help="The format of the input, if its name and beginning do not show it.",
+)
+column: _Decorator = click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="NAME",
+    help="A column that holds the entry, in Parquet, a database (TABLE.COLUMN) or JSON lines. Repeat it for several "
+    "columns that hold its members, such as request and response.",
 )
 policy: _Decorator = click.option(
     "--policy",

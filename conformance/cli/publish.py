@@ -6,6 +6,7 @@
     index.html              the page; ``--render`` writes it and the files below from the results, without a run
     README.md               the same in Markdown
     badge.svg, badge.json   the result of this project's own normalizer
+    history/NAME.json       a library over its versions, as toolparity history NAME --json writes it; it is only read
 
 The headline is also written into the README of the project. The same results give the same bytes: durations are left
 out, and SOURCE_DATE_EPOCH sets the date. Libraries that are not installed are listed as not tested.
@@ -25,16 +26,22 @@ from msgspec.structs import replace
 
 from toolparity import reports
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.reports import formats, results, statistics
-from toolparity.reports.files import load
+from toolparity.reports import formats, results
+from toolparity.reports.files import load, load_history
 from toolparity.reports.results import Report, Run
+from toolparity.reports.sentences import headline_text, passing_text
+from toolparity.reports.statistics import count_verdicts
+from toolparity.reports.subject_groups import leading
+from toolparity.reports.versions import LibraryHistory
 
 from ..cases.scenarios import scenarios
 from ..known_bad import known_bad
 from ..laws import IDS
+from ..laws.consequences import CONSEQUENCES
+from ..reproductions import reproductions
 from ..runner import kill, suite
 from ..runner.judge import CaseFilter
-from ..subjects import SUBJECTS, environments, role_of
+from ..subjects import SUBJECTS, environments, library_of, role_of
 from ..subjects.peers import PEERS
 from .console import ProgressBar
 
@@ -44,6 +51,8 @@ COMMAND = "python -m toolparity.conformance.cli.publish"
 OWN = "normalizer"
 _NOT_TESTED = "not tested"
 RESULTS = "results.json.gz"
+#: The folder of the histories of libraries, beside the results.
+HISTORY = "history"
 
 #: The lines of the project's README between which the headline is.
 _MARKERS = (f"<!-- headline: {COMMAND} -->", "<!-- end of headline -->")
@@ -125,13 +134,13 @@ def _without_personal_folders(result: Run) -> Run:
     return results.read(data)
 
 
-def files(result: Run) -> dict[str, bytes]:
-    """Return everything that is published, as file name -> content.
+def files(result: Run, histories: Sequence[LibraryHistory] = ()) -> dict[str, bytes]:
+    """Return everything that is written, as file name -> content. ``histories``: libraries over their versions.
 
     A publication is not compared with the previous one. Laws and adapters change between the two, so a difference says
     nothing about a library.
     """
-    report = Report(result)
+    report = Report(result, histories=histories, reproductions=reproductions(result))
     own = Report(
         replace(
             result,
@@ -161,9 +170,10 @@ def packed(result: Run) -> bytes:
 
 
 def publish(result: Run, folder: Path = FOLDER) -> None:
-    """Write the publication of a run."""
+    """Write the publication of a run, with the histories that the folder has."""
     folder.mkdir(exist_ok=True)
-    for name, content in files(result).items():
+    histories = [load_history(path) for path in sorted((folder / HISTORY).glob("*.json"))]
+    for name, content in files(result, histories).items():
         (folder / name).write_bytes(content)
 
 
@@ -188,19 +198,20 @@ def with_headline(readme: str, result: Run) -> str:
     _, marker, tail = rest.partition(_MARKERS[1])
     if not marker:
         raise ToolparityError(f"README.md lacks the markers {' and '.join(_MARKERS)}")
-    subjects = statistics.leading(result, statistics.count_verdicts(result))
-    sentence = f"{statistics.headline_text(subjects)}; {statistics.passing_text(subjects)}"
+    subjects = leading(result, count_verdicts(result))
+    sentence = f"{headline_text(subjects)}; {passing_text(subjects)}"
     text = textwrap.fill(f"In the [current results](reports/published/README.md), {sentence}.", 120)
     return f"{head}{_MARKERS[0]}\n{text}\n{_MARKERS[1]}{tail}"
 
 
 def _loaded(path: Path) -> Run | None:
-    """Return the published run with the roles and the untested libraries of today."""
+    """Return the published run with the facts of today: roles, libraries, laws' consequences, untested libraries."""
     if not path.exists():
         return None
     run = load(path)
-    subjects = [replace(item, role=role_of(item.name)) for item in run.subjects]
-    return replace(run, subjects=subjects, environment=_with_missing(run))
+    subjects = [replace(item, role=role_of(item.name), library=library_of(item.name)) for item in run.subjects]
+    laws = [replace(item, consequences=CONSEQUENCES.get(item.id, {})) for item in run.laws]
+    return replace(run, subjects=subjects, laws=laws, environment=_with_missing(run))
 
 
 @click.command()
@@ -223,7 +234,7 @@ def main(*, names: tuple[str, ...], render: bool) -> None:
         readme.write_text(with_headline(readme.read_text("utf-8"), result), "utf-8")
     except ToolparityError as error:
         raise click.ClickException(str(error)) from None
-    size = sum(path.stat().st_size for path in FOLDER.iterdir())
+    size = sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file())
     click.echo(f"{FOLDER}: {', '.join(subject.name for subject in result.subjects)}; {size / 1_000_000:.1f} MB")
     if missing := result.environment.get(_NOT_TESTED):
         click.echo(f"not tested: {missing}; install them with toolparity subjects install NAME", err=True)

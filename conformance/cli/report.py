@@ -11,10 +11,21 @@ from toolparity.reports.compare import compare
 from toolparity.reports.files import load
 from toolparity.reports.results import Report, merge
 
-from . import exits, rendering
+from . import exits, rendering, upstream
 
 
-@click.command(name="report", epilog=exits.EPILOG)
+class ReportCommand(click.Command):
+    """Renders results, unless the first argument is `upstream`, which is a separate command."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args[:1] == [upstream.command.name]:
+            return upstream.command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@click.command(name="report", cls=ReportCommand, epilog=exits.EPILOG)
 @click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RESULTS...")
 @rendering.options
 @click.pass_context
@@ -43,6 +54,7 @@ def command(
       toolparity report run.json kills.json --html page.html
       toolparity report run.json --compare main.json --markdown - >> "$GITHUB_STEP_SUMMARY"
       toolparity report run.json --earlier january.json --earlier may.json --html page.html
+      toolparity report upstream SUBJECT CASE    the draft of a bug report for the project of a library
     """
     outputs = rendering.outputs(files)
     rendering.read_once(*results, *old, *earlier)

@@ -27,6 +27,10 @@ def weather(city: str, days: int = 1) -> str:
     return f"fine in {city} for {days}"
 
 
+def untyped(city, days=1):  # type: ignore[no-untyped-def]
+    return f"fine in {city} for {days}"
+
+
 async def later(city: str) -> str:
     return city
 
@@ -85,24 +89,22 @@ TYPED = [
     Service.static,
     Service(),
     wrapped(weather),
-    lambda city: 1,
 ]
 
 
 @pytest.mark.parametrize("declare", [by_bare_decorator, *DECLARATIONS])
-def test_a_function_with_parameters_but_no_schema_is_rejected_with_a_hint(declare: Callable[..., None]) -> None:
+def test_a_function_without_annotations_or_a_schema_is_rejected_with_a_hint(declare: Callable[..., None]) -> None:
     with pytest.raises(
-        InvalidTool, match=r"(t|weather): its function takes 'city', 'days'.*pass parameters="
+        InvalidTool, match=r"(t|untyped): its parameter 'city' has no type annotation.*pass parameters="
     ) as raised:
-        declare(weather, None)
-    assert raised.value.where in ("t", "weather")
+        declare(untyped, None)
+    assert raised.value.where in ("t", "untyped")
 
 
 @pytest.mark.parametrize("declare", DECLARATIONS)
 @pytest.mark.parametrize("function", TYPED)
 def test_every_kind_of_callable_must_have_its_parameters_declared(declare: Callable[..., None], function: Any) -> None:
-    with pytest.raises(InvalidTool, match="'city'"):
-        declare(function, None)
+    declare(function, None)
     with pytest.raises(InvalidTool, match="'city'"):
         declare(function, NOTHING)
     declare(function, CITY)
@@ -114,10 +116,8 @@ def test_every_kind_of_callable_must_have_its_parameters_declared(declare: Calla
     [
         lambda: 1,
         lambda **anything: 1,
-        lambda *rest: 1,
         functools.partial(weather, "Horta", 2),
         functools.partial(weather, city="Horta", days=2),
-        dict,  # has no signature
     ],
 )
 def test_a_callable_without_named_parameters_needs_no_schema(declare: Callable[..., None], function: Any) -> None:
@@ -157,7 +157,9 @@ def _by_position_or_not(city: str = "Horta", /, **rest: Any) -> str:
         (_by_position, CITY, "by position only"),
         (_by_position, None, "by position only"),
         (Service.method, CITY, "requires 'self'"),
-        (Service.method, None, "'self', 'city'"),
+        (Service.method, None, "'self' has no type annotation"),
+        (lambda *rest: 1, None, r"'\*rest' is passed by position only"),
+        (dict, None, "signature .* cannot be read"),
         (lambda **_: 1, {"required": "city"}, "not a JSON schema"),
         (5, None, "not callable"),
         (Service.__dict__["of_class"], None, "not callable"),

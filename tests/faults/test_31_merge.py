@@ -84,7 +84,7 @@ def test_the_batch_size_does_not_change_the_counts_of_hundreds_of_models(
     path = write_rows(tmp_path / "r.jsonl", *rows)
     found = []
     for size in (1_000, 20_000, 1 << 30):
-        monkeypatch.setattr(parallel, "BATCH_BYTES", size)
+        monkeypatch.setattr(parallel, "PART_BYTES", size)
         found.append(as_json(parallel.audit_paths([str(path)], jobs=1), "all", None))
     assert found[0] == found[1] == found[2]
     models = found[0]["wires"]["openai.chat"]["models"]

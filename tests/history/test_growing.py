@@ -273,6 +273,7 @@ def test_the_short_path_knows_every_member_of_a_call_and_its_answer(wire: str, s
         {"arguments": None, "status": "invalid", "arguments_text": "[1]"},
         {"status": "truncated"},
         {"arguments_text": ""},
+        *({"arguments": {"a": text}, "arguments_text": f'{{"a":"{text}"}}'} for text in ("é", "\ud800", "日本")),
         *({"kind": kind} for kind in ("custom", "legacy_function", "shell", "unresolved")),
         *({"wire_id": id} for id in ("fc_1", "other")),
         {"namespace": "n"},
@@ -281,8 +282,10 @@ def test_the_short_path_knows_every_member_of_a_call_and_its_answer(wire: str, s
         {"wire_id": "fc_1", "extra": {"status": "completed"}},
         {"name": "a b"},
         {"name": "web_search"},
-        *({"id": id} for id in ("", "x" * 100, "a b", "é", "call_0")),
+        *({"id": id} for id in ("", "x" * 100, "a b", "é", "call_0", "\ud800", "call-1")),
     ]
+    if wire == "openai.responses":  # the only wire that writes these members
+        calls += [{"wire_id": "fc_\ud800"}, {"wire_id": "fc_1", "extra": {"status": "\udfff"}}]
     results: list[dict[str, Any]] = [
         {},
         {"is_error": True},
@@ -293,9 +296,11 @@ def test_the_short_path_knows_every_member_of_a_call_and_its_answer(wire: str, s
         {"extra": {"cache_control": {"type": "ephemeral"}}},
         {"parts": []},
         *({"parts": [part]} for part in (TextPart(""), TextPart("[tool_error] x"), TextPart("a", {"x": 1}))),
+        *({"parts": [TextPart(text)]} for text in ("é", "x \udc00", "[tool_error] é", "日本" * 50, "x" * 20_000)),
         *({"parts": [part]} for part in (JsonPart([1]), MediaPart("image", url="https://example.invalid/a.png"))),
     ]
     words = [[], [Text("a")], [Text("")], [Text(" ")], [Text("a"), Text("b")], [Text("a", [{"url": "u"}])]]
+    words += [[Text("é")], [Text("a\ud83d")], [Text("a", [{"url": "\ud83d"}])]]
     words += [[Text("a", extra=extra)] for extra in ({"id": "msg_1"}, {"index": 0}, {"x": 1})]
     words += [[Reasoning("r", encrypted="e", extra={"id": "rs_1", "summary": []})]]
     first: list[Message] = [said(call("call_0"), wire=source), answered("call_0")]

@@ -94,6 +94,19 @@ def test_secrets_do_not_come_along(tmp_path: Path) -> None:
         assert verify.verify_one(place).problems == []
 
 
+def test_the_name_of_the_model_is_scrubbed(tmp_path: Path) -> None:
+    key = "tenant-credential-7Q2"  # recognized by the header alone
+    one = recorded(chat_body("f"), request=json.dumps({"model": f"ft:gpt:ana.sousa@sousa-lamps.pt:{key}"}))
+    one["request"]["headers"] = {"Authorization": [f"Bearer {key}"]}
+    (imported,) = taken(cassette(tmp_path / "a.yaml", one), into=tmp_path / "into")
+    assert isinstance(imported, Imported)
+    assert imported.provenance.model is not None
+    assert imported.provenance.model.startswith("ft:gpt:")
+    text = Path(imported.path).read_text("utf-8")
+    assert key not in text
+    assert "ana.sousa" not in text
+
+
 def test_what_the_scanner_refuses_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolparity.cassettes.secrets.Scrubber.cassette", lambda self, given: given)
     source = cassette(tmp_path / "a.yaml", recorded(chat_body("f"), request=json.dumps({"model": "m", "key": SECRET})))

@@ -1,0 +1,107 @@
+"""`toolparity tools`: checks tool definitions against the rules of the providers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from toolparity.normalizer import json_codec
+from toolparity.normalizer.errors import MalformedBody
+from toolparity.schemas import TARGETS, SourceTool, ToolDefinition, ToolViolation, check_tools, read_tools
+
+from . import exits
+from .names import Group, Named
+
+
+@click.group(cls=Group, name="tools", epilog=exits.EPILOG)
+def command() -> None:
+    """Check tool definitions against the rules of the providers."""
+
+
+@command.command()
+@click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--mcp", "server", metavar="COMMAND", help="Start this MCP server and check the tools that it lists.")
+@click.option(
+    "--wire",
+    "targets",
+    multiple=True,
+    type=Named("wire", TARGETS),
+    help="A wire, or a wire in the dialect of a provider (WIRE/DIALECT). Repeatable.  [default: every wire]",
+)
+@click.option("--strict", is_flag=True, help="Check every tool as strict.")
+@click.option("--ignored", is_flag=True, help="Also print what a provider drops or does not enforce.")
+@click.option("--json", "as_data", is_flag=True, help="Print one JSON line per violation.")
+@click.pass_context
+def check(
+    ctx: click.Context,
+    *,
+    file: Path | None,
+    server: str | None,
+    targets: tuple[str, ...],
+    strict: bool,
+    ignored: bool,
+    as_data: bool,
+) -> None:
+    """Print which provider would refuse which tool, and why.
+
+    FILE is JSON: a list of tools of OpenAI, Anthropic, Gemini, Bedrock or MCP, or a request that declares tools. - is
+    standard input. Exits with 1 if a provider would refuse a tool.
+
+    \b
+    Examples:
+      toolparity tools check tools.json
+      toolparity tools check --mcp "npx -y @modelcontextprotocol/server-filesystem ."
+      toolparity tools check request.json --wire openai.chat --strict
+    """
+    if (file is None) == (server is None):
+        raise click.UsageError("pass either FILE or --mcp COMMAND")
+    document = _read(file) if file is not None else _listing(server or "")
+    tools = read_tools(document)
+    definitions = [_as_strict(tool.definition) if strict else tool.definition for tool in tools]
+    refusing = 0
+    for target in targets or [name for name in TARGETS if "/" not in name]:
+        found = check_tools(definitions, target)
+        refused = [violation for violation in found if violation.effect == "refused"]
+        refusing += bool(refused)
+        lines = _as_lines if as_data else _as_text
+        for line in lines(target, tools, found if ignored else refused):
+            click.echo(line)
+        if not as_data:
+            names = {violation.tool for violation in refused}
+            click.echo(f"{target}: {len(names)} of {len(tools)} tools refused")
+    ctx.exit(exits.code(failed=bool(refusing), ran=len(tools)))
+
+
+def _read(file: Path) -> Any:
+    with click.open_file(str(file), "rb") as source:
+        data = source.read()
+    try:
+        return json_codec.decode(data)
+    except ValueError as error:
+        raise MalformedBody(f"not JSON: {error}", where=str(file)) from None
+
+
+def _listing(server: str) -> Any:
+    from .mcp_listing import list_tools
+
+    return {"tools": list_tools(server)}
+
+
+def _as_strict(tool: ToolDefinition) -> ToolDefinition:
+    return msgspec.structs.replace(tool, strict=True)
+
+
+def _as_text(target: str, tools: Sequence[SourceTool], found: Sequence[ToolViolation]) -> list[str]:
+    return [
+        f"{target}: {v.name}: {tools[v.tool].located(v.pointer)}: {v.message} [{v.rule}, {v.effect}] {v.source}"
+        for v in found
+    ]
+
+
+def _as_lines(target: str, tools: Sequence[SourceTool], found: Sequence[ToolViolation]) -> list[str]:
+    rows = [{"target": target, **msgspec.to_builtins(v), "pointer": tools[v.tool].located(v.pointer)} for v in found]
+    return [json_codec.text(row) for row in rows]
