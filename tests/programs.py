@@ -33,9 +33,7 @@ def interruptible(command: Sequence[str], output: int = subprocess.PIPE) -> Iter
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.PIPE, start_new_session=True, text=True
-        )
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE, start_new_session=True, text=True)
     finally:
         signal.signal(signal.SIGINT, before)
     with process:
