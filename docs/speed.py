@@ -28,6 +28,7 @@ HEAD = """# Speed
 | `python -m benchmarks.fast_paths RECORDINGS` | the share of recorded traffic that takes the fast paths |
 | `python -m benchmarks.peers RECORDINGS` | other libraries on recorded responses |
 | `python -m benchmarks.bulk RECORDINGS --size 2GB` | `toolparity normalize` and `toolparity audit` on large files |
+| `python -m benchmarks.engines [SOURCE] --size 2GB` | an audit in one process, in several, on Dask and in shares |
 | `python -m benchmarks.turns [--log]` | turns, with and without a turn log |
 | `python -m benchmarks.instructions` | instructions, for CI: it fails if decoding became 10 % slower |
 
