@@ -167,6 +167,7 @@ class StreamDecoder:
         self._whole: Response | None = None  # the response, if the input was a whole body
         self._late_errors: StreamBase | None = None  # errors after a whole body
         self._reported: set[tuple[str, str]] = set()
+        self._framing_findings = 0  # the number of findings of the reader, which come first in any pieces
         self._finished = False
 
     def feed(self, data: Any) -> list[Event]:
@@ -249,7 +250,7 @@ class StreamDecoder:
         for problem in reader.problems:
             if problem not in self._reported:
                 self._reported.add(problem)
-                self.context.find(*problem)
+                self._report(*problem)
         reader.problems.clear()
         if not events:
             return
@@ -267,6 +268,18 @@ class StreamDecoder:
             if isinstance(self._reader, SseReader):
                 self._fast_reader = self._reader
             self._stream.feed(events, out)
+
+    def _report(self, code: str, message: str) -> None:
+        """Add a problem of the reader as a finding, before those of the decoder until the stream ends.
+
+        The order of the findings then does not depend on the pieces in which the bytes arrive.
+        """
+        findings = self.context.findings
+        before = len(findings)
+        self.context.find(code, message)
+        if len(findings) > before and not self._finished:
+            findings.insert(self._framing_findings, findings.pop())
+            self._framing_findings += 1
 
     def _process_object(self, payload: Payload, out: list[Event]) -> None:
         """Decode an event, or a whole body, that is an object of the provider's SDK or parsed JSON."""

@@ -199,7 +199,7 @@ class WithFindings(Struct, frozen=True, dict=True):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """The findings in the order in which they were reported; empty for clean traffic."""
+        """The findings, those about the framing of a stream first; empty for clean traffic."""
         findings: tuple[Finding, ...] = self.__dict__.get("findings", ())
         return findings
 

@@ -11,6 +11,7 @@ import pytest
 from toolparity import Response, StreamDecoder, normalize, select
 from toolparity.normalizer.detect import MOST_BEFORE
 from toolparity.normalizer.errors import AmbiguousBody, MalformedBody, SeveralBodies
+from toolparity.normalizer.readers import SseReader
 
 from .failures.play import LOOKUP, SSE_WIRES, Say, plain, stream
 
@@ -116,6 +117,30 @@ def test_anything_else_after_a_whole_body_is_a_typed_error_wherever_it_is_cut(
     for pieces in cuts(plain(wire, STEPS) + between + plain(wire, [LOOKUP]) + b"\n"):
         with pytest.raises(SeveralBodies, match="after a complete body"):
             feed(wire if say_which else None, *pieces)
+
+
+KEEP_ALIVE, EMPTY = b"data: : waiting\n\n", b"data: \n\n"
+
+
+@wires
+@pytest.mark.parametrize("general", [False, True])
+def test_findings_have_the_same_order_wherever_the_stream_is_cut(
+    wire: str, general: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Findings about the framing precede those of the decoder, although a later piece holds their cause."""
+    payloads = events(wire)
+    unknown = b'data: {"type":"never_seen","choices":[],"never_seen":1}\n\n'
+    framed_payloads = [b"data: " + payload + b"\n\n" for payload in payloads]
+    pieces = [*framed_payloads[:1], unknown, *framed_payloads[1:], KEEP_ALIVE, unknown, EMPTY]
+    body = b"".join(pieces) + b"data: [DONE]"
+    if general:
+        monkeypatch.setattr(SseReader, "run", lambda self, chunk: None)
+    whole = feed(wire, body).findings
+    assert [f.code for f in whole][:2] == ["keepalive-in-data", "empty-event"]
+    assert {"unknown-event", "unknown-member"} & {f.code for f in whole}
+    for cut in cuts(body):
+        assert feed(wire, *cut).findings == whole
+    assert feed(wire, *pieces, b"data: [DONE]").findings == whole
 
 
 @wires
