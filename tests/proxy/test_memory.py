@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import httpx2
@@ -20,8 +21,8 @@ from toolparity.cassettes.surfaces import SURFACES
 _AT_A_TIME = 50
 #: Streams before the first measurement: the queue of the judge and the events of the page are full then.
 _BEFORE = 2_000
-#: A leak of 1 KB for each stream exceeds this in the thorough run.
-_ALLOWED = 8 << 20
+#: A leak of 1 KB for each stream exceeds this in each half of the thorough run.
+_ALLOWED = 4 << 20
 
 
 async def _streams(url: str, count: int) -> None:
@@ -53,8 +54,9 @@ def test_the_memory_stays_the_same_over_thousands_of_streams() -> None:
         with interruptible([sys.executable, "-m", "toolparity", *arguments], subprocess.DEVNULL) as process:
             assert process.stderr is not None
             url = process.stderr.readline().split("\t")[0] + SURFACES["openai.chat"].base_path
-            asyncio.run(_streams(url, _BEFORE))
-            before = _resident(process.pid)
-            asyncio.run(_streams(url, count))
-            after = _resident(process.pid)
-    assert after - before < _ALLOWED
+            sizes = []
+            for part in (_BEFORE, count // 2, count // 2):
+                asyncio.run(_streams(url, part))
+                sizes.append(_resident(process.pid))
+    # a queue with a limit may fill in one half, where other programs slow the judge down; a leak grows in both
+    assert min(later - earlier for earlier, later in pairwise(sizes)) < _ALLOWED
