@@ -72,7 +72,7 @@ def command(
       toolparity history litellm --versions 12
       toolparity history litellm --from 1.90 --to 1.100 --bisect all --json litellm.json
     """
-    must_fit("library", [name], PEERS, "LIBRARY")
+    must_fit("library", [name], sorted(PEERS), "LIBRARY")
     must_fit("law", [law for law in laws if law != _ALL], IDS, "--bisect")
     if at and (since or until):
         raise click.UsageError("--at names the releases: omit --from and --to")

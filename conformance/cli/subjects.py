@@ -87,7 +87,7 @@ def path(ctx: click.Context, name: str) -> None:
 
 def _must_be_libraries(names: tuple[str, ...] | list[str]) -> None:
     """Raise click.BadParameter for an unknown library or a malformed version."""
-    must_fit("library", [name.partition("==")[0] for name in names], PEERS, "NAME")
+    must_fit("library", [name.partition("==")[0] for name in names], sorted(PEERS), "NAME")
     for name in names:
         try:
             environments.known(name)
