@@ -24,6 +24,10 @@ and forks are separate branches, conversations may take turns in the input, and 
 come before the response that it continues, as in an export with the newest entry first, if an id of the provider proves
 the link. A conversation may continue on another wire; then a call without a result is not judged.
 
+A history may divide a response over several messages, for instance each call before its result, or refer to stored
+items by their id. Ids that an application or a server counts (`call_0`) repeat in other conversations. They prove a
+link only together with the earlier messages, and if several responses fit, none is judged.
+
 [bulk.md](bulk.md) describes audits of input that is too large for one machine.
 
 Each finding has both places, and the text on the wire on both sides. `--json` has them under `conversations.findings`,
@@ -94,8 +98,8 @@ suites (they are not a part of this repository):
 | wire | exchanges | linked | clean links | calls | answered | `dropped-in-fact` | `reasoning-lost` | `tools-changed` |
 |---|---|---|---|---|---|---|---|---|
 | `anthropic.messages` | 2,120 | 350 | 317 | 588 | 273 | 0 | 1 | 32 |
-| `openai.chat` | 5,829 | 720 | 504 | 1,576 | 628 | 21 | 11 | 204 |
-| `openai.responses` | 1,887 | 385 | 366 | 499 | 338 | 0 | 0 | 19 |
+| `openai.chat` | 5,829 | 719 | 504 | 1,576 | 628 | 21 | 11 | 204 |
+| `openai.responses` | 1,887 | 386 | 367 | 499 | 339 | 0 | 0 | 19 |
 | `xai.grpc` | 48 | 8 | 8 | 18 | 6 | 0 | 0 | 0 |
 
 Every dropped call, every loss of reasoning and each kind of change of tools was read by hand; none is a false alarm.
@@ -103,10 +107,10 @@ Of the 21 dropped calls, 14 are of one agent framework, which runs the first of 
 of the same recordings. In the other case, a framework sent the results of two calls as one. 237 of the changes of tools
 are of one project and its fork, which send no tools with the results.
 
-A second reading of the JSON, which shares no code with the audit, looked at the 1,195 clean links. 740 have calls, and
-each has exactly one result in the next request. 346 have no calls. In 101 the history has other ids: those of the
-items, or of another recording of the same test. 8 are of `xai.grpc` and were not read in this way. 200 clean links,
-drawn at random, were read by hand, and in none was a call lost. Eight of them connect two recordings of the same
+A second reading of the JSON, which shares no code with the audit, looked at 1,195 of the 1,196 clean links. 740 have
+calls, and each has exactly one result in the next request. 346 have no calls. In 101 the history has other ids: those
+of the items, or of another recording of the same test. 8 are of `xai.grpc` and were not read in this way. 200 clean
+links, drawn at random, were read by hand, and in none was a call lost. Eight of them connect two recordings of the same
 questions, which nothing in the traffic distinguishes. Five conversations continue on another wire: all are tests of
 hand-overs and failover.
 

@@ -75,7 +75,8 @@ class LiveConversations:
         link.parent.children += 1
         judged = judge_calls(link, self._linker)
         answered = [(parent, index) for index, handling in judged.handling.items() if handling == "answered"]
-        for call in (*answered, *self._answered_late(link)):
+        late = [(node.number, index) for node, index in self._linker.answered_late(link)]
+        for call in (*answered, *late):
             self._answered[call] = None
             if (revoked := self._dropped.pop(call, None)) is not None:
                 linked.revoked.append(revoked)
@@ -86,17 +87,6 @@ class LiveConversations:
                 self._dropped[parent, index] = RevokedFinding(link.child.number, found.code, found.call_id)
             linked.findings.append(_judged(found, parent))
         linked.findings += [_judged(found, parent) for found in compare(link)[0]]
-
-    def _answered_late(self, link: Link) -> Iterator[_Call]:
-        """Yield the calls of earlier exchanges that a request answers."""
-        for message in (link.child.record.messages or [])[link.position + 1 :]:
-            for result in message.results:
-                node = self._linker.known_call(result.call_id)
-                if node is None or node is link.parent or node.record.response is None:
-                    continue
-                for index, call in enumerate(node.record.response.calls):
-                    if result.call_id in call.ids:
-                        yield node.number, index
 
     def _forget(self, node: Node) -> None:
         self._conversations.pop(node.number, None)

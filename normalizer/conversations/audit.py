@@ -140,15 +140,8 @@ class ConversationAudit:
 
     def _answered_late(self, link: Link) -> None:
         """Note results of calls of earlier exchanges, which revoke the finding that the call was dropped."""
-        for message in (link.child.record.messages or [])[link.position + 1 :]:
-            for result in message.results:
-                node = self._linker.known_call(result.call_id)
-                response = node.record.response if node is not None and node is not link.parent else None
-                if node is None or response is None:
-                    continue
-                for index, call in enumerate(response.calls):
-                    if result.call_id in (call.id, call.wire_id):
-                        self._accounts[node.number].handling[index] = "answered"
+        for node, index in self._linker.answered_late(link):
+            self._accounts[node.number].handling[index] = "answered"
 
     def _settle(self, nodes: Iterable[Node]) -> None:
         """Count the calls and findings of exchanges that no later request can continue."""

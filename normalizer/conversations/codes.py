@@ -74,6 +74,8 @@ Unjudged = Literal[
     "calls-removed",
     "stored-history",
     "ids-replaced",
+    "ambiguous",
+    "other-choice",
     "other-wire",
 ]
 #: Why the handling of a call is not judged. Such calls are counted apart and never accused.
@@ -85,6 +87,8 @@ UNJUDGED: dict[Unjudged, str] = {
     "calls-removed": "the history keeps the response without any of its calls, as after a cancelled turn",
     "stored-history": "the provider stores the history, and the request shows only a part of it",
     "ids-replaced": "the ids in the history are not those of the response: scrubbed, or of another run",
+    "ambiguous": "several responses to the same request have calls with these ids",
+    "other-choice": "the response has several choices, and the history has another one",
     "other-wire": "the conversation continued on another wire without a result for the call",
 }
 

@@ -6,14 +6,10 @@ application counts or names repeat in other conversations.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
+from .call_ids import is_drawn
 from .linker import Node, ids_of
-
-_SEGMENTS = re.compile(r"[A-Za-z0-9]{8,}")
-#: How many different characters a drawn segment of an id has, at least.
-_DIFFERENT = 4
 
 
 class EarlyRequests:
@@ -63,23 +59,15 @@ def _remove(index: dict[str, dict[int, Node]], ids: Iterable[str], node: Node) -
 def _awaited(node: Node) -> Iterator[str]:
     """Yield the ids that show the response which a request continues."""
     if id := node.record.previous_response_id:
-        yield from filter(_is_drawn, (id,))
+        yield from filter(is_drawn, (id,))
         return
     for message in reversed(node.record.messages or []):
         if message.calls:
-            yield from filter(_is_drawn, ids_of(message.calls))
+            yield from filter(is_drawn, ids_of(message.calls))
         if message.role == "assistant":
             return
 
 
 def _answered(node: Node) -> Iterator[str]:
     for message in node.record.messages or ():
-        yield from (result.call_id for result in message.results if _is_drawn(result.call_id))
-
-
-def _is_drawn(id: str) -> bool:
-    """Return whether a segment of an id looks drawn: it is neither a word nor a counter with leading zeros."""
-    return any(
-        len(set(text)) >= _DIFFERENT and not text.isalpha() and not text.startswith("0000")
-        for text in _SEGMENTS.findall(id)
-    )
+        yield from (result.call_id for result in message.results if is_drawn(result.call_id))

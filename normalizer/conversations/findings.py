@@ -86,10 +86,9 @@ def _lines(link: Link, call: CallRecord | None, evidence: str | None) -> list[Li
     response = link.parent.record.response
     if response is not None:
         lines += _assistant("model", response, subject, None)
-    messages = link.child.record.messages or []
-    if link.position >= 0:
-        lines += _assistant("application", messages[link.position], None, evidence)
-    for message in messages[link.position + 1 :][:3]:
+    if link.kept is not None:
+        lines += _assistant("application", link.kept, None, evidence)
+    for message in link.following[:3]:
         if message.role == "user":
             lines.append(Line("user", message.text))
         elif message.role == "assistant":

@@ -51,11 +51,13 @@ def judge_calls(link: Link, linker: Linker) -> Judged:
     messages = link.child.record.messages
     if response is None or messages is None:
         return judged
-    following = messages[link.position + 1 :]
+    following, kept = link.following, link.kept
     calls = [_Call(index, call) for index, call in enumerate(response.calls)]
-    if link.position >= 0:
-        _match(calls, messages[link.position].calls)
+    if kept is not None:
+        _match(calls, kept.calls)
     surplus = _assign(calls, following, _added(link, calls))
+    if link.position < 0 and not link.child.record.stored:  # the results of earlier rounds are here as well
+        surplus = [result for result in surplus if linker.known_call(result.call_id) in (None, link.parent)]
     excused = _excuse(link, calls, following)
     if excused is not None:
         judged.handling = dict.fromkeys(range(len(calls)), excused)
@@ -112,10 +114,10 @@ def _same_content(call: CallRecord, other: CallRecord) -> bool:
 
 def _added(link: Link, calls: list[_Call]) -> set[str]:
     """Return the ids of calls that the application added to the response in the history."""
-    if link.position < 0:
+    kept = link.kept
+    if kept is None:
         return set()
-    kept = (link.child.record.messages or [])[link.position].calls
-    return ids_of(kept) - {id for call in calls for id in call.ids}
+    return ids_of(kept.calls) - {id for call in calls for id in call.ids}
 
 
 def _assign(calls: list[_Call], following: list[MessageRecord], others: set[str]) -> list[ResultRecord]:
@@ -151,6 +153,10 @@ def _excuse(link: Link, calls: list[_Call], following: list[MessageRecord]) -> U
     """Return why none of the calls can be judged, or None."""
     if link.replaced_ids:
         return "ids-replaced"
+    if calls and link.ambiguous:
+        return "ambiguous"
+    if link.parent.record.choices > 1 and not link.complete:
+        return "other-choice"
     if any(call.results for call in calls) or not calls:
         return None
     if not following:
@@ -246,9 +252,8 @@ def _judge_order(judged: Judged, link: Link, calls: list[_Call], following: list
 def _dropped(link: Link, call: _Call) -> ConversationFinding:
     made = call.made
     how = "the history omits it" if call.kept is None and link.position >= 0 else "no result has its id"
-    messages = link.child.record.messages or []
-    shown = messages[link.position].calls if link.position >= 0 else ()
-    results = [r for m in messages[link.position + 1 :] for r in m.results]
+    shown = link.kept.calls if link.kept is not None else ()
+    results = [r for m in link.following for r in m.results]
     shows = (
         f"calls: {', '.join(c.id for c in shown) or 'none'}; results: {', '.join(r.call_id for r in results) or 'none'}"
     )

@@ -27,6 +27,8 @@ def handed_off(link: Link) -> bool:
 def compare(link: Link) -> tuple[list[ConversationFinding], set[Recognized]]:
     """Return the findings about everything but the handling of calls, and the recognized reasons for differences."""
     recognized: set[Recognized] = set()
+    if link.ambiguous:
+        return [], set()
     if link.replaced_ids:  # scrubbed, or recorded in another run, so that other content can differ as well
         return [], {"ids-replaced"}
     if handed_off(link):
@@ -86,12 +88,13 @@ def _reasoning(link: Link) -> Iterator[ConversationFinding]:
     """Yield a finding if sealed reasoning that led to calls is missing beside their results."""
     parent, child = link.parent.record, link.child.record
     response, messages = parent.response, child.messages
-    if response is None or messages is None or link.position < 0 or not response.calls or not response.seals:
+    kept, following = link.kept, link.following
+    if response is None or messages is None or kept is None or not response.calls or not response.seals:
+        return
+    if child.references:  # the provider has the reasoning
         return
     if parent.settings != child.settings:
         return
-    kept = messages[link.position]
-    following = messages[link.position + 1 :]
     turn = [message for message in messages[link.position :] if message.role in ("results", "assistant", "item")]
     if not following or following[0].role != "results" or len(turn) < len(messages) - link.position:
         return  # the turn is over: reasoning of earlier turns may be left out

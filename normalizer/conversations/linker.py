@@ -14,9 +14,11 @@ from itertools import islice
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from . import fingerprints
-from .records import CallRecord, ExchangeRecord, MessageRecord
+from .call_ids import is_drawn
+from .records import EXCERPT, CallRecord, ExchangeRecord, MessageRecord
 
 Key = TypeVar("Key", bound=int | str | tuple[str, int])
 
@@ -40,13 +42,43 @@ class Node(Struct, eq=False):
 
 class Link(Struct, eq=False):
     """A request that continues a response. ``position``: the index of the response in the history of the request; -1
-    if the provider stores it. ``shared``: how many messages at their beginning the two requests share.
+    if the provider stores it. ``shared``: how many messages at their beginning the two requests share. ``pieces``: the
+    indexes of the other messages into which the history divides the response, as when each call directly precedes its
+    result. ``ambiguous``: another response is as likely, and differs.
     """
 
     parent: Node
     child: Node
     position: int
     shared: int
+    pieces: tuple[int, ...] = ()
+    ambiguous: bool = False
+
+    @property
+    def kept(self) -> MessageRecord | None:
+        """The response in the history, with all its pieces, or None if the history does not hold it."""
+        messages = self.child.record.messages
+        if self.position < 0 or not messages:
+            return None
+        first = messages[self.position]
+        if not self.pieces:
+            return first
+        parts = [first, *(messages[index] for index in self.pieces)]
+        return replace(
+            first,
+            text="".join(part.text for part in parts)[:EXCERPT],
+            calls=tuple(call for part in parts for call in part.calls),
+            seals=tuple(seal for part in parts for seal in part.seals),
+            server_calls=tuple(id for part in parts for id in part.server_calls),
+        )
+
+    @property
+    def following(self) -> list[MessageRecord]:
+        """The messages after the response, without its pieces."""
+        after = (self.child.record.messages or [])[self.position + 1 :]
+        if not self.pieces:
+            return after
+        return [message for index, message in enumerate(after, self.position + 1) if index not in self.pieces]
 
     @property
     def changes_wire(self) -> bool:
@@ -56,11 +88,16 @@ class Link(Struct, eq=False):
     @property
     def replaced_ids(self) -> bool:
         """Whether the history has the calls of the response, all under other ids."""
-        response, messages = self.parent.record.response, self.child.record.messages
-        if self.position < 0 or response is None or not messages:
+        response, kept = self.parent.record.response, self.kept
+        if response is None or kept is None:
             return False
-        kept = messages[self.position].calls
-        return bool(kept and response.calls) and ids_of(kept).isdisjoint(ids_of(response.calls))
+        return bool(kept.calls and response.calls) and ids_of(kept.calls).isdisjoint(ids_of(response.calls))
+
+    @property
+    def complete(self) -> bool:
+        """Whether the history has exactly the calls of the response, under the same ids."""
+        response, kept = self.parent.record.response, self.kept
+        return response is not None and kept is not None and _calls(response) == _calls(kept)
 
 
 class Linker:
@@ -95,7 +132,7 @@ class Linker:
             return None
         if id := child.record.previous_response_id:
             parent = self._by_response_id.get(id)
-            return None if parent is None else Link(parent, child, -1, 0)
+            return None if parent is None else _continued(parent, child, messages)
         other_ids = None
         for position in range(len(messages) - 1, -1, -1):
             message = messages[position]
@@ -120,6 +157,22 @@ class Linker:
         """Return the last exchange whose response made a call with this id, or None."""
         nodes = self._by_call.get(id)
         return nodes[-1] if nodes else None
+
+    def answered_late(self, link: Link) -> Iterator[tuple[Node, int]]:
+        """Yield the calls of other exchanges that a request answers. Ids that repeat mean the same conversation."""
+        ancestors: set[int] | None = None
+        for message in link.following:
+            for result in message.results:
+                node = self.known_call(result.call_id)
+                if node is None or node is link.parent or node.record.response is None:
+                    continue
+                if not is_drawn(result.call_id):
+                    ancestors = _ancestors(link.parent) if ancestors is None else ancestors
+                    if node.number not in ancestors:
+                        continue
+                for index, call in enumerate(node.record.response.calls):
+                    if result.call_id in call.ids:
+                        yield node, index
 
     def _latest(self, id: str) -> Iterator[Node]:
         return islice(reversed(self._by_call.get(id, ())), _CANDIDATES)
@@ -171,17 +224,41 @@ class Linker:
     def _by_calls(self, child: Node, position: int, calls: tuple[CallRecord, ...]) -> Link | None:
         """Return the link to the exchange that made one of these calls.
 
-        Of several, it is the one that shares most messages, first on the same wire. If none shares any, the ids
-        identify nothing.
+        Of several, it is the one that shares most messages, first on the same wire, then one that made exactly these
+        calls. If none shares any, the ids identify nothing.
         """
+        if not calls:
+            return None
         candidates = {n.number: n for call in calls for n in self._latest(call.id)}
-        links = [Link(node, child, position, _shared(node, child)) for node in candidates.values()]
-        links = [link for link in links if _is_plausible(link, calls)]
+        for node in self._same_requests(child, position):
+            if node.record.response is not None and not ids_of(calls).isdisjoint(ids_of(node.record.response.calls)):
+                candidates[node.number] = node
+        links = [_with_pieces(Link(node, child, position, _shared(node, child))) for node in candidates.values()]
+        links = [link for link in links if _is_plausible(link)]
         links = [link for link in links if not link.changes_wire] or links
         if not links:
             return None
-        best = max(links, key=lambda link: (link.shared, link.parent.number))
-        return best if best.shared or len(links) == 1 else None
+        best = max(links, key=lambda link: (link.shared, link.complete, link.parent.number))
+        if not best.shared and len(links) > 1:
+            return None
+        if not best.complete:
+            best.ambiguous = any(
+                link.shared == best.shared
+                and _calls(link.parent.record.response) != _calls(best.parent.record.response)
+                for link in links
+            )
+        return best
+
+    def _same_requests(self, child: Node, position: int) -> Iterator[Node]:
+        """Yield exchanges with the messages before this one in their request: the last, and one with this response."""
+        if position > 0:
+            wire = child.record.wire
+            for node in (
+                self._by_request.get((wire, child.chain[position - 1])),
+                self._by_response.get((wire, child.chain[position])),
+            ):
+                if node is not None:
+                    yield node
 
     def _same_response(self, child: Node, position: int, message: MessageRecord) -> Node | None:
         """Return the exchange whose response is this message, after the same messages.
@@ -195,8 +272,8 @@ class Linker:
     def _by_results(self, child: Node, messages: list[MessageRecord]) -> Link | None:
         """Return the link by the results of a request that does not contain the calls."""
         for message in reversed(messages):
-            for result in message.results:
-                nodes = self._by_call.get(result.call_id)
+            for result in reversed(message.results):
+                nodes = self._by_call.get(result.call_id) if is_drawn(result.call_id) else None
                 if nodes and len(nodes) == 1 and nodes[0].record.wire == child.record.wire:
                     return Link(nodes[0], child, -1, 0)
             if message.role == "assistant":
@@ -220,6 +297,15 @@ class Linker:
         return None
 
 
+def _ancestors(node: Node) -> set[int]:
+    numbers: set[int] = set()
+    parent = node.parent
+    while parent is not None and parent.number not in numbers:
+        numbers.add(parent.number)
+        parent = parent.parent
+    return numbers
+
+
 def _shared(parent: Node, child: Node) -> int:
     shared = 0
     for one, other in zip(parent.chain, child.chain, strict=False):
@@ -229,17 +315,86 @@ def _shared(parent: Node, child: Node) -> int:
     return shared
 
 
-def _is_plausible(link: Link, calls: tuple[CallRecord, ...]) -> bool:
+def _is_plausible(link: Link) -> bool:
     """Return whether an equal id means the same call: ids repeat where they were scrubbed or are counted from 1.
 
-    The request repeats the earlier one, or the call has the same name and arguments.
+    The request repeats the earlier one, or the call has the same name and arguments. If its id is not drawn, all calls
+    must be equal, and the question too, as many conversations begin with the same call.
     """
-    record = link.parent.record
-    if record.response is None:
+    response, kept = link.parent.record.response, link.kept
+    if response is None or kept is None:
         return False
-    if link.shared == len(link.parent.chain) and link.position >= link.shared:
+    if _extends(link):
         return True
-    return any(call.content == made.content and call.ids & made.ids for call in calls for made in record.response.calls)
+    same = [c for c in kept.calls for made in response.calls if c.content == made.content and c.ids & made.ids]
+    if any(is_drawn(call.id) for call in same):
+        return True
+    return bool(same) and link.complete and _question(link.parent.record) == _question(link.child.record, link.position)
+
+
+def _extends(link: Link) -> bool:
+    """Return whether the request repeats all messages of the earlier one before the response."""
+    return link.shared == len(link.parent.chain) and link.position >= link.shared
+
+
+def _question(record: ExchangeRecord, end: int | None = None) -> int | None:
+    """Return the fingerprint of the last message of the user before a position."""
+    return next((m.content for m in reversed((record.messages or [])[:end]) if m.role == "user"), None)
+
+
+def _calls(message: MessageRecord | None) -> list[tuple[str, str, int]]:
+    """Return the calls of a message with their ids, in any order."""
+    return sorted((call.id, *call.content) for call in (message.calls if message is not None else ()))
+
+
+def _continued(parent: Node, child: Node, messages: list[MessageRecord]) -> Link:
+    """Return the link by the id of a response, which the request can contain nevertheless."""
+    made = ids_of(parent.record.response.calls) if parent.record.response is not None else set()
+    for position in range(len(messages) - 1, -1, -1):
+        if not made.isdisjoint(ids_of(messages[position].calls)):
+            return _with_pieces(Link(parent, child, position, _shared(parent, child)))
+    return Link(parent, child, -1, 0)
+
+
+def _with_pieces(link: Link) -> Link:
+    """Extend a link to earlier messages with further calls of the response, its text or its reasoning."""
+    response, messages = link.parent.record.response, link.child.record.messages
+    if response is None or not messages:
+        return link
+    left = list(response.calls)
+    if not _take(left, messages[link.position].calls):
+        return link
+    results = ids_of(response.calls)
+    found = [link.position]
+    start = link.shared if link.shared == len(link.parent.chain) else 0
+    for index in range(link.position - 1, start - 1, -1):
+        message = messages[index]
+        if message.role == "results" and all(result.call_id in results for result in message.results):
+            continue
+        if message.role != "assistant" or not _take(left, message.calls):
+            break
+        if not message.calls and not (_is_part(message, response) and found[-1] == index + 1):
+            break
+        found.append(index)
+    link.position = found.pop()
+    link.pieces = tuple(reversed(found))
+    return link
+
+
+def _take(left: list[CallRecord], calls: tuple[CallRecord, ...]) -> bool:
+    """Remove the calls from those that are left. Return whether all were there."""
+    for call in calls:
+        made = next((made for made in left if call.ids & made.ids), None)
+        if made is None:
+            return False
+        left.remove(made)
+    return True
+
+
+def _is_part(message: MessageRecord, response: MessageRecord) -> bool:
+    """Return whether a message without calls has text or reasoning of the response, and nothing else."""
+    seals = set(message.seals)
+    return bool(message.text or seals) and seals <= set(response.seals) and message.text in response.text
 
 
 def ids_of(calls: Iterable[CallRecord]) -> set[str]:

@@ -34,6 +34,8 @@ EXCERPT = 160
 _REASONING_SETTINGS = ("thinking", "reasoning", "reasoning_effort", "include", "use_encrypted_content")
 #: Wire types of items and blocks that replace earlier messages.
 _COMPACTIONS = ("compaction", "compaction_summary")
+#: The wire type of an item that refers to a stored one.
+_REFERENCE = "item_reference"
 #: What recorders and loggers write instead of content.
 _REDACTED = re.compile(r"[\[<({*]\W?(?:scrubbed|redacted|filtered|masked|elided|hidden|omitted)|\*{4,}", re.IGNORECASE)
 
@@ -95,6 +97,7 @@ class ExchangeRecord(Struct):
     ``messages`` is None without a readable request, ``response`` is None without a response. ``finished``:
     the response is complete and neither refused nor failed. ``tools``: name of each tool -> fingerprint of its
     definition. ``settings``: fingerprint of the reasoning settings. ``stored``: the provider stores the history.
+    ``references``: the request refers to stored items by their id. ``choices``: the number of choices of the response.
     ``preceded``: results in the last message are preceded by other content. ``transcript``: the request is not the one
     that was sent, but made from a transcript.
     """
@@ -110,6 +113,8 @@ class ExchangeRecord(Struct):
     settings: int = 0
     previous_response_id: str | None = None
     stored: bool = False
+    references: bool = False
+    choices: int = 1
     preceded: bool = False
     transcript: bool = False
     input_tokens: int | None = None
@@ -133,7 +138,8 @@ def record(
     made = ExchangeRecord(place, wire, preceded=preceded, transcript=transcript)
     if request is not None:
         made.model = request.model
-        made.messages = [_message(message) for message in request.messages]
+        made.references = request.params.get("store") is not False and any(map(_is_reference, request.messages))
+        made.messages = [_message(message) for message in request.messages if not _is_item_reference(message)]
         made.tools = {tool.name: _tool(tool) for tool in request.tools if not _is_deferred(tool)}
         made.settings = fingerprints.of_value([request.params.get(name) for name in _REASONING_SETTINGS])
         made.previous_response_id = request.previous_response_id
@@ -142,12 +148,26 @@ def record(
         made.response_id = response.id
         if response.choices:
             made.response = _assistant(response)
+            made.choices = len(response.choices)
         stop = response.choices[0].stop.reason if response.choices else "error"
         made.finished = response.complete and response.error is None and stop not in DEAD_STOPS
         if usage := response.usage:
             made.input_tokens = usage.input_tokens
             made.cached_tokens, made.written_tokens = usage.cached_input_tokens, usage.cache_write_tokens
     return made
+
+
+def _is_item_reference(message: Message) -> bool:
+    """Return whether a message is the id of a stored item instead of the item."""
+    return isinstance(message, RawItem) and isinstance(message.raw, dict) and message.raw.get("type") == _REFERENCE
+
+
+def _is_reference(message: Message) -> bool:
+    """Return whether a message refers to stored items by id: an item, or reasoning without its encrypted content."""
+    if not isinstance(message, Assistant):
+        return _is_item_reference(message)
+    blocks = message.response.choices[0].blocks if message.response.choices else []
+    return any(isinstance(b, Reasoning) and b.extra.get("id") and not (b.signature or b.encrypted) for b in blocks)
 
 
 def _tool(tool: ToolDefinition) -> int:

@@ -144,9 +144,9 @@ def test_the_page_of_codes_is_current() -> None:
 
 
 def test_a_rewritten_history_states_the_cached_tokens_that_were_not_reused() -> None:
-    rows = conversation("a")
+    rows = conversation("a1B2c3D4")
     usage = [{"prompt_tokens_details": {"cached_tokens": count}, "prompt_tokens": 3000} for count in (2048, 512)]
-    rows[1]["request"]["messages"][0] = {"role": "user", "content": "Run a. It is 12:01."}
+    rows[1]["request"]["messages"][0] = {"role": "user", "content": "Run a1B2c3D4. It is 12:01."}
     audit = ConversationAudit()
     for number, (one, tokens) in enumerate(zip(rows, usage, strict=True)):
         request = requests.read_request(one["request"], "openai.chat")
@@ -155,7 +155,7 @@ def test_a_rewritten_history_states_the_cached_tokens_that_were_not_reused() -> 
     (finding,) = audit.finish().findings
     assert finding.code == "history-rewritten"
     assert finding.message == "message 0 (user) was changed; 1,536 cached tokens were not reused"
-    assert (finding.response_shows, finding.request_shows) == ("Run a.", "Run a. It is 12:01.")
+    assert (finding.response_shows, finding.request_shows) == ("Run a1B2c3D4.", "Run a1B2c3D4. It is 12:01.")
 
 
 def test_the_files_of_a_directory_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
