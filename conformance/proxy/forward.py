@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
 from typing import NamedTuple
@@ -69,6 +70,9 @@ class Forwarder:
             # A web page can have its host name resolve to this machine (DNS rebinding).
             await _refuse(send, 421, "unknown-host", "the proxy is not addressed by a name that it knows")
             return
+        if _path(scope) is None:
+            await _refuse(send, 400, "unsupported-target", "the target of the request is neither a path nor a URL")
+            return
         self.open += 1
         try:
             await self._until_client_leaves(scope, receive, send)
@@ -113,7 +117,7 @@ class Forwarder:
 
     def _request(self, scope: Scope, body: _RequestBody) -> httpx2.Request:
         query = scope["query_string"]
-        target = self._upstream.path + scope["raw_path"] + (b"?" + query if query else b"")
+        target = self._upstream.path + (_path(scope) or b"/") + (b"?" + query if query else b"")
         return httpx2.Request(
             scope["method"],
             self._upstream.origin,
@@ -123,6 +127,8 @@ class Forwarder:
         )
 
 
+#: The beginning of a request target in absolute form.
+_AUTHORITY = re.compile(rb"https?://[^/]+", re.IGNORECASE)
 #: In seconds. Only connecting is limited: how long a response may take is for the client to decide.
 _TIMEOUT = {"connect": 30.0, "read": None, "write": None, "pool": None}
 
@@ -163,6 +169,15 @@ async def _refuse(send: Send, status: int, code: str, message: str) -> None:
     ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _path(scope: Scope) -> bytes | None:
+    """Return the path of a request, which may be sent as a URL (RFC 9112, section 3.2.2), or None without one."""
+    target: bytes = scope["raw_path"]
+    if target.startswith(b"/"):
+        return target
+    authority = _AUTHORITY.match(target)
+    return None if authority is None else target[authority.end() :] or b"/"
 
 
 def _host_name(scope: Scope) -> str:

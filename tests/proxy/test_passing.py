@@ -295,6 +295,34 @@ def test_an_unreachable_upstream_gives_an_error_of_the_proxy() -> None:
     assert (judgement.ending, judgement.status) == ("unreached", None)
 
 
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [(b"{}/v1/x?a=b", b"/v1/x?a=b"), (b"{}", b"/"), (b"HTTP://other.example/x", b"/x"), (b"//a/b", b"//a/b")],
+)
+def test_a_target_in_absolute_form_becomes_a_path(target: bytes, path: bytes) -> None:
+    heads: list[bytes] = []
+
+    def answer(peer: Peer) -> None:
+        heads.append(peer.head)
+        peer.send(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        line = b"GET " + target.replace(b"{}", proxy.url.encode()) + b" HTTP/1.1\r\n"
+        proxy.raw(line + b"host: 127.0.0.1\r\nconnection: close\r\n\r\n")
+    assert heads[0].startswith(b"GET " + path + b" HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize("target", [b"*", b"x", b"@other.example/x", b".other.example/x", b"9/x", b"ftp://a/x"])
+def test_a_target_without_a_path_is_refused(target: bytes) -> None:
+    def answer(peer: Peer) -> None:
+        raise AssertionError("the upstream must not see this request")
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        received = proxy.raw(b"OPTIONS " + target + b" HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+    assert received.startswith(b"HTTP/1.1 400 ")
+    assert b"x-toolparity-proxy: unsupported-target" in received
+
+
 def test_a_foreign_host_name_is_refused_because_it_may_be_rebound() -> None:
     def answer(peer: Peer) -> None:
         raise AssertionError("the request must not reach the upstream")
