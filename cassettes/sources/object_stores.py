@@ -32,7 +32,7 @@ def open_url(path: str, buffer_bytes: int) -> BufferedReader:
 
 
 def size_of_url(path: str) -> int | None:
-    """Return the size of a file in bytes, or None if there is no such file or no driver for the URL."""
+    """Return the size of a file in bytes, or None if the file does not exist or the URL has no driver."""
     try:
         store, name = _store(path)
         return int(_as_os_error(lambda: store.size(name)))

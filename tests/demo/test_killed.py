@@ -21,7 +21,7 @@ from tests.demo.conftest import Reached
 from tests.demo.test_app import BOTH
 from tests.reports.browser import axe_findings
 
-#: What the browser says while there is no server.
+#: The error that the browser reports while the server is down.
 _LOST = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE", "ERR_CONNECTION_RESET")
 
 

@@ -115,9 +115,9 @@ def test_each_subject_has_the_same_figures_on_the_page_in_the_readme_and_on_the_
         assert f"| `{one.name}` | {laws} | {applied:,} | {passed:,} |" in text("README.md")
         assert f" {one.name} laws broken {laws} applicable {applied:,} pass {passed:,} " in text("index.html")
     _, passed, applied = counted(results(), publish.OWN)
-    told = json.loads(text("badge.json"))
+    badge_data = json.loads(text("badge.json"))
     label, message = "tool calls: normalizer (reference)", f"{passed:,} of {applied:,} cases pass"
-    assert (told["label"], told["message"]) == (label, message)
+    assert (badge_data["label"], badge_data["message"]) == (label, message)
     assert f"{label}: {message}" in text("badge.svg")
 
 
@@ -147,13 +147,13 @@ def test_the_page_has_no_table_of_losses_and_what_is_published_no_changes() -> N
 def test_an_accusation_that_was_not_the_librarys_fault_is_neither_published_nor_expected(
     name: str, scenario: str, mode: str, laws: tuple[str, ...]
 ) -> None:
-    told = [
+    accusations = [
         (one.case, found.check)
         for one, found in results().verdicts()
         if (one.subject, one.scenario) == (name, scenario) and mode in ("*", one.mode)
         if found.check in laws and found.outcome in FAILED
     ]
-    assert told == []
+    assert accusations == []
     entries = baseline.read(baseline.SHIPPED / f"{name}.yaml")
     named = [one for one in entries if one.scenario == scenario and one.check in laws]
     assert [one for one in named if mode == "*" or one.mode in ("*", mode)] == []

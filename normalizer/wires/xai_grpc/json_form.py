@@ -1,7 +1,7 @@
 """Conversion of protobuf messages to JSON with the field names of the proto file.
 
 The result is that of protobuf's `MessageToDict`, which builds a printer for each message and takes ten times as long.
-Messages with fields whose JSON has rules of its own (floats, bytes, maps, extensions) are left to it.
+Messages with fields whose JSON follows special rules (floats, bytes, maps, extensions) are left to it.
 """
 
 from __future__ import annotations
