@@ -24,8 +24,10 @@ _OTHER_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 
 #: A line with an event name that carries information which the payload lacks.
 _ERROR_HEAD = b"event: error"
-#: The beginnings of events with one line: JSON, or the sentinel at the end of a stream.
-_DATA = (b"data: {", b"data: [DONE]\n")
+#: A comment, or (as a group) what precedes the payload of an event: one line of JSON, or the sentinel at the end.
+_BEFORE = re.compile(
+    rb"((?:event: (?!error\n)[^\n]*\n(?=data: \{))?data: (?=\{|\[DONE\]\n))|:[^\n]*\n\n"
+).match
 _payload = itemgetter(slice(6, None))
 
 
@@ -215,23 +217,18 @@ class SseReader:
     def _run_of_whole(self, chunk: bytes) -> list[bytes] | None:
         """See `run`. For a chunk of whole events, while nothing is pending."""
         payloads: list[bytes] = []
-        find, starts = chunk.find, chunk.startswith
-        at, size, start = 0, len(chunk), 0
+        at = start = 0
+        size = len(chunk)
         while at < size:
-            if starts(_DATA, at):
-                start = at + 6
-            else:
-                line = find(b"\n", at)
-                if line < 0:
-                    return None
-                if starts(b":", at) and starts(b"\n\n", line):
-                    at = line + 2  # a comment
-                    continue
-                if not starts(b"event: ", at) or not starts(b"data: {", line + 1) or chunk[at:line] == _ERROR_HEAD:
-                    return None
-                start = line + 7
-            end = find(b"\n", start)
-            if not starts(b"\n\n", end):
+            before = _BEFORE(chunk, at)
+            if before is None:
+                return None
+            at = before.end()
+            if before.lastindex is None:
+                continue  # a comment
+            start = at
+            end = chunk.find(b"\n", start)
+            if chunk[end : end + 2] != b"\n\n":
                 return None
             payloads.append(chunk[start:end])
             at = end + 2
