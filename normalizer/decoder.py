@@ -176,9 +176,9 @@ class StreamDecoder:
         reader = self._fast_reader
         if reader is not None and type(data) is bytes:
             payloads = reader.run(data)
-            if payloads is not None:
+            if payloads:
                 self._stream.run(payloads, out)
-            else:
+            elif payloads is None:
                 self._process(reader.feed(data), reader, out)
         else:
             self._feed_any(data, out)

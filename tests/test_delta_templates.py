@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.merging import merged
-from toolparity import Response, StreamDecoder
+from toolparity import Reasoning, Response, StreamDecoder
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.wires.openai_chat.stream import Stream
 from toolparity.normalizer.wires.openai_chat.stream_template import DeltaTemplate
@@ -25,6 +25,14 @@ def arguments(token: str) -> bytes:
     return chunk(f'"tool_calls":[{{"index":0,"function":{{"arguments":{token}}}}}]')
 
 
+def details(*tokens: str, beside: str = "", **members: object) -> bytes:
+    """Return a chunk of OpenRouter, with a text in `reasoning` and the same, or another one, in `reasoning_details`."""
+    first, second = tokens[0], tokens[-1]
+    detail = f'{{"type":"reasoning.text","text":{second},"format":"unknown","index":0{beside}}}'
+    return chunk(f'"content":"","reasoning":{first},"reasoning_details":[{detail}]', **members)  # type: ignore[arg-type]
+
+
+THOUGHTS = [details('"one"'), details('"two"'), details('"three"')]
 HEAD = [text('"one"'), text('"two"'), text('"three"')]
 CALL = chunk('"tool_calls":[{"index":0,"id":"k","type":"function","function":{"name":"f","arguments":""}}]')
 CASES = {
@@ -58,6 +66,15 @@ CASES = {
         b"data: [DONE]\n\n",
     ],
     "a comment": [*HEAD, b": waiting\n\n", text('"four"')],
+    "a text twice": [*THOUGHTS, details('"four"'), details('""'), details('"five"')],
+    "a text twice, then other texts": [*THOUGHTS, details('"four"', '"fo"'), details('"five"'), details('"six"')],
+    "a text twice, with escapes": [*THOUGHTS, details(r'"\u00e9\n"'), details(r'"\u00e9"', '"é"'), details('"six"')],
+    "a text twice, with members between them": [*THOUGHTS, details('"a","reasoning_details":[],"x":"a"', '"a"')],
+    "a text twice, and a signature": [*THOUGHTS, details('"four"', beside=',"signature":"s"'), details('"five"')],
+    "a text twice, and the second member again": [*THOUGHTS, details('"a"', beside=',"text":"b"'), details('"c"')],
+    "a text twice, then text": [*THOUGHTS, *HEAD, *THOUGHTS, *HEAD],
+    "a text twice, then another detail": [*THOUGHTS, chunk('"reasoning_details":[{"type":"t","index":1}]'), *THOUGHTS],
+    "a text twice that is part of the bytes between": [*THOUGHTS, details('"text"'), details('"reasoning"')],
 }
 
 
@@ -93,6 +110,31 @@ def test_a_chunk_like_its_predecessor_is_not_parsed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(DeltaTemplate, "text", counted)
     read([*HEAD, text('"four"', created=2), text('"five"', created=2)])
     assert matched == ["three", None, "five"]
+
+
+def test_a_chunk_with_its_text_twice_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    matched: list[str | None] = []
+    match = DeltaTemplate.text
+
+    def counted(self: DeltaTemplate, payload: bytes) -> str | None:
+        matched.append(match(self, payload))
+        return matched[-1]
+
+    monkeypatch.setattr(DeltaTemplate, "text", counted)
+    response, _ = read([*THOUGHTS, details('"four"'), details('"five"', '"six"')])
+    assert matched == ["three", "four", None]
+    (thoughts,) = response.choices[0].blocks
+    assert isinstance(thoughts, Reasoning)
+    assert thoughts.text == "onetwothreefourfive"
+    assert thoughts.extra["reasoning_details"][0]["text"] == "onetwothreefoursix"
+
+
+def test_a_comment_alone_keeps_the_form_of_the_last_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    matched: list[str | None] = []
+    match = DeltaTemplate.text
+    monkeypatch.setattr(DeltaTemplate, "text", lambda self, data: matched.append(match(self, data)) or matched[-1])
+    read([*HEAD, b": waiting\n\n", text('"four"')])
+    assert matched == ["three", "four"]
 
 
 def test_servers_whose_chunks_all_differ_are_not_compared_for_long(monkeypatch: pytest.MonkeyPatch) -> None:

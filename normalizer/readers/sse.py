@@ -25,9 +25,7 @@ _OTHER_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 #: A line with an event name that carries information which the payload lacks.
 _ERROR_HEAD = b"event: error"
 #: A comment, or (as a group) what precedes the payload of an event: one line of JSON, or the sentinel at the end.
-_BEFORE = re.compile(
-    rb"((?:event: (?!error\n)[^\n]*\n(?=data: \{))?data: (?=\{|\[DONE\]\n))|:[^\n]*\n\n"
-).match
+_BEFORE = re.compile(rb"((?:event: (?!error\n)[^\n]*\n(?=data: \{))?data: (?=\{|\[DONE\]\n))|:[^\n]*\n\n").match
 _payload = itemgetter(slice(6, None))
 
 

@@ -20,7 +20,7 @@ from .blocks import arguments_text, build_choice, read_call, stop_reason, unwrap
 from .decode_fast import regular_choice
 from .routing import CallRouter, Doubts, StreamedCall, add_name, add_text
 from .stream_state import ChoiceState, RepeatedCall, differs, matched
-from .stream_template import DeltaTemplate, learned
+from .stream_template import DeltaTemplate, learned, learned_with_copy
 
 DONE = b"[DONE]"
 _reader = Reader(s.Body)
@@ -181,10 +181,14 @@ class Stream(StreamBase):
             more = _more_text(state, delta)
         else:
             more, call = _more_arguments(state, delta)
-        if more is not None and self._attempts and not delta.reasoning_details:
+        if more is not None and self._attempts:
             parts, index, key, _ = more
             name = "arguments" if call is not None else "content" if parts is state.content else state.member
-            self._template = learned(data, f'"{name}"'.encode(), parts, index, key, call)
+            member = f'"{name}"'.encode()
+            if not delta.reasoning_details:
+                self._template = learned(data, member, parts, index, key, call)
+            elif len(delta.reasoning_details) == 1 and (copies := state.details.texts) is not None:
+                self._template = learned_with_copy(data, member, parts, index, key, b'"text"', copies)
             self._attempts -= self._template is not None
         return more
 

@@ -43,6 +43,11 @@ class ReasoningDetails(Struct, eq=False):
                     last[key] = value
 
     @property
+    def texts(self) -> list[str] | None:
+        """The fragments of the text of the last detail; None if it has no text."""
+        return self._growing.get("text")
+
+    @property
     def begun(self) -> bool:
         """Whether any detail has arrived."""
         return bool(self._entries)

@@ -22,7 +22,8 @@ class DeltaTemplate(Struct, eq=False):
     """The bytes of a chunk around its text, and the block that the text continues.
 
     ``parts``: the fragments of the block. ``call``: the call that they belong to, if they are arguments. ``tail``: the
-    bytes after the text or, if the chunk is ``padded``, those between the text and the padding. ``start``: the position
+    bytes after the text or, if the chunk is ``padded``, those between the text and the padding. ``copies``: the
+    fragments of a second member with the same text, and ``between``: the bytes between the two. ``start``: the position
     of the text. ``size``: the length of ``tail``.
     """
 
@@ -32,7 +33,9 @@ class DeltaTemplate(Struct, eq=False):
     call: StreamedCall | None
     head: bytes
     tail: bytes
-    padded: bool
+    padded: bool = False
+    between: bytes = b""
+    copies: list[str] | None = None
     start: int = 0
     size: int = 0
 
@@ -51,6 +54,10 @@ class DeltaTemplate(Struct, eq=False):
                 return None
         elif payload[-self.size :] == tail:
             token = payload[start : -self.size]
+            if self.copies is not None:
+                token, between, copy = token.partition(self.between)
+                if not between or copy != token:
+                    return None
         else:
             return None
         try:
@@ -61,6 +68,8 @@ class DeltaTemplate(Struct, eq=False):
             if text[:1] == "{":
                 return None  # it may replace the arguments so far
             self.call.length += len(text)
+        elif self.copies is not None:
+            self.copies.append(text)
         return text
 
 
@@ -81,4 +90,22 @@ def learned(
             at = payload.rfind(name, end)
             if at >= 0 and (payload[at + len(name) : -2] or b"0").isalnum():
                 return DeltaTemplate(parts, choice, key, call, payload[:start], payload[end : at + len(name)], True)
-    return DeltaTemplate(parts, choice, key, call, payload[:start], payload[end:], False)
+    return DeltaTemplate(parts, choice, key, call, payload[:start], payload[end:])
+
+
+def learned_with_copy(
+    payload: bytes, member: bytes, parts: list[str], choice: int, key: int, copy: bytes, copies: list[str]
+) -> DeltaTemplate | None:
+    """Return the template of a parsed chunk that contains its text in two members; None if a text is ambiguous.
+
+    ``member``, ``copy``: the names of the members in quotes. ``copies``: the fragments of the second one.
+    """
+    template = learned(payload, member, parts, choice, key, None)
+    if template is None or template.padded or payload.count(copy) != 1:
+        return None
+    token = payload[template.start : -template.size]
+    between, name, rest = template.tail.partition(copy + b":" + token)
+    if not name:
+        return None
+    between += copy + b":"
+    return DeltaTemplate(parts, choice, key, None, template.head, rest, False, between, copies)
