@@ -35,8 +35,8 @@ HEAD = """# Speed
 They need the development environment of [CONTRIBUTING.md](../CONTRIBUTING.md). `RECORDINGS` is a folder of recordings
 ([recordings.md](recordings.md)). `python -m benchmarks.renew RECORDINGS` runs the first five, stores their results in
 `benchmarks/results` and writes this page. `toolparity subjects install` has to install the libraries before. Measure
-on a machine that does nothing else. The figures here come from one shared machine with two cores, under load, Python
-3.11 without profile-guided optimisation.
+on a machine that does nothing else. The figures here come from one machine with two cores, Python 3.11 without
+profile-guided optimisation. Only the first two tables were measured while it did nothing else.
 
 ## Recorded traffic
 
