@@ -71,14 +71,18 @@ def page() -> Iterator[str]:
     table = "\n".join(["| code | effect | meaning |", "|---|---|---|", *rows, ""])
     yield _INTRODUCTION.replace("{changes}", table)
     yield "### Targets\n"
-    yield "| target | tool names | strict mode | maxima |\n|---|---|---|---|"
+    yield "| target | tool names | a second tool of one name | strict mode | maxima |\n|---|---|---|---|---|"
     for name, rules in TARGETS.items():
-        yield f"| `{name}` | `{rules.name}` | {rules.strict_scope} | {_caps(rules)} |"
+        yield f"| `{name}` | `{rules.name}` | {_duplicates(rules)} | {rules.strict_scope} | {_caps(rules)} |"
     yield "\n## Rules by target\n"
     for name, rules in TARGETS.items():
         for mode, schema in (("", rules.plain), (", strict", rules.strict)):
             if schema is not None:
                 yield from _section(f"{name}{mode}", schema)
+
+
+def _duplicates(rules: ToolRules) -> str:
+    return f"refused ({rules.unique_source})" if rules.unique_source else "accepted"
 
 
 def _caps(rules: ToolRules) -> str:

@@ -27,7 +27,8 @@ class ToolViolation(Struct, frozen=True):
     """One rule of a provider that a tool definition breaks.
 
     ``tool``: index of the tool in the list. ``name``: its name. ``pointer``: JSON pointer in the `ToolDefinition`, such
-    as ``/parameters/properties/size/minimum``. ``rule``: a key of `SHAPES` or `CAPS`, ``keyword`` or ``name``.
+    as ``/parameters/properties/size/minimum``. ``rule``: a key of `SHAPES` or `CAPS`, ``keyword``, ``name`` or
+    ``unique``.
     ``effect``: "refused" if the provider refuses the request, "ignored" if it drops the keyword or does not enforce it.
     ``source``: where the provider states it.
     """
@@ -101,19 +102,42 @@ def _keywords(schema: Schema) -> Iterator[tuple[str, str, Effect, str, str]]:
 _SUMMED = ("optional", "unions", "fields")
 
 
+class Totals:
+    """The sizes of a list of tools, which grows, for the maxima that concern all of them."""
+
+    def __init__(self, rules: ToolRules) -> None:
+        caps = {**rules.caps, **(rules.strict.caps if rules.strict is not None else {})}
+        self.caps = {name: cap for name, cap in caps.items() if name in ("tools", "strict-tools", *_SUMMED)}
+        self._counted = dict.fromkeys(self.caps, 0)
+
+    def over(self, tool: ToolDefinition, *, strict: bool) -> list[str]:
+        """Return the maxima that the list exceeds with one more tool."""
+        return [name for name, size in self._with(tool, strict).items() if size > self.caps[name].limit]
+
+    def add(self, tool: ToolDefinition, *, strict: bool) -> None:
+        """Add a tool to the list."""
+        self._counted = self._with(tool, strict)
+
+    def _with(self, tool: ToolDefinition, strict: bool) -> dict[str, int]:
+        added = {"tools": 1, "strict-tools": int(strict)}
+        if strict and tool.parameters is not None and self._counted.keys() - added.keys():
+            added = {**sizes(tool.parameters), **added}
+        return {name: size + added.get(name, 0) for name, size in self._counted.items()}
+
+
 def _check_list(modes: list[tuple[int, ToolDefinition, bool]], rules: ToolRules) -> Iterator[ToolViolation]:
-    caps = {**rules.caps, **(rules.strict.caps if rules.strict is not None else {})}
-    counted = {"tools": 0, "strict-tools": 0, **dict.fromkeys(_SUMMED, 0)}
+    totals = Totals(rules)
     reported = set[str]()
+    names = set[str]()
     for number, tool, strict in modes:
-        counted["tools"] += 1
-        if strict:
-            counted["strict-tools"] += 1
-            of_tool = sizes(tool.parameters) if tool.parameters is not None else {}
-            for name in _SUMMED:
-                counted[name] += of_tool.get(name, 0)
-        for name in counted.keys() & caps.keys():
-            if counted[name] > caps[name].limit and name not in reported:
+        if rules.unique_source and tool.name in names:
+            message = f"{tool.name!r} is declared twice"
+            yield ToolViolation(number, tool.name, "/name", "unique", "refused", message, rules.unique_source)
+        names.add(tool.name)
+        for name in totals.over(tool, strict=strict):
+            if name not in reported:
                 reported.add(name)
-                message = f"more than {caps[name].limit} {CAPS[name]}"
-                yield ToolViolation(number, tool.name, "", name, "refused", message, caps[name].source)
+                cap = totals.caps[name]
+                message = f"more than {cap.limit} {CAPS[name]}"
+                yield ToolViolation(number, tool.name, "", name, "refused", message, cap.source)
+        totals.add(tool, strict=strict)

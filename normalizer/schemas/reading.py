@@ -41,11 +41,11 @@ def read_tools(document: Any) -> list[SourceTool]:
     """Return the function tools of a document, in its order.
 
     ``document``: parsed JSON: a list of definitions, a request of any wire, an MCP listing, or one definition. Tools
-    that the provider runs are left out. Raises MalformedBody if the document contains no tool definition of a known
-    form.
+    that the provider runs are left out. An empty list of tools is returned as such. Raises MalformedBody if the
+    document contains neither that nor a tool definition of a known form.
     """
     found = list(_read(document, ""))
-    if not found:
+    if not found and not _declares_none(document):
         raise MalformedBody(
             "the document contains no tool definition",
             body=document,
@@ -68,6 +68,13 @@ def _read(value: Any, pointer: str, *, declared: bool = False) -> Iterator[Sourc
             for holder in _HOLDERS:
                 if isinstance(value.get(holder), (list, dict)):
                     yield from _read(value[holder], f"{pointer}/{holder}", declared=holder in _DECLARATIONS)
+
+
+def _declares_none(value: Any) -> bool:
+    """Return whether a document has a list of tools, and this list is empty."""
+    if isinstance(value, list):
+        return all(isinstance(item, dict) and _declares_none(item) for item in value)
+    return isinstance(value, dict) and any(holder in value and _declares_none(value[holder]) for holder in _HOLDERS)
 
 
 def _is_plain(value: dict[str, Any]) -> bool:

@@ -147,9 +147,9 @@ def _variants(schema: Schema) -> Found:
 
 
 def _ref_alone(schema: Schema) -> Found:
+    by_pointer = {node.pointer: node.schema for node in schema.nodes}
     for pointer, reference in references(schema.root):
-        node = next(node.schema for node in schema.nodes if node.pointer == pointer)
-        if more := node.keys() - _BESIDE_REF:
+        if more := by_pointer[pointer].keys() - _BESIDE_REF:
             yield pointer, f"{reference} with {', '.join(sorted(more))}"
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from toolparity.normalizer.schemas import check
+from toolparity.normalizer.schemas.adapt.validation import fits
 from toolparity.schemas import TARGETS, TOOL_LOSSES, Adapted, ToolDefinition, adapt_tools, check_tools
 
 _TEXT = {"type": "string"}
@@ -132,7 +134,12 @@ def test_each_change_has_its_code_and_its_way_back(
 
 
 def test_every_code_has_a_case() -> None:
-    assert TOOL_LOSSES.keys() - {code for code, *_ in _CHANGES} == {"tool-name", "strict-off", "tool-dropped"}
+    assert TOOL_LOSSES.keys() - {code for code, *_ in _CHANGES} == {
+        "tool-name",
+        "strict-off",
+        "tool-dropped",
+        "duplicate",
+    }
 
 
 def test_an_empty_list_of_required_properties_is_left_out_where_the_provider_drops_it() -> None:
@@ -275,6 +282,79 @@ def test_a_constant_that_resembles_a_reference_stays() -> None:
 def test_parts_whose_keywords_would_change_each_other_are_not_merged(one: Any, other: Any) -> None:
     adapted = _adapt(_closed(a={"allOf": [one, other]}), "openai.chat", strict=True)
     assert "unmerged" in {loss.code for loss in adapted.losses}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_second_tool_of_one_name_is_left_out(target: str) -> None:
+    first, second, other = (
+        ToolDefinition("a", parameters=_object("x", x={"type": "array", "items": _TEXT})),
+        ToolDefinition("a", parameters=_object("y", y={})),
+        ToolDefinition("b", parameters=_object("z", z=_TEXT)),
+    )
+    adapted = adapt_tools([first, second, other], target)
+    assert [tool.name for tool in adapted.tools] == ["a", "b"]
+    assert [loss.code for loss in adapted.losses if loss.tool == 1] == ["duplicate"]
+    assert adapted.restore(*adapted.express("a", {"x": ["1"]})) == ("a", {"x": ["1"]})
+
+
+_LOOPS: list[dict[str, Any]] = [
+    {"$ref": "#"},
+    {"allOf": [{"$ref": "#"}]},
+    _object(x={"$ref": "#/properties/x"}),
+    _object(x={"anyOf": [{"$ref": "#/properties/x"}, _TEXT]}),
+    {**_object(x={"$ref": "#/$defs/a"}), "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"not": {"$ref": "#/$defs/a"}}}},
+    {**_object(x={"$ref": "#/$defs/a"}), "$defs": {"a": {"dependentSchemas": {"x": {"$ref": "#/$defs/a"}}}}},
+]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("schema", _LOOPS)
+def test_a_schema_that_consists_of_itself_is_adapted_without_the_loop(schema: Any, target: str, strict: bool) -> None:
+    adapted = _adapt(schema, target, strict=strict)
+    assert adapted.tools[0].parameters == schema or "unresolved" in {loss.code for loss in adapted.losses}
+    for value in ({}, {"x": "text"}, {"x": {"x": "text"}}):
+        assert adapted.restore(*adapted.express("tool", value)) == ("tool", value)
+
+
+@pytest.mark.parametrize("depth", [1, 30, 5000])
+def test_arguments_of_a_recursive_schema_are_mapped_as_deep_as_the_stack_allows(depth: int) -> None:
+    adapted = _adapt({"properties": {"x": {"$ref": "#"}, "y": _TEXT}}, "openai.chat", strict=True)
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"x": value}
+    name, arguments = adapted.express("tool", value)
+    assert (arguments is value) == (depth == 5000)
+    restored = adapted.restore(name, arguments)[1]
+    while value:
+        assert restored.keys() == {"x"}
+        value, restored = value["x"], restored["x"]
+
+
+@pytest.mark.parametrize("declared", ["present", "present_", "present__"])
+@pytest.mark.parametrize("other", ["present", "present_", "present__", "presents"])
+def test_an_added_property_does_not_hide_one_of_that_name(declared: str, other: str) -> None:
+    adapted = _adapt(_object(**{declared: _TEXT}), "cohere.chat", strict=True)
+    assert "added-member" in {loss.code for loss in adapted.losses}
+    for value in ({}, {declared: "x"}, {other: "y"}, {declared: "x", other: "y"}, {declared: "x", "present____": 1}):
+        name, arguments = adapted.express("tool", value)
+        assert fits(adapted.tools[0].parameters, arguments)
+        assert adapted.restore(name, arguments) == ("tool", value)
+
+
+def test_the_time_of_a_check_grows_with_the_number_of_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = 0
+    original = check._check_tool
+
+    def counted(*arguments: Any, **more: Any) -> Any:
+        nonlocal checked
+        checked += 1
+        return original(*arguments, **more)
+
+    monkeypatch.setattr(check, "_check_tool", counted)
+    tools = [ToolDefinition(f"tool_{n}", parameters=_object(a=_TEXT), strict=True) for n in range(100)]
+    adapt_tools(tools, "cohere.chat")
+    assert checked <= 3 * len(tools)
 
 
 def test_the_pointer_of_a_loss_is_escaped() -> None:

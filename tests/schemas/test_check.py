@@ -144,6 +144,34 @@ def test_a_list_over_a_maximum_is_reported_once_at_the_first_tool_too_many(
     assert [(v.rule, v.tool) for v in check_tools(tools, target)] == [(rule, first)]
 
 
+@pytest.mark.parametrize(
+    ("target", "refused"), [("anthropic.messages", True), ("google.gemini", True), ("ollama.chat", False)]
+)
+def test_a_second_tool_of_one_name_is_refused_where_a_provider_says_so(target: str, refused: bool) -> None:
+    tools = [ToolDefinition(name, parameters=_object()) for name in ("a", "b", "a")]
+    found = [(v.tool, v.pointer, v.rule) for v in check_tools(tools, target)]
+    assert found == ([(2, "/name", "unique")] if refused else [])
+
+
+def test_a_reference_is_resolved_like_a_json_pointer() -> None:
+    schema = {**_object(**{"a/b": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}})}
+    for reference, refused in (
+        ("#/properties/a~1b/anyOf/1", False),
+        ("#/properties/a%7E1b/anyOf/1", False),
+        ("#/properties/a~1b/anyOf/2", True),
+        ("#/properties/a/anyOf/0", True),
+        ("#/type", True),
+        ("#", False),
+    ):
+        found = _found({**schema, "properties": {**schema["properties"], "c": {"$ref": reference}}}, "openai.chat")
+        assert ("resolvable" in {rule for _, rule, _ in found}) == refused, reference
+
+
+def test_a_reference_beside_an_id_is_resolved_against_it() -> None:
+    schema = _object(a={"$id": "https://x/a", "$defs": {"t": _TEXT}, "$ref": "#/$defs/t"}, b={"$ref": "#/$defs/t"})
+    assert _found(schema, "openai.chat") == {("/parameters/properties/b/$ref", "resolvable", "refused")}
+
+
 def test_one_strict_tool_makes_all_tools_of_cohere_strict() -> None:
     plain = ToolDefinition("plain", parameters=_object("a", a={"type": "integer", "minimum": 1}))
     assert check_tools([plain], "cohere.chat") == []

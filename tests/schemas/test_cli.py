@@ -76,6 +76,12 @@ def test_strict_checks_every_tool_as_strict() -> None:
     assert result.exit_code == exits.FAILED
 
 
+def test_an_empty_list_of_tools_is_nothing_to_check() -> None:
+    result = _run("-", "--wire", "openai.chat", document={"tools": []})
+    assert result.output.splitlines() == ["openai.chat: 0 of 0 tools refused"]
+    assert result.exit_code == exits.NOTHING_RAN
+
+
 def test_all_pages_of_an_mcp_server_are_checked(tmp_path: Path) -> None:
     server = _server(tmp_path, _SERVER % {"first": repr([_PLAIN]), "second": repr([_UNION])})
     result = _run("--mcp", server, "--wire", "anthropic.messages")

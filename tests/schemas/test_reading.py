@@ -65,10 +65,24 @@ def test_hosted_tools_are_left_out_and_a_tool_without_parameters_is_kept() -> No
     assert (tool.definition.name, tool.definition.parameters, tool.definition.strict) == ("now", None, True)
 
 
-@pytest.mark.parametrize("document", [None, [], {}, "tools", [{"type": "web_search"}], {"messages": [{"name": "a"}]}])
+@pytest.mark.parametrize("document", [None, {}, "tools", [{"type": "web_search"}], {"messages": [{"name": "a"}]}])
 def test_a_document_without_a_definition_is_an_error(document: Any) -> None:
     with pytest.raises(MalformedBody, match="no tool definition"):
         read_tools(document)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        {"tools": []},
+        {"result": {"tools": []}},
+        {"tools": [{"functionDeclarations": []}]},
+        {"messages": [], "tools": []},
+    ],
+)
+def test_an_empty_list_of_tools_has_no_definition(document: Any) -> None:
+    assert read_tools(document) == []
 
 
 @pytest.mark.parametrize(

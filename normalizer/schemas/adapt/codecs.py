@@ -85,7 +85,8 @@ class Member(Struct, frozen=True):
 
 class Members(Codec, frozen=True):
     """An object. ``members``: by the original name. ``rest``: codec of other properties. ``pairs``: the member of the
-    wire that holds other properties as a list of entries, or "". ``added``: members that exist on the wire only.
+    wire that holds other properties as a list of entries, or "". ``added``: members that exist on the wire only. An
+    undeclared property with the name of one has underscores after its name on the wire.
     """
 
     members: Mapping[str, Member]
@@ -105,7 +106,7 @@ class Members(Codec, frozen=True):
             elif self.pairs:
                 entries.append({NAME: name, VALUE: self.rest.to_wire(inner)})
             else:
-                written[name] = self.rest.to_wire(inner)
+                written[name + "_" if self._is_added(name) else name] = self.rest.to_wire(inner)
         written |= {member.name: None for name, member in self.members.items() if member.optional and name not in value}
         return {**written, self.pairs: entries} if self.pairs else written
 
@@ -120,10 +121,15 @@ class Members(Codec, frozen=True):
         for wire_name, inner in value.items():
             if wire_name == self.pairs or wire_name in self.added:
                 continue
-            name, member = by_name.get(wire_name, (wire_name, Member(wire_name, self.rest)))
+            other = wire_name[:-1] if self._is_added(wire_name) else wire_name
+            name, member = by_name.get(wire_name, (other, Member(other, self.rest)))
             if not (member.optional and inner is None):
                 read[name] = member.codec.from_wire(inner)
         return read
+
+    def _is_added(self, name: str) -> bool:
+        """Return whether a name is that of an added member, with or without underscores after it."""
+        return any(name.startswith(added) and not name[len(added) :].strip("_") for added in self.added)
 
 
 class Pairs(Codec, frozen=True):

@@ -44,6 +44,7 @@ TOOL_LOSSES: dict[str, tuple[Change, str]] = {
     ),
     "typed": ("narrows", "A schema without a type got the type of its keywords."),
     "tool-dropped": ("narrows", "The tool was left out, because the request has more tools than the target accepts."),
+    "duplicate": ("narrows", "The tool was left out, because a call cannot refer to the second tool of one name."),
     "annotation": ("describes", "A keyword that only describes was left out or moved to the description."),
 }
 

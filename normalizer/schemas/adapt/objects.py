@@ -185,7 +185,7 @@ def _required(
     added: dict[str, Any] = {}
     if rewriter.has("some-required") and written.get("properties") and not required:
         name = _PRESENT
-        while name in written["properties"]:
+        while any(declared.startswith(name) for declared in written["properties"]):
             name += "_"
         rewriter.report("added-member", pointer, name)
         written["properties"][name] = {"type": "string", "enum": ["yes"], "description": "Always yes."}

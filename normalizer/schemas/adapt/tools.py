@@ -14,7 +14,7 @@ from ... import json_codec
 from ...conversation import ToolDefinition
 from ...digests import digest
 from ...errors import MalformedBody
-from ..check import NO_PARAMETERS, check_tools, schema_rules
+from ..check import NO_PARAMETERS, Totals, check_tools, schema_rules
 from ..keywords import is_object, nodes, properties_of
 from ..rules import rules_of
 from ..rules.model import SchemaRules, ToolRules
@@ -37,14 +37,26 @@ class Adapted(Struct, frozen=True):
     codecs: Mapping[str, Codec]
 
     def restore(self, name: str, arguments: Any) -> tuple[str, Any]:
-        """Return the original name and arguments of a call that the model made."""
+        """Return the original name and arguments of a call that the model made.
+
+        Arguments that are nested too deep to be mapped are returned unchanged.
+        """
         original = self.names.get(name, name)
-        return original, self.codecs.get(original, SAME).from_wire(arguments)
+        try:
+            return original, self.codecs.get(original, SAME).from_wire(arguments)
+        except RecursionError:
+            return original, arguments
 
     def express(self, name: str, arguments: Any) -> tuple[str, Any]:
-        """Return the name and arguments of a call as the adapted definitions describe them, for a history."""
+        """Return the name and arguments of a call as the adapted definitions describe them, for a history.
+
+        Arguments that are nested too deep to be mapped are returned unchanged.
+        """
         on_wire = next((wire for wire, original in self.names.items() if original == name), name)
-        return on_wire, self.codecs.get(name, SAME).to_wire(arguments)
+        try:
+            return on_wire, self.codecs.get(name, SAME).to_wire(arguments)
+        except RecursionError:
+            return on_wire, arguments
 
 
 class _Candidate(Struct, frozen=True):
@@ -63,7 +75,9 @@ def adapt_tools(tools: Sequence[ToolDefinition], wire: str, dialect: str = "") -
     wire without rules, and MissingExtra if jsonschema or `referencing` is not installed.
     """
     rules = rules_of(wire, dialect)
-    functions = {number: tool for number, tool in enumerate(tools) if tool.kind == "function"}
+    declared = {number: tool for number, tool in enumerate(tools) if tool.kind == "function"}
+    first = {tool.name: number for number, tool in reversed(declared.items())}
+    functions = {number: tool for number, tool in declared.items() if first[tool.name] == number}
     names = _wire_names(functions, rules)
     strict = rules.strict_scope == "tool" or (
         rules.strict_scope == "request" and any(tool.strict for tool in functions.values())
@@ -74,10 +88,12 @@ def adapt_tools(tools: Sequence[ToolDefinition], wire: str, dialect: str = "") -
     kept = {number: candidate for number, candidate in found.items() if candidate is not None}
     losses = [loss for candidate in found.values() if candidate is not None for loss in candidate.losses]
     losses += [
-        ToolLoss(number, tool.name, "", "tool-dropped") for number, tool in functions.items() if number not in kept
+        ToolLoss(number, tool.name, "", "tool-dropped" if number in functions else "duplicate")
+        for number, tool in declared.items()
+        if number not in kept
     ]
     return Adapted(
-        [kept[n].tool if n in kept else tool for n, tool in enumerate(tools) if n in kept or n not in functions],
+        [kept[n].tool if n in kept else tool for n, tool in enumerate(tools) if n in kept or n not in declared],
         sorted(losses, key=lambda loss: loss.tool),
         {names[number]: functions[number].name for number in kept},
         {functions[number].name: candidate.codec for number, candidate in kept.items()},
@@ -89,6 +105,7 @@ def _adapted(
 ) -> dict[int, _Candidate | None]:
     """Return each tool adapted: strict where it fits the maxima for strict tools, None beyond the number of tools."""
     found: dict[int, _Candidate | None] = {}
+    totals = Totals(rules)
     limit = rules.caps["tools"].limit if "tools" in rules.caps else len(functions)
     for number, tool in functions.items():
         if len(found) >= limit:
@@ -97,8 +114,12 @@ def _adapted(
         asked = strict and (bool(tool.strict) or rules.strict_scope == "request")
         for mode in (True, False) if asked else (False,):
             candidate = _candidate(number, tool, names[number], rules, strict=mode)
-            if not mode or _accepted({**found, number: candidate}, rules):
+            if not mode or not (
+                check_tools([replace(candidate.tool, strict=True)], rules.target)
+                or totals.over(candidate.tool, strict=True)
+            ):
                 break
+        totals.add(candidate.tool, strict=candidate.strict)
         found[number] = candidate
     return found
 

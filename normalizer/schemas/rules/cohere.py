@@ -36,7 +36,7 @@ STRICT = SchemaRules(
 )
 CHAT = ToolRules(
     wire="cohere.chat",
-    name="[a-zA-Z_][a-zA-Z0-9_]{0,63}",
+    name="[a-zA-Z_][a-zA-Z0-9_]*",
     name_source="https://docs.cohere.com/v1/reference/chat",
     strict_scope="request",
     plain=PLAIN,

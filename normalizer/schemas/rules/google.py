@@ -16,6 +16,7 @@ _ITEMS = "https://github.com/NousResearch/hermes-agent/pull/38972"
 _TYPED = "https://github.com/danny-avila/LibreChat/issues/6971"
 _ENUM = "https://github.com/microsoft/azure-devops-mcp/issues/145"
 _TYPES = "https://github.com/taylorwilsdon/google_workspace_mcp/issues/1099"
+_DUPLICATE = "https://github.com/owndev/Open-WebUI-Functions/issues/135"
 _NAME = "[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"
 _TOOLS = Cap(512, "https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling")
 
@@ -54,7 +55,12 @@ OPENAPI = SchemaRules(
     },
 )
 GEMINI = ToolRules(
-    wire="google.gemini", name=_NAME, name_source=_DECLARATION, plain=JSON_SCHEMA, caps={"tools": _TOOLS}
+    wire="google.gemini",
+    name=_NAME,
+    name_source=_DECLARATION,
+    unique_source=_DUPLICATE,
+    plain=JSON_SCHEMA,
+    caps={"tools": _TOOLS},
 )
 PARAMETERS = replace(GEMINI, dialect="parameters", plain=OPENAPI)
 INTERACTIONS = replace(GEMINI, wire="google.interactions")
