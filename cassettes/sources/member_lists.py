@@ -128,6 +128,23 @@ def json_items(data: bytes, keys: tuple[str, ...]) -> Iterator[tuple[str, Any]] 
         raw = _at(data, key.split("."))
         if raw is not None:
             return ((key, _parsed(element)) for element in raw)
+    return _lenient_items(data, keys)
+
+
+def _lenient_items(data: bytes, keys: tuple[str, ...]) -> Iterator[tuple[str, Any]] | None:
+    """Read a document with NaN or half surrogate pairs, which msgspec refuses, as a whole."""
+    if not any(b'"%b"' % key.rpartition(".")[2].encode() in data for key in keys):
+        return None
+    try:
+        document = json_codec.decode(data)
+    except (ValueError, RecursionError):
+        return None
+    for key in keys:
+        found = document
+        for name in key.split("."):
+            found = found.get(name) if isinstance(found, dict) else None
+        if isinstance(found, list):
+            return ((key, element) for element in found)
     return None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import UnreadableSource
 from . import http
+from .entries import problem_of
 from .files import MAX_RECORD_BYTES, Opened
 from .model import Exchange, Problem, ReadItem
 
@@ -38,8 +39,8 @@ def exchanges(file: Opened) -> Iterator[ReadItem]:
         if isinstance(request, dict) and isinstance(response, dict):
             try:
                 yield _exchange(source, request, response)
-            except UnreadableSource as error:
-                yield Problem(source, error.what, error.hint)
+            except Exception as error:  # one flow must not hide the others
+                yield problem_of(error, "an HTTP flow", source, None)
 
 
 def _exchange(source: str, request: dict[str, Any], response: dict[str, Any]) -> Exchange:

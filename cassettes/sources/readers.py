@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.body_splitter import responses
 from toolparity.normalizer.detect import whole_wire
 
 from ..errors import UnreadableSource
 from . import har, http, lines, logs, member_lists, mitmproxy, recordings, tables, vcrpy, xai_proto
+from .entries import problem_of
 from .files import Opened
 from .model import Exchange, FilePart, Problem, ReadItem
 
@@ -45,11 +48,14 @@ def row_items(
         if row is None:
             raise UnreadableSource("a row must be a JSON object")
         data = tables.entry(row, part.columns)
-        for exchange in () if data is None else _part(source, data, wire):
-            exchange.line = line
-            yield exchange
-    except UnreadableSource as error:
-        yield Problem(source, error.what, error.hint, line)
+        for item in () if data is None else _part(source, data, wire):
+            if isinstance(item, Exchange):
+                item.line = line
+                yield item
+            else:
+                yield replace(item, line=line)
+    except Exception as error:  # one row must not hide the others
+        yield problem_of(error, "an entry", source, line)
 
 
 def file_items(part: FilePart, file: Opened, wire: str | None) -> Iterator[ReadItem]:
@@ -98,12 +104,14 @@ def _documents(path: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
     for number, part in enumerate(_parts(data), 1):
         source = f"{path}#{number}"
         try:
-            exchanges = list(_part(source, part, wire))
-        except UnreadableSource as error:
-            problems.append(Problem(source, error.what, error.hint))
+            items = list(_part(source, part, wire))
+        except Exception as error:  # one entry must not hide the others
+            items = [problem_of(error, "an entry", source, None)]
+        if items and all(isinstance(item, Problem) for item in items):
+            problems += (item for item in items if isinstance(item, Problem))
             continue
         yield from problems
-        yield from exchanges
+        yield from items
         problems, read = [], True
     if not read:
         raise UnreadableSource(problems[0].what, hint=problems[0].hint)
@@ -118,12 +126,12 @@ def _parts(data: bytes) -> list[bytes]:
         return parts
     for name in _WRAPPERS:
         entries = item.get(name)
-        if isinstance(entries, list) and entries and all(isinstance(entry, dict) for entry in entries):
+        if isinstance(entries, list) and any(isinstance(entry, dict) for entry in entries):
             return [json_codec.encode(entry) for entry in entries]
     return parts
 
 
-def _part(source: str, data: bytes, wire: str | None) -> Iterator[Exchange]:
+def _part(source: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
     """Read one entry: a row (a recording, or a request with its response), an entry of a log, or a body."""
     item = _json_object(data)
     if item is not None and (recordings.is_row(item) or logs.format_of(item) is not None):
@@ -142,16 +150,14 @@ def _json_object(data: bytes) -> dict[str, Any] | None:
 def _sequence(file: Opened, format: str | None) -> Iterator[ReadItem]:
     """Read a log whose entries depend on each other: JSON lines, or JSON documents in any layout."""
     assert format is not None
-    reader = logs.reader(format)
+    reader = logs.reader(format, file.path)
     for number, (line, data) in enumerate(_entries(file), 1):
         source = f"{file.path}#{number if line is None else line}"
         item = _json_object(data)
-        try:
-            if item is None:
-                raise UnreadableSource("not an entry of the log: invalid JSON")
+        if item is None:
+            yield Problem(source, "not an entry of the log: invalid JSON", line=line)
+        else:
             yield from reader.add(source, line, item)
-        except UnreadableSource as error:
-            yield Problem(source, error.what, error.hint, line)
     yield from reader.finish()
 
 
@@ -172,8 +178,8 @@ def _interaction(path: str, number: int, line: int | None, key: str, item: Any) 
             raise UnreadableSource(f"an interaction must be a mapping, got {type(item).__name__}")
         reads = xai_proto.exchange if xai_proto.claims(item) else MEMBERS[key]
         return reads(source, line, item)
-    except UnreadableSource as error:
-        return Problem(source, error.what, error.hint, line)
+    except Exception as error:  # one interaction must not hide the others
+        return problem_of(error, "an interaction", source, line)
 
 
 _READERS: dict[str, Callable[[Opened, str | None], Iterator[ReadItem]]] = {

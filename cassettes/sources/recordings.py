@@ -22,8 +22,9 @@ from toolparity.normalizer.wires.registry import specs
 from ..errors import UnreadableSource
 from . import logs, request_response_rows
 from .bodies import from_base64
+from .entries import problem_of
 from .http import is_stream, single_body, wire_of
-from .model import Exchange, Problem, ReadItem
+from .model import Exchange, ReadItem
 
 _KEYS = ("body", "frames", "wire", "request")
 _KEY = re.compile(rb'"(body|frames|wire|request)"\s*:')
@@ -95,16 +96,16 @@ def exchanges(
     source = f"{path}#{number}"
     try:
         yield from documents(source, number, line, wire, format)
-    except UnreadableSource as error:
-        yield Problem(source, error.what, error.hint, number)
+    except Exception as error:  # one line must not hide the others
+        yield problem_of(error, "a recording", source, number)
 
 
 def documents(
     source: str, line: int | None, data: bytes, wire: str | None = None, format: str | None = None
-) -> Iterator[Exchange]:
+) -> Iterator[ReadItem]:
     """Read one JSON object: an entry of a log, which may hold several exchanges or none, or a single exchange.
 
-    ``format``: the format of the log, if it is known. Raises UnreadableSource.
+    ``format``: the format of the log, if it is known. Raises UnreadableSource, except for entries of logs.
     """
     if format is None and (row := _recording(data)) is not None:
         yield _exchange(source, line, row, wire)

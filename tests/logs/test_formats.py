@@ -225,10 +225,7 @@ def test_a_line_that_is_not_of_the_transcript_is_a_problem(tmp_path: Path) -> No
     lines = [item(type="message", role="assistant", content="Yes."), {"type": "response_item", "payload": "none"}]
     problem, exchange = read(write(tmp_path / "rollout.jsonl", *lines))
     assert isinstance(problem, Problem)
-    assert (problem.line, problem.what) == (
-        2,
-        "not an entry of codex: AttributeError: 'str' object has no attribute 'get'",
-    )
+    assert (problem.line, problem.what) == (2, "payload is not an object")
     assert isinstance(exchange, Exchange)
 
 
@@ -239,14 +236,14 @@ def test_a_span_that_cannot_be_read_does_not_hide_the_others_of_its_document(tmp
     attributes[0].append({"key": "gen_ai.usage.input_tokens", "value": {"intValue": "many"}})
     document = {"resourceSpans": [{"scopeSpans": [{"spans": [{"attributes": each} for each in attributes]}]}]}
     items = list(read(write(tmp_path / "traces.jsonl", document)))
-    assert [type(item) for item in items] == [Exchange, Exchange, Problem]
+    assert [type(item) for item in items] == [Exchange, Problem, Exchange]
 
 
 def test_a_generation_that_cannot_be_read_does_not_hide_the_others_of_its_trace(tmp_path: Path) -> None:
     outputs = (CHAT, {"score": 1}, CHAT)
     trace = {"id": "t", "observations": [observation(output=output) for output in outputs]}
     items = list(read(write(tmp_path / "traces.jsonl", trace)))
-    assert [type(item) for item in items] == [Exchange, Exchange, Problem]
+    assert [type(item) for item in items] == [Exchange, Problem, Exchange]
 
 
 def transcript(*lines: dict[str, Any]) -> list[dict[str, Any]]:

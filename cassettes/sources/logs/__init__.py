@@ -2,8 +2,11 @@
 
 A module has ``claims(item)``, which recognizes a JSON object, and one of
 
-    exchanges(source, line, item) -> Iterator[Exchange]    if each object is independent
+    exchanges(source, line, item) -> Iterator[ReadItem]    if each object is independent
     Reader()                                               if a file is one sequence: `LogReader`
+
+They yield exchanges, and raise if an object cannot be read. A module whose objects hold several entries reads each of
+them with `readable`, so that one problem does not hide the other entries.
 
 To add a format, write a module and list it in `FORMATS`. The first module that claims an object reads it.
 """
@@ -17,8 +20,8 @@ from typing import Any, Protocol
 
 from toolparity.normalizer import json_codec
 
-from ...errors import UnreadableSource
-from ..model import Exchange
+from ..entries import readable
+from ..model import ReadItem
 
 #: Name of the format -> its module.
 FORMATS = {
@@ -43,8 +46,8 @@ _OTLP = re.compile(rb"\A[\xef\xbb\xbf\s]*\{\s*\"resource(?:Spans|Logs)\"\s*:")
 class LogReader(Protocol):
     """Reads the objects of one file in order."""
 
-    def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]: ...
-    def finish(self) -> Iterator[Exchange]: ...
+    def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[ReadItem]: ...
+    def finish(self) -> Iterator[ReadItem]: ...
 
 
 def format_of(item: dict[str, Any]) -> str | None:
@@ -74,39 +77,32 @@ def is_sequence(format: str) -> bool:
     return hasattr(_module(format), "Reader")
 
 
-def reader(format: str) -> LogReader:
-    """Return a new reader for a file of a sequence format. Its methods raise UnreadableSource."""
-    return _CheckedReader(format, _module(format).Reader())
+def reader(format: str, path: str) -> LogReader:
+    """Return a new reader for the file at ``path``, of a sequence format. Its methods never raise."""
+    return _SafeReader(format, path, _module(format).Reader())
 
 
-def exchanges(format: str, source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
-    """Yield the exchanges of one object. Raises UnreadableSource."""
+def exchanges(format: str, source: str, line: int | None, item: dict[str, Any]) -> Iterator[ReadItem]:
+    """Yield the exchanges of one object, and a problem for each entry in it that cannot be read. Never raises."""
     if is_sequence(format):
-        one = reader(format)
+        one = reader(format, source)
         yield from one.add(source, line, item)
         yield from one.finish()
     else:
-        yield from _checked(format, _module(format).exchanges(source, line, item))
+        yield from readable(format, source, line, _module(format).exchanges(source, line, item))
 
 
-class _CheckedReader:
-    def __init__(self, format: str, reader: LogReader) -> None:
+class _SafeReader:
+    def __init__(self, format: str, path: str, reader: LogReader) -> None:
         self._format = format
+        self._path = path
         self._reader = reader
 
-    def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
-        return _checked(self._format, self._reader.add(source, line, item))
+    def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[ReadItem]:
+        return readable(self._format, source, line, self._reader.add(source, line, item))
 
-    def finish(self) -> Iterator[Exchange]:
-        return _checked(self._format, self._reader.finish())
-
-
-def _checked(format: str, items: Iterator[Exchange]) -> Iterator[Exchange]:
-    """Yield exchanges. Importers rely on the types of members, so a value of another type makes an entry unreadable."""
-    try:
-        yield from items
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise UnreadableSource(f"not an entry of {format}: {type(error).__name__}: {error}"[:300]) from None
+    def finish(self) -> Iterator[ReadItem]:
+        return readable(self._format, self._path, None, self._reader.finish())
 
 
 def _module(format: str) -> Any:

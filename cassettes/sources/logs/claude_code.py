@@ -13,11 +13,16 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 
+from ...errors import UnreadableSource
+from ..entries import mapping
 from ..model import Exchange
 from .conversion import text
 
 #: Members of which every line of a transcript has one.
 _MEMBERS = frozenset(("uuid", "message", "leafUuid", "messageId", "snapshot", "operation"))
+
+#: Lines of a transcript: their places, and the lines.
+_Lines = list[tuple[str, int | None, dict[str, Any]]]
 
 
 def claims(item: dict[str, Any]) -> bool:
@@ -33,30 +38,38 @@ class Reader:
         self._messages: dict[str, dict[str, Any]] = {}  # by uuid
         self._blocks: dict[str, list[dict[str, Any]]] = {}  # by message id: the blocks of all lines of a response
         self._results: dict[str, dict[str, Any]] = {}  # blocks by the id of their call
-        self._response: list[tuple[str, int | None, dict[str, Any]]] = []  # the lines of the current response
+        self._response: _Lines = []  # the lines of the current response
 
     def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
         """Yield the response that a line completes."""
-        uuid, message = text(item.get("uuid")), item.get("message")
-        if uuid is None:
+        uuid, kind, message = item.get("uuid"), item.get("type"), item.get("message")
+        if not isinstance(kind, str) or not (uuid is None or isinstance(uuid, str)):
+            raise UnreadableSource("the type or the uuid of a line is not text")
+        if not uuid:
             return
         self._parents[uuid] = text(item.get("parentUuid"))
-        if not isinstance(message, dict):
+        if message is None:
             return
-        self._messages[uuid] = {"role": item["type"], **message}
+        message = mapping(message, "message")
+        self._messages[uuid] = {"role": kind, **message}
         if (id := text(message.get("id"))) is not None:
             self._blocks.setdefault(id, []).extend(_blocks(message))
         results = [block for block in _blocks(message) if block.get("type") == "tool_result"]
         self._results.update((str(block.get("tool_use_id")), block) for block in results)
-        answered = item["type"] == "assistant" and not item.get("isApiErrorMessage")
+        answered = kind == "assistant" and item.get("isApiErrorMessage") is not True
+        completed: _Lines = []
         if not results and not (answered and self._continues(message)):
-            yield from self.finish()
+            completed, self._response = self._response, []
         if answered:
             self._response.append((source, line, item))
+        yield from self._exchange(completed)  # after the change of state, because it may raise
 
     def finish(self) -> Iterator[Exchange]:
         """Yield the last response."""
-        lines, self._response = self._response, []
+        yield from self._exchange(self._response)
+
+    def _exchange(self, lines: _Lines) -> Iterator[Exchange]:
+        """Yield the response that lines contain."""
         if not lines:
             return
         source, line, first = lines[0]
@@ -111,10 +124,10 @@ class Reader:
 
     def _complete(self, response: dict[str, Any], following: dict[str, Any]) -> None:
         """Add the results of parallel calls to the message after a response."""
-        answered = {block.get("tool_use_id") for block in following["content"]}
-        calls = [block.get("id") for block in response["content"] if block.get("type") == "tool_use"]
+        answered = {str(block.get("tool_use_id")) for block in following["content"]}
+        calls = [str(block.get("id")) for block in response["content"] if block.get("type") == "tool_use"]
         if any(id in answered for id in calls):
-            missing = [self._results[str(id)] for id in calls if id not in answered and str(id) in self._results]
+            missing = [self._results[id] for id in calls if id not in answered and id in self._results]
             following["content"][:0] = missing
 
 

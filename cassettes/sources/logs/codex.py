@@ -12,6 +12,8 @@ from typing import Any
 
 from toolparity.normalizer import json_codec
 
+from ...errors import UnreadableSource
+from ..entries import mapping
 from ..model import Exchange
 from .conversion import text
 
@@ -34,21 +36,26 @@ class Reader:
 
     def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
         """Yield the response that a line completes."""
-        payload = item["payload"]
-        if item["type"] == "turn_context":
+        payload, kind = mapping(item.get("payload"), "payload"), item.get("type")
+        if not isinstance(kind, str):
+            raise UnreadableSource("the type of a line is not text")
+        if kind == "turn_context":
             self._model = text(payload.get("model")) or self._model
-        elif item["type"] == "compacted":
-            yield from self.finish()
+        elif kind == "compacted":
             replaced = payload.get("replacement_history")
             summary = {"type": "message", "role": "user", "content": str(payload.get("message", ""))}
-            self._history = list(replaced) if isinstance(replaced, list) else [summary]
-        elif item["type"] == "response_item":
-            if _is_output(payload):
-                if not self._output:
-                    self._place = source, line
-                self._output.append(payload)
-            else:
+            try:
                 yield from self.finish()
+            finally:
+                self._history = list(replaced) if isinstance(replaced, list) else [summary]
+        elif kind == "response_item" and _is_output(payload):
+            if not self._output:
+                self._place = source, line
+            self._output.append(payload)
+        elif kind == "response_item":
+            try:
+                yield from self.finish()
+            finally:  # a response that cannot be read does not hide what follows it
                 self._history.append(payload)
 
     def finish(self) -> Iterator[Exchange]:
@@ -57,6 +64,8 @@ class Reader:
             return
         output, self._output = self._output, []
         source, line = self._place
+        request = {"model": self._model, "input": list(self._history)}
+        self._history += output
         body = {"object": "response", "status": "completed", "model": self._model, "output": output}
         yield Exchange(
             source=source,
@@ -65,16 +74,15 @@ class Reader:
             wire="openai.responses",
             stream=False,
             model=self._model,
-            request={"model": self._model, "input": list(self._history)},
+            request=request,
             body=json_codec.encode(body),
             provenance={"format": "codex"},
         )
-        self._history += output
 
 
 def _is_output(item: dict[str, Any]) -> bool:
-    """Return whether the model wrote an item."""
-    kind = item.get("type")
-    if kind == "message":
-        return item.get("role") == "assistant"
-    return isinstance(kind, str) and (kind == "reasoning" or kind.endswith("_call"))
+    """Return whether the model wrote an item. Raises UnreadableSource if the item does not show it."""
+    kind, role = item.get("type"), item.get("role")
+    if not isinstance(kind, str) or (kind == "message" and not isinstance(role, str)):
+        raise UnreadableSource("an item has no type, or a message has no role")
+    return role == "assistant" if kind == "message" else kind == "reasoning" or kind.endswith("_call")

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import UnreadableSource
-from ..model import Exchange
+from ..entries import mapping, readable
+from ..model import Exchange, ReadItem
 from . import conversion
 from .conversion import parsed, text
 
@@ -26,22 +27,18 @@ def claims(item: dict[str, Any]) -> bool:
     )
 
 
-def exchanges(source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
-    """Yield an exchange for each generation, in the order of their starts.
-
-    Raises UnreadableSource for the first generation that cannot be read, at the end.
-    """
-    if not _is_observation(item):
-        observations = [one for one in item["observations"] if isinstance(one, dict) and _is_observation(one)]
-        faults: list[UnreadableSource] = []
-        for one in sorted(observations, key=_start):
-            try:
-                yield from exchanges(source, line, one)
-            except UnreadableSource as error:
-                faults.append(error)
-        if faults:
-            raise faults[0]
+def exchanges(source: str, line: int | None, item: dict[str, Any]) -> Iterator[ReadItem]:
+    """Yield an exchange for each generation, in the order of their starts, and a problem if it cannot be read."""
+    if _is_observation(item):
+        yield from _generation(source, line, item)
         return
+    for one in sorted(item["observations"], key=_start):
+        yield from readable("langfuse", source, line, _generation(source, line, one))
+
+
+def _generation(source: str, line: int | None, item: Any) -> Iterator[Exchange]:
+    if not _is_observation(mapping(item, "an observation")):
+        raise UnreadableSource("an observation has neither type nor input")
     if item.get("type") != "GENERATION" or (item.get("output") is None and not item.get("statusMessage")):
         return
     output = parsed(item.get("output"))
@@ -65,5 +62,5 @@ def _is_observation(item: dict[str, Any]) -> bool:
     return text(item.get("type")) in _TYPES and ("traceId" in item or "trace_id" in item) and "input" in item
 
 
-def _start(item: dict[str, Any]) -> str:
-    return text(item.get("startTime")) or text(item.get("start_time")) or ""
+def _start(item: Any) -> str:
+    return (text(item.get("startTime")) or text(item.get("start_time")) or "") if isinstance(item, dict) else ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..entries import mapping
 from ..model import Exchange
 from . import conversion
 
@@ -25,12 +26,14 @@ def claims(item: dict[str, Any]) -> bool:
 def exchanges(source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
     """Yield the exchange of a run of a model; other runs hold none."""
     inputs, outputs = item["inputs"], item["outputs"]
-    if item["run_type"] != "llm" or not isinstance(inputs, dict):
+    if item["run_type"] != "llm" or (inputs is None and not outputs):
         return
+    inputs = mapping(inputs or {}, "inputs")
     if not outputs and item.get("error"):
         outputs = {"error": {"message": str(item["error"]), "type": "error"}}
-    if not isinstance(outputs, dict) or not outputs:
+    if outputs is None or outputs == {}:
         return
+    outputs = mapping(outputs, "outputs")
     extra = item.get("extra")
     parameters = extra.get("invocation_params") if isinstance(extra, dict) else None
     parameters = parameters if isinstance(parameters, dict) else {}

@@ -14,11 +14,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import UnreadableSource
-from ..model import Exchange
+from ..entries import listed, mapping, mappings, readable
+from ..model import Exchange, ReadItem
 from . import spans
 
 #: How many spans may have messages whose response has not arrived.
 _OPEN_SPANS = 10_000
+#: The members of the documents that OTLP has: an exporter may write all of them into one file.
+_SIGNALS = ("resourceSpans", "resourceLogs", "resourceMetrics", "resourceProfiles")
 
 
 def claims(item: dict[str, Any]) -> bool:
@@ -32,30 +35,32 @@ class Reader:
     def __init__(self) -> None:
         self._messages: OrderedDict[str, list[Any]] = OrderedDict()
 
-    def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
-        """Yield the exchanges that a document completes. Raises UnreadableSource for the first fault, at the end."""
-        faults: list[UnreadableSource] = []
-        for span in _entries(item, "resourceSpans", "scopeSpans", "spans"):
-            attributes = _attributes(span)
-            if spans.is_model_span(attributes):
-                events = [(str(event.get("name")), _attributes(event)) for event in _mappings(span.get("events"))]
-                try:
-                    yield from spans.exchange(source, line, attributes, events)
-                except UnreadableSource as error:
-                    faults.append(error)
-        for record in _entries(item, "resourceLogs", "scopeLogs", "logRecords"):
-            try:
-                yield from self._record(source, line, record)
-            except UnreadableSource as error:
-                faults.append(error)
-        if faults:
-            raise faults[0]
+    def add(self, source: str, line: int | None, item: dict[str, Any]) -> Iterator[ReadItem]:
+        """Yield the exchanges that a document completes, and a problem for each entry that cannot be read.
+
+        Raises UnreadableSource if the object is not a document of OTLP. An empty one is a document without entries.
+        """
+        if item and not any(name in item for name in _SIGNALS):
+            raise UnreadableSource("not a document of OTLP: it has neither spans nor log records")
+        for read, path in (
+            (self._span, ("resourceSpans", "scopeSpans", "spans")),
+            (self._record, ("resourceLogs", "scopeLogs", "logRecords")),
+        ):
+            for entry in _entries(item, *path):
+                yield from readable("otlp", source, line, read(source, line, entry))
 
     def finish(self) -> Iterator[Exchange]:
         """Yield nothing: messages without a response are requests that failed or are still running."""
         return iter(())
 
-    def _record(self, source: str, line: int | None, record: dict[str, Any]) -> Iterator[Exchange]:
+    def _span(self, source: str, line: int | None, span: Any) -> Iterator[Exchange]:
+        attributes = _attributes(_entry(span))
+        if spans.is_model_span(attributes):
+            events = [(str(event.get("name")), _attributes(event)) for event in mappings(span.get("events"), "events")]
+            yield from spans.exchange(source, line, attributes, events)
+
+    def _record(self, source: str, line: int | None, record: Any) -> Iterator[Exchange]:
+        record = _entry(record)
         attributes = _attributes(record)
         name = str(record.get("eventName") or attributes.get("event.name"))
         body = _value(record.get("body"))
@@ -66,40 +71,63 @@ class Reader:
             if len(self._messages) > _OPEN_SPANS:
                 self._messages.popitem(last=False)
         elif name == spans.CHOICE:
-            if messages := self._messages.pop(span, None):
+            messages = self._messages.pop(span, [])
+            if messages or not body.get("index"):  # further choices come after the first, which took the messages
                 yield from spans.exchange(source, line, attributes, [*messages, (name, body)])
         elif name == spans.DETAILS:
             yield from spans.exchange(source, line, {**attributes, **body}, [])
 
 
-def _entries(item: dict[str, Any], *path: str) -> Iterator[dict[str, Any]]:
+def _entries(item: dict[str, Any], *path: str) -> Iterator[Any]:
+    """Yield each entry, and an UnreadableSource for each member that cannot hold entries."""
     if not path:
         yield item
         return
-    for child in _mappings(item.get(path[0])):
-        yield from _entries(child, *path[1:])
+    try:
+        children = listed(item.get(path[0]), path[0])
+    except UnreadableSource as error:
+        yield error
+        return
+    for child in children:
+        if isinstance(child, dict):
+            yield from _entries(child, *path[1:])
+        else:
+            yield UnreadableSource(f"an element of {path[0]} is not an object")
 
 
-def _mappings(value: Any) -> list[dict[str, Any]]:
-    return [child for child in value if isinstance(child, dict)] if isinstance(value, list) else []
+def _entry(entry: Any) -> dict[str, Any]:
+    if isinstance(entry, UnreadableSource):
+        raise entry
+    return mapping(entry, "the entry")
 
 
 def _attributes(item: dict[str, Any]) -> dict[str, Any]:
-    return {str(entry.get("key")): _value(entry.get("value")) for entry in _mappings(item.get("attributes"))}
+    return _pairs(item.get("attributes"), "attributes")
+
+
+def _pairs(value: Any, name: str) -> dict[str, Any]:
+    """Return the plain values of a list of keys with values. Raises UnreadableSource for another form."""
+    pairs = mappings(value, name)
+    if not all(isinstance(pair.get("key"), str) for pair in pairs):
+        raise UnreadableSource(f"an element of {name} has no key")
+    return {pair["key"]: _value(pair.get("value")) for pair in pairs}
 
 
 def _value(value: Any) -> Any:
-    """Return the plain value of an AnyValue."""
-    if not isinstance(value, dict):
+    """Return the plain value of an AnyValue. Raises UnreadableSource if it is not one."""
+    if value is None:
         return None
+    value = mapping(value, "a value")
     if "kvlistValue" in value:
-        pairs = _mappings(value["kvlistValue"].get("values")) if isinstance(value["kvlistValue"], dict) else []
-        return {str(entry.get("key")): _value(entry.get("value")) for entry in pairs}
+        return _pairs(mapping(value["kvlistValue"], "kvlistValue").get("values"), "kvlistValue")
     if "arrayValue" in value:
-        values = value["arrayValue"].get("values") if isinstance(value["arrayValue"], dict) else None
-        return [_value(entry) for entry in _mappings(values)]
+        return [
+            _value(entry) for entry in listed(mapping(value["arrayValue"], "arrayValue").get("values"), "arrayValue")
+        ]
     if "intValue" in value:
         return _integer(value["intValue"])
+    if not isinstance(value.get("stringValue", ""), str):
+        raise UnreadableSource("stringValue is not text")
     return next(iter(value.values()), None)
 
 
@@ -107,5 +135,5 @@ def _integer(value: Any) -> int | None:
     """Return a 64-bit integer, which OTLP JSON writes as text."""
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

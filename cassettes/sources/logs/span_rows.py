@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ...errors import UnreadableSource
+from ..entries import mapping, mappings
 from ..model import Exchange
 from . import spans
 
@@ -21,19 +23,17 @@ def claims(item: dict[str, Any]) -> bool:
 
 
 def exchanges(source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
-    """Yield the exchange of a span of a model; other spans hold none."""
+    """Yield the exchange of a span of a model; other spans hold none. Raises UnreadableSource if it is not a span."""
+    if not claims(item):
+        raise UnreadableSource("not a span: it has no identifier or no attributes")
     attributes = item.get("attributes")
-    flat = dict(_flat(attributes)) if isinstance(attributes, dict) else {}
+    flat = {} if attributes is None else dict(_flat(mapping(attributes, "attributes")))
     for key, value in item.items():
         if key.startswith("attributes."):
             flat[key.removeprefix("attributes.")] = value
-    events = item.get("events")
-    named = [
-        (str(event.get("name")), event.get("attributes") or {})
-        for event in (events if isinstance(events, list) else ())
-        if isinstance(event, dict)
-    ]
     if spans.is_model_span(flat):
+        events = mappings(item.get("events"), "events")
+        named = [(str(event.get("name")), mapping(event.get("attributes") or {}, "attributes")) for event in events]
         yield from spans.exchange(source, line, flat, named)
 
 

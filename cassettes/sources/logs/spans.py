@@ -90,7 +90,8 @@ def _contents(attributes: dict[str, Any], events: list[Any]) -> tuple[Any, Any, 
     history = [message_of(EVENTS[name], body) for name, body in events if name in EVENTS]
     choices = [body for name, body in events if name == CHOICE]
     if choices:
-        return history, parsed(choices[0].get("message")) or choices[0], text(choices[0].get("finish_reason"))
+        response = parsed(choices[0].get("message")) or choices[0]
+        return history or None, response, text(choices[0].get("finish_reason"))
     return None, None, None
 
 

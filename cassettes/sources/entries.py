@@ -1,0 +1,62 @@
+"""Reading of entries one by one: an entry that cannot be read becomes a problem and does not hide the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import UnreadableSource
+from .model import Problem, ReadItem
+
+_LONGEST = 300
+
+
+def readable(format: str, source: str, line: int | None, items: Iterator[ReadItem]) -> Iterator[ReadItem]:
+    """Yield what an importer yields for an entry, and a problem at the end if the importer fails.
+
+    Importers rely on the types of members. A value of another type makes an entry unreadable, whatever they raise.
+    """
+    try:
+        yield from items
+    except Exception as error:  # one entry must not hide the others
+        yield problem_of(error, f"an entry of {format}", source, line)
+
+
+def problem_of(error: Exception, expected: str, source: str, line: int | None) -> Problem:
+    """Return the problem of an entry that was not what the importer expected, as ``error`` shows."""
+    if isinstance(error, UnreadableSource):
+        return Problem(source, error.what, error.hint, line)
+    return Problem(source, f"not {expected}: {_reason(error)}"[:_LONGEST], line=line)
+
+
+def listed(value: Any, name: str) -> list[Any]:
+    """Return the elements of a member that may be absent. Raises UnreadableSource if it is not a list."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise UnreadableSource(f"{name} is not a list")
+    return value
+
+
+def mappings(value: Any, name: str) -> list[dict[str, Any]]:
+    """Return the objects of a member that may be absent. Raises UnreadableSource if it is not a list of objects."""
+    return [mapping(element, f"an element of {name}") for element in listed(value, name)]
+
+
+def mapping(value: Any, name: str) -> dict[str, Any]:
+    """Return a member that must be an object. Raises UnreadableSource."""
+    if not isinstance(value, dict):
+        raise UnreadableSource(f"{name} is not an object")
+    return value
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"no member {error}"
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if isinstance(error, (AttributeError, TypeError)):
+        return f"a member has an unexpected type ({error})"
+    if isinstance(error, UnicodeError):
+        return "half a surrogate pair where text is not expected"
+    return str(error) or type(error).__name__
