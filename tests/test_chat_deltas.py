@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.building import chat, chunk
-from toolparity import Block, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
+from toolparity import (
+    Block,
+    Reasoning,
+    Refusal,
+    ServerToolCall,
+    ServerToolResult,
+    StreamDecoder,
+    Text,
+    ToolCall,
+)
 
 SEARCHED = {"index": 0, "type": "search", "arguments": "{}", "output": "found"}
 DETAIL = {"type": "reasoning.text", "text": "Hm.", "index": 0}
@@ -36,6 +46,16 @@ def test_what_stands_beside_text_is_read_too(member: str, value: Any, blocks: li
     assert sorted(type(block).__name__ for block in response.choices[0].blocks) == sorted(
         kind.__name__ for kind in [Text, *blocks]
     )
+
+
+def test_the_order_of_kept_members_does_not_depend_on_the_pieces() -> None:
+    members = [{"system_fingerprint": "f"}, {"service_tier": "default", "created": 1}, {"provider": "p", "created": 2}]
+    chunks = [f"data: {json.dumps(chunk(content='a') | more)}\n\n".encode() for more in members]
+    for pieces in ([b"".join(chunks)], chunks, [chunks[0], b"".join(chunks[1:])]):
+        decoder = StreamDecoder("openai.chat")
+        for piece in pieces:
+            decoder.feed(piece)
+        assert list(decoder.finish().extra) == ["provider", "created", "service_tier", "system_fingerprint"]
 
 
 def test_members_without_a_canonical_field_survive_alone() -> None:

@@ -26,6 +26,7 @@ from tests.recorded.rows import Row, feed, streams
 from tests.thoroughness import examples
 from tests.wires import BYTE_WIRES
 from toolparity import Choice, Reasoning, Refusal, Response, Text, ToolCall
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
 
 SSE_WIRES = BYTE_WIRES
@@ -51,6 +52,7 @@ def random_cuts(row: Row, data: bytes) -> list[bytes]:
 def same(row: Row, how: str, whole: Response, other: Response) -> None:
     assert other == whole, f"{row.id}: another response {how}"
     assert other.findings == whole.findings, f"{row.id}: other findings {how}"
+    assert json_codec.encode(other) == json_codec.encode(whole), f"{row.id}: other bytes {how}"
 
 
 def sampled(found: list[Row], every: int, limit: int) -> list[Row]:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import fields as struct_fields
 
 from ..schema import Wire, carrier
 
@@ -192,6 +193,12 @@ carry_message = carrier(
     "executed_tools",
     "annotations",
 )
+_ORDER = tuple(member.encode_name for member in struct_fields(Body))
+
+
+def in_order(extra: dict[str, Any]) -> dict[str, Any]:
+    """Return members in the order of `Body`, then unknown ones, so that their order does not depend on the pieces."""
+    return {name: extra[name] for name in _ORDER if name in extra} | extra
 
 
 def merged_extra(*members: dict[str, Any] | None) -> dict[str, Any]:

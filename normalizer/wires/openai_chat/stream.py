@@ -501,7 +501,7 @@ class Stream(StreamBase):
         complete = self._error is None and (stopped or (self._done and bool(states)))
         self._report_incomplete(complete)
         choices = [self._choice(state, not complete and not state.stop) for state in states]
-        return self._response(self._id, self._model, choices, self._figures, complete, self._extra)
+        return self._response(self._id, self._model, choices, self._figures, complete, s.in_order(self._extra))
 
     def _choice(self, state: ChoiceState, broken_off: bool) -> model.Choice:
         builder = CallBuilder.of(self._context, state.index, self._id)
