@@ -22,13 +22,14 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import psutil
 from backports import zstd
 from tabulate import tabulate
 
+from toolparity import Wire
 from toolparity.cassettes.sources import Exchange, read
 from toolparity.cassettes.sources.decoding import response_of
 from toolparity.conformance.audit.exchange import line, raw_of
@@ -115,7 +116,7 @@ def json_line(exchange: Exchange) -> bytes:
 
 
 def _plain(exchange: Exchange) -> None:
-    response_of(exchange, exchange.wire)  # type: ignore[arg-type]
+    response_of(exchange, cast(Wire, exchange.wire))
 
 
 def _normalized(exchange: Exchange) -> None:

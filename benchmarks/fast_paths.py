@@ -16,7 +16,7 @@ from unittest.mock import patch
 import msgspec
 from tabulate import tabulate
 
-from toolparity import normalize
+from toolparity import Wire, normalize
 from toolparity.normalizer.wires.registry import spec
 
 from .readers import ours_streamed
@@ -42,7 +42,7 @@ class Share(msgspec.Struct):
 class _Counter:
     """Counts what the general readers of a wire parse, while its patches are active."""
 
-    def __init__(self, wire: str) -> None:
+    def __init__(self, wire: Wire) -> None:
         self.general = 0
         self._stream: Any = spec(wire).stream
         self._decoder: Any = import_module(spec(wire).decode.__module__)
@@ -67,11 +67,11 @@ class _Counter:
             if exchange.stream:
                 ours_streamed(exchange.wire)(exchange.pieces)
             else:
-                normalize(exchange.data, exchange.wire, provider=exchange.provider)  # type: ignore[arg-type]
+                normalize(exchange.data, exchange.wire, provider=exchange.provider)
         return self.general
 
 
-def shares(folder: Path, wire: str) -> list[Share]:
+def shares(folder: Path, wire: Wire) -> list[Share]:
     """Return the shares of each provider of a wire, those with the most recordings first."""
     counter = _Counter(wire)
     found: dict[tuple[str, str], Share] = {}

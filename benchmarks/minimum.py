@@ -23,7 +23,7 @@ import msgspec
 from msgspec.structs import astuple
 from tabulate import tabulate
 
-from toolparity import Response, StreamDecoder
+from toolparity import Response, StreamDecoder, Wire
 from toolparity.normalizer.events import BlockDelta
 
 from .measure import Job
@@ -62,11 +62,11 @@ class Minimum(msgspec.Struct):
 class _Pieces:
     """Loops over the pieces of a stream."""
 
-    def __init__(self, wire: str, exchange: Exchange) -> None:
+    def __init__(self, wire: Wire, exchange: Exchange) -> None:
         module, name = _DECODERS[wire]
         self._decode = getattr(import_module(f"toolparity.normalizer.wires.{module}"), name)
         self._rows: list[tuple[bytes, list[tuple[Any, bytes]], list[_Made]]] = []
-        decoder = StreamDecoder(wire)  # type: ignore[arg-type]
+        decoder = StreamDecoder(wire)
         left, fed = exchange.payloads, b""
         for piece in exchange.pieces:
             made = [(type(event), astuple(event)) for event in decoder.feed(piece)]
@@ -122,14 +122,14 @@ def _parts(response: Response) -> Iterator[_Made]:
         yield type(value), astuple(value)
 
 
-def _steps(wire: str, pieces: list[bytes], turns: int) -> tuple[list[int], list[bool]]:
+def _steps(wire: Wire, pieces: list[bytes], turns: int) -> tuple[list[int], list[bool]]:
     """Return the fewest nanoseconds of each step: construction, pieces, ``finish``; and which pieces are deltas."""
     clock = time.perf_counter_ns
     best = [sys.maxsize] * (len(pieces) + 2)
     are_deltas: list[bool] = []
     for _ in range(turns):
         times = [clock()]
-        decoder = StreamDecoder(wire)  # type: ignore[arg-type]
+        decoder = StreamDecoder(wire)
         times.append(clock())
         events = []
         for piece in pieces:
@@ -142,14 +142,14 @@ def _steps(wire: str, pieces: list[bytes], turns: int) -> tuple[list[int], list[
     return best, are_deltas
 
 
-def _split(wire: str, pieces: list[bytes], turns: int) -> tuple[int, int, int, int]:
+def _split(wire: Wire, pieces: list[bytes], turns: int) -> tuple[int, int, int, int]:
     """Return the nanoseconds of all steps, of the beginning, of pieces of deltas in between, and of the end."""
     steps, are_deltas = _steps(wire, pieces, turns)
     between = zip(steps[2:-2], are_deltas[1:-1], strict=True)
     return sum(steps), sum(steps[:2]), sum(step for step, is_delta in between if is_delta), sum(steps[-2:])
 
 
-def minima(folder: Path, wire: str, turns: int) -> Minimum | None:
+def minima(folder: Path, wire: Wire, turns: int) -> Minimum | None:
     """Measure the streams of a wire whose pieces are known; None if there is none."""
     measured = []
     splits = []

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from toolparity import Response, StreamDecoder, normalize
+from toolparity import Response, StreamDecoder, Wire, normalize
 
 Read = Callable[[Any], Any]
 
@@ -35,7 +35,7 @@ def msgspec_each(payloads: Iterable[bytes]) -> Any:
     return value
 
 
-def ours(wire: str) -> Read:
+def ours(wire: Wire) -> Read:
     """Return the normalizer as a reader of bodies."""
 
     def read(body: bytes) -> Response:
@@ -44,7 +44,7 @@ def ours(wire: str) -> Read:
     return read
 
 
-def ours_streamed(wire: str, *, events: bool = True) -> Read:
+def ours_streamed(wire: Wire, *, events: bool = True) -> Read:
     """Return the normalizer as a reader of streams. ``events``: see `StreamDecoder`."""
 
     def read(pieces: Iterable[bytes]) -> Response:

@@ -23,13 +23,13 @@ from typing import Any
 import msgspec
 from tabulate import tabulate
 
-from toolparity import normalize
+from toolparity import Wire, normalize
 
 from .measure import Job
 from .readers import msgspec_each, ours_streamed
 from .traffic import JSON_WIRES, events
 
-WIRES = tuple(JSON_WIRES)
+WIRES: tuple[Wire, ...] = tuple(JSON_WIRES)
 _PAYLOAD = re.compile(rb"^data: ?(\{.*?)\r?$", re.MULTILINE)
 #: Shorter streams are errors.
 _FEWEST_EVENTS = 3
@@ -38,7 +38,7 @@ _FEWEST_EVENTS = 3
 class Exchange(msgspec.Struct):
     """A row of the recordings."""
 
-    wire: str
+    wire: Wire
     stream: bool
     provider: str | None = None
     status: int | None = None
@@ -84,7 +84,7 @@ class Ratios(msgspec.Struct):
     sum: float
 
 
-def exchanges(folder: Path, wire: str) -> Iterator[Exchange]:
+def exchanges(folder: Path, wire: Wire) -> Iterator[Exchange]:
     """Yield the answers of a wire that are JSON: bodies, and streams of server-sent events."""
     with gzip.open(folder / f"{wire}.jsonl.gz") as file:
         for line in file:
@@ -109,12 +109,12 @@ def fastest(jobs: list[Job], turns: int) -> list[int]:
     return best
 
 
-def ratios(folder: Path, wire: str, turns: int) -> Iterator[Ratios]:
+def ratios(folder: Path, wire: Wire, turns: int) -> Iterator[Ratios]:
     """Measure the recordings of a wire."""
     times: dict[str, list[tuple[int, int]]] = {"bodies": [], "streams": [], "streams in recorded pieces": []}
     read: Callable[..., Any] = ours_streamed(wire)
     for exchange in exchanges(folder, wire):
-        ours = partial(normalize, exchange.data, wire, provider=exchange.provider)  # type: ignore[arg-type]
+        ours = partial(normalize, exchange.data, wire, provider=exchange.provider)
         if exchange.stream:
             ours = partial(read, exchange.pieces)
         base, own = fastest([partial(msgspec_each, exchange.payloads), ours], turns)

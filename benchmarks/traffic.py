@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
+
+from toolparity import Wire
 
 EVENTS = 300
 
@@ -427,7 +430,7 @@ def grpc_stream() -> list[bytes]:
 
 
 #: The JSON wires: name -> (body, stream).
-JSON_WIRES = {
+JSON_WIRES: dict[Wire, tuple[Callable[[], bytes], Callable[[], bytes]]] = {
     "openai.chat": (chat_body, chat_stream),
     "openai.responses": (responses_body, responses_stream),
     "anthropic.messages": (anthropic_body, anthropic_stream),
