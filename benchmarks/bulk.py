@@ -1,69 +1,46 @@
-"""Measure bulk work: `python -m benchmarks.bulk [SOURCE] [--size 1GB] [--scratch FOLDER] [--json FILE]`.
+"""Measure bulk work: `python -m benchmarks.bulk [SOURCE] [--size 2GB] [--scratch FOLDER] [--json FILE]`.
 
 The corpus repeats the exchanges of SOURCE, any files that `toolparity audit` reads, as JSON lines: plain, gzip and
 Zstandard. `toolparity normalize` and `toolparity audit` read it with one process and with one per core, as programs.
 The base is plain normalization: the bodies are in memory, and nothing but the decoder runs. The work of each command is
-also measured in memory, so that the costs of reading, unpacking and merging show. The wall time of programs counts, so
-the machine should be quiet; the processor time says less about load.
+also measured in memory, step by step (`bulk_steps`), and `bulk_rows` shows the least that a program does with the
+rows. The wall time of programs counts, so the machine should be quiet; the processor time says less about load.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
-import gzip
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, cast
 
 import msgspec
 import psutil
-from backports import zstd
 from tabulate import tabulate
 
-from toolparity import Wire
 from toolparity.cassettes.sources import Exchange, read
-from toolparity.cassettes.sources.decoding import response_of
-from toolparity.conformance.audit.exchange import line, raw_of
-from toolparity.conformance.audit.summary import Audit
+from toolparity.conformance.audit.exchange import raw_of
 from toolparity.conformance.workers import cores
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import is_wire
 
-SOURCE = Path(__file__).resolve().parent.parent / "cassettes" / "recorded"
+from .bulk_steps import PACKERS, PLAIN, ROWS, STEPS, InMemory, in_memory
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "cassettes" / "recorded"
 COMMANDS = ("normalize", "audit")
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "": lambda data: data,
-    ".gz": lambda data: gzip.compress(data, 6),
-    ".zst": lambda data: zstd.compress(data, 3),
-}
-PLAIN = "plain normalization"
-_MEASURED_SECONDS = 4.0
 _SAMPLE_SECONDS = 0.1
-#: The barrier at which the processes of one measurement wait for each other.
-_barrier: list[Any] = []
+#: The number of points of a series of memory.
+_POINTS = 40
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
-class InMemory(msgspec.Struct):
-    """Work on exchanges in memory: exchanges per second of wall time, and microseconds of processor time for each."""
-
-    work: str
-    processes: int
-    rate: float
-    cpu: float
-
-
 class Run(msgspec.Struct):
-    """One run of a command. ``rss``: the largest resident memory of all its processes in each quarter, in MB.
+    """One run of a command. ``rss``: the resident memory of all its processes together, in MB: the largest sample in
+    each of at most 40 equal periods.
 
     ``cpu``: microseconds of processor time per exchange. ``goal``: the rate as a share of plain normalization times the
     processes; ``own``: as a share of the command's own work in memory times the processes.
@@ -115,64 +92,12 @@ def json_line(exchange: Exchange) -> bytes:
     return json_codec.encode(known | raw)
 
 
-def _plain(exchange: Exchange) -> None:
-    response_of(exchange, cast(Wire, exchange.wire))
-
-
-def _normalized(exchange: Exchange) -> None:
-    json_codec.encode(line(exchange, policy="all", limit=None)[0])
-
-
-def _audited() -> Callable[[Exchange], Any]:
-    return partial(Audit().count, policy="all", limit=None)
-
-
-#: Name of the work -> what makes the function that is measured.
-_WORK: dict[str, Callable[[], Callable[[Exchange], Any]]] = {
-    PLAIN: lambda: _plain,
-    "normalize": lambda: _normalized,
-    "audit": _audited,
-}
-
-
-def in_memory(block: Path, work: str, processes: int) -> InMemory:
-    """Repeat work on the exchanges of a file in some processes at a time."""
-    context = get_context("forkserver")
-    barrier = context.Barrier(processes)
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_wait_at, initargs=(barrier,)) as pool:
-        measured = [job.result() for job in [pool.submit(_loop, block, work) for _ in range(processes)]]
-    return InMemory(
-        work, processes, sum(rate for rate, _ in measured), sum(cpu for _, cpu in measured) / processes * 1e6
-    )
-
-
-def _wait_at(barrier: Any) -> None:
-    _barrier.append(barrier)
-
-
-def _loop(block: Path, work: str) -> tuple[float, float]:
-    """Return exchanges per second, and seconds of processor time per exchange."""
-    function = _WORK[work]()
-    exchanges = [item for item in read(block) if isinstance(item, Exchange)]
-    for exchange in exchanges:  # warm up, and import what the wires need
-        function(exchange)
-    gc.collect()
-    gc.freeze()
-    _barrier[0].wait()
-    began, used, done = time.perf_counter(), time.process_time(), 0
-    while time.perf_counter() - began < _MEASURED_SECONDS:
-        for exchange in exchanges:
-            function(exchange)
-        done += len(exchanges)
-    return done / (time.perf_counter() - began), (time.process_time() - used) / done
-
-
 def run(command: str, path: Path, processes: int, megabytes: float, exchanges: int, base: dict[str, InMemory]) -> Run:
     """Run a command on the corpus and measure it until it ends."""
-    options = ["--jobs", str(processes), *(["--json"] if command == "audit" else [])]
     began = time.perf_counter()
     program = subprocess.Popen(
-        [sys.executable, "-m", "toolparity", command, str(path), *options],
+        [sys.executable, "-m", *_arguments(command, path, processes)],
+        cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -181,7 +106,6 @@ def run(command: str, path: Path, processes: int, megabytes: float, exchanges: i
     if program.returncode not in (0, 4):
         raise SystemExit(f"{command} {path} ended with {program.returncode}")
     rate = exchanges / seconds
-    quarter = max(1, -(-len(memory) // 4))
     return Run(
         command=command,
         compression=path.suffix.removeprefix(".").replace("jsonl", "none"),
@@ -192,8 +116,20 @@ def run(command: str, path: Path, processes: int, megabytes: float, exchanges: i
         cpu=used / exchanges * 1e6,
         goal=rate / (base[PLAIN].rate * processes),
         own=rate / (base[command].rate * processes),
-        rss=[max(memory[start : start + quarter]) >> 20 for start in range(0, len(memory), quarter)],
+        rss=series(memory, _POINTS),
     )
+
+
+def _arguments(command: str, path: Path, processes: int) -> list[str]:
+    if command == ROWS:
+        return ["benchmarks.bulk_rows", str(path)]
+    return ["toolparity", command, str(path), "--jobs", str(processes), *(["--json"] if command == "audit" else [])]
+
+
+def series(memory: list[int], points: int) -> list[int]:
+    """Return the largest sample in each of at most so many equal periods, in MB. Samples are in bytes."""
+    length = max(1, -(-len(memory) // points))
+    return [max(memory[start : start + length]) >> 20 for start in range(0, len(memory), length)]
 
 
 def sampled(program: subprocess.Popen[bytes]) -> tuple[list[int], float]:
@@ -217,37 +153,55 @@ def sampled(program: subprocess.Popen[bytes]) -> tuple[list[int], float]:
     return memory, sum(used.values())
 
 
-def measured(source: Path, folder: Path, size: int) -> tuple[list[InMemory], list[Run]]:
-    """Measure the base and all runs. One process gets as large a share of the corpus as each of several."""
+def measured(source: Path, folder: Path, size: int, seconds: float) -> tuple[list[InMemory], list[Run]]:
+    """Measure all steps and all runs. One process gets as large a share of the corpus as each of several.
+
+    ``seconds``: how long each step is measured. Progress is printed to the standard error.
+    """
     every = cores()
     made = corpus(source, folder)
-    rows = [in_memory(made.block, work, 1) for work in _WORK]
-    base = {row.work: row for row in rows}
-    rows.append(in_memory(made.block, PLAIN, every))
+    rows = []
+    for work, processes in [*((work, 1) for work in STEPS), (PLAIN, every)]:
+        rows.append(in_memory(made.block, work, processes, seconds))
+        _progress(f"in memory: {work}, {processes} processes: {rows[-1].cpu:,.1f} microseconds")
+    base = {row.work: row for row in rows if row.processes == 1}
     runs = []
     for processes in sorted({1, every}):
         times = max(1, size * processes // every // made.size)
         paths = made.write(folder, times)
         amount = times * made.size / 1e6, times * made.exchanges
-        runs += [run(command, path, processes, *amount, base) for command in COMMANDS for path in paths]
+        for command in (*([ROWS] if processes == 1 else []), *COMMANDS):
+            for path in paths:
+                runs.append(run(command, path, processes, *amount, base))
+                done = runs[-1]
+                _progress(
+                    f"{command}, {done.compression}, {processes} processes: {amount[0]:,.0f} MB in "
+                    f"{done.seconds:,.1f} s, {done.megabytes:,.0f} MB/s, {done.rate:,.0f} exchanges/s"
+                )
     return rows, runs
+
+
+def _progress(text: str) -> None:
+    print(time.strftime("%H:%M:%S"), text, file=sys.stderr, flush=True)
 
 
 def main() -> int:
     """Run the benchmark and print two tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bulk", description=__doc__)
     parser.add_argument("source", type=Path, nargs="?", default=SOURCE)
-    parser.add_argument("--size", type=size_in_bytes, default=size_in_bytes("1GB"), help="the size of the plain corpus")
+    parser.add_argument("--size", type=size_in_bytes, default=size_in_bytes("2GB"), help="the size of the plain corpus")
+    parser.add_argument("--seconds", type=float, default=3.0, help="how long each step is measured in memory")
     parser.add_argument("--scratch", type=Path, help="the folder in which the corpus is made, and deleted again")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.scratch) as folder:
-        rows, runs = measured(given.source, Path(folder), given.size)
+        rows, runs = measured(given.source, Path(folder).resolve(), given.size, given.seconds)
     if given.json:
         data = json_codec.encode({"in_memory": rows, "runs": runs})
         given.json.write_bytes(msgspec.json.format(data, indent=1) + b"\n")
-    print(tabulate([msgspec.structs.astuple(row) for row in rows], InMemory.__struct_fields__, floatfmt=",.0f"))
-    print(tabulate([msgspec.structs.astuple(row) for row in runs], Run.__struct_fields__, floatfmt=",.2f"))
+    print(tabulate([msgspec.structs.astuple(row) for row in rows], InMemory.__struct_fields__, floatfmt=",.1f"))
+    columns = Run.__struct_fields__[:-1]
+    print(tabulate([[getattr(row, name) for name in columns] for row in runs], columns, floatfmt=",.2f"))
     return 0
 
 

@@ -25,7 +25,7 @@ from toolparity.conformance.workers import cores
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import is_wire
 
-from .bulk import SOURCE, json_line, sampled, size_in_bytes
+from .bulk import SOURCE, json_line, sampled, series, size_in_bytes
 
 #: The beginning of an id of a call, a response or an item, but not of a member such as ``call_id``.
 _ID = re.compile(rb"(?<![a-z_])(call_|toolu_|srvtoolu_|fc_|resp_|msg_|chatcmpl-)(?!id[\\\"])")
@@ -95,8 +95,7 @@ def run(engine: str, programs: list[list[str]], length: int, exchanges: int) -> 
         memory += samples
         used += cpu
     seconds = time.perf_counter() - began
-    quarter = max(1, -(-len(memory) // 4))
-    rss = [max(memory[start : start + quarter]) >> 20 for start in range(0, len(memory), quarter)]
+    rss = series(memory, 4)
     return EngineRun(engine, seconds, used, length / 1e6 / seconds, exchanges / seconds, 0.0, rss), output
 
 

@@ -80,27 +80,35 @@ PyPI is a tool for translations.
 
 BULK = """## Bulk work
 
-`python -m benchmarks.bulk` repeats recorded exchanges as JSON lines and runs `toolparity normalize` and
-`toolparity audit` on them as programs. The base is plain normalization: the bodies are in memory, and nothing but the
-decoder runs. The first table also has what a command does with an exchange in memory, without reading and merging.
+`python -m benchmarks.bulk RECORDINGS --size 2GB --json benchmarks/results/bulk.json` repeats recorded exchanges as JSON
+lines and runs `toolparity normalize` and `toolparity audit` on them as programs. The base is plain normalization: the
+bodies are in memory, and nothing but the decoder runs. The first table has the steps of the commands, each measured
+alone, in microseconds of processor time per exchange.
 """
 
 BULK_RUNS = """\
 Megabytes are those of the lines before compression. The shares compare exchanges per second with the base, and with
-the command's own work in memory, each times the number of processes. Processor time includes the start of all
-processes. Memory is the largest resident memory of all processes together in each quarter of the run.
+the step of the same name in memory, each times the number of processes. Processor time includes the start of all
+processes. Memory is the largest resident memory of all processes together in each quarter of the run. `rows` is
+`python -m benchmarks.bulk_rows`, a program that decodes each row in one process and writes it again, without the
+normalizer.
 """
 
-BULK_PARTS = """\
-An exchange costs more than its decoding. In microseconds of processor time per exchange, on recorded traffic: decoding
-46, reading the line 18, searching the text for calls 7. `normalize` adds the selection and the JSON of the response.
-`audit` adds the selections of three policies (10), reading the request and making the record by which conversations are
-linked (33), and linking (12).
-
-With several workers, the main process merges. It takes 33 microseconds per exchange of an audit, against about 160 in
-the workers, so about five workers keep it busy. While it normalizes, it takes 9, and 15 more for unpacking gzip.
-[bulk.md](bulk.md) describes how to divide an audit among machines.
-"""
+#: The steps of bulk work, with what each does.
+BULK_STEPS = {
+    "plain normalization": "decode the response, the base",
+    "rows": "decode a row and encode it again",
+    "reading": "read a line as an exchange",
+    "decoding": "decode the response, and search its text for calls",
+    "normalize": "the same, with the selection and the JSON of the response",
+    "audit": "the same as decoding, with the selections of three policies, the counts and the record",
+    "records": "the record by which conversations are linked, from the request and the response",
+    "linking": "link the records of conversations and judge them",
+    "merging audits": "take the counts and records of a worker",
+    "merging lines": "take the lines of a worker and write them",
+    "unpacking gz": "unpack gzip and divide it into parts",
+    "unpacking zst": "unpack Zstandard and divide it into parts",
+}
 
 MADE = """## Made traffic
 
@@ -239,8 +247,8 @@ def chart(wire: str, kind: str) -> str:
 def bulk() -> str:
     """Return the section about bulk work."""
     figures = json.loads((RESULTS / "bulk.json").read_text("utf-8"))
-    base = [
-        [row["work"], str(row["processes"]), f"{row['rate']:,.0f}", f"{row['cpu']:,.0f}"]
+    steps = [
+        [row["work"], BULK_STEPS[row["work"]], str(row["processes"]), f"{row['rate']:,.0f}", f"{row['cpu']:,.1f}"]
         for row in figures["in_memory"]
     ]
     runs = [
@@ -253,7 +261,7 @@ def bulk() -> str:
             f"{row['cpu']:,.0f}",
             f"{row['goal']:.0%}",
             f"{row['own']:.0%}",
-            ", ".join(map(str, row["rss"])),
+            ", ".join(str(max(quarter)) for quarter in _quarters(row["rss"])),
         ]
         for row in figures["runs"]
     ]
@@ -271,13 +279,63 @@ def bulk() -> str:
     return "\n".join(
         (
             BULK,
-            _table(base, ["in memory", "processes", "exchanges/s", "µs"], text_columns=1),
+            _table(steps, ["step", "what it does", "processes", "exchanges/s", "µs"], text_columns=2),
             BULK_RUNS,
             _table(runs, headers, text_columns=2),
-            _goal(figures["runs"], figures["in_memory"]),
-            BULK_PARTS,
+            _goal([row for row in figures["runs"] if row["command"] != "rows"], figures["in_memory"]),
+            bulk_parts(figures["in_memory"]),
+            *(memory_chart(row) for row in _largest(figures["runs"])),
         )
     )
+
+
+def bulk_parts(in_memory: list[dict[str, Any]]) -> str:
+    """Return the paragraphs about what an exchange costs, from the figures of the steps."""
+    cost = {row["work"]: row["cpu"] for row in in_memory if row["processes"] == 1}
+    plain, decoding, records = cost["plain normalization"], cost["decoding"], cost["records"]
+    merging = cost["merging audits"] + cost["linking"]
+    working = cost["reading"] + cost["audit"]
+    return f"""\
+An exchange costs more than its decoding. In microseconds of processor time per exchange, on recorded traffic: decoding
+{plain:.0f}, reading the line {cost["reading"]:.0f}, searching the text for calls {decoding - plain:.0f}.
+`normalize` adds {cost["normalize"] - decoding:.0f} for the selection and the JSON of the response.
+`audit` adds {cost["audit"] - decoding - records:.0f} for the selections of three policies and the counts,
+{records:.0f} for the record, and {cost["linking"]:.0f} for linking.
+A program that decodes the response, decodes the row and writes it again, and does nothing else, would reach
+{plain / (plain + cost["rows"]):.0%} of plain normalization.
+
+With several workers, the main process merges. It takes {merging:.0f} microseconds per exchange of an audit, against
+{working:.0f} in the workers, so about {working / merging:.0f} workers keep it busy. While it normalizes, it takes
+{cost["merging lines"]:.0f}, and {cost["unpacking gz"]:.0f} more for unpacking gzip or {cost["unpacking zst"]:.0f} for
+Zstandard. [bulk.md](bulk.md) describes how to divide an audit among machines.
+"""
+
+
+def _largest(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the runs with the most processes on the uncompressed corpus."""
+    most = max(row["processes"] for row in runs)
+    return [row for row in runs if (row["processes"], row["compression"]) == (most, "none")]
+
+
+def memory_chart(run: dict[str, Any]) -> str:
+    """Return a chart of the memory of a run over its time."""
+    megabytes = run["megabytes"] * run["seconds"]
+    return "\n".join(
+        (
+            "```mermaid",
+            "xychart-beta",
+            f'    title "Memory of {run["command"]} with {run["processes"]} processes on {megabytes:,.0f} MB"',
+            f'    x-axis "seconds" 0 --> {run["seconds"]:.0f}',
+            f'    y-axis "MB" 0 --> {max(run["rss"])}',
+            f"    line [{', '.join(map(str, run['rss']))}]",
+            "```\n",
+        )
+    )
+
+
+def _quarters(values: list[int]) -> list[list[int]]:
+    length = max(1, -(-len(values) // 4))
+    return [values[start : start + length] for start in range(0, len(values), length)]
 
 
 def _goal(runs: list[dict[str, Any]], in_memory: list[dict[str, Any]]) -> str:
