@@ -50,6 +50,13 @@ def mapping(value: Any, name: str) -> dict[str, Any]:
     return value
 
 
+def word(value: Any, name: str) -> str:
+    """Return a member that must be text, as one that says what an entry is. Raises UnreadableSource."""
+    if not isinstance(value, str):
+        raise UnreadableSource(f"{name} is not text")
+    return value
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"no member {error}"

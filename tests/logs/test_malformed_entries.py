@@ -79,14 +79,22 @@ def replaced(value: Any, place: Place, new: Any) -> Any:
     return made
 
 
+def value_at(value: Any, place: Place) -> Any:
+    """Return the value at one place."""
+    for key in place:
+        value = value[key]
+    return value
+
+
 @st.composite
 def swapped(draw: st.DrawFn, entry: Any) -> Any:
-    """A copy of an entry in which one value is of another type; None is not one, as members may be absent."""
+    """A copy of an entry in which one value is of another type.
+
+    None is not one, as members may be absent, nor is an empty list, as texts in logs may be lists as JSON.
+    """
     place = draw(st.sampled_from(list(places(entry))))
-    old = entry
-    for key in place:
-        old = old[key]
-    others = [new for new in (*STRANGE, *_UNUSUAL) if new is not None and type(new) is not type(old)]
+    old = value_at(entry, place)
+    others = [new for new in (*STRANGE, *_UNUSUAL) if new not in (None, []) and type(new) is not type(old)]
     return replaced(entry, place, draw(st.sampled_from(others)))
 
 
@@ -113,6 +121,19 @@ def test_a_value_of_another_type_never_loses_an_exchange_silently(data: st.DataO
     problems = [item for item in found if isinstance(item, Problem)]
     assert len(bodies(found)) >= MANIFEST[name]["exchanges"] or problems
     assert all(problem.fault for problem in problems)
+
+
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_a_number_or_a_list_in_any_place_near_the_top_never_loses_an_exchange_silently(name: str) -> None:
+    entries = ENTRIES[name]
+    for at, entry in enumerate(entries):
+        for place in [place for place in places(entry) if 0 < len(place) < 3]:
+            for new in [new for new in (7, [7]) if type(new) is not type(value_at(entry, place))]:
+                damaged = replaced(entry, place, new)
+                lines = written(*entries[:at], damaged, *entries[at + 1 :])
+                found = items_of(name, lines, format=MANIFEST[name]["format"])
+                lost = len(bodies(found)) < MANIFEST[name]["exchanges"]
+                assert not lost or any(isinstance(item, Problem) for item in found), (at, place, new)
 
 
 @given(st.data())

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import UnreadableSource
-from ..entries import mapping, readable
+from ..entries import mapping, readable, word
 from ..model import Exchange, ReadItem
 from . import conversion
 from .conversion import parsed, text
@@ -39,7 +39,7 @@ def exchanges(source: str, line: int | None, item: dict[str, Any]) -> Iterator[R
 def _generation(source: str, line: int | None, item: Any) -> Iterator[Exchange]:
     if not _is_observation(mapping(item, "an observation")):
         raise UnreadableSource("an observation has neither type nor input")
-    if item.get("type") != "GENERATION" or (item.get("output") is None and not item.get("statusMessage")):
+    if word(item.get("type"), "type") != "GENERATION" or (item.get("output") is None and not item.get("statusMessage")):
         return
     output = parsed(item.get("output"))
     if output is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..entries import mapping
+from ..entries import mapping, word
 from ..model import Exchange
 from . import conversion
 
@@ -26,7 +26,7 @@ def claims(item: dict[str, Any]) -> bool:
 def exchanges(source: str, line: int | None, item: dict[str, Any]) -> Iterator[Exchange]:
     """Yield the exchange of a run of a model; other runs hold none."""
     inputs, outputs = item["inputs"], item["outputs"]
-    if item["run_type"] != "llm" or (inputs is None and not outputs):
+    if word(item["run_type"], "run_type") != "llm" or (inputs is None and not outputs):
         return
     inputs = mapping(inputs or {}, "inputs")
     if not outputs and item.get("error"):
