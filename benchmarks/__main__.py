@@ -1,4 +1,4 @@
-"""Measure everything in one run and print it as ratios: `python -m benchmarks [--fast] [--json FILE]`."""
+"""Measure everything in one run and print it as ratios: `python -m benchmarks [--fast | --turns N] [--json FILE]`."""
 
 from __future__ import annotations
 
@@ -43,11 +43,12 @@ def main() -> int:
     """Run the benchmarks and print the table. Returns 0 whether or not the goals hold."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--fast", action="store_true", help="a quick look: a tenth of the turns")
+    parser.add_argument("--turns", type=int, help="how often each reader is measured [default: 100]")
     parser.add_argument("--json", metavar="FILE", help="write all times as a pyperf suite")
     parser.add_argument("--results", type=Path, metavar="FILE", help="write the table as JSON")
     parser.add_argument("--wire", action="append", help="only this wire (may be given several times); no imports then")
     given = parser.parse_args()
-    turns, share = (15, 0.005) if given.fast else (100, 0.01)
+    turns, share = (15, 0.005) if given.fast else (given.turns or 100, 0.01)
     measured: list[Times] = []
     rows: list[Row] = []
     for case in (*cases(), *writing.cases(), *cassettes.cases(), *textmode.cases()):
@@ -58,7 +59,7 @@ def main() -> int:
             rows += _rows(case, times)
     if not given.wire:
         _say("imports …")
-        times = import_times(9 if given.fast else 41)
+        times = import_times(9 if given.fast else min(turns, 41))
         measured.append(times)
         rows.append(_import_row(times))
     _say("")

@@ -151,6 +151,7 @@ def _split(wire: Wire, pieces: list[bytes], turns: int) -> tuple[int, int, int, 
 
 def minima(folder: Path, wire: Wire, turns: int) -> Minimum | None:
     """Measure the streams of a wire whose pieces are known; None if there is none."""
+    print(f"{wire} …", file=sys.stderr)
     measured = []
     splits = []
     for exchange in exchanges(folder, wire):

@@ -112,6 +112,7 @@ def fastest(jobs: list[Job], turns: int) -> list[int]:
 def ratios(folder: Path, wire: Wire, turns: int) -> Iterator[Ratios]:
     """Measure the recordings of a wire."""
     times: dict[str, list[tuple[int, int]]] = {"bodies": [], "streams": [], "streams in recorded pieces": []}
+    print(f"{wire} …", file=sys.stderr)
     read: Callable[..., Any] = ours_streamed(wire)
     for exchange in exchanges(folder, wire):
         ours = partial(normalize, exchange.data, wire, provider=exchange.provider)

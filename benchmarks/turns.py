@@ -1,9 +1,11 @@
-"""Measure turns: `python -m benchmarks.turns [--turns N] [--log]`.
+"""Measure turns: `python -m benchmarks.turns [--turns N] [--log] [--json FILE]`.
 
 Measures three tools of 200 ms in one answer, under the policies all and batch, from the start of the first call to the
 end of the last, and many concurrent turns of two rounds in one process, with their memory. The provider is a cassette,
 so that only the turn itself is measured. With ``--log``, every turn is written to a turn log in a SQLite file. A tenth
 of the turns runs first, to compare the peaks of memory. The table then shows the rows and bytes per turn in the file.
+It also shows the processor time of a logged turn as a multiple of that of an unlogged one: batches of both alternate,
+and the fastest batch of each counts.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 from tabulate import tabulate
 
@@ -36,6 +39,9 @@ from toolparity.normalizer.turns.log.tables import metadata
 SURFACE = SURFACES["openai.chat"]
 SCENARIO = "parallel-three"
 TOOL_SECONDS = 0.2
+#: The largest ratio of the processor time of a logged turn to that of an unlogged one.
+LOG_GOAL = 4.0
+_BATCHES = 5
 GOALS = {"all": (0.0, 0.3), "batch": (0.6, None)}
 
 
@@ -93,17 +99,62 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.turns", description=__doc__)
     parser.add_argument("--turns", type=int, default=1000)
     parser.add_argument("--log", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="with --log: write the cost of the log")
     given = parser.parse_args()
     slow, quick = tools(TOOL_SECONDS), tools(0.0)
     asyncio.run(between("all", quick))  # a first turn, so that imports are not measured
     if given.log:
         with TemporaryDirectory() as folder, Log(Path(folder) / "turns.db") as log:
             asyncio.run(crowd(1, quick, log))
+            cost = log_cost(max(1, given.turns // 10), quick, log)
             rows = [*crowds([given.turns // 10, *[given.turns] * 3], quick, log), *held_by(Path(folder) / "turns.db")]
+            rows.append(
+                [
+                    "a logged turn",
+                    f"{cost.ratio:.2f} x an unlogged one",
+                    f"≤ {cost.goal:g}, spread {cost.low:.2f} to {cost.high:.2f}",
+                    "yes" if cost.holds else "NO",
+                ]
+            )
+            if given.json:
+                given.json.write_bytes(msgspec.json.format(msgspec.json.encode(cost), indent=1) + b"\n")
     else:
         rows = [*latencies(slow), *crowds([given.turns] * 4, quick)]
     print(tabulate(rows, ["what", "figure", "goal, or memory", "holds"], disable_numparse=True))
     return 0
+
+
+class LogCost(msgspec.Struct):
+    """The processor time of a turn in milliseconds, without and with a log. ``ratio``: of the fastest batches.
+
+    ``turns``: the turns of a batch, which run concurrently. ``low``, ``high``: the ratio of neighbouring batches.
+    """
+
+    turns: int
+    unlogged: float
+    logged: float
+    ratio: float
+    low: float
+    high: float
+    goal: float
+    holds: bool
+
+
+def log_cost(count: int, quick: Tools, log: Log) -> LogCost:
+    """Measure batches of ``count`` turns, alternately without and with a log."""
+    taken: list[tuple[float, float]] = []
+    for _ in range(_BATCHES):
+        times = []
+        for used in (None, log):
+            gc.collect()
+            before = time.process_time()
+            asyncio.run(crowd(count, quick, used))
+            times.append((time.process_time() - before) / count * 1000)
+        taken.append((times[0], times[1]))
+    unlogged, logged = (min(column) for column in zip(*taken, strict=True))
+    ratios = [own / base for base, own in taken]
+    ratio = logged / unlogged
+    return LogCost(count, unlogged, logged, ratio, min(ratios), max(ratios), LOG_GOAL, ratio <= LOG_GOAL)
 
 
 def latencies(slow: Tools) -> list[list[str]]:

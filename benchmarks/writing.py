@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from toolparity import Choice, Response, Stop, Text, ToolCall
+from toolparity import Choice, Response, Stop, Text, ToolCall, Wire
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import (
     Assistant,
@@ -34,7 +34,7 @@ PER_ROUND = 3
 BASE = "msgspec.json.encode"
 #: The largest ratio to the base.
 GOALS = {"openai.chat": 3.5, "openai.responses": 3.5, "anthropic.messages": 3.5, "xai.grpc": 7.0}
-PROVIDERS = {
+PROVIDERS: dict[Wire, str] = {
     "openai.chat": "openai",
     "openai.responses": "openai",
     "anthropic.messages": "anthropic",
@@ -45,7 +45,7 @@ _FOUND = (
 )
 
 
-def conversation(wire: str) -> Request:
+def conversation(wire: Wire) -> Request:
     """Return 50 rounds of two calls each, with tool results of some hundred characters and text of the model."""
     turns: list[Message] = [System([TextPart("You look things up in the archive and quote what you find.")])]
     for number in range(ROUNDS):
@@ -71,7 +71,7 @@ def cases() -> Iterator[Case]:
     for wire, provider in PROVIDERS.items():
         if wire == "xai.grpc" and find_spec("xai_sdk") is None:
             continue
-        other = "anthropic.messages" if wire != "anthropic.messages" else "openai.chat"
+        other: Wire = "anthropic.messages" if wire != "anthropic.messages" else "openai.chat"
         write = partial(write_request, wire=wire, provider=provider)
         body = as_json(write(conversation(wire)).body)
         jobs: dict[str, Job] = {
@@ -83,7 +83,7 @@ def cases() -> Iterator[Case]:
         yield Case(wire, f"request of {ROUNDS} rounds", BASE, jobs)
 
 
-def _one_more(wire: str, provider: str) -> Job:
+def _one_more(wire: Wire, provider: str) -> Job:
     """Return a job that writes the last round after all others, each time with a copy of the same writer."""
     whole = conversation(wire)
     writer = RequestWriter(wire, provider=provider)

@@ -1,13 +1,15 @@
-"""Writes the page about speed from the results of the benchmarks: ``python docs/speed.py > docs/benchmarks.md``."""
+"""Writes the page about speed from benchmark results: ``python docs/speed.py [RESULTS] > docs/benchmarks.md``."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 from tabulate import tabulate
 
+#: The folder of the results: the first argument, if the page is written by the command.
 RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results"
 TRANSPORT = "HTTP client alone"
 _GOAL = 0.8
@@ -30,11 +32,12 @@ HEAD = """# Speed
 | `python -m benchmarks.bulk RECORDINGS --size 2GB` | `toolparity normalize` and `toolparity audit` on large files |
 | `python -m benchmarks.engines [SOURCE] --size 2GB` | an audit in one process, in several, on Dask and in shares |
 | `python -m benchmarks.turns [--log]` | turns, with and without a turn log |
-| `python -m benchmarks.instructions` | instructions, for CI: it fails if decoding became 10 % slower |
+| `python -m benchmarks.instructions` | instructions, for CI: it fails if decoding or writing became 10 % slower |
 
 They need the development environment of [CONTRIBUTING.md](../CONTRIBUTING.md). `RECORDINGS` is a folder of recordings
-([recordings.md](recordings.md)). `python -m benchmarks.renew RECORDINGS` runs the first five, stores their results in
-`benchmarks/results` and writes this page. `toolparity subjects install` has to install the libraries before. Measure
+([recordings.md](recordings.md)). `python -m benchmarks.renew RECORDINGS` runs all of them except `engines`, stores
+their results in `benchmarks/results` and writes this page; `--only STEP` runs one, `--size STEP=VALUE` makes it shorter
+or longer. `toolparity subjects install` has to install the libraries before. Measure
 on a machine that does nothing else. The figures here come from one machine with two cores, Python 3.11 without
 profile-guided optimisation. Only the first two tables were measured while it did nothing else.
 
@@ -244,6 +247,21 @@ def chart(wire: str, kind: str) -> str:
     )
 
 
+def turns() -> str:
+    """Return the section about the turn log."""
+    row = json.loads((RESULTS / "turns.json").read_text("utf-8"))
+    verdict = "holds" if row["holds"] else "does not hold"
+    return (
+        "## The turn log\n\n"
+        "`python -m benchmarks.turns --log` runs turns of two rounds and three calls against a recorded answer, in\n"
+        f"batches of {row['turns']:,} concurrent turns, alternately without and with a log in a SQLite file. The\n"
+        "fastest batch of each counts. A turn takes "
+        f"{row['unlogged']:.2f} ms of processor time without a log and {row['logged']:.2f} ms with one,\n"
+        f"{row['ratio']:.2f} times as much (between neighbouring batches {row['low']:.2f} to {row['high']:.2f}). "
+        f"The goal of at most {row['goal']:g} times {verdict}.\n"
+    )
+
+
 def bulk() -> str:
     """Return the section about bulk work."""
     figures = json.loads((RESULTS / "bulk.json").read_text("utf-8"))
@@ -363,8 +381,10 @@ def page() -> str:
     """Return the page."""
     libraries = (PEERS, chart("openai.chat", "streams"), peers())
     streams = (LEAST, least(), STEPS, steps(), FAST, fast_paths())
-    return "\n".join((HEAD, recorded(), *streams, MADE, made(), *libraries, bulk(), TAIL))
+    return "\n".join((HEAD, recorded(), *streams, MADE, made(), *libraries, turns(), bulk(), TAIL))
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        RESULTS = Path(sys.argv[1])
     print(page())

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks import fast_paths, instructions, minimum, peers, recorded, writing
+from benchmarks import fast_paths, instructions, minimum, peers, recorded, renew, writing
 from benchmarks.__main__ import _rows
 from benchmarks.cases import Case
 from benchmarks.measure import Times
@@ -97,6 +97,30 @@ def test_the_timer_reads_a_response_over_http(tmp_path: Path) -> None:
 def test_the_jobs_that_are_counted_read_the_same_calls() -> None:
     jobs = instructions.jobs("openai.chat")
     assert len(jobs["body"]().calls) == len(jobs["stream"]().calls) == 3  # type: ignore[attr-defined]
+
+
+def test_requests_are_counted_on_every_wire() -> None:
+    for wire in writing.PROVIDERS:
+        assert {"request", "request base"} <= instructions.jobs(wire).keys()
+
+
+def test_a_ratio_that_grew_by_more_than_a_tenth_or_is_not_stored_is_reported() -> None:
+    stored = {"a": 2.0, "b": 2.0}
+    assert instructions.slowed({"a": 2.19, "b": 2.21, "c": 1.0}, stored) == ["b", "c"]
+
+
+def test_every_step_of_the_renewal_is_a_command_that_writes_its_file(tmp_path: Path) -> None:
+    for step in renew.STEPS:
+        command = step.command(Path("recordings"), tmp_path, step.fast)
+        assert str(tmp_path / f"{step.name}.json") in command
+        module = command[2] if command[2] != "benchmarks" else "benchmarks.__main__"
+        shown = subprocess.run([sys.executable, "-m", module, "--help"], capture_output=True, text=True, check=True)
+        assert step.size in shown.stdout
+
+
+def test_every_result_file_is_renewed() -> None:
+    files = {path.stem for path in renew.RESULTS.glob("*.json")}
+    assert {step.name for step in renew.STEPS} == files
 
 
 def test_the_spread_is_the_ratio_in_each_fifth_of_the_run() -> None:
