@@ -301,8 +301,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         "e-mail address",
         ("@",),
         re.compile(
-            r"(?<![A-Za-z0-9._%+/@-])(?P<it>[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.)+"
-            r"[A-Za-z]{2,24})(?![A-Za-z0-9@])"
+            r"(?<![A-Za-z0-9._%+-])(?P<it>[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63})(?![A-Za-z0-9])"
         ),
         plausible=_somebodys,
     ),

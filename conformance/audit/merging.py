@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import NoReturn
 
 from msgspec import Struct
@@ -160,7 +160,9 @@ def _merged_figures(parts: Sequence[PartFile], ranges: list[_Located]) -> Audit:
             offsets[located.part.name].append(located.offset)
     whole = Audit()
     for part in parts:
-        for audit, offset in zip(part.audits(), offsets[part.name], strict=True):
+        for audit, offset in zip_longest(part.audits(), offsets[part.name]):
+            if audit is None or offset is None:
+                raise part.damaged("the number of its audits is not that of its ranges")
             shift(PartAudit(audit), offset)
             whole.merge(audit)
     return whole
@@ -177,12 +179,17 @@ def _with_records(
         yield located, _records(located, blocks[name])
         left[name] -= 1
         if not left[name]:
+            if next(blocks[name], None) is not None:
+                raise located.part.damaged("it has more records than its ranges")
             blocks[name].close()
 
 
 def _records(located: _Located, blocks: Iterator[list[ExchangeRecord]]) -> Iterator[ExchangeRecord]:
     for _ in range(located.range.blocks):
-        for record in next(blocks):
+        block = next(blocks, None)
+        if block is None:
+            raise located.part.damaged("it has fewer records than its ranges")
+        for record in block:
             if located.offset:
                 record.place = moved(record.place, located.offset)
             yield record

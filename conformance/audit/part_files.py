@@ -204,6 +204,10 @@ class PartFile:
             for line in lines:
                 yield self._converted(line, list[ExchangeRecord])
 
+    def damaged(self, what: str) -> InvalidPart:
+        """Return the error of a part file whose members contradict each other."""
+        return InvalidPart(f"damaged: {what}", where=self.name, hint=_HINT)
+
     @contextmanager
     def _archive(self) -> Iterator[zipfile.ZipFile]:
         try:

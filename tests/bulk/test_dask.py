@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import signal
 import subprocess
@@ -13,8 +15,10 @@ from typing import Any
 import pytest
 
 from tests.bulk.corpus import reports, run, write_corpus
+from tests.conversations.test_audit import conversation
 from tests.optional import package
 from tests.programs import interruptible
+from tests.traffic import write_rows
 from toolparity.conformance.audit import dask_engine
 from toolparity.conformance.audit.parallel import audit_paths
 from toolparity.normalizer.errors import ToolparityError
@@ -44,6 +48,25 @@ def test_a_cluster_gives_the_local_audit(
     assert reports(tmp_path, corpus, "--engine", "dask", "--scheduler", cluster.scheduler_address) == local
     monkeypatch.setenv("DASK_SCHEDULER_ADDRESS", cluster.scheduler_address)
     assert run(corpus, "--engine", "dask", "--json").stdout_bytes == local["json"]
+
+
+def test_a_cluster_reads_tables_and_compressed_lines(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pyarrow, parquet = package("pyarrow", extra="dev"), package("pyarrow.parquet", extra="dev")
+    zstd = package("backports.zstd", extra="dev")
+    monkeypatch.setattr(dask_engine, "PART_BYTES", 500)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    rows = [row for number in range(10) for row in conversation(f"c{number}", kept=number % 3)]
+    lines = write_rows(tmp_path / "rows.jsonl", *rows).read_bytes()
+    (folder / "a.jsonl.gz").write_bytes(gzip.compress(lines))
+    (folder / "b.jsonl.zst").write_bytes(zstd.compress(lines))
+    cells = [{"request": json.dumps(row["request"]), "response": row["body"]} for row in rows]
+    parquet.write_table(pyarrow.Table.from_pylist(cells), folder / "c.parquet", row_group_size=3)
+    local = reports(tmp_path, folder)
+    assert json.loads(local["json"])["exchanges"] == 3 * len(rows)
+    assert reports(tmp_path, folder, "--engine", "dask", "--scheduler", cluster.scheduler_address) == local
 
 
 def test_a_killed_worker_changes_nothing(corpus: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:

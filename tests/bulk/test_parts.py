@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -185,6 +186,34 @@ def test_parts_that_overlap_are_an_error(cut: list[Path], tmp_path: Path) -> Non
     run("part", tmp_path / "r.jsonl", "-o", tmp_path / "all.part")
     assert "holds the same range of " in failure("merge", tmp_path / "all.part", cut[0])
     assert "holds the same range of " in failure("merge", tmp_path / "all.part", cut[2])
+
+
+def changed(path: Path, **changes: Callable[[bytes], bytes]) -> Path:
+    """Write a copy of a part file with other members. ``changes``: the name of a member without suffix -> a change."""
+    copy = path.with_suffix(".changed")
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(copy, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, changes.get(name.partition(".")[0], bytes)(old.read(name)))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("member", "change", "expected"),
+    [
+        ("records", lambda data: data + data, "it has more records than its ranges"),
+        ("records", lambda data: b"", "it has fewer records than its ranges"),
+        ("audits", lambda data: data + b"\n" + data, "the number of its audits is not that of its ranges"),
+        ("audits", lambda data: b"", "the number of its audits is not that of its ranges"),
+    ],
+)
+def test_members_that_contradict_each_other_are_an_error(
+    tmp_path: Path, member: str, change: Callable[[bytes], bytes], expected: str
+) -> None:
+    whole = tmp_path / "whole.part"
+    run("part", write_rows(tmp_path / "r.jsonl", row(chat_body("f"))), "-o", whole)
+    assert f"damaged: {expected} (pass files that toolparity audit part wrote)" in failure(
+        "merge", changed(whole, **{member: change})
+    )
 
 
 def test_a_missing_share_is_an_error_even_if_no_range_shows_it(tmp_path: Path) -> None:

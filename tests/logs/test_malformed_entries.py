@@ -128,7 +128,7 @@ def test_a_number_or_a_list_in_any_place_near_the_top_never_loses_an_exchange_si
     entries = ENTRIES[name]
     for at, entry in enumerate(entries):
         for place in [place for place in places(entry) if 0 < len(place) < 3]:
-            for new in [new for new in (7, [7]) if type(new) is not type(value_at(entry, place))]:
+            for new in [new for new in (7, [7], {}, {"a": 1}) if type(new) is not type(value_at(entry, place))]:
                 damaged = replaced(entry, place, new)
                 lines = written(*entries[:at], damaged, *entries[at + 1 :])
                 found = items_of(name, lines, format=MANIFEST[name]["format"])

@@ -69,6 +69,18 @@ def test_a_secret_in_a_stream_never_survives(
     assert scan(whole, {}) != []
 
 
+@examples(300)
+@given(
+    st.lists(st.sampled_from(["jane", "acme", "io", "1", " ", *"@./_-+%:"]), max_size=12).map("".join),
+    st.sampled_from(["jane@acme.io", "j@a-b.co.uk", "_j@acme.io", "%2Fjane@acme.io"]),
+    st.lists(st.sampled_from(["jane", "acme", "io", "1", " ", *"@./_-+%:"]), max_size=12).map("".join),
+)
+def test_whatever_is_beside_an_address_the_scanner_finds_none_that_the_scrubber_left(
+    before: str, address: str, after: str
+) -> None:
+    assert scan(Scrubber({}).cassette(cassette(response=answer(before + address + after))), {}) == []
+
+
 @examples(40)
 @given(form=_forms, seed=_seeds, data=st.data(), others=st.lists(st.sampled_from(["ab", "c d", "é"]), max_size=8))
 def test_a_secret_in_a_grpc_stream_never_survives_in_either_half(

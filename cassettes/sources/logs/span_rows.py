@@ -39,7 +39,7 @@ def exchanges(source: str, line: int | None, item: dict[str, Any]) -> Iterator[E
 
 def _flat(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, member in value.items():
-        if isinstance(member, dict):
+        if isinstance(member, dict) and member:
             yield from _flat(member, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", member

@@ -28,6 +28,7 @@ EVENTS = {
 CHOICE = "gen_ai.choice"
 #: The event of the new conventions that holds the same attributes as a span.
 DETAILS = "gen_ai.client.inference.operation.details"
+_OUTPUT = "gen_ai.output.messages"
 _PREFIXES = ("gen_ai.", "llm.", "openinference.", "langfuse.observation.")
 
 _MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "langfuse.observation.model.name")
@@ -76,7 +77,7 @@ def _first(attributes: dict[str, Any], *names: str) -> Any:
 
 def _contents(attributes: dict[str, Any], events: list[Any]) -> tuple[Any, Any, str | None]:
     """Return the request, the response, and the stop reason of a response that is not a body."""
-    if "gen_ai.output.messages" in attributes:
+    if any(key == _OUTPUT or key.startswith(f"{_OUTPUT}.") for key in attributes):
         return _new_conventions(attributes)
     if attributes.get("langfuse.observation.type") == "generation":
         response = parsed(attributes.get("langfuse.observation.output"))
@@ -97,9 +98,9 @@ def _contents(attributes: dict[str, Any], events: list[Any]) -> tuple[Any, Any, 
 
 def _new_conventions(attributes: dict[str, Any]) -> tuple[Any, Any, str | None]:
     request = parsed(attributes.get("gen_ai.input.messages"))
-    response = parsed(attributes["gen_ai.output.messages"])
-    if not isinstance(response, list):
-        raise UnreadableSource("gen_ai.output.messages is not a list")
+    response = parsed(attributes.get(_OUTPUT))
+    if not isinstance(response, list):  # an object was taken for further attributes
+        raise UnreadableSource(f"{_OUTPUT} is not a list")
     instructions = parsed(attributes.get("gen_ai.system_instructions"))
     if isinstance(instructions, list) and isinstance(request, list):
         request = [{"role": "system", "parts": instructions}, *request]
