@@ -64,6 +64,7 @@ def main() -> int:
     parser.add_argument("--into", type=Path, metavar="FOLDER", help="write results and page here")
     given = parser.parse_args()
     into = given.into or (Path(tempfile.mkdtemp(prefix="toolparity-renew-")) if given.fast else RESULTS)
+    into.mkdir(parents=True, exist_ok=True)
     sizes = dict(each.split("=", 1) for each in given.size)
     if unknown := sizes.keys() - {step.name for step in STEPS}:
         parser.error(f"unknown steps: {', '.join(sorted(unknown))}")
@@ -77,6 +78,8 @@ def main() -> int:
         if code := subprocess.run(command, cwd=ROOT, check=False).returncode:
             print(f"[{_clock(began)}] the step {step.name} failed with exit code {code}", file=sys.stderr)
             return code
+    if given.only and into != RESULTS:
+        return 0  # the page needs the results of all steps
     page = subprocess.run(
         [sys.executable, "docs/speed.py", str(into.resolve())], cwd=ROOT, check=True, capture_output=True
     )

@@ -118,6 +118,23 @@ def test_every_step_of_the_renewal_is_a_command_that_writes_its_file(tmp_path: P
         assert step.size in shown.stdout
 
 
+def test_one_step_writes_its_file_into_a_new_folder(tmp_path: Path) -> None:
+    into = tmp_path / "new"
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.renew",
+        str(tmp_path),
+        "--fast",
+        "--only",
+        "turns",
+        "--into",
+        str(into),
+    ]
+    subprocess.run(command, capture_output=True, check=True)
+    assert [path.name for path in into.iterdir()] == ["turns.json"]
+
+
 def test_every_result_file_is_renewed() -> None:
     files = {path.stem for path in renew.RESULTS.glob("*.json")}
     assert {step.name for step in renew.STEPS} == files
