@@ -358,13 +358,13 @@ def _count_response(figures: WireFigures, response: Response, policy: Policy, li
     figures.most_calls = max(figures.most_calls, calls)
     selection_findings: tuple[Finding, ...] = ()
     selection: Selection | None = None
-    for name, sums in figures.policies.items():
-        with unlogged():
+    with unlogged():
+        for name, sums in figures.policies.items():
             selection = select(response, name, limit, first_choice(response))
-        sums.add(selection)
-        model.policies[name].add(selection)
-        if name == policy:
-            selection_findings = selection.findings
+            sums.add(selection)
+            model.policies[name].add(selection)
+            if name == policy:
+                selection_findings = selection.findings
     if selection is not None and selection.rejected:
         _why_rejected(figures, response, selection)
     return selection_findings

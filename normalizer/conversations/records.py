@@ -94,9 +94,9 @@ class MessageRecord(Struct, frozen=True):
 class ExchangeRecord(Struct):
     """An exchange. ``place``: its location, for findings. ``response``: the first choice of the response as a message.
 
-    ``messages`` is None without a readable request, ``response`` is None without a response. ``finished``:
-    the response is complete and neither refused nor failed. ``tools``: name of each tool -> fingerprint of its
-    definition. ``settings``: fingerprint of the reasoning settings. ``stored``: the provider stores the history.
+    ``messages`` is None without a readable request, ``response`` is None without a response. ``finished``: the response
+    is complete and neither refused nor failed. ``tools``: name of each tool -> fingerprint of its definition.
+    ``settings``: fingerprint of the reasoning settings, 0 without any. ``stored``: the provider stores the history.
     ``references``: the request refers to stored items by their id. ``choices``: the number of choices of the response.
     ``preceded``: results in the last message are preceded by other content. ``transcript``: the request is not the one
     that was sent, but made from a transcript.
@@ -141,7 +141,7 @@ def record(
         made.references = request.params.get("store") is not False and any(map(_is_reference, request.messages))
         made.messages = [_message(message) for message in request.messages if not _is_item_reference(message)]
         made.tools = {tool.name: _tool(tool) for tool in request.tools if not _is_deferred(tool)}
-        made.settings = fingerprints.of_value([request.params.get(name) for name in _REASONING_SETTINGS])
+        made.settings = _settings(request)
         made.previous_response_id = request.previous_response_id
         made.stored = bool(request.previous_response_id or request.params.get("conversation"))
     if response is not None:
@@ -155,6 +155,12 @@ def record(
             made.input_tokens = usage.input_tokens
             made.cached_tokens, made.written_tokens = usage.cached_input_tokens, usage.cache_write_tokens
     return made
+
+
+def _settings(request: Request) -> int:
+    """Return the fingerprint of the reasoning settings, 0 without any."""
+    settings = [request.params.get(name) for name in _REASONING_SETTINGS]
+    return 0 if all(value is None for value in settings) else fingerprints.of_value(settings)
 
 
 def _is_item_reference(message: Message) -> bool:
@@ -205,19 +211,32 @@ def _message(message: Message) -> MessageRecord:
 
 def _assistant(response: Response) -> MessageRecord:
     blocks: list[Block] = response.choices[0].blocks if response.choices else []
-    calls = tuple(_call(block) for block in blocks if isinstance(block, ToolCall))
-    text = "".join(block.text for block in blocks if isinstance(block, (Text, Refusal)))
+    texts: list[str] = []
+    calls: list[CallRecord] = []
+    seals: list[int] = []
+    server_calls: list[str] = []
+    compaction = False
+    for block in blocks:
+        if isinstance(block, (Text, Refusal)):
+            texts.append(block.text)
+        elif isinstance(block, ToolCall):
+            calls.append(_call(block))
+        elif isinstance(block, Reasoning):
+            seals.extend(fingerprints.of_text(seal) for seal in (block.signature, block.encrypted) if seal)
+        elif isinstance(block, ServerToolCall):
+            server_calls.append(block.id)
+        compaction = compaction or _is_compaction(block)
+    text = "".join(texts)
     content = fingerprints.of_value([text.strip(), [call.content for call in calls]])
-    seals = [seal for b in blocks if isinstance(b, Reasoning) for seal in (b.signature, b.encrypted) if seal]
     return MessageRecord(
         "assistant",
         content,
         text[:EXCERPT],
         len(text),
-        calls,
-        seals=tuple(fingerprints.of_text(seal) for seal in seals),
-        server_calls=tuple(block.id for block in blocks if isinstance(block, ServerToolCall)),
-        compaction=any(_is_compaction(block) for block in blocks),
+        tuple(calls),
+        seals=tuple(seals),
+        server_calls=tuple(server_calls),
+        compaction=compaction,
     )
 
 
