@@ -2,9 +2,9 @@
 
 Each library reads the same recorded responses of OpenAI, Anthropic and xAI in its own environment
 (`toolparity.conformance.subjects.environments`), with the program with which the suite tests it. All of them get the
-response over HTTP from a local server in their process. The time is the processor time of the reading thread, so that
-other load on the machine hardly affects it. Of several attempts the fastest counts. A response that a library refuses
-is not in its figures.
+response over HTTP from a local server in their process; toolparity gets it from httpx. The time is the processor time
+of the reading thread with its HTTP client, so that other load on the machine hardly affects it. Of several attempts the
+fastest counts. A response that a library refuses is not in its figures.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from toolparity.conformance.subjects.peers import HERE as PROGRAMS
 
 from .recorded import WIRES, Exchange, exchanges
 
-TRANSPORT = "HTTP client alone"
+TRANSPORT, OURS = "HTTP client alone", "toolparity"
 #: Reader -> its module for `peer_timer`, and its environment in the cache; None for the environment of this program.
 READERS: dict[str, tuple[str, str | None]] = {
     TRANSPORT: ("own_readers:transport", None),
-    "toolparity": ("own_readers:ours", None),
+    OURS: ("own_readers:ours", None),
     "official SDK": ("own_readers:sdk", None),
     "LiteLLM": ("litellm_program", "litellm"),
     "LangChain": ("langchain_program", "langchain"),
@@ -46,8 +46,9 @@ _PROVIDERS = ("openai", "anthropic", "xai")
 
 
 class Figures(msgspec.Struct):
-    """The processor time of one reader for one kind of response, in microseconds. ``ratio``: to that of toolparity,
-    both without the HTTP client's; the median of the responses that both read.
+    """The processor time of one reader for one kind of response, in microseconds, with that of its HTTP client.
+
+    ``ratio``: the median of the ratios to toolparity's times, for the responses that both read.
     """
 
     wire: str
@@ -100,7 +101,10 @@ def _python(environment: str) -> Path:
 
 
 def times(reader: str, lines: str) -> list[float | None]:
-    """Return the microseconds for each response, from the environment of the reader."""
+    """Return the microseconds for each response, from the environment of the reader; None for one that it refused.
+
+    Raises RuntimeError if the program of the reader fails.
+    """
     module, environment = READERS[reader]
     python = sys.executable if environment is None else str(_python(environment))
     if not Path(python).exists():
@@ -110,7 +114,9 @@ def times(reader: str, lines: str) -> list[float | None]:
     command = [python, str(Path(__file__).with_name("peer_timer.py")), module, *folders]
     ran = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
     answers = [json.loads(line)["microseconds"] for line in ran.stdout.splitlines()]
-    return answers or [None] * lines.count("\n")
+    if ran.returncode or len(answers) != lines.count("\n"):
+        raise RuntimeError(f"{reader}: {command[0]} ended with {ran.returncode}:\n{ran.stderr[-2000:]}")
+    return answers
 
 
 def figures(chosen: list[Exchange], taken: dict[str, list[float | None]]) -> Iterator[Figures]:
@@ -119,21 +125,15 @@ def figures(chosen: list[Exchange], taken: dict[str, list[float | None]]) -> Ite
         for stream in (False, True):
             places = [n for n, each in enumerate(chosen) if (each.wire, each.stream) == (wire, stream)]
             for reader in READERS:
-                values = [(n, value) for n in places if (value := taken[reader][n]) is not None]
-                if len(values) < 2:
+                pairs = [(value, taken[OURS][n]) for n in places if (value := taken[reader][n]) is not None]
+                if len(pairs) < 2:
                     continue
-                ratios = []
-                for n, value in values:
-                    fetched, ours = taken[TRANSPORT][n], taken["toolparity"][n]
-                    if fetched is not None and ours is not None and ours > fetched:
-                        ratios.append((value - fetched) / (ours - fetched))
-                cuts = quantiles([value for _, value in values], n=10)
-                of_ours = median(ratios) if ratios and reader not in (TRANSPORT, "toolparity") else 0
+                values = [value for value, _ in pairs]
+                ratios = [value / ours for value, ours in pairs if ours is not None]
+                cuts = quantiles(values, n=10)
                 kind = "streams" if stream else "bodies"
-                middle = median(value for _, value in values)
-                yield Figures(
-                    wire, kind, reader, len(values), cuts[0], middle, cuts[-1], of_ours if of_ours > 0 else None
-                )
+                ratio = median(ratios) if ratios else None
+                yield Figures(wire, kind, reader, len(values), cuts[0], median(values), cuts[-1], ratio)
 
 
 def main() -> int:
@@ -154,8 +154,8 @@ def main() -> int:
     for row in rows:
         times_of = [f"{value:,.0f}" for value in (row.low, row.median, row.high)]
         table.append([row.wire, row.kind, row.reader, row.responses, *times_of, row.ratio])
-    headers = ["wire", "what", "reader", "responses", "10 %", "median µs", "90 %", "to toolparity, without HTTP"]
-    print(tabulate(table, headers, floatfmt=",.0f"))
+    headers = ["wire", "what", "reader", "responses", "10 %", "median µs", "90 %", "to toolparity"]
+    print(tabulate(table, headers, floatfmt=",.1f"))
     return 0
 
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks import fast_paths, instructions, minimum, peers, recorded, renew, writing
 from benchmarks.__main__ import _rows
 from benchmarks.cases import Case
@@ -74,7 +76,7 @@ def test_the_least_cost_is_measured_for_streams_in_known_pieces(tmp_path: Path) 
     assert measured.typed > 0
 
 
-def test_a_ratio_compares_without_the_http_client_and_leaves_out_refused_responses(tmp_path: Path) -> None:
+def test_a_ratio_compares_whole_times_and_leaves_out_refused_responses(tmp_path: Path) -> None:
     body, stream, _ = recorded.exchanges(_recordings(tmp_path), "openai.chat")
     taken = dict.fromkeys(peers.READERS, [None] * 4) | {
         peers.TRANSPORT: [100.0, 100.0, 100.0, 100.0],
@@ -82,7 +84,7 @@ def test_a_ratio_compares_without_the_http_client_and_leaves_out_refused_respons
         "LiteLLM": [300.0, 300.0, None, None],
     }
     rows = {(each.kind, each.reader): each for each in peers.figures([body, body, stream, stream], taken)}
-    assert rows["bodies", "LiteLLM"].ratio == 20
+    assert rows["bodies", "LiteLLM"].ratio == pytest.approx(300 / 110)
     assert ("streams", "LiteLLM") not in rows
 
 
@@ -92,6 +94,12 @@ def test_the_timer_reads_a_response_over_http(tmp_path: Path) -> None:
     (taken,) = peers.times("toolparity", lines)
     assert taken is not None
     assert taken > 0
+
+
+def test_a_library_whose_program_fails_is_named_with_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(peers.READERS, "broken", ("unheard_of", None))
+    with pytest.raises(RuntimeError, match=r"(?s)broken: .* ended with 1:.*No module named 'unheard_of'"):
+        peers.times("broken", "{}\n")
 
 
 def test_the_jobs_that_are_counted_read_the_same_calls() -> None:
