@@ -136,6 +136,18 @@ def test_a_number_or_a_list_in_any_place_near_the_top_never_loses_an_exchange_si
                 assert not lost or any(isinstance(item, Problem) for item in found), (at, place, new)
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(ENTRIES))
+def test_a_truth_value_in_any_place_never_loses_an_exchange_silently(name: str) -> None:
+    entries = ENTRIES[name]
+    for at, entry in enumerate(entries[:4]):
+        for place in [place for place in places(entry) if not isinstance(value_at(entry, place), bool)]:
+            lines = written(*entries[:at], replaced(entry, place, True), *entries[at + 1 :])
+            found = items_of(name, lines, format=MANIFEST[name]["format"])
+            lost = len(bodies(found)) < MANIFEST[name]["exchanges"]
+            assert not lost or any(isinstance(item, Problem) for item in found), (at, place)
+
+
 @given(st.data())
 @examples(800)
 def test_damaged_bytes_of_a_log_never_raise(data: st.DataObject) -> None:

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import UnreadableSource
-from ..entries import listed, mapping, mappings, readable
+from ..entries import listed, mapping, mappings, readable, word
 from ..model import Exchange, ReadItem
 from . import spans
 
 #: How many spans may have messages whose response has not arrived.
 _OPEN_SPANS = 10_000
+_NAMES = {*spans.EVENTS, spans.CHOICE, spans.DETAILS}
 #: The members of the documents that OTLP has: an exporter may write all of them into one file.
 _SIGNALS = ("resourceSpans", "resourceLogs", "resourceMetrics", "resourceProfiles")
 
@@ -56,15 +57,23 @@ class Reader:
     def _span(self, source: str, line: int | None, span: Any) -> Iterator[Exchange]:
         attributes = _attributes(_entry(span))
         if spans.is_model_span(attributes):
-            events = [(str(event.get("name")), _attributes(event)) for event in mappings(span.get("events"), "events")]
+            events = [
+                (word(event.get("name", ""), "the name of an event"), _attributes(event))
+                for event in mappings(span.get("events"), "events")
+            ]
             yield from spans.exchange(source, line, attributes, events)
 
     def _record(self, source: str, line: int | None, record: Any) -> Iterator[Exchange]:
         record = _entry(record)
         attributes = _attributes(record)
-        name = str(record.get("eventName") or attributes.get("event.name"))
+        name = record.get("eventName")
+        if name is None or name == "":
+            name = attributes.get("event.name")
+        name = "" if name is None else word(name, "the name of an event")
+        if name not in _NAMES:
+            return
         body = _value(record.get("body"))
-        body = body if isinstance(body, dict) else {}
+        body = {} if body is None else mapping(body, "the body of an event")
         span = f"{record.get('traceId')}/{record.get('spanId')}"
         if name in spans.EVENTS:
             self._messages.setdefault(span, []).append((name, body))

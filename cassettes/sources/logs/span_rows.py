@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...errors import UnreadableSource
-from ..entries import mapping, mappings
+from ..entries import mapping, mappings, word
 from ..model import Exchange
 from . import spans
 
@@ -33,7 +33,10 @@ def exchanges(source: str, line: int | None, item: dict[str, Any]) -> Iterator[E
             flat[key.removeprefix("attributes.")] = value
     if spans.is_model_span(flat):
         events = mappings(item.get("events"), "events")
-        named = [(str(event.get("name")), mapping(event.get("attributes") or {}, "attributes")) for event in events]
+        named = [
+            (word(event.get("name", ""), "the name of an event"), mapping(event.get("attributes") or {}, "attributes"))
+            for event in events
+        ]
         yield from spans.exchange(source, line, flat, named)
 
 
