@@ -202,10 +202,13 @@ def unrepresented(extra: dict[str, Any], *known: str) -> list[str]:
     """Return the names of the members of an ``extra`` that must be reported when they are left out.
 
     Hints, a wire's internal data, empty values and ``known`` members, which canonical fields represent, do not count.
+    The members of a content part (``part``) count like those of its block.
     """
+    part = extra.get("part")
+    members = {**part, "type": None, **extra, "part": None} if isinstance(part, dict) else extra
     return [
         key
-        for key, value in extra.items()
+        for key, value in members.items()
         if key not in _BOOKKEEPING and key not in known and value is not None and value not in ("", [], {})
     ]
 

@@ -127,6 +127,7 @@ class Writer(WriterBase):
         elif content:  # only some models accept system messages here, so they become user text
             text = content if isinstance(content, str) else "\n".join(b["text"] for b in content if "text" in b)
             self._context.lose("order", "a system message within the conversation was written as a user message")
+            self._context.lose_extra(message.extra)
             self._append("user", [{"type": "text", "text": f"<system>\n{text}\n</system>"}], {})
 
     def _append(self, role: str, content: Any, extra: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from .schema import WIRE
 #: Members of a response message that do not belong in a history.
 _RESPONSE_ONLY = frozenset(("channel", "parsed", "token_id", "audio"))
 #: Extra members of other wires that only hold position and state of an item; leaving them out is not a loss.
-_BOOKKEEPING = ("role", "part", "execution")
+_BOOKKEEPING = ("role", "execution")
 _FUNCTIONS = ("function", "legacy_function")
 _NOTHING: dict[str, Any] = {}
 
