@@ -212,7 +212,7 @@ def _true(request: Request, loss: Loss) -> bool:
         case "parallel":
             return request.parallel is False
         case "param":
-            name = loss.message.split(":")[0].split(" ")[0]
+            name = loss.message.split(":")[0].split(" ")[0].split(".")[0]
             strict = any(tool.strict for tool in request.tools)
             return name in request.params or (name == "strict" and strict) or bool(request.previous_response_id)
         case "answered" | "orphan" | "duplicate-answer":

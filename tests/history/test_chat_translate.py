@@ -413,8 +413,8 @@ def test_standing_instructions_are_the_developers_at_openai_and_the_systems_else
 
 
 def test_figures_of_the_request_are_renamed_or_reported() -> None:
-    params = {"max_output_tokens": 9, "stop_sequences": ["x"], "temperature": 0.5, "top_k": 3}
-    encoded = write([User([TextPart("go")])], params=params, previous_response_id="resp_1")
+    params = {"max_tokens": 9, "stop_sequences": ["x"], "temperature": 0.5, "top_k": 3}
+    encoded = write([User([TextPart("go")])], wire="anthropic.messages", params=params, previous_response_id="resp_1")
     told = {key: value for key, value in encoded.body.items() if key != "messages"}
     assert told == {"model": "m", "max_completion_tokens": 9, "stop": ["x"], "temperature": 0.5}
     assert [loss.code for loss in encoded.losses] == ["param", "param"]

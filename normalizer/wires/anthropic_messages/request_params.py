@@ -6,20 +6,26 @@ from typing import Any
 
 from ...conversation import Request
 from ..model_owners import report_foreign_model
+from ..parameters import Member, Number, write_parameters
 from ..write_context import WriteContext
 from .parts import kind_of
 from .schema import WIRE
 
 #: Default token limit. Anthropic requires one and other wires do not.
 MAX_TOKENS = 4096
-_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-#: Parameters with the same name and meaning on all wires.
-_ALIKE = frozenset(("stream", "top_p"))
+PARAMETERS = {
+    "max_tokens": Member("max_tokens", int),
+    "temperature": Member("temperature", Number, most=1),
+    "top_p": Member("top_p", Number),
+    "top_k": Member("top_k", int),
+    "stop": Member("stop_sequences", list),
+    "stream": Member("stream", bool),
+}
 
 
 def write_params(request: Request, context: WriteContext, messages: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the parameters for a body with these messages, and report losses."""
-    params = dict(request.params) if request.wire == WIRE else _foreign_params(request.params, context)
+    params = dict(request.params) if request.wire == WIRE else _foreign_params(request, context)
     if request.previous_response_id is not None:
         context.lose("param", f"previous_response_id: {request.previous_response_id} is stored by another provider")
     report_foreign_model(request, context)
@@ -52,26 +58,11 @@ def _first_kind(message: Any) -> str | None:
     return kind_of(content[0]) if isinstance(content, list) and content else None
 
 
-def _foreign_params(params: dict[str, Any], context: WriteContext) -> dict[str, Any]:
+def _foreign_params(request: Request, context: WriteContext) -> dict[str, Any]:
     """Convert the parameters of another wire's request, and report those without a counterpart as losses."""
-    limits = {name: params[name] for name in _LIMITS if isinstance(params.get(name), int)}
-    written: dict[str, Any] = {"max_tokens": next(iter(limits.values()), MAX_TOKENS)}
-    if not limits:
+    written: dict[str, Any] = {}
+    write_parameters(request, context, written)
+    if "max_tokens" not in written:
         context.lose("default", f"max_tokens: {MAX_TOKENS} was added, because the provider requires a limit")
-    for name, limit in limits.items():
-        if limit != written["max_tokens"]:
-            context.lose("param", f"{name} was left out: another member sets max_tokens")
-    for name, value in params.items():
-        if value is None or (name in _LIMITS and isinstance(value, int)) or (name == "n" and value == 1):
-            continue
-        if name in _ALIKE:
-            written[name] = value
-        elif name == "temperature" and isinstance(value, (int, float)):
-            written[name] = min(value, 1)
-            if value > 1:
-                context.lose("param", f"temperature: {value} was reduced to the maximum, 1")
-        elif name == "stop" and isinstance(value, (str, list)):
-            written["stop_sequences"] = [value] if isinstance(value, str) else value
-        else:
-            context.lose("param", f"{name} was left out")
+        written["max_tokens"] = MAX_TOKENS
     return written

@@ -6,32 +6,44 @@ the same meaning, under its own names. All others are reported as lost.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from ...conversation import Request
+from ..parameters import Member, Number, write_parameters
 from ..write_context import WriteContext
 from .dialects import Dialect
 from .schema import WIRE
 
-#: Members that mean the same on every wire that has them.
-_EVERYWHERE = frozenset(
-    ("temperature", "top_p", "stream", "stop", "n", "frequency_penalty", "presence_penalty", "user", "seed")
+#: Members that mean the same for every provider of this wire. Others may mean something else.
+_ALIKE = frozenset(
+    (
+        *("temperature", "top_p", "stream", "stop", "n", "frequency_penalty", "presence_penalty", "user", "seed"),
+        *("response_format", "stream_options", "logprobs", "top_logprobs", "logit_bias", "reasoning_effort"),
+    )
 )
-#: Members that mean the same for every provider of this wire.
-_HERE = _EVERYWHERE | {
-    "response_format",
-    "stream_options",
-    "logprobs",
-    "top_logprobs",
-    "logit_bias",
-    "reasoning_effort",
-}
-_RENAMED = {
-    "max_tokens": "limit",
-    "max_output_tokens": "limit",
-    "max_completion_tokens": "limit",
-    "seed": "seed",
-    "random_seed": "seed",
+_LIMITS = ("max_tokens", "max_completion_tokens")
+_SEEDS = ("seed", "random_seed")
+PARAMETERS = {
+    "max_tokens": Member("max_tokens", int, also=("max_completion_tokens",)),
+    "temperature": Member("temperature", Number),
+    "top_p": Member("top_p", Number),
+    "stop": Member("stop", list),
+    "seed": Member("seed", int, also=("random_seed",)),
+    "frequency_penalty": Member("frequency_penalty", Number),
+    "presence_penalty": Member("presence_penalty", Number),
+    "n": Member("n", int),
+    "stream": Member("stream", bool),
+    "user": Member("user", str),
+    "logprobs": Member("logprobs", bool),
+    "top_logprobs": Member("top_logprobs", int),
+    "format": Member("response_format", dict),
+    "effort": Member("reasoning_effort", str, owner_only=True),
+    "metadata": Member("metadata", dict, owner_only=True),
+    "service_tier": Member("service_tier", str, owner_only=True),
+    "store": Member("store", bool, owner_only=True),
+    "safety_identifier": Member("safety_identifier", str, owner_only=True),
+    "prompt_cache_key": Member("prompt_cache_key", str, owner_only=True),
 }
 
 
@@ -41,28 +53,41 @@ def write_params(request: Request, dialect: Dialect, context: WriteContext, body
         context.lose("param", "previous_response_id: this wire has no stored history")
     if context.own:
         body.update((key, value) for key, value in request.params.items() if key not in body)
-        return
+    elif request.wire != WIRE:
+        write_parameters(request, context, body, _members(dialect))
+    else:
+        _write_alike(request, dialect, context, body)
+
+
+def _write_alike(request: Request, dialect: Dialect, context: WriteContext, body: dict[str, Any]) -> None:
+    """Add the parameters of a request for another provider of this wire."""
     for key, value in request.params.items():
         if value is None:
             continue  # None means unset
-        name = _name(key, request, dialect)
-        if name is None or not _takes(name, value, dialect):
+        name = dialect.limit if key in _LIMITS else dialect.seed if key in _SEEDS else key
+        # If the source provider is unknown, the parameters may include the target's own.
+        known = name != key or key in (*_ALIKE, *_LIMITS, *_SEEDS) or request.provider is None
+        if not known or not _takes(name, value, dialect):
             if (key, value) != ("n", 1):
                 context.lose("param", f"{key} was left out")
-        elif name not in body:
-            body[name] = value
-        elif body[name] != value:
+        elif body.setdefault(name, value) != value:
             context.lose("param", f"{key} was left out: another member sets {name}")
 
 
-def _name(key: str, request: Request, dialect: Dialect) -> str | None:
-    """Return the parameter's name at the target; None if it may have another meaning there."""
-    if key in _RENAMED:
-        return dialect.limit if _RENAMED[key] == "limit" else dialect.seed
-    if request.wire != WIRE:
-        return "stop" if key == "stop_sequences" else key if key in _EVERYWHERE else None
-    # If the source provider is unknown, the parameters may include the target's own.
-    return key if key in _HERE or request.provider is None else None
+@cache
+def _members(dialect: Dialect) -> dict[str, Member]:
+    """Return the parameters that a dialect accepts."""
+    own = {
+        **PARAMETERS,
+        "max_tokens": Member(dialect.limit, int),
+        "seed": Member(dialect.seed, int),
+        "format": Member("response_format", dict, write=None if dialect.schemas else _without_schema),
+    }
+    return {name: member for name, member in own.items() if _takes(member.path, None, dialect)}
+
+
+def _without_schema(format: Any) -> Any:
+    return None if is_schema(format) else format
 
 
 def _takes(name: str, value: Any, dialect: Dialect) -> bool:

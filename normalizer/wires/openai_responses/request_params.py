@@ -5,29 +5,44 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request
-from ..registry import is_wire, spec
+from ..parameters import Member, Number, write_parameters
 from ..write_context import WriteContext, merged
 
 #: The smallest accepted ``max_output_tokens``.
 SMALLEST_LIMIT = 16
-#: Body member of another wire -> member with the same meaning here.
-_RENAMED = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "stream": "stream",
-    "metadata": "metadata",
-    "service_tier": "service_tier",
-    "max_tokens": "max_output_tokens",
-    "max_completion_tokens": "max_output_tokens",
-    "store": "store",
-    "user": "user",
-    "safety_identifier": "safety_identifier",
-    "prompt_cache_key": "prompt_cache_key",
+
+
+def _read_format(format: Any) -> Any:
+    """Return ``text.format`` in the form of Chat Completions, which has the members of a schema one level deeper."""
+    if not isinstance(format, dict) or format.get("type") != "json_schema":
+        return format
+    return {"type": "json_schema", "json_schema": {key: value for key, value in format.items() if key != "type"}}
+
+
+def _write_format(format: Any) -> Any:
+    schema = format.get("json_schema") if isinstance(format, dict) else None
+    if not isinstance(schema, dict):
+        return format
+    return {**{key: value for key, value in format.items() if key != "json_schema"}, **schema}
+
+
+PARAMETERS = {
+    "max_tokens": Member("max_output_tokens", int, least=SMALLEST_LIMIT),
+    "temperature": Member("temperature", Number),
+    "top_p": Member("top_p", Number),
+    "top_logprobs": Member("top_logprobs", int),
+    "stream": Member("stream", bool),
+    "effort": Member("reasoning.effort", str, owner_only=True),
+    "format": Member("text.format", dict, owner_only=True, read=_read_format, write=_write_format),
+    "metadata": Member("metadata", dict, owner_only=True),
+    "service_tier": Member("service_tier", str, owner_only=True),
+    "store": Member("store", bool, owner_only=True),
+    "user": Member("user", str, owner_only=True),
+    "safety_identifier": Member("safety_identifier", str, owner_only=True),
+    "prompt_cache_key": Member("prompt_cache_key", str, owner_only=True),
 }
 #: Members that refer to objects that only one provider stores.
 _STORED = ("conversation", "prompt")
-#: Members whose values other owners define differently, so only those of the owner's other wires are taken.
-_OWNER_ONLY = frozenset(("metadata", "service_tier", "store", "user", "safety_identifier", "prompt_cache_key"))
 
 
 def write_params(request: Request, context: WriteContext, body: dict[str, Any]) -> dict[str, Any]:
@@ -44,27 +59,5 @@ def write_params(request: Request, context: WriteContext, body: dict[str, Any]) 
         for name in stored:
             context.lose("param", f"{name}: another provider stores it")
         return merged(body, request.params, *stored)
-    _add_foreign(request, context, body)
+    write_parameters(request, context, body)
     return body
-
-
-def _add_foreign(request: Request, context: WriteContext, body: dict[str, Any]) -> None:
-    """Add the parameters of another wire that have an equivalent here; report the others as lost."""
-    same_owner = is_wire(request.wire) and spec(request.wire).owner == spec(context.wire).owner
-    for name, value in request.params.items():
-        target = _RENAMED.get(name)
-        if target is not None and (same_owner or name not in _OWNER_ONLY):
-            converted = value
-            if target == "max_output_tokens" and isinstance(value, int) and value < SMALLEST_LIMIT:
-                context.lose("param", f"{name}: {value} was raised to the minimum, {SMALLEST_LIMIT}")
-                converted = SMALLEST_LIMIT
-            if body.setdefault(target, converted) != converted:
-                context.lose("param", f"{name} was left out: another member sets {target}")
-        elif same_owner and name == "reasoning_effort":
-            body["reasoning"] = {"effort": value}
-        elif same_owner and name == "response_format" and isinstance(value, dict):
-            schema = value.get("json_schema")
-            rest = {k: v for k, v in value.items() if k != "json_schema"}
-            body["text"] = {"format": {**rest, **(schema if isinstance(schema, dict) else {})}}
-        else:
-            context.lose("param", f"{name} was left out")

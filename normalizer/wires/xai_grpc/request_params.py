@@ -5,23 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request
+from ...errors import MalformedBody
+from ..parameters import Member, Number, write_parameters
 from ..write_context import WriteContext
 from .schema import parse_dict
 
-#: Parameters of other wires, and the field of xAI's request with the same meaning.
-_RENAMED = {
-    "temperature": "temperature",
-    "top_p": "top_p",
-    "max_tokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
-    "max_output_tokens": "max_tokens",
-    "stop": "stop",
-    "stop_sequences": "stop",
-    "seed": "seed",
-    "n": "n",
-    "frequency_penalty": "frequency_penalty",
-    "presence_penalty": "presence_penalty",
-    "user": "user",
+#: The greatest value of the fields, which have 32 bits.
+_MOST = 2**31 - 1
+PARAMETERS = {
+    "max_tokens": Member("max_tokens", int, most=_MOST),
+    "temperature": Member("temperature", Number),
+    "top_p": Member("top_p", Number),
+    "stop": Member("stop", list),
+    "seed": Member("seed", int, most=_MOST),
+    "n": Member("n", int, most=_MOST),
+    "frequency_penalty": Member("frequency_penalty", Number),
+    "presence_penalty": Member("presence_penalty", Number),
+    "user": Member("user", str),
+    "logprobs": Member("logprobs", bool),
+    "top_logprobs": Member("top_logprobs", int, most=_MOST),
 }
 
 
@@ -32,27 +34,9 @@ def write_params(request: Request, context: WriteContext, body: Any) -> None:
             parse_dict(request.params, body)
         return
     written: dict[str, Any] = {}
-    for name, value in request.params.items():
-        target = _RENAMED.get(name)
-        if value is None:
-            continue
-        if target in written and written[target] != value:
-            context.lose("param", f"{name} was left out: another member sets {target}")
-        elif not _set(body, target, value):
+    write_parameters(request, context, written)
+    for name, value in written.items():
+        try:
+            parse_dict({name: value}, body)
+        except MalformedBody:
             context.lose("param", f"{name} was left out")
-        elif target is not None:
-            written[target] = value
-
-
-def _set(body: Any, target: str | None, value: Any) -> bool:
-    """Set a field, and report whether that succeeded."""
-    if target is None:
-        return False
-    try:
-        if target == "stop":
-            body.stop.extend([value] if isinstance(value, str) else value)
-        else:
-            setattr(body, target, value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
