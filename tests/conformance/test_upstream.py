@@ -14,10 +14,11 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from tests.programs import needed
+from tests.published import published, shortest
 from toolparity.conformance.cli import main
 from toolparity.conformance.cli.publish import FOLDER, RESULTS
 from toolparity.conformance.laws import LAWS
-from toolparity.conformance.reproductions import Accusation, accusations, confirmation, shortest, upstream
+from toolparity.conformance.reproductions import Accusation, confirmation, upstream
 from toolparity.conformance.reproductions.documentation import STATEMENTS, statement
 from toolparity.conformance.reproductions.javascript_test import javascript_test
 from toolparity.conformance.reproductions.python_test import python_test
@@ -26,12 +27,10 @@ from toolparity.conformance.reproductions.script import LINES
 from toolparity.conformance.reproductions.topics import ENTRIES
 from toolparity.conformance.reproductions.upstream import draft
 from toolparity.conformance.subjects import SUBJECTS
-from toolparity.reports.files import load
 from toolparity.reports.results import Result as CaseResult
 from toolparity.reports.results import SubjectReport, Verdict, write
 
-PUBLISHED = load(FOLDER / RESULTS)
-FOUND = shortest(accusations(PUBLISHED))
+FOUND = shortest()
 PYTHON = [one for one in FOUND if not one.script.node and one.verdict.check != "answered"]
 NODE = [one for one in FOUND if one.script.node and one.verdict.check != "answered"]
 OF_SDKS = [one for one in PYTHON if one.result.subject in SUBJECTS]
@@ -276,9 +275,9 @@ def test_a_failure_that_its_script_does_not_show_is_refused(monkeypatch: pytest.
 
 def test_a_law_without_scripts_is_refused(tmp_path: Path) -> None:
     accusation = accused("single-call", "plain", "any-split", effect="altered")
-    (info,) = [one for one in PUBLISHED.subjects if one.name == "openai-sdk"]
+    (info,) = [one for one in published().subjects if one.name == "openai-sdk"]
     path = tmp_path / "run.json"
-    path.write_bytes(write(replace(PUBLISHED, subjects=[info], results=[accusation.result])))
+    path.write_bytes(write(replace(published(), subjects=[info], results=[accusation.result])))
     done = run("openai-sdk", "single-call[openai.chat-plain-all]", "--results", str(path))
     assert done.exit_code == 1
     assert "no script shows a failure of any-split" in done.output
