@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import defaultdict
 from functools import cache
@@ -73,6 +74,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=list(left_out))
         config.stash[_left_out] = len(left_out)
+
+
+def pytest_collection_finish() -> None:
+    """Take the cases out of garbage collection: they live to the end, and each full collection would visit them."""
+    gc.freeze()
 
 
 _left_out = pytest.StashKey[int]()
