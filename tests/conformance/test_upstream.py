@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from tests.programs import needed
 from tests.published import published, shortest
 from toolparity.conformance.cli import main
+from toolparity.conformance.cli import upstream as upstream_command
 from toolparity.conformance.cli.publish import FOLDER, RESULTS
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.reproductions import Accusation, confirmation, upstream
@@ -72,6 +73,13 @@ def accused_of(subject: str, surface: str, mode: str) -> list[Accusation]:
         accused("single-call", mode, "stop", **of),
         accused("single-call", mode, "usage", **usage, **of),
     ]
+
+
+@pytest.fixture(autouse=True)
+def published_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the command take the published results from memory. `test_results_of_another_run_can_be_named` reads them."""
+    run_of = upstream_command._run
+    monkeypatch.setattr(upstream_command, "_run", lambda results: run_of(results) if results else published())
 
 
 def run(*arguments: str) -> Result:
