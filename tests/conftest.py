@@ -109,6 +109,17 @@ def pytest_xdist_auto_num_workers() -> int | None:
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker of `-n` whole modules, until one has nothing left and takes cases of another.
+
+    So most fixtures of a module are made once, such as browsers, servers and databases, and not once in each worker.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
+
+
 @pytest.fixture(scope="session")
 def recordings() -> Path:
     """The folder of recorded traffic, which is not part of this repository."""
