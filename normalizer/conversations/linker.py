@@ -166,7 +166,7 @@ class Linker:
         return earlier if earlier is not None and _answered(earlier) == _answered(child) else None
 
     def copied(self, node: Node) -> Node | None:
-        """Return an equal exchange before this one, if it has an id that the provider drew: of the response or a call."""
+        """Return an equal exchange before this one, if the provider drew an id in it: of the response or a call."""
         record = node.record
         drawn = next((call.id for _, call in placed_calls(record) if is_drawn(call.id)), "")
         if not drawn and not record.response_id:
