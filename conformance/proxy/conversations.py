@@ -93,7 +93,7 @@ class LiveConversations:
 
     def _forget(self, node: Node) -> None:
         self._conversations.pop(node.number, None)
-        for place, _ in placed_calls(node.record):
+        for place, _ in placed_calls(node):
             self._answered.pop((node.number, place), None)
             self._dropped.pop((node.number, place), None)
 

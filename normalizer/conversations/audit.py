@@ -104,7 +104,7 @@ class ConversationAudit:
         else:
             self._judge(link, figures)
         unknown: Unjudged = "not-continued" if record.messages is not None else "request-missing"
-        self._accounts[node.number] = _Account({place: unknown for place, _ in placed_calls(record)}, copy=copy)
+        self._accounts[node.number] = _Account({place: unknown for place, _ in placed_calls(node)}, copy=copy)
         self._settle(self._linker.add(node))
         self._link_early(node)
         return link
@@ -151,7 +151,7 @@ class ConversationAudit:
             figures.first -= 1
             self._early.continued(child)
             self._judge(link, figures)
-            for place, call in placed_calls(parent.record):
+            for place, call in placed_calls(parent):
                 if self._early.answer(call.ids):
                     self._accounts[parent.number].handling[place] = "answered"
 

@@ -32,12 +32,16 @@ _CANDIDATES = 8
 
 class Node(Struct, eq=False):
     """An exchange that later requests may continue. ``number``: its position in the input. ``chain``: fingerprints of
-    the first n messages of its request, for every n. ``parent``: the exchange that it continues.
+    the first n messages of its request, for every n. ``choices``: those of its response. ``endings``: fingerprints of
+    the request with each of them. ``ids``: those of the calls. ``parent``: the exchange that it continues.
     """
 
     record: ExchangeRecord
     number: int
     chain: list[int]
+    choices: tuple[MessageRecord, ...]
+    endings: list[int]
+    ids: set[str]
     parent: Node | None = None
     children: int = 0
 
@@ -60,7 +64,7 @@ class Link(Struct, eq=False):
     @property
     def response(self) -> MessageRecord | None:
         """The response that the request continues: one of its choices."""
-        choices = self.parent.record.choices
+        choices = self.parent.choices
         return choices[self.choice] if choices else None
 
     @property
@@ -132,7 +136,9 @@ class Linker:
         for message in record.messages or ():
             last = fingerprints.chained(last, message.content)
             chain.append(last)
-        return Node(record, number, chain)
+        choices = record.choices
+        endings = [fingerprints.chained(last, choice.content) for choice in choices] if chain else []
+        return Node(record, number, chain, choices, endings, {id for choice in choices for id in ids_of(choice.calls)})
 
     def link(self, child: Node) -> Link | None:
         """Return the exchange that a request continues, or None if it is unknown."""
@@ -168,7 +174,7 @@ class Linker:
     def copied(self, node: Node) -> Node | None:
         """Return an equal exchange before this one, if the provider drew an id in it: of the response or a call."""
         record = node.record
-        drawn = next((call.id for _, call in placed_calls(record) if is_drawn(call.id)), "")
+        drawn = next(filter(is_drawn, sorted(node.ids)), "")
         if not drawn and not record.response_id:
             return None
         earlier = (
@@ -195,7 +201,7 @@ class Linker:
                     ancestors = _ancestors(link.parent) if ancestors is None else ancestors
                     if node.number not in ancestors:
                         continue
-                for place, call in placed_calls(node.record):
+                for place, call in placed_calls(node):
                     if result.call_id in call.ids:
                         yield node, place
 
@@ -208,34 +214,34 @@ class Linker:
         self._weight += _weight(node)
         if node.chain:
             self._by_request[node.record.wire, node.chain[-1]] = node
-            for choice in node.record.choices:
+            for choice, ending in zip(node.choices, node.endings, strict=True):
                 if choice.text or choice.calls:
-                    ending = fingerprints.chained(node.chain[-1], choice.content)
                     self._by_response[node.record.wire, ending] = self._by_any_response[ending] = node
         if node.record.response_id:
             self._by_response_id[node.record.response_id] = node
-        for id in _made_ids(node.record):
+        for id in node.ids:
             self._by_call.setdefault(id, deque()).append(node)
         while self._weight > self._kept and len(self._nodes) > 1:
             yield self._forget()
 
     def rest(self) -> Iterator[Node]:
         """Forget all exchanges, and yield them."""
-        while self._nodes:
-            yield self._forget()
+        yield from self._nodes.values()
+        self._nodes.clear()
+        for index in (self._by_request, self._by_response, self._by_any_response, self._by_response_id, self._by_call):
+            index.clear()
 
     def _forget(self) -> Node:
         _, node = self._nodes.popitem(last=False)
         self._weight -= _weight(node)
         if node.chain:
             _remove(self._by_request, (node.record.wire, node.chain[-1]), node)
-            for choice in node.record.choices:
-                ending = fingerprints.chained(node.chain[-1], choice.content)
+            for ending in node.endings:
                 _remove(self._by_response, (node.record.wire, ending), node)
                 _remove(self._by_any_response, ending, node)
         if node.record.response_id is not None:
             _remove(self._by_response_id, node.record.response_id, node)
-        for id in _made_ids(node.record):
+        for id in node.ids:
             nodes = self._by_call[id]
             nodes.popleft()  # the oldest, which is this one
             if not nodes:
@@ -257,7 +263,7 @@ class Linker:
         links = [
             _with_pieces(Link(node, child, position, _shared(node, child), choice=number))
             for node in candidates.values()
-            for number, choice in enumerate(node.record.choices)
+            for number, choice in enumerate(node.choices)
             if not ids.isdisjoint(ids_of(choice.calls))
         ]
         links = [link for link in links if _is_plausible(link)]
@@ -299,9 +305,7 @@ class Linker:
             for result in reversed(message.results):
                 nodes = self._by_call.get(result.call_id) if is_drawn(result.call_id) else None
                 if nodes and len(nodes) == 1 and nodes[0].record.wire == child.record.wire:
-                    choice = next(
-                        place[0] for place, call in placed_calls(nodes[0].record) if result.call_id in call.ids
-                    )
+                    choice = next(place[0] for place, call in placed_calls(nodes[0]) if result.call_id in call.ids)
                     return Link(nodes[0], child, -1, 0, choice=choice)
             if message.role == "assistant":
                 break
@@ -314,7 +318,7 @@ class Linker:
             if message.role != "assistant":
                 continue
             node = self._by_request.get((child.record.wire, child.chain[position - 1]))
-            for number, choice in enumerate(node.record.choices if node is not None else ()):
+            for number, choice in enumerate(node.choices if node is not None else ()):
                 made = {call.content for call in choice.calls}
                 kept = not message.calls or any(call.content in made for call in message.calls)
                 if made and kept and message.text == choice.text and (message.calls or choice.text):
@@ -375,7 +379,7 @@ def _calls(message: MessageRecord | None) -> list[tuple[str, str, int]]:
 
 def _continued(parent: Node, child: Node, messages: list[MessageRecord]) -> Link:
     """Return the link by the id of a response, which the request can contain nevertheless."""
-    made = _made_ids(parent.record)
+    made = parent.ids
     for position in range(len(messages) - 1, -1, -1):
         if not made.isdisjoint(ids_of(messages[position].calls)):
             return _with_pieces(Link(parent, child, position, _shared(parent, child)))
@@ -433,20 +437,16 @@ def is_copy(one: ExchangeRecord, other: ExchangeRecord) -> bool:
     return replace(one, place=other.place) == other
 
 
-def placed_calls(record: ExchangeRecord) -> Iterator[tuple[CallPlace, CallRecord]]:
+def placed_calls(node: Node) -> Iterator[tuple[CallPlace, CallRecord]]:
     """Yield the calls of all choices of a response, with their places."""
-    for number, choice in enumerate(record.choices):
+    for number, choice in enumerate(node.choices):
         for index, call in enumerate(choice.calls):
             yield (number, index), call
 
 
-def _made_ids(record: ExchangeRecord) -> set[str]:
-    return {id for choice in record.choices for id in ids_of(choice.calls)}
-
-
 def _choice_of(node: Node, message: MessageRecord) -> int:
     """Return which choice of a response has the content of a message."""
-    return next(number for number, choice in enumerate(node.record.choices) if choice.content == message.content)
+    return next(number for number, choice in enumerate(node.choices) if choice.content == message.content)
 
 
 def _answered(node: Node) -> list[str]:

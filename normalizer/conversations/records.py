@@ -45,7 +45,7 @@ _LEGACY = "legacy_function"
 _REDACTED = re.compile(r"[\[<({*]\W?(?:scrubbed|redacted|filtered|masked|elided|hidden|omitted)|\*{4,}", re.IGNORECASE)
 
 
-class CallRecord(Struct, frozen=True, gc=False):
+class CallRecord(Struct, frozen=True, gc=False, array_like=True, omit_defaults=True):
     """A client call. ``arguments``: their fingerprint. ``text``: an excerpt of the argument text on the wire.
 
     ``runnable``: its arguments are whole, and its choice was neither refused nor cut by a filter. ``redacted``: a
@@ -71,7 +71,7 @@ class CallRecord(Struct, frozen=True, gc=False):
         return self.name, self.arguments
 
 
-class ResultRecord(Struct, frozen=True, gc=False):
+class ResultRecord(Struct, frozen=True, gc=False, array_like=True, omit_defaults=True):
     """A tool result. ``name``: that of its tool, if the wire has it. ``content``: its fingerprint."""
 
     call_id: str
@@ -80,7 +80,7 @@ class ResultRecord(Struct, frozen=True, gc=False):
     text: str
 
 
-class MessageRecord(Struct, frozen=True):
+class MessageRecord(Struct, frozen=True, array_like=True, omit_defaults=True):
     """A message. ``content``: its fingerprint. ``seals``: fingerprints of signatures and encrypted reasoning.
 
     ``server_calls``: the ids of the provider's calls. ``size``: the length of its text and results in characters.
@@ -101,7 +101,7 @@ class MessageRecord(Struct, frozen=True):
 _EMPTY = MessageRecord("assistant", fingerprints.of_value(["", []]))
 
 
-class ExchangeRecord(Struct):
+class ExchangeRecord(Struct, array_like=True, omit_defaults=True):
     """An exchange. ``place``: its location, for findings. ``response``: the first choice of the response as a message.
 
     ``others``: its further choices. ``messages`` is None without a readable request, ``response`` is None without a
