@@ -114,14 +114,15 @@ def _reasoning(link: Link) -> Iterator[ConversationFinding]:
 def _tools(link: Link) -> Iterator[ConversationFinding]:
     """Yield a finding if the definitions of tools differ from those of the exchange before."""
     before, after = link.parent.record.tools, link.child.record.tools
-    if before == after or link.parent.record.messages is None:
+    if list(before.items()) == list(after.items()) or link.parent.record.messages is None:
         return
     changes = [f"-{name}" for name in before if name not in after]
     changes += [f"+{name}" for name in after if name not in before]
     changes += [f"~{name}" for name in after if name in before and before[name] != after[name]]
+    what = f"the tools changed: {', '.join(changes[:10])}" if changes else "the tools are in another order"
     yield finding(
         "tools-changed",
-        f"the tools changed: {', '.join(changes[:10])}{_cost(link)}",
+        f"{what}{_cost(link)}",
         link,
         response_shows=", ".join(before)[:160],
         request_shows=", ".join(after)[:160],
