@@ -30,7 +30,7 @@ from .options import AuditOptions
 from .places import shift
 from .summary import Audit, PartAudit
 
-FORMAT, VERSION = "toolparity-audit-part", 2
+FORMAT, VERSION = "toolparity-audit-part", 1
 #: How many records are in memory at a time when a part file is read.
 BLOCK = 256
 _PART, _AUDITS, _RECORDS = "part.json", "audits.jsonl", "records.jsonl"
