@@ -31,9 +31,9 @@ _CANDIDATES = 8
 
 
 class Node(Struct, eq=False):
-    """An exchange that later requests may continue. ``number``: its position in the input. ``chain``: fingerprints of
-    the first n messages of its request, for every n. ``choices``: those of its response. ``endings``: fingerprints of
-    the request with each of them. ``ids``: those of the calls. ``parent``: the exchange that it continues.
+    """An exchange that later requests may continue. ``number``: its position in the input. ``chain`` and ``choices``:
+    those of its record. ``endings``: fingerprints of the messages with each choice. ``ids``: those of the calls.
+    ``parent``: the exchange that it continues.
     """
 
     record: ExchangeRecord
@@ -131,13 +131,8 @@ class Linker:
 
     def node(self, record: ExchangeRecord, number: int) -> Node:
         """Return the node of an exchange, which is not known to the linker until it is added."""
-        chain: list[int] = []
-        last = 0
-        for message in record.messages or ():
-            last = fingerprints.chained(last, message.content)
-            chain.append(last)
-        choices = record.choices
-        endings = [fingerprints.chained(last, choice.content) for choice in choices] if chain else []
+        chain, choices = record.chain, record.choices
+        endings = [fingerprints.chained(chain[-1], choice.content) for choice in choices] if chain else []
         return Node(record, number, chain, choices, endings, {id for choice in choices for id in ids_of(choice.calls)})
 
     def link(self, child: Node) -> Link | None:

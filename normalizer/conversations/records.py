@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import Literal
 
 from msgspec import Struct
@@ -105,17 +106,18 @@ class ExchangeRecord(Struct, array_like=True, omit_defaults=True):
     """An exchange. ``place``: its location, for findings. ``response``: the first choice of the response as a message.
 
     ``others``: its further choices. ``messages`` is None without a readable request, ``response`` is None without a
-    response. ``finished``: the response is complete and did not fail. ``tools``: name of each tool -> fingerprint of
-    its definition. ``settings``: fingerprint of the reasoning settings, 0 without any. ``stored``: the provider stores
-    the history. ``references``: the request refers to stored items by their id. ``preceded``: results in the last
-    message are preceded by other content. ``transcript``: the request is made from a transcript, and not the one that
-    was sent.
+    response. ``chain``: fingerprints of the first n messages, for every n. ``finished``: the response is complete and
+    did not fail. ``tools``: name of each tool -> fingerprint of its definition. ``settings``: fingerprint of the reasoning
+    settings, 0 without any. ``stored``: the provider stores the history. ``references``: the request refers to stored
+    items by their id. ``preceded``: results in the last message are preceded by other content. ``transcript``: the
+    request is made from a transcript, and not the one that was sent.
     """
 
     place: str
     wire: str
     model: str | None = None
     messages: list[MessageRecord] | None = None
+    chain: list[int] = []
     response: MessageRecord | None = None
     others: tuple[MessageRecord, ...] = ()
     response_id: str | None = None
@@ -155,6 +157,8 @@ def record(
         made.model = request.model
         made.references = request.params.get("store") is not False and any(map(_is_reference, request.messages))
         made.messages = list(_messages(request.messages))
+        contents = (message.content for message in made.messages)
+        made.chain = list(accumulate(contents, fingerprints.chained, initial=0))[1:]
         made.tools = {tool.name: _tool(tool) for tool in request.tools if not _is_deferred(tool)}
         made.settings = _settings(request)
         made.previous_response_id = request.previous_response_id
