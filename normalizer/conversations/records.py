@@ -107,10 +107,10 @@ class ExchangeRecord(Struct, array_like=True, omit_defaults=True):
 
     ``others``: its further choices. ``messages`` is None without a readable request, ``response`` is None without a
     response. ``chain``: fingerprints of the first n messages, for every n. ``finished``: the response is complete and
-    did not fail. ``tools``: name of each tool -> fingerprint of its definition. ``settings``: fingerprint of the reasoning
-    settings, 0 without any. ``stored``: the provider stores the history. ``references``: the request refers to stored
-    items by their id. ``preceded``: results in the last message are preceded by other content. ``transcript``: the
-    request is made from a transcript, and not the one that was sent.
+    did not fail. ``tools``: name of each tool -> fingerprint of its definition. ``settings``: fingerprint of the
+    reasoning settings, 0 without any. ``stored``: the provider stores the history. ``references``: the request refers
+    to stored items by their id. ``preceded``: results in the last message are preceded by other content.
+    ``transcript``: the request is made from a transcript, and not the one that was sent.
     """
 
     place: str
