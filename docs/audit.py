@@ -28,13 +28,13 @@ A history may divide a response over several messages, for instance each call be
 items by their id. Ids that an application or a server counts (`call_0`) repeat in other conversations. They prove a
 link only together with the earlier messages, and if several responses fit, none is judged.
 
-Each choice of a response is judged by the requests that continue it. A legacy `function_call` has no id on the wire; its
-place and its name show which result it has, and its findings have the id `function_call`.
+Each choice of a response is judged by the requests that continue it. A legacy `function_call` has no id on the wire;
+its place and its name show which result it has, and its findings have the id `function_call`.
 
 The same exchange can be in the input more than once, as when a log is passed under two paths. Such copies are
-recognized if the response or a call has an id of the provider. They are counted as `recorded-twice`, and their calls and
-findings count once. A run against a server that always answers with the same ids is judged again if it differs from the
-runs before. The other tables of the report count every exchange.
+recognized if the response or a call has an id of the provider. They are counted as `recorded-twice`, and their calls
+and findings count once. A run against a server that always answers with the same ids is judged again if it differs from
+the runs before. The other tables of the report count every exchange.
 
 [bulk.md](bulk.md) describes audits of input that is too large for one machine.
 
@@ -118,8 +118,8 @@ results.
 
 A second reading of the JSON, which shares no code with the audit, looked at the 1,150 clean links. 705 have calls, and
 each has exactly one result in the next request. 327 have no calls. In 111 the history has other ids: those of the items
-(77), or of another recording of the same test. 7 are of `xai.grpc` and were not read in this way. 200 clean links, drawn
-at random before copies were recognized, were read by hand, and in none was a call lost. Eight of them connect two
+(77), or of another recording of the same test. 7 are of `xai.grpc` and were not read in this way. 200 clean links,
+drawn at random before copies were recognized, were read by hand, and in none was a call lost. Eight of them connect two
 recordings of the same questions, which nothing in the traffic distinguishes. Five conversations continue on another
 wire: all are tests of hand-overs and failover.
 
