@@ -92,10 +92,14 @@ def agents(*, counted: bool, common: bool) -> Iterator[ExchangeRecord]:
         for turn in range(_ROUNDS):
             id = f"call_{turn}" if counted else f"call_{random.getrandbits(80):020x}"
             function = {"name": "look", "arguments": json.dumps({"at": f"{number}/{turn}"})}
-            made = {"role": "assistant", "content": None, "tool_calls": [{"id": id, "type": "function"}]}
-            made["tool_calls"][0]["function"] = function  # type: ignore[index]
-            answer = {"id": f"chatcmpl-{random.getrandbits(80):020x}", "object": "chat.completion", "model": "m"}
-            answer["choices"] = [{"index": 0, "message": made, "finish_reason": "tool_calls"}]  # type: ignore[assignment]
+            call = {"id": id, "type": "function", "function": function}
+            made = {"role": "assistant", "content": None, "tool_calls": [call]}
+            answer: dict[str, Any] = {
+                "id": f"chatcmpl-{random.getrandbits(80):020x}",
+                "object": "chat.completion",
+                "model": "m",
+            }
+            answer["choices"] = [{"index": 0, "message": made, "finish_reason": "tool_calls"}]
             request = read_request({"model": "m", "messages": history}, "openai.chat")
             yield record(str(next(places)), "openai.chat", request, normalize(json.dumps(answer), "openai.chat"))
             history = [*history, made, {"role": "tool", "tool_call_id": id, "content": f"result {number}/{turn}"}]

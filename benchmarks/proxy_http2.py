@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -113,19 +114,13 @@ async def _serve(folder: Path, pieces: int) -> None:
     """Serve both versions on TLS, each on a free port, and print the ports of HTTP/1.1 and of HTTP/2."""
     loop = asyncio.get_running_loop()
     servers = []
-    for protocol, kind in (("http/1.1", _Http1), ("h2", _Http2)):
+    kinds: dict[str, type[_Http1 | _Http2]] = {"http/1.1": _Http1, "h2": _Http2}
+    for protocol, kind in kinds.items():
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(folder / _CERTIFICATE, folder / _KEY)
         context.set_alpn_protocols([protocol])
-        servers.append(
-            await loop.create_server(
-                lambda kind=kind: kind(pieces),
-                "127.0.0.1",
-                0,
-                ssl=context,
-                backlog=2000,  # type: ignore[misc]
-            )
-        )
+        make = partial(kind, pieces)
+        servers.append(await loop.create_server(make, "127.0.0.1", 0, ssl=context, backlog=2000))
     print(*(server.sockets[0].getsockname()[1] for server in servers), file=sys.stderr, flush=True)
     await asyncio.gather(*(server.serve_forever() for server in servers))
 
@@ -141,8 +136,10 @@ def _certificate(folder: Path) -> None:
 @contextlib.contextmanager
 def _running(command: list[str], **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Run a program, and yield it with its first line on standard error."""
-    output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, env={**os.environ, **environment}, **output) as process:
+    variables = {**os.environ, **environment}
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=variables
+    ) as process:
         assert process.stderr is not None
         try:
             yield process, process.stderr.readline()

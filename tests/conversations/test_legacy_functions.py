@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ OTHER: Body = {"role": "user", "content": "Never mind."}
 ANSWER: list[Body] = [{"role": "assistant", "content": "Dry."}]
 
 
-def turn(name: str = "look_up2B4c8", **arguments: object) -> Body:
+def turn(name: str = "look_up2B4c8", **arguments: Any) -> Body:
     function = {"name": name, "arguments": json.dumps(arguments)}
     return {"role": "assistant", "content": None, "function_call": function}
 
@@ -23,7 +24,7 @@ def result(content: str = "dry", name: str = "look_up2B4c8") -> Body:
     return {"role": "function", "name": name, "content": content}
 
 
-def called(history: list[Body], **arguments: object) -> Exchange:
+def called(history: list[Body], **arguments: Any) -> Exchange:
     response = CHAT.response([turn(**arguments)])
     response["choices"][0]["finish_reason"] = "function_call"
     return CHAT.request(*history), response
