@@ -48,7 +48,7 @@ _OF_ESCAPED = {"tool": "tool-xml", "para": "tool-xml", "func": "qwen-coder", "ar
 _SIGN = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{sign})" for name, sign in SIGNS.items()))
 #: A text without these contains no sign.
 _HINTS = re.compile(r"</?[a-z|\N{FULLWIDTH VERTICAL LINE}]|\[TOOL_CALLS\]|to=functions\.|&lt;|\A\s*[{\[]")
-#: A text without these contains no sign but that of bare JSON; the search for all signs is slow.
+#: A text without these contains no sign but `bare-json`; the search for all signs is slow.
 _MARKUP = re.compile(
     "</?(?:tool|param|antml:|function|invoke|arg_|minimax:|think|[|\N{FULLWIDTH VERTICAL LINE}])"
     r"|\[TOOL_CALLS\]|to=functions\.|&lt;"
