@@ -205,10 +205,10 @@ def test_item_10_a_default_token_limit_is_reported() -> None:
 @pytest.mark.parametrize("target", WIRES)
 def test_item_10_one_of_two_different_token_limits_is_reported(target: str) -> None:
     source = "openai.chat" if target != "openai.chat" else "openai.responses"
-    params = {"max_tokens": 100, "max_completion_tokens": 200}
-    request = Request(source, None, [User([TextPart("Go.")])], params=params)
+    other = "max_completion_tokens" if source == "openai.chat" else "max_output_tokens"
+    request = Request(source, None, [User([TextPart("Go.")])], params={"max_tokens": 100, other: 200})
     assert losses(write_request(request, target)) == ["param"]
-    same = msgspec.structs.replace(request, params={"max_tokens": 100, "max_completion_tokens": 100})
+    same = msgspec.structs.replace(request, params={"max_tokens": 100, other: 100})
     assert losses(write_request(same, target)) == []
 
 
