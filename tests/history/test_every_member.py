@@ -44,6 +44,7 @@ _ALIKE = {
     "strict=False": "the default of all wires but openai.responses",
     "logprobs=False": "the default",
     ".response_format=dict": "the default, text",
+    ".text.format=dict": "the default, text",
     "execution=server": "the default",
     "(ShellCall).status=completed": "the default",
     "function.parameters=a parameters": "not a schema: the function is declared without parameters",

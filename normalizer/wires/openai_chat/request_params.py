@@ -83,6 +83,7 @@ def _members(dialect: Dialect) -> dict[str, Member]:
         "seed": Member(dialect.seed, int),
         "format": Member("response_format", dict, write=None if dialect.schemas else _without_schema),
     }
+    del own["effort"]  # not every model of this wire takes all words of the other wires
     return {name: member for name, member in own.items() if _takes(member.path, None, dialect)}
 
 
