@@ -11,6 +11,7 @@ and the output says so.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import re
@@ -32,7 +33,9 @@ from .measure import Job
 
 STORED = Path(__file__).with_name("results") / "instructions.json"
 TOLERANCE = 1.10
-_RUNS = {"body": 200, "stream": 10, "request": 10}
+#: How often each job runs. One run of the base takes few instructions, and the first ones depend on the free memory.
+_RUNS = {"body": 2000, "stream": 60, "request": 60}
+_BASE_RUNS = {"body": 2000, "stream": 60, "request": 400}
 #: The size of the pieces of a stream, in bytes.
 _PIECE = 512
 
@@ -61,6 +64,8 @@ def run(wire: Wire, name: str, times: int) -> None:
     named = jobs(wire)
     for job in (*named.values(), *named.values()):
         job()
+    gc.collect()
+    gc.freeze()  # the collector skips what was loaded before
     for _ in range(times):
         named[name]()
 
@@ -79,19 +84,19 @@ def counted(wire: Wire, name: str, times: int) -> int:
 
 def ratios(wires: Sequence[Wire]) -> dict[str, float]:
     """Return the instructions of the normalizer as multiples of the base, by wire and job."""
+    runs = {**_RUNS, **{f"{name} base": times for name, times in _BASE_RUNS.items()}}
     processes = [
         (wire, job, times)
         for wire in wires
-        for job, times in (("request", 0), *((job, _RUNS[job.split()[0]]) for job in jobs(wire)))
+        for job, times in (("request", 0), *((job, runs[job]) for job in jobs(wire)))
     ]
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # each thread waits for a process
         counts = dict(zip(processes, pool.map(lambda process: counted(*process), processes), strict=True))
     measured = {}
     for wire in wires:
         idle = counts[wire, "request", 0]
-        for name in [name for name in _RUNS if (wire, name, _RUNS[name]) in counts]:
-            times = _RUNS[name]
-            ours, base = (counts[wire, job, times] - idle for job in (name, f"{name} base"))
+        for name in [name for name in _RUNS if (wire, name, runs[name]) in counts]:
+            ours, base = ((counts[wire, job, runs[job]] - idle) / runs[job] for job in (name, f"{name} base"))
             measured[f"{wire} {name}"] = round(ours / base, 3)
     return measured
 
