@@ -70,7 +70,7 @@ class Surface(NamedTuple):
         return import_module(f"toolparity.cassettes.emulated.{self.name.replace('.', '_')}")
 
 
-_CHAT = frozenset(("refusal", "ending:length", "ending:content_filter"))
+_CHAT = frozenset(("parallel", "refusal", "ending:length", "ending:content_filter"))
 
 _BUILT_IN = (
     Surface(
@@ -101,7 +101,9 @@ _BUILT_IN = (
         "https://api.anthropic.com",
         "ANTHROPIC_API_KEY",
         "claude-haiku-4-5",
-        frozenset(("refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution")),
+        frozenset(
+            ("parallel", "refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution")
+        ),
     ),
     Surface(
         "xai.grpc",
@@ -111,7 +113,7 @@ _BUILT_IN = (
         "https://api.x.ai",
         "XAI_API_KEY",
         "grok-4-fast",
-        frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+        frozenset(("parallel", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
     ),
     Surface("xai.chat", "xai", "openai.chat", "openai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4-fast", _CHAT),
     Surface(
@@ -122,7 +124,19 @@ _BUILT_IN = (
         "https://api.x.ai/v1",
         "XAI_API_KEY",
         "grok-4-fast",
-        frozenset(("refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+        frozenset(
+            ("parallel", "refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")
+        ),
+    ),
+    Surface(
+        "cohere.chat",
+        "cohere",
+        "cohere.chat",
+        "cohere",
+        "https://api.cohere.com",
+        "CO_API_KEY",
+        "command-a-reasoning-08-2025",
+        frozenset(("ending:length",)),
     ),
 )
 

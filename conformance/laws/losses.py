@@ -149,7 +149,11 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of a request for another wire: what only the provider of the response has."""
     wire, request, earlier = handed_over.wire, handed_over.request, handed_over.sent_earlier()
     reasoning = handed_over.of_type("reasoning")
-    thought = [each for each in earlier if each.get("type") in _THOUGHTS or each.get("reasoning_content")]
+    thought = [
+        each
+        for each in earlier
+        if each.get("type") in _THOUGHTS or each.get("reasoning_content") or each.get("tool_plan")
+    ]
     lost = any(
         block["signature"] or block["encrypted"] or not handed_over.has_text(block["text"]) for block in reasoning
     )
@@ -177,7 +181,7 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     )
     types = [block.members["type"] for block in handed_over.blocks]
     after = types[types.index("tool_call") :] if "tool_call" in types else []
-    moves = wire in ("openai.chat", "xai.grpc")
+    moves = wire in ("openai.chat", "xai.grpc", "cohere.chat")
     may_move = {"text", "reasoning"} & {*after} or any(speaker == "model" for speaker, _ in turns(request))
     yield _Loss("order", moves and bool(may_move), moves and "text" in after)
 
