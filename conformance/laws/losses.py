@@ -17,7 +17,7 @@ from toolparity.normalizer.wires.write_context import LOSSES
 
 from ..answer import NextRequest
 from ..cases.case import CaseRound
-from ..oracle.history import STRUCTURE, TRANSPORT, conversation, tools, turns
+from ..oracle.history import STRUCTURE, TRANSPORT, WITHOUT_PARALLEL, conversation, settings, tools, turns
 from ..oracle.responses import Irregular, Json, WireBlock, parsed_arguments, read
 from ..subjects import SubjectExchange
 from .law import Failure
@@ -174,6 +174,8 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _Loss("model", foreign, required=False)  # its name is sent unchanged
     left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
     yield _Loss("param", bool(left_out), bool(left_out - TRANSPORT - ({"n"} if request.get("n") == 1 else set())))
+    single = settings(request, handed_over.round.exchange.wire).get("parallel calls") is False
+    yield _both("parallel", wire in WITHOUT_PARALLEL and single)
     called = [call for call in handed_over.of_type("tool_call") if call["namespace"] or call["caller"]]
     yield _both("namespace", bool(called) or _has(earlier, "caller", "namespace"))
     yield _both(

@@ -295,6 +295,8 @@ _EFFORT: dict[str, Callable[[Json], Any]] = {
 }
 #: The wires whose requests can ask for several choices.
 _WITH_CHOICES = frozenset(("openai.chat", "xai.grpc"))
+#: The wires whose requests cannot turn parallel calls off.
+WITHOUT_PARALLEL = frozenset(("cohere.chat",))
 #: The words of the wires for a tool choice.
 _CHOICES = {
     "any": "required",
@@ -344,7 +346,12 @@ def is_comparable(setting: str, stated: Json, wire: str) -> bool:
 
     The effort of reasoning may be left out, if the losses report it.
     """
-    return {"effort": setting in stated, "choices": wire in _WITH_CHOICES}.get(setting, True)
+    comparable = {
+        "effort": setting in stated,
+        "choices": wire in _WITH_CHOICES,
+        "parallel calls": wire not in WITHOUT_PARALLEL,
+    }
+    return comparable.get(setting, True)
 
 
 def _tool_choice(choice: Any) -> str:

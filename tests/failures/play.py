@@ -13,7 +13,7 @@ from typing import Any
 
 from xai_sdk.proto import chat_pb2
 
-from tests.wires import BYTE_WIRES
+from tests.wires import BYTE_WIRES, WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.policies import POLICIES
@@ -412,6 +412,7 @@ _BODIES: dict[str, Any] = {
     "xai.grpc": _grpc_body,
     "cohere.chat": _cohere_body,
 }
+assert _FRAMES.keys() == _BODIES.keys() == set(WIRES)
 
 
 def stream(wire: str, steps: Sequence[Step], stop: str | None = "tool_calls") -> list[bytes]:

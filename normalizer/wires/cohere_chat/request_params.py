@@ -38,8 +38,9 @@ _NAMES = {
     "response_format": "response_format",
     "stream": "stream",
 }
-#: Documented minimum and maximum of the parameters (API reference).
+#: Documented minimum and maximum of the parameters (API reference, and of the temperature the list of errors).
 RANGES: dict[str, tuple[float, float]] = {
+    "temperature": (0, 1),
     "p": (0.01, 0.99),
     "k": (0, 500),
     "frequency_penalty": (0, 1),

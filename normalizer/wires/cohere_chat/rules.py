@@ -18,6 +18,7 @@ from .request_params import MEMBERS, MOST_STOPS, RANGES
 _REFERENCE = "API reference: https://docs.cohere.com/reference/chat"
 _GUIDE = "guide: https://docs.cohere.com/docs/tool-use-usage-patterns"
 _TYPES = "cohere.types.ChatMessageV2"
+_ERRORS = "list of errors: https://docs.cohere.com/reference/errors"
 #: The refusal "unknown field: parameter … is not a valid field", with status 422.
 _UNKNOWN = "refusal: https://github.com/agno-agi/agno/issues/3503"
 #: The types of content of each role.
@@ -66,7 +67,7 @@ def _messages_empty(body: Any) -> Violations:
         yield "messages", "at least one message is required"
 
 
-@rule("model-missing", _REFERENCE)
+@rule("model-missing", f"{_ERRORS}: a model parameter is required for this endpoint")
 def _model_missing(body: Any) -> Violations:
     """A request names a model."""
     if isinstance(body, dict) and not is_v1(body) and not isinstance(body.get("model"), str):
@@ -89,9 +90,9 @@ def _role_unknown(body: Any) -> Violations:
             yield f"{path}.role", f"unknown role: {role!r}"
 
 
-@rule("content-missing", _TYPES)
+@rule("content-missing", f"{_TYPES}; {_ERRORS}: message must not be empty in a turn")
 def _content_missing(body: Any) -> Violations:
-    """A message has content; that of the assistant has content or calls."""
+    """A message has content; that of the assistant has content or calls, and that of a tool may be an empty text."""
     for path, message in objects(body, "messages"):
         content = message.get("content")
         if message.get("role") == "assistant":
@@ -99,6 +100,8 @@ def _content_missing(body: Any) -> Violations:
                 yield path, "must have content or calls"
         elif not isinstance(content, (str, list)):
             yield f"{path}.content", "must be a text or a list"
+        elif not content and message.get("role") in ("system", "user"):
+            yield f"{path}.content", "must not be empty"
 
 
 @rule("content-type", _TYPES)
@@ -162,7 +165,7 @@ def _tool_form(body: Any) -> Violations:
             yield f"{path}.function.parameters", "must be a JSON schema"
 
 
-@rule("tool-name", "API reference of version 1: https://docs.cohere.com/v1/reference/chat")
+@rule("tool-name", f"{_ERRORS}: tool names can only contain certain characters (A-Za-z0-9_)")
 def _tool_name(body: Any) -> Violations:
     """The name of a tool consists of letters, digits and underscores, and does not begin with a digit."""
     for path, tool in _tools(body):
@@ -205,7 +208,7 @@ def _format_beside_tools(body: Any) -> Violations:
                 yield "response_format", f"is not supported in combination with {name}"
 
 
-@rule("param-range", _REFERENCE)
+@rule("param-range", f"{_REFERENCE}; {_ERRORS}")
 def _param_range(body: Any) -> Violations:
     """Parameters are in their documented ranges."""
     for name, (least, most) in RANGES.items():

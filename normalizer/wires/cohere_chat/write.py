@@ -23,7 +23,7 @@ from .write_assistant import AssistantWriter
 
 #: Cohere does not document which ids it accepts. Those that it creates (`get_weather_mznfyh090g90`) match this pattern.
 IDS = IdStyle(r"[!-~]{1,128}", 64, plain=128)
-#: Documented for version 1. The recorded names of version 2 keep to it.
+#: Documented in the list of errors (https://docs.cohere.com/reference/errors).
 NAMES = NameStyle(r"[a-zA-Z_][a-zA-Z0-9_]*", prefix="tool_", alphabet="[^a-zA-Z0-9_]")
 
 
