@@ -66,6 +66,11 @@ def sdk(wire: str) -> Read:
     if wire == "anthropic.messages":
         from anthropic._models import construct_type
         from anthropic.types import Message as Type
+    elif wire == "cohere.chat":
+        from cohere import V2ChatResponse as Type
+        from cohere.core.unchecked_base_model import construct_type as construct
+
+        return lambda body: construct(type_=Type, object_=json.loads(body))
     elif wire == "openai.chat":
         from openai._models import construct_type
         from openai.types.chat import ChatCompletion as Type
@@ -90,7 +95,8 @@ def xai_members(body: bytes) -> Any:
 
 def sdk_streamed(wire: str) -> Read:
     """Return the official SDK as a reader of streams. Raises ImportError if it is not installed."""
-    return {"xai.grpc": _xai, "anthropic.messages": _anthropic, "openai.chat": _chat}.get(wire, _responses)()
+    makers = {"xai.grpc": _xai, "anthropic.messages": _anthropic, "openai.chat": _chat, "cohere.chat": _cohere}
+    return makers.get(wire, _responses)()
 
 
 def _xai() -> Read:
@@ -143,6 +149,30 @@ def _chat() -> Read:
     return read
 
 
+def _cohere() -> Read:
+    """Return the SDK's reading of events, which it does not accumulate; the calls are concatenated here."""
+    from cohere import AssistantMessageResponse
+    from cohere.core.http_sse._decoders import SSEDecoder
+    from cohere.core.unchecked_base_model import construct_type
+    from cohere.v2 import V2ChatStreamResponse
+
+    def read(pieces: Iterable[bytes]) -> Any:
+        begun: list[Any] = []
+        decoder = SSEDecoder()
+        for line in b"".join(pieces).decode().split("\n"):
+            event = decoder.decode(line)
+            if event is None or event.data == "[DONE]":
+                continue
+            told: Any = construct_type(type_=V2ChatStreamResponse, object_=json.loads(event.data))
+            if told.type == "tool-call-start":
+                begun.append(told.delta.message.tool_calls.dict())
+            elif told.type == "tool-call-delta":
+                begun[told.index]["function"]["arguments"] += told.delta.message.tool_calls.function.arguments
+        return construct_type(type_=AssistantMessageResponse, object_={"role": "assistant", "tool_calls": begun})
+
+    return read
+
+
 def _responses() -> Read:
     import openai
     from openai._models import construct_type
@@ -171,6 +201,8 @@ def calls(answer: Any) -> list[tuple[str, str, dict[str, Any]]]:
         functions = [(call.id, call.function) for call in answer.choices[0].message.tool_calls]
     elif hasattr(answer, "output"):
         functions = [(item.call_id, item) for item in answer.output if item.type == "function_call"]
+    elif hasattr(answer, "message"):
+        functions = [(call.id, call.function) for call in answer.message.tool_calls]
     elif hasattr(answer, "tool_calls"):
         functions = [(call.id, call.function) for call in answer.tool_calls]
     else:

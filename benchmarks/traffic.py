@@ -363,6 +363,54 @@ def _delta(index: int, delta: dict[str, Any]) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": index, "delta": delta}
 
 
+# cohere.chat
+
+
+def _cohere_usage(output: int) -> dict[str, Any]:
+    tokens = {"input_tokens": 1612, "output_tokens": output}
+    return {"billed_units": {"input_tokens": 142, "output_tokens": output}, "tokens": tokens, "cached_tokens": 1440}
+
+
+def _cohere_call(call: Call, arguments: str) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def cohere_body() -> bytes:
+    """Return the body as Cohere sends it, compact."""
+    calls = [_cohere_call(call, _compact(call.arguments)) for call in expected("cohere.chat", False)]
+    message = {"role": "assistant", "tool_plan": _TEXT, "tool_calls": calls}
+    id = "b7391518-e53e-4486-98ea-fabffcde31c2"
+    return _compact({"id": id, "message": message, "finish_reason": "TOOL_CALL", "usage": _cohere_usage(89)}).encode()
+
+
+def cohere_stream() -> bytes:
+    """Return the stream as Cohere sends it: named events, the plan first."""
+    calls = expected("cohere.chat", True)
+    pieces = [_tokens(_compact(call.arguments)) for call in calls]
+    words = _words(EVENTS - 2 - sum(2 + len(p) for p in pieces))
+    events: list[dict[str, Any]] = [
+        {
+            "id": "ce257b09-c6da-4aed-b722-6384504180f5",
+            **_cohere_event(
+                "message-start", None, {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": []}
+            ),
+        }
+    ]
+    events += [_cohere_event("tool-plan-delta", None, {"tool_plan": word}) for word in words]
+    for index, call in enumerate(calls):
+        events.append(_cohere_event("tool-call-start", index, {"tool_calls": _cohere_call(call, "")}))
+        for piece in pieces[index]:
+            events.append(_cohere_event("tool-call-delta", index, {"tool_calls": {"function": {"arguments": piece}}}))
+        events.append({"type": "tool-call-end", "index": index})
+    events.append({"type": "message-end", "delta": {"finish_reason": "TOOL_CALL", "usage": _cohere_usage(348)}})
+    told = [f"event: {event['type']}\ndata: {_compact(event)}\n\n" for event in events]
+    return "".join([*told, "data: [DONE]\n\n"]).encode()
+
+
+def _cohere_event(kind: str, index: int | None, message: dict[str, Any]) -> dict[str, Any]:
+    return {"type": kind, **({} if index is None else {"index": index}), "delta": {"message": message}}
+
+
 # xai.grpc: only where xai-sdk is installed.
 
 
@@ -434,6 +482,7 @@ JSON_WIRES: dict[Wire, tuple[Callable[[], bytes], Callable[[], bytes]]] = {
     "openai.chat": (chat_body, chat_stream),
     "openai.responses": (responses_body, responses_stream),
     "anthropic.messages": (anthropic_body, anthropic_stream),
+    "cohere.chat": (cohere_body, cohere_stream),
 }
 
 

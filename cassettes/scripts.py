@@ -206,6 +206,10 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
                 needs.add("refusal")
         if any(tool.kind == "custom" for tool in self.tools):
             needs.add("custom")
+        if self.parallel is not None:
+            needs.add("parallel")
+        if any("-" in tool.name for tool in self.tools):
+            needs.add("dashed names")
         return frozenset(needs)
 
     @property

@@ -70,7 +70,9 @@ class Surface(NamedTuple):
         return import_module(f"toolparity.cassettes.emulated.{self.name.replace('.', '_')}")
 
 
-_CHAT = frozenset(("refusal", "ending:length", "ending:content_filter"))
+#: Features of all surfaces but a few: parallel calls can be turned off, and names of tools may have dashes.
+_USUAL = frozenset(("parallel", "dashed names"))
+_CHAT = _USUAL | {"refusal", "ending:length", "ending:content_filter"}
 
 _BUILT_IN = (
     Surface(
@@ -101,7 +103,7 @@ _BUILT_IN = (
         "https://api.anthropic.com",
         "ANTHROPIC_API_KEY",
         "claude-haiku-4-5",
-        frozenset(("refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution")),
+        _USUAL | {"refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution"},
     ),
     Surface(
         "xai.grpc",
@@ -111,7 +113,7 @@ _BUILT_IN = (
         "https://api.x.ai",
         "XAI_API_KEY",
         "grok-4-fast",
-        frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+        _USUAL | {"ending:length", "server:web_search", "server:x_search", "server:code_execution"},
     ),
     Surface("xai.chat", "xai", "openai.chat", "openai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4-fast", _CHAT),
     Surface(
@@ -122,7 +124,17 @@ _BUILT_IN = (
         "https://api.x.ai/v1",
         "XAI_API_KEY",
         "grok-4-fast",
-        frozenset(("refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+        _USUAL | {"refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution"},
+    ),
+    Surface(
+        "cohere.chat",
+        "cohere",
+        "cohere.chat",
+        "cohere",
+        "https://api.cohere.com",
+        "CO_API_KEY",
+        "command-a-reasoning-08-2025",
+        frozenset(("ending:length",)),
     ),
 )
 

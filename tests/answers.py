@@ -275,8 +275,64 @@ GRPC: dict[str, chat_pb2.GetChatCompletionResponse] = {
     ),
 }
 
+COHERE: dict[str, Json] = {
+    "text": {
+        "id": "c-seed",
+        "message": {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "Grüße, 世界 🎉"}],
+            "citations": [
+                {
+                    "start": 0,
+                    "end": 5,
+                    "text": "Grüße",
+                    "sources": [{"type": "document", "id": "doc:0", "document": {"id": "doc:0", "text": "t"}}],
+                    "type": "TEXT_CONTENT",
+                    "content_index": 0,
+                }
+            ],
+        },
+        "finish_reason": "COMPLETE",
+        "usage": {
+            "billed_units": {"input_tokens": 3, "output_tokens": 9},
+            "tokens": {"input_tokens": 5, "output_tokens": 9},
+            "cached_tokens": 2,
+        },
+    },
+    "calls": {
+        "id": "c-seed",
+        "message": {
+            "role": "assistant",
+            "tool_plan": "I will look at two cities.",
+            "tool_calls": [
+                {"id": "w_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}},
+                {"id": "w_2", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Rom"}'}},
+            ],
+        },
+        "finish_reason": "TOOL_CALL",
+        "usage": {"tokens": {"input_tokens": 5, "output_tokens": 9, "reasoning_tokens": 4}},
+    },
+    "thinking": {
+        "id": "c-seed",
+        "message": {
+            "role": "assistant",
+            "content": [{"type": "thinking", "thinking": "Two cities."}, {"type": "text", "text": "Done."}],
+        },
+        "finish_reason": "COMPLETE",
+    },
+    "cut": {
+        "id": "c-seed",
+        "message": {
+            "role": "assistant",
+            "tool_calls": [{"id": "f_1", "type": "function", "function": {"name": "f", "arguments": '{"a": "cu'}}],
+        },
+        "finish_reason": "MAX_TOKENS",
+    },
+}
+
 BODIES: dict[str, dict[str, Json]] = {
     "openai.chat": CHAT,
     "openai.responses": RESPONSES,
     "anthropic.messages": MESSAGES,
+    "cohere.chat": COHERE,
 }

@@ -313,15 +313,37 @@ def _grpc_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> R
     return stream("xai.grpc", [*chunks, grpc_chunk(finish=4)], **told)
 
 
+def _cohere_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    given = [chat_call(*call) for call in calls]
+    message = {"role": "assistant", "tool_calls": given}
+    body = {"id": "c1", "message": message, "finish_reason": "TOOL_CALL"}
+    return normalize(json.dumps(body).encode(), "cohere.chat", **told)
+
+
+def _cohere_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    events: list[dict[str, Any]] = [{"type": "message-start", "id": "c1", "delta": {"message": {"role": "assistant"}}}]
+    for index, (id, name, text) in enumerate(calls):
+        begun = {"message": {"tool_calls": chat_call(id, name, "")}}
+        events.append({"type": "tool-call-start", "index": index, "delta": begun})
+        for part in cut(text, size):
+            delta = {"message": {"tool_calls": {"function": {"arguments": part}}}}
+            events.append({"type": "tool-call-delta", "index": index, "delta": delta})
+        events.append({"type": "tool-call-end", "index": index})
+    events.append({"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}})
+    return stream("cohere.chat", sse(*events, done=True), **told)
+
+
 _plain = {
     "openai.chat": _chat_plain,
     "openai.responses": _responses_plain,
     "anthropic.messages": _anthropic_plain,
     "xai.grpc": _grpc_plain,
+    "cohere.chat": _cohere_plain,
 }
 _streamed = {
     "openai.chat": _chat_streamed,
     "openai.responses": _responses_streamed,
     "anthropic.messages": _anthropic_streamed,
     "xai.grpc": _grpc_streamed,
+    "cohere.chat": _cohere_streamed,
 }

@@ -214,8 +214,49 @@ def grpc(message: chat_pb2.GetChatCompletionResponse, chance: Random) -> list[by
     return [each.SerializeToString() for each in chunks]
 
 
+def cohere(body: Json, chance: Random) -> bytes:
+    """Cohere: the plan, the contents and the calls grow one after the other; citations follow their content."""
+    message = body["message"]
+    events: list[Json] = [
+        {
+            "type": "message-start",
+            "id": body["id"],
+            "delta": {
+                "message": {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
+            },
+        }
+    ]
+
+    def grow(kind: str, index: int | None = None, **members: Any) -> None:
+        place = {} if index is None else {"index": index}
+        delta = {"delta": {"message": members}} if members else {}
+        events.append({"type": kind, **place, **delta})
+
+    for piece in pieces(message.get("tool_plan") or "", chance):
+        grow("tool-plan-delta", tool_plan=piece)
+    for index, content in enumerate(message.get("content") or ()):
+        kind = content["type"]
+        grow("content-start", index, content={**content, kind: ""} if kind in ("text", "thinking") else content)
+        for piece in pieces(content.get(kind) or "", chance) if kind in ("text", "thinking") else ():
+            grow("content-delta", index, content={kind: piece})
+        grow("content-end", index)
+    for index, citation in enumerate(message.get("citations") or ()):
+        grow("citation-start", index, citations=citation)
+        grow("citation-end", index)
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        function = call.get("function") or {}
+        grow("tool-call-start", index, tool_calls={**call, "function": {**function, "arguments": ""}})
+        for piece in pieces(function.get("arguments") or "", chance):
+            grow("tool-call-delta", index, tool_calls={"function": {"arguments": piece}})
+        grow("tool-call-end", index)
+    late = {key: body[key] for key in ("finish_reason", "usage") if key in body}
+    events.append({"type": "message-end", "delta": late})
+    return _sse(events, named=True) + b"data: [DONE]\n\n"
+
+
 AS_STREAM: dict[str, Callable[[Json, Random], bytes]] = {
     "openai.chat": chat,
     "openai.responses": responses,
     "anthropic.messages": messages,
+    "cohere.chat": cohere,
 }

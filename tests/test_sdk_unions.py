@@ -10,10 +10,12 @@ from importlib import import_module
 from typing import Any, Literal
 
 import anthropic.types as stable
+import cohere.types as cohere_types
 import openai.types.beta as openai_beta
 import pytest
 from anthropic import BaseModel as AnthropicModel
 from anthropic.types import beta
+from cohere import v2 as cohere_v2
 from msgspec.structs import fields as struct_fields
 from openai.types import chat, responses
 from openai.types.chat import chat_completion, chat_completion_chunk
@@ -28,6 +30,7 @@ from toolparity.normalizer.wires.anthropic_messages import blocks as anthropic_b
 from toolparity.normalizer.wires.anthropic_messages import routing as anthropic_routing
 from toolparity.normalizer.wires.anthropic_messages import schema as anthropic
 from toolparity.normalizer.wires.anthropic_messages import stream_state as anthropic_stream_state
+from toolparity.normalizer.wires.cohere_chat import schema as cohere_schema
 from toolparity.normalizer.wires.openai_chat import schema as openai_chat
 from toolparity.normalizer.wires.openai_responses import blocks as responses_items
 from toolparity.normalizer.wires.openai_responses import schema as openai_responses
@@ -268,6 +271,53 @@ def test_every_kind_of_tool_call_and_each_of_its_members_is_named(model: Model) 
                         yield from lacking(inner, struct)
 
     expect_none(gaps())
+
+
+# cohere.chat
+
+
+def test_every_content_of_cohere_and_each_of_its_members_is_named() -> None:
+    union = cohere_types.AssistantMessageResponseContentItem
+    expect_none(lacking_union(union, cohere_schema.Content, "cohere_chat.schema.Content"))
+
+
+@pytest.mark.parametrize(
+    ("model", "struct"),
+    [
+        (cohere_v2.V2ChatResponse, cohere_schema.Body),
+        (cohere_types.NonStreamedChatResponse, cohere_schema.Body),
+        (cohere_types.AssistantMessageResponse, cohere_schema.Message),
+        (cohere_types.ToolCallV2, cohere_schema.Call),
+        (cohere_types.ToolCallV2Function, cohere_schema.Function),
+        (cohere_types.ToolCall, cohere_schema.CallV1),
+        (cohere_types.ToolCallDelta, cohere_schema.CallDelta),
+    ],
+    ids=lambda given: given.__name__,
+)
+def test_every_member_of_a_response_of_cohere_is_named(model: Model, struct: Any) -> None:
+    expect_none(lacking(model, struct))
+
+
+@pytest.mark.parametrize("union", [cohere_v2.V2ChatStreamResponse, cohere_types.StreamedChatResponse], ids=["2", "1"])
+def test_every_event_of_cohere_and_each_of_its_members_is_named(union: Any) -> None:
+    def gaps() -> Iterator[str]:
+        for event in sdk_types.models(union):
+            yield from lacking(event, cohere_schema.Event)
+            member = "type" if "type" in event.model_fields else "event_type"
+            for tag in sdk_types.literals(event.model_fields[member].annotation):
+                decoder = StreamDecoder("cohere.chat")
+                decoder.feed(json_text({member: tag}).encode() + b"\n")
+                if any(finding.code == "unknown-event" for finding in decoder.finish().findings):
+                    yield f"the event {tag!r} is unknown"
+
+    expect_none(gaps())
+
+
+@pytest.mark.parametrize("union", [cohere_types.ChatFinishReason, cohere_types.FinishReason], ids=["2", "1"])
+def test_every_finish_reason_of_cohere_is_named(union: Any) -> None:
+    reasons = {stop_words.fold(reason) for reason in sdk_types.literals(union)}
+    assert reasons
+    expect_none(unnamed(reasons, stop_words.WORDS.keys(), "stop_words.WORDS"))
 
 
 # xai.grpc

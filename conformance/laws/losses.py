@@ -17,7 +17,7 @@ from toolparity.normalizer.wires.write_context import LOSSES
 
 from ..answer import NextRequest
 from ..cases.case import CaseRound
-from ..oracle.history import STRUCTURE, TRANSPORT, conversation, tools, turns
+from ..oracle.history import STRUCTURE, TRANSPORT, WITHOUT_PARALLEL, conversation, settings, tools, turns
 from ..oracle.responses import Irregular, Json, WireBlock, parsed_arguments, read
 from ..subjects import SubjectExchange
 from .law import Failure
@@ -149,7 +149,11 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of a request for another wire: what only the provider of the response has."""
     wire, request, earlier = handed_over.wire, handed_over.request, handed_over.sent_earlier()
     reasoning = handed_over.of_type("reasoning")
-    thought = [each for each in earlier if each.get("type") in _THOUGHTS or each.get("reasoning_content")]
+    thought = [
+        each
+        for each in earlier
+        if each.get("type") in _THOUGHTS or each.get("reasoning_content") or each.get("tool_plan")
+    ]
     lost = any(
         block["signature"] or block["encrypted"] or not handed_over.has_text(block["text"]) for block in reasoning
     )
@@ -170,6 +174,8 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _Loss("model", foreign, required=False)  # its name is sent unchanged
     left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
     yield _Loss("param", bool(left_out), bool(left_out - TRANSPORT - ({"n"} if request.get("n") == 1 else set())))
+    single = settings(request, handed_over.round.exchange.wire).get("parallel calls") is False
+    yield _both("parallel", wire in WITHOUT_PARALLEL and single)
     called = [call for call in handed_over.of_type("tool_call") if call["namespace"] or call["caller"]]
     yield _both("namespace", bool(called) or _has(earlier, "caller", "namespace"))
     yield _both(
@@ -177,7 +183,7 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     )
     types = [block.members["type"] for block in handed_over.blocks]
     after = types[types.index("tool_call") :] if "tool_call" in types else []
-    moves = wire in ("openai.chat", "xai.grpc")
+    moves = wire in ("openai.chat", "xai.grpc", "cohere.chat")
     may_move = {"text", "reasoning"} & {*after} or any(speaker == "model" for speaker, _ in turns(request))
     yield _Loss("order", moves and bool(may_move), moves and "text" in after)
 

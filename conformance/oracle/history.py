@@ -16,6 +16,7 @@ from . import Json, json_values, message_texts, oracle
 from .responses import (
     Irregular,
     anthropic_messages,
+    cohere_chat,
     leaves,
     openai_chat,
     openai_responses,
@@ -89,7 +90,7 @@ def thoughts(body: Json) -> list[str]:
             *(item.get("summary") or []),
             *(part for part in item.get("content") or [] if isinstance(part, dict)),
         ]
-        found += [part.get(name) for part in parts for name in ("reasoning_content", "thinking")]
+        found += [part.get(name) for part in parts for name in ("reasoning_content", "thinking", "tool_plan")]
         found += [part.get("text") for part in parts[1:] if item.get("type") == "reasoning"]
     return [text for text in found if text]
 
@@ -225,11 +226,20 @@ def _xai(exchange: SubjectExchange) -> list[Any]:
     return said
 
 
+def _cohere(exchange: SubjectExchange) -> list[Any]:
+    values, stream = response_values(exchange), exchange.stream
+    message = cohere_chat.assembled(values)[0]["message"] if stream else values[0].get("message")
+    if not isinstance(message, dict):
+        raise Irregular("the response has no message")
+    return [{name: member for name, member in message.items() if member}]
+
+
 _REPLIES: dict[str, Callable[[SubjectExchange], list[Any]]] = {
     "openai.chat": _chat,
     "openai.responses": _responses,
     "anthropic.messages": _anthropic,
     "xai.grpc": _xai,
+    "cohere.chat": _cohere,
 }
 
 
@@ -253,7 +263,8 @@ def tools(body: Json) -> list[Tool]:
         if isinstance(schema, str):
             schema = json_codec.decode(schema)
         if schema is not None or "custom" in tool or tool.get("type") == "custom":
-            strict = inner.get("strict", "input" in body and "parameters" in inner)  # the default of openai.responses
+            default = "input" in body and "parameters" in inner  # of openai.responses; cohere.chat has it for all tools
+            strict = inner.get("strict", body.get("strict_tools", default))
             kind = str(tool.get("type", ""))
             found.append(Tool(str(inner.get("name")), kind, inner.get("description") or "", schema, bool(strict)))
     return found
@@ -284,13 +295,22 @@ _EFFORT: dict[str, Callable[[Json], Any]] = {
 }
 #: The wires whose requests can ask for several choices.
 _WITH_CHOICES = frozenset(("openai.chat", "xai.grpc"))
+#: The wires whose requests cannot turn parallel calls off.
+WITHOUT_PARALLEL = frozenset(("cohere.chat",))
 #: The words of the wires for a tool choice.
-_CHOICES = {"any": "required", "TOOL_MODE_AUTO": "auto", "TOOL_MODE_NONE": "none", "TOOL_MODE_REQUIRED": "required"}
+_CHOICES = {
+    "any": "required",
+    "REQUIRED": "required",
+    "NONE": "none",
+    "TOOL_MODE_AUTO": "auto",
+    "TOOL_MODE_NONE": "none",
+    "TOOL_MODE_REQUIRED": "required",
+}
 
 
 #: The members that every wire has, in its own form.
 STRUCTURE = frozenset(("model", "messages", "input", "system", "instructions", "tools", "tool_choice"))
-STRUCTURE |= {"parallel_tool_calls"}
+STRUCTURE |= {"parallel_tool_calls", "strict_tools"}
 
 
 def added_settings(request: Json, body: Json, wire: str) -> list[str]:
@@ -326,7 +346,12 @@ def is_comparable(setting: str, stated: Json, wire: str) -> bool:
 
     The effort of reasoning may be left out, if the losses report it.
     """
-    return {"effort": setting in stated, "choices": wire in _WITH_CHOICES}.get(setting, True)
+    comparable = {
+        "effort": setting in stated,
+        "choices": wire in _WITH_CHOICES,
+        "parallel calls": wire not in WITHOUT_PARALLEL,
+    }
+    return comparable.get(setting, True)
 
 
 def _tool_choice(choice: Any) -> str:
@@ -388,5 +413,10 @@ _WORDS: dict[str, dict[str, _Words]] = {
         "call": _words(
             type="TOOL_CALL_TYPE_CLIENT_SIDE_TOOL", status="TOOL_CALL_STATUS_COMPLETED TOOL_CALL_STATUS_INCOMPLETE"
         ),
+    },
+    "cohere.chat": {
+        "item": _words(role="system user assistant tool"),
+        "part": _words(type="text image_url thinking document"),
+        "call": _words(type="function"),
     },
 }

@@ -31,7 +31,8 @@ def error_of(raw: Any, status: int | None = None) -> Error:
         body = {**body, "message": body["error"]}
     code = body.get("code")
     # Error events of the Responses API have the type "error" and name the kind of error in `code`.
-    kinds = (k for k in (body.get("type"), code, body.get("status")) if isinstance(k, str) and k and k != "error")
+    named = (body.get("type"), code, body.get("status"), body.get("error_type"))
+    kinds = (k for k in named if isinstance(k, str) and k and k != "error")
     kind = next(kinds, "error")
     message = body.get("message") or body.get("msg") or body.get("detail") or body.get("details") or ""
     for candidate in (body.get("status_code"), code, body.get("status"), status):

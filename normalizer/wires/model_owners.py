@@ -14,7 +14,6 @@ _OTHER_VENDORS = {
     "google": r"gemini",
     "deepseek": r"deepseek",
     "mistral": r"(mi|mini|magi|code|dev|pix)(s|x)?tral",
-    "cohere": r"command-",
 }
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from xai_sdk.proto import chat_pb2
 
-from tests.wires import WIRES
+from tests.wires import BYTE_WIRES, WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.policies import POLICIES
 
 #: The wires that come as server-sent events.
-SSE_WIRES = WIRES[:3]
+SSE_WIRES = BYTE_WIRES
 DONE = b"data: [DONE]\n\n"
 
 
@@ -72,6 +72,12 @@ STOPS: dict[str, dict[str, str]] = {
         "pause": "pause_turn",
     },
     "xai.grpc": {"end_turn": "REASON_STOP", "tool_calls": "REASON_TOOL_CALLS", "max_tokens": "REASON_MAX_LEN"},
+    "cohere.chat": {
+        "end_turn": "COMPLETE",
+        "tool_calls": "TOOL_CALL",
+        "max_tokens": "MAX_TOKENS",
+        "content_filter": "ERROR_TOXIC",
+    },
 }
 
 
@@ -341,8 +347,72 @@ def _grpc_body(steps: Sequence[Step], stop: str | None) -> bytes:
     return grpc_body(grpc_output(finish=stop or 0, **message))
 
 
-_FRAMES = dict(zip(WIRES, (_chat_frames, _responses_frames, _anthropic_frames, _grpc_frames), strict=True))
-_BODIES: dict[str, Any] = dict(zip(WIRES, (_chat_body, _responses_body, _anthropic_body, _grpc_body), strict=True))
+# cohere.chat
+
+
+def cohere_event(kind: str, index: int | None = None, **message: Any) -> dict[str, Any]:
+    """A stream event with members of the message in its delta."""
+    event: dict[str, Any] = {"type": kind} if index is None else {"type": kind, "index": index}
+    return {**event, "delta": {"message": message}} if message else event
+
+
+COHERE_START = {**cohere_event("message-start", role="assistant", content=[], tool_plan="", tool_calls=[]), "id": "r1"}
+
+
+def cohere_end(stop: str | None, **more: Any) -> dict[str, Any]:
+    return {"type": "message-end", "delta": {"finish_reason": stop, **more}}
+
+
+def _cohere_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames: list[dict[str, Any]] = [COHERE_START]
+    contents = calls = 0
+    for step in steps:
+        if isinstance(step, Call):
+            head = {"id": step.id, "type": "function", "function": {"name": step.name, "arguments": ""}}
+            frames.append(cohere_event("tool-call-start", calls, tool_calls=head))
+            for piece in step.pieces:
+                frames.append(cohere_event("tool-call-delta", calls, tool_calls={"function": {"arguments": piece}}))
+            if step.closed:
+                frames.append(cohere_event("tool-call-end", calls))
+            calls += 1
+        else:
+            kind = "text" if isinstance(step, Say) else "thinking"
+            frames.append(cohere_event("content-start", contents, content={"type": kind, kind: ""}))
+            frames.append(cohere_event("content-delta", contents, content={kind: step.text}))
+            frames.append(cohere_event("content-end", contents))
+            contents += 1
+    if stop is None:
+        return [sse(frame) for frame in frames]
+    return [sse(frame) for frame in [*frames, cohere_end(stop)]] + [DONE]
+
+
+def _cohere_body(steps: Sequence[Step], stop: str | None) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant"}
+    for step in steps:
+        if isinstance(step, Call):
+            call = {"id": step.id, "type": "function", "function": {"name": step.name, "arguments": step.text}}
+            message.setdefault("tool_calls", []).append(call)
+        else:
+            kind = "text" if isinstance(step, Say) else "thinking"
+            message.setdefault("content", []).append({"type": kind, kind: step.text})
+    return {"id": "r1", "message": message, "finish_reason": stop}
+
+
+_FRAMES = {
+    "openai.chat": _chat_frames,
+    "openai.responses": _responses_frames,
+    "anthropic.messages": _anthropic_frames,
+    "xai.grpc": _grpc_frames,
+    "cohere.chat": _cohere_frames,
+}
+_BODIES: dict[str, Any] = {
+    "openai.chat": _chat_body,
+    "openai.responses": _responses_body,
+    "anthropic.messages": _anthropic_body,
+    "xai.grpc": _grpc_body,
+    "cohere.chat": _cohere_body,
+}
+assert _FRAMES.keys() == _BODIES.keys() == set(WIRES)
 
 
 def stream(wire: str, steps: Sequence[Step], stop: str | None = "tool_calls") -> list[bytes]:

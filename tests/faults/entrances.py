@@ -107,6 +107,25 @@ REQUESTS: dict[str, Any] = {
         ],
         "tools": [{"function": {"name": "f", "parameters": "{}"}}],
     },
+    "cohere.chat": {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": [{"type": "text", "text": "x"}]},
+            {"role": "assistant", "tool_plan": "p", "content": [{"type": "thinking", "thinking": "t"}]},
+            {"role": "assistant", "tool_calls": [_CALL], "citations": [{"start": 0, "end": 1, "text": "x"}]},
+            {
+                "role": "tool",
+                "tool_call_id": "a",
+                "content": [{"type": "document", "document": {"data": {"x": 1}, "id": "d"}}],
+            },
+        ],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+        "strict_tools": True,
+        "tool_choice": "REQUIRED",
+        "stop_sequences": ["a"],
+        "p": 0.5,
+    },
 }
 
 

@@ -316,9 +316,66 @@ XAI: dict[str, Any] = {
     "max_turns": 3,
 }
 
+COHERE: dict[str, Any] = {
+    "model": "command-a-03-2025",
+    "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "What is the weather?"},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "And here?"},
+                {"type": "image_url", "image_url": {"url": "https://x.test/a.png", "detail": "low"}},
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "tool_plan": "I will look at two cities.",
+            "content": [{"type": "thinking", "thinking": "Two cities."}, {"type": "text", "text": "Let me look."}],
+            "citations": [{"start": 0, "end": 3, "text": "Let", "sources": [{"type": "document", "id": "doc:0"}]}],
+            "tool_calls": [
+                {"id": "w_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Oslo"}'}},
+                {"id": "w_2", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Rome"}'}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "w_1", "content": "5 degrees"},
+        {
+            "role": "tool",
+            "tool_call_id": "w_2",
+            "content": [
+                {"type": "text", "text": "found"},
+                {"type": "document", "document": {"data": {"title": "Rome", "text": "9 degrees"}, "id": "doc:1"}},
+            ],
+        },
+        {"role": "user", "content": "Thanks."},
+    ],
+    "tools": [
+        {"type": "function", "function": {"name": "weather", "description": "Tells it.", "parameters": SCHEMA}},
+    ],
+    "strict_tools": True,
+    "tool_choice": "REQUIRED",
+    "documents": [{"id": "doc:0", "data": {"text": "t"}}],
+    "citation_options": {"mode": "ENABLED"},
+    "safety_mode": "STRICT",
+    "max_tokens": 321,
+    "stop_sequences": ["END"],
+    "temperature": 0.25,
+    "seed": 7,
+    "frequency_penalty": 0.1,
+    "presence_penalty": 0.2,
+    "k": 9,
+    "p": 0.5,
+    "logprobs": True,
+    "thinking": {"type": "enabled", "token_budget": 100},
+    "priority": 1,
+    "stream": True,
+}
+
 REQUESTS: dict[str, dict[str, Any]] = {
     "openai.chat": CHAT,
     "openai.responses": RESPONSES,
     "anthropic.messages": ANTHROPIC,
     "xai.grpc": XAI,
+    "cohere.chat": COHERE,
 }

@@ -8,6 +8,7 @@ from types import GeneratorType
 from typing import Any
 
 from anthropic.types.beta import BetaMessageParam, BetaTextBlockParam, BetaToolChoiceParam, BetaToolUnionParam
+from cohere import ChatMessageV2, ToolV2
 from google.protobuf.message import Message
 from msgspec.structs import replace
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
@@ -18,6 +19,7 @@ from pydantic import TypeAdapter
 from xai_sdk.proto import chat_pb2
 
 from tests.history.views import Said, said, value
+from tests.wires import WIRES
 from toolparity import Choice, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
 from toolparity.normalizer.conversation import (
     Assistant,
@@ -33,15 +35,10 @@ from toolparity.normalizer.conversation import (
 )
 from toolparity.normalizer.model import ApprovalRequest, Block
 from toolparity.normalizer.pairing import paired
+from toolparity.normalizer.wires.registry import spec
 from toolparity.normalizer.wires.write_context import LOSSES
 
-PROVIDERS = {
-    "openai.chat": "openai",
-    "openai.responses": "openai",
-    "anthropic.messages": "anthropic",
-    "xai.grpc": "xai",
-}
-WIRES = tuple(PROVIDERS)
+PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
 _BY_NAME = frozenset(("function", "custom", "legacy_function"))
 _SPOKEN = frozenset(("system", "user", "assistant", "result"))
 
@@ -63,6 +60,7 @@ def _types() -> dict[str, dict[str, Any]]:
             "tools": TypeAdapter(list[BetaToolUnionParam]),
             "tool_choice": TypeAdapter(BetaToolChoiceParam),
         },
+        "cohere.chat": {"messages": TypeAdapter(list[ChatMessageV2]), "tools": TypeAdapter(list[ToolV2])},
     }
 
 

@@ -164,4 +164,34 @@ def _xai(body: Any) -> Iterator[Said]:
             )
 
 
-_WIRES = {"openai.chat": _chat, "openai.responses": _responses, "anthropic.messages": _anthropic, "xai.grpc": _xai}
+def _cohere(body: Any) -> Iterator[Said]:
+    for message in body["messages"]:
+        content = message.get("content")
+        if message["role"] == "tool":
+            yield from _result(_texts(content), message["tool_call_id"])
+            continue
+        if message.get("tool_plan"):
+            yield Said("reasoning", message["tool_plan"])
+        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
+            if part["type"] == "thinking":
+                yield Said("reasoning", part["thinking"])
+            else:
+                yield from _parts([part], message["role"])
+        for call in message.get("tool_calls") or ():
+            yield Said("call", call["function"]["arguments"], call["id"], call["function"]["name"])
+
+
+def _texts(content: Any) -> Any:
+    """The content of a tool message, its documents as texts in JSON."""
+    if isinstance(content, str):
+        return content
+    return [{"text": json.dumps(part["document"])} if part["type"] == "document" else part for part in content]
+
+
+_WIRES = {
+    "openai.chat": _chat,
+    "openai.responses": _responses,
+    "anthropic.messages": _anthropic,
+    "xai.grpc": _xai,
+    "cohere.chat": _cohere,
+}

@@ -14,9 +14,12 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import anthropic
+import cohere
+import httpx
 import httpx2
 import openai
 from anthropic.lib.streaming._beta_messages import accumulate_event
+from cohere.core.api_error import ApiError as CohereError
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.lib.streaming.responses._responses import ResponseStreamState
 from xai_sdk.chat import Response as XaiResponse
@@ -65,7 +68,8 @@ class _Server:
             self.body, self.content_type = row.data, "application/json"
             return
         self.content_type = "text/event-stream"
-        reframed = _as_sse(row.data)
+        # version 1 of Cohere sends events one a line, as its SDK reads them
+        reframed = None if row.wire == "cohere.chat" else _as_sse(row.data)
         pieces = row.arrived if reframed is None else None
         self.body = iter(pieces) if pieces else (reframed or row.data)
 
@@ -101,6 +105,17 @@ _anthropic = anthropic.Anthropic(
 )
 
 
+def _cohere_response(request: httpx.Request) -> httpx.Response:
+    """The same for Cohere's SDK, which uses another HTTP library."""
+    headers = {"content-type": _server.content_type}
+    return httpx.Response(_server.status, headers=headers, content=_server.body, request=request)
+
+
+_cohere_http = httpx.Client(transport=httpx.MockTransport(_cohere_response))
+_cohere = cohere.ClientV2("none", base_url="http://recorded.invalid", max_retries=0, httpx_client=_cohere_http)
+_cohere_v1 = cohere.Client("none", base_url="http://recorded.invalid", max_retries=0, httpx_client=_cohere_http)
+
+
 def read(row: Row) -> Read:
     """Raises ProviderError where the provider said so, and what the SDK raises where it cannot read the exchange."""
     if row.wire != "xai.grpc":
@@ -109,7 +124,7 @@ def read(row: Row) -> Read:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pydantic's, where a dialect's types are not OpenAI's
             return _READERS[row.wire](row)
-    except (openai.APIError, anthropic.APIError) as error:
+    except (openai.APIError, anthropic.APIError, CohereError) as error:
         raise ProviderError(str(error)) from error
 
 
@@ -199,6 +214,47 @@ def _grpc(row: Row) -> Read:
     return Read(calls, response.content, None)
 
 
+def _cohere_chat(row: Row) -> Read:
+    if "messages" not in row.request:
+        return _cohere_chat_v1(row)
+    request: dict[str, Any] = {"model": "m", "messages": []}
+    if not row.stream:
+        response = _cohere.chat(**request)
+        message = response.message
+        found = message.tool_calls or ()
+        calls = [Call(0, c.id, f.name, f.arguments) for c in found if (f := c.function) is not None]
+        text = "".join(part.text for part in message.content or () if part.type == "text")
+        return Read(calls, text, None if response.usage is None else response.usage.dict())
+    begun: dict[int, Any] = {}
+    arguments: dict[int, str] = {}
+    text, usage = "", None
+    for event in _cohere.chat_stream(**request):
+        match event.type:
+            case "content-delta":
+                text += event.delta.message.content.text or ""
+            case "tool-call-start":
+                begun[event.index] = call = event.delta.message.tool_calls
+                arguments[event.index] = call.function.arguments or ""
+            case "tool-call-delta":
+                arguments[event.index] += event.delta.message.tool_calls.function.arguments
+            case "message-end":
+                usage = event.delta.usage
+    calls = [Call(0, call.id, call.function.name, arguments[index]) for index, call in begun.items()]
+    return Read(calls, text, None if usage is None else usage.dict())
+
+
+def _cohere_chat_v1(row: Row) -> Read:
+    response: Any = None
+    if row.stream:
+        for event in _cohere_v1.chat_stream(message="m"):
+            if event.event_type == "stream-end":
+                response = event.response
+    else:
+        response = _cohere_v1.chat(message="m")
+    calls = [Call(0, None, call.name, call.parameters) for call in response.tool_calls or ()]
+    return Read(calls, response.text, response.meta.dict())
+
+
 def _figures(usage: Any) -> dict[str, Any] | None:
     """What an SDK's usage object got from the wire: unset members and nulls are none."""
     if usage is None:
@@ -206,4 +262,10 @@ def _figures(usage: Any) -> dict[str, Any] | None:
     return {k: v for k, v in usage.to_dict(mode="json").items() if v is not None}
 
 
-_READERS = {"openai.chat": _chat, "openai.responses": _responses, "anthropic.messages": _messages, "xai.grpc": _grpc}
+_READERS = {
+    "openai.chat": _chat,
+    "openai.responses": _responses,
+    "anthropic.messages": _messages,
+    "xai.grpc": _grpc,
+    "cohere.chat": _cohere_chat,
+}
