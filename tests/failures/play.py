@@ -72,6 +72,7 @@ STOPS: dict[str, dict[str, str]] = {
         "pause": "pause_turn",
     },
     "xai.grpc": {"end_turn": "REASON_STOP", "tool_calls": "REASON_TOOL_CALLS", "max_tokens": "REASON_MAX_LEN"},
+    "ollama.chat": {"end_turn": "stop", "tool_calls": "stop", "max_tokens": "length"},
 }
 
 
@@ -341,8 +342,49 @@ def _grpc_body(steps: Sequence[Step], stop: str | None) -> bytes:
     return grpc_body(grpc_output(finish=stop or 0, **message))
 
 
-_FRAMES = dict(zip(WIRES, (_chat_frames, _responses_frames, _anthropic_frames, _grpc_frames), strict=True))
-_BODIES: dict[str, Any] = dict(zip(WIRES, (_chat_body, _responses_body, _anthropic_body, _grpc_body), strict=True))
+# ollama.chat
+
+
+def ollama_line(message: str, stop: str | None = None) -> bytes:
+    """An event, or with a stop a whole body. ``message``: the members of the message besides its role, in JSON."""
+    end = f'"done_reason":{json.dumps(stop)},"done":true' if stop else '"done":false'
+    head = f'{{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{{"role":"assistant"{message}}}'
+    return f"{head},{end}}}\n".encode()
+
+
+def ollama_call(call: Call, index: int = 0) -> str:
+    """The JSON of a call, by hand: the arguments are the given text, whether or not it is an object."""
+    function = f'"index":{index},"name":{json.dumps(call.name)},"arguments":{call.text}'
+    return f'{{"id":{json.dumps(call.id)},"function":{{{function}}}}}'
+
+
+def _ollama_message(steps: Sequence[Step]) -> str:
+    said = {"content": ""}
+    calls = []
+    for step in steps:
+        if isinstance(step, Call):
+            calls.append(ollama_call(step, len(calls)))
+        else:
+            said["content" if isinstance(step, Say) else "thinking"] = step.text
+    members = [f',"{name}":{json.dumps(text, ensure_ascii=False)}' for name, text in said.items()]
+    return "".join(members) + (f',"tool_calls":[{",".join(calls)}]' if calls else "")
+
+
+def _ollama_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames = [ollama_line(_ollama_message([step])) for step in steps]
+    return frames if stop is None else [*frames, ollama_line(_ollama_message([]), stop)]
+
+
+def _ollama_body(steps: Sequence[Step], stop: str | None) -> bytes:
+    return ollama_line(_ollama_message(steps), stop)
+
+
+_FRAMES = dict(
+    zip(WIRES, (_chat_frames, _responses_frames, _anthropic_frames, _grpc_frames, _ollama_frames), strict=True)
+)
+_BODIES: dict[str, Any] = dict(
+    zip(WIRES, (_chat_body, _responses_body, _anthropic_body, _grpc_body, _ollama_body), strict=True)
+)
 
 
 def stream(wire: str, steps: Sequence[Step], stop: str | None = "tool_calls") -> list[bytes]:

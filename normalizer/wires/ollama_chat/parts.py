@@ -53,7 +53,9 @@ def write_parts(parts: list[Part], context: WriteContext, separator: str = "\n\n
                 context.lose_extra(part.extra)
             else:
                 texts.append(_describe(part))
-                context.lose("media", f"{texts[-1]} was not sent: the wire has only images, as data")
+                form = "data" if part.data is not None else "an address" if part.url else "a reference"
+                context.lose("media", f"{texts[-1]}, sent as {form}, became a note: the wire has only images as data")
+                context.lose_extra(part.extra)
         else:
             context.lose("opaque", f"a part of type {part.wire_type!r} was left out")  # type: ignore[union-attr]
     return separator.join(texts), images

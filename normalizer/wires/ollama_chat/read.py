@@ -6,7 +6,7 @@ to the next open call of its ``tool_name``, or to the next open call.
 ``as_written`` in the ``extra`` of a message keeps its original spelling, so that the writer can reproduce it:
 
 - ``silent``: the message had no ``content``, as the SDK sends a message without text.
-- ``ids``: canonical id -> id on the wire, None if the call had no id (assistant messages).
+- ``ids``: canonical id -> None, if the calls had no id. Ids that repeat are not written back.
 - ``indexes``: canonical id -> ``index`` of the call, which newer servers send and clients send back.
 """
 
@@ -145,8 +145,8 @@ class _History:
         entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
         wire_ids = {entry["id"] for entry in entries if isinstance(entry.get("id"), str)}
         self._open = [(call.id if call.id in wire_ids else call.extra.get("id"), call) for call in calls]
-        if ids := {call.id: wire for wire, call in self._open if wire != call.id}:
-            written["ids"] = ids
+        if all(entry.get("id") is None for entry in entries) and calls:
+            written["ids"] = dict.fromkeys(call.id for call in calls)
         if len(entries) == len(calls):
             functions = [entry.get("function") for entry in entries]
             indexes = {

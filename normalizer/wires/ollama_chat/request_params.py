@@ -51,7 +51,7 @@ def _foreign_params(params: dict[str, Any], context: WriteContext) -> dict[str, 
         option = _OPTIONS.get(name)
         value = [given] if option in _LISTS and isinstance(given, str) else given
         if option is None or not _is_valid(option, value):
-            if not _write_other(name, given, written):
+            if not _write_other(name, given, written, context):
                 context.lose("param", f"{name} was left out")
         elif options.setdefault(option, value) != value:
             context.lose("param", f"{name} was left out: another member sets {option}")
@@ -64,7 +64,7 @@ def _is_valid(option: str, value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _write_other(name: str, value: Any, written: dict[str, Any]) -> bool:
+def _write_other(name: str, value: Any, written: dict[str, Any], context: WriteContext) -> bool:
     """Write a parameter that is not an option. Return False if the wire does not have it."""
     if name == "response_format" and isinstance(value, dict):
         schema = value.get("json_schema")
@@ -72,6 +72,8 @@ def _write_other(name: str, value: Any, written: dict[str, Any]) -> bool:
             written["format"] = "json"
         elif isinstance(schema, dict) and isinstance(schema.get("schema"), dict):
             written["format"] = schema["schema"]
+            if rest := sorted(schema.keys() - {"schema"}):
+                context.lose("param", f"response_format: {', '.join(rest)} of the schema left out")
         else:
             return value == {"type": "text"}
         return True

@@ -17,11 +17,14 @@ _NAMING = ("tool_name", "tool_call_id")
 def read_result(message: dict[str, Any], call: ToolCall | None) -> ToolResult:
     """Convert a message of the role `tool`. ``call``: the call that it answers.
 
-    ``extra`` of the result has a member of `_NAMING` if the message lacks it, so that it is not written back.
+    ``extra`` of the result has a member of `_NAMING` as None if the message lacks it, so that it is not written back,
+    and a name that differs from that of the call.
     """
     name, id = (message.get(member) for member in _NAMING)
     extra = members_except(message, "role", "content", "images", *_NAMING)
-    extra |= {member: message.get(member) for member in _NAMING if not text(message.get(member))}
+    extra |= {member: message.get(member) for member in _NAMING if not isinstance(message.get(member), str)}
+    if call is not None and text(name) not in ("", call.name):
+        extra["tool_name"] = name
     parts = read_parts(message)
     failed = False
     if parts and type(last := parts[-1]) is TextPart:
@@ -57,7 +60,7 @@ def _write_result(
         context.lose_extra(extra, "", None, *OF_RESULTS)
         extra = {}
     if name and "tool_name" not in extra:
-        message["tool_name"] = context.name(result.name) if result.name else name
+        message["tool_name"] = name
     if id is not None and "tool_call_id" not in extra:
         message["tool_call_id"] = id
     message.update((key, value) for key, value in extra.items() if key not in message and value is not None)

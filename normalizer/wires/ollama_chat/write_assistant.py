@@ -180,8 +180,7 @@ class _MessageBuilder:
 
     def _call(self, call: ToolCall, index: int) -> dict[str, Any]:
         context = self._context
-        ids = self._spelling.get("ids", _NOTHING)
-        id = ids[call.id] if call.id in ids else context.id(call.id)
+        id = None if call.id in self._spelling.get("ids", ()) else context.id(call.id)
         name = context.name(call.name)
         self.calls[call.id] = id, name
         arguments = call.arguments
