@@ -28,6 +28,8 @@ PROVIDERS = {
     "xai.grpc": "xai",
     "ollama.chat": "ollama",
 }
+#: The wires whose calls have their arguments as objects.
+OF_OBJECTS = ("anthropic.messages", "ollama.chat")
 #: Another provider's wire, for each.
 ELSEWHERE = {wire: "xai.grpc" if wire == "anthropic.messages" else "anthropic.messages" for wire in WIRES}
 

@@ -20,6 +20,8 @@ from toolparity.normalizer.policies import POLICIES
 
 #: The wires that come as server-sent events.
 SSE_WIRES = WIRES[:3]
+#: The wires that stream the argument text of a call in pieces. Ollama's events hold calls whole, as JSON.
+PIECEWISE = tuple(wire for wire in WIRES if wire != "ollama.chat")
 DONE = b"data: [DONE]\n\n"
 
 
