@@ -24,7 +24,8 @@ from .scripts import Script
 class Surface(NamedTuple):
     """One provider on one wire. ``base``: the SDK's default base URL. ``key``: environment variable with the API key.
 
-    ``model``: the default model. ``able``: the `Script.needs` that the surface supports.
+    ``model``: the default model. ``able``: the `Script.needs` that the surface supports. ``lacks``: the
+    `Script.common_needs` that it does not support.
     """
 
     name: str
@@ -35,10 +36,11 @@ class Surface(NamedTuple):
     key: str
     model: str
     able: frozenset[str]
+    lacks: frozenset[str] = frozenset()
 
     def plays(self, script: Script) -> bool:
         """Return whether the surface supports everything that the script needs."""
-        return script.needs <= self.able
+        return script.needs <= self.able and self.lacks.isdisjoint(script.common_needs)
 
     @property
     def spec(self) -> WireSpec:
@@ -123,6 +125,17 @@ _BUILT_IN = (
         "XAI_API_KEY",
         "grok-4-fast",
         frozenset(("refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+    ),
+    Surface(
+        "ollama.chat",
+        "ollama",
+        "ollama.chat",
+        "ollama",
+        "https://ollama.com",
+        "OLLAMA_API_KEY",
+        "gpt-oss:20b",
+        frozenset(("ending:length",)),
+        frozenset(("argument text", "one call", "strict")),
     ),
 )
 
