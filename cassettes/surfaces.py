@@ -24,7 +24,8 @@ from .scripts import Script
 class Surface(NamedTuple):
     """One provider on one wire. ``base``: the SDK's default base URL. ``key``: environment variable with the API key.
 
-    ``model``: the default model. ``able``: the `Script.needs` that the surface supports.
+    ``model``: the default model. ``able``: the `Script.needs` that the surface supports. ``lacks``: the
+    `Script.common_needs` that it does not support.
     """
 
     name: str
@@ -35,10 +36,11 @@ class Surface(NamedTuple):
     key: str
     model: str
     able: frozenset[str]
+    lacks: frozenset[str] = frozenset()
 
     def plays(self, script: Script) -> bool:
         """Return whether the surface supports everything that the script needs."""
-        return script.needs <= self.able
+        return script.needs <= self.able and self.lacks.isdisjoint(script.common_needs)
 
     @property
     def spec(self) -> WireSpec:
@@ -70,9 +72,7 @@ class Surface(NamedTuple):
         return import_module(f"toolparity.cassettes.emulated.{self.name.replace('.', '_')}")
 
 
-#: Features of all surfaces but a few: parallel calls can be turned off, and names of tools may have dashes.
-_USUAL = frozenset(("parallel", "dashed names"))
-_CHAT = _USUAL | {"refusal", "ending:length", "ending:content_filter"}
+_CHAT = frozenset(("refusal", "ending:length", "ending:content_filter"))
 
 _BUILT_IN = (
     Surface(
@@ -103,7 +103,7 @@ _BUILT_IN = (
         "https://api.anthropic.com",
         "ANTHROPIC_API_KEY",
         "claude-haiku-4-5",
-        _USUAL | {"refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution"},
+        frozenset(("refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution")),
     ),
     Surface(
         "xai.grpc",
@@ -113,7 +113,7 @@ _BUILT_IN = (
         "https://api.x.ai",
         "XAI_API_KEY",
         "grok-4-fast",
-        _USUAL | {"ending:length", "server:web_search", "server:x_search", "server:code_execution"},
+        frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
     ),
     Surface("xai.chat", "xai", "openai.chat", "openai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4-fast", _CHAT),
     Surface(
@@ -124,7 +124,7 @@ _BUILT_IN = (
         "https://api.x.ai/v1",
         "XAI_API_KEY",
         "grok-4-fast",
-        _USUAL | {"refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution"},
+        frozenset(("refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
     ),
     Surface(
         "cohere.chat",
@@ -135,6 +135,18 @@ _BUILT_IN = (
         "CO_API_KEY",
         "command-a-reasoning-08-2025",
         frozenset(("ending:length",)),
+        frozenset(("one call", "dashed names")),
+    ),
+    Surface(
+        "ollama.chat",
+        "ollama",
+        "ollama.chat",
+        "ollama",
+        "https://ollama.com",
+        "OLLAMA_API_KEY",
+        "gpt-oss:20b",
+        frozenset(("ending:length",)),
+        frozenset(("argument text", "one call", "strict")),
     ),
 )
 

@@ -14,9 +14,10 @@ from toolparity import Response, StreamDecoder, ToolCall, normalize
 
 Given = tuple[str | None, str | None, str]  # id, name, argument text
 
-#: Every wire, plain and streamed; the second list leaves out the one that carries arguments as JSON, not as text.
+#: Every wire, plain and streamed; the second list leaves out those that carry arguments as JSON, not as text.
 FORMS = [(wire, stream) for wire in WIRES for stream in (False, True)]
-TEXT_FORMS = [form for form in FORMS if form != ("anthropic.messages", False)]
+JSON_FORMS = [("anthropic.messages", False), ("ollama.chat", False), ("ollama.chat", True)]
+TEXT_FORMS = [form for form in FORMS if form not in JSON_FORMS]
 
 
 # What to compare
@@ -231,6 +232,29 @@ def grpc_body(*calls: Any, finish: int = 4, content: str = "") -> bytes:
     return pb.GetChatCompletionResponse(id="x1", model="m", outputs=[output]).SerializeToString()
 
 
+# ollama.chat
+
+
+def ollama_line(message: str, stop: str | None = None) -> bytes:
+    """An event, or with a stop a whole body. ``message``: the members of the message besides its role, in JSON."""
+    end = f'"done_reason": {json.dumps(stop)}, "done": true' if stop else '"done": false'
+    head = f'{{"model": "m", "created_at": "2026-01-01T00:00:00Z", "message": {{"role": "assistant", {message}}}'
+    return f"{head}, {end}}}\n".encode()
+
+
+def ollama_call(id: str | None, name: str | None, arguments: str) -> str:
+    """The JSON of a call; a null id is left out, and the arguments are the given text."""
+    function = f'"name": {json.dumps(name)}, "arguments": {arguments}'
+    head = "" if id is None else f'"id": {json.dumps(id)}, '
+    return f'{{{head}"function": {{{function}}}}}'
+
+
+def ollama_lines(calls: Sequence[Given]) -> bytes:
+    """A streamed ollama.chat body, each call in its own event."""
+    events = [ollama_line(f'"content": "", "tool_calls": [{ollama_call(*call)}]') for call in calls]
+    return b"".join([*events, ollama_line('"content": ""', "stop")])
+
+
 # The same calls on any wire
 
 
@@ -333,12 +357,23 @@ def _cohere_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) ->
     return stream("cohere.chat", sse(*events, done=True), **told)
 
 
+def _ollama_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    message = f'"content": "", "tool_calls": [{", ".join(ollama_call(*call) for call in calls)}]'
+    return normalize(ollama_line(message, "stop"), "ollama.chat", **told)
+
+
+def _ollama_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    """Ollama sends each call whole."""
+    return stream("ollama.chat", ollama_lines(calls), **told)
+
+
 _plain = {
     "openai.chat": _chat_plain,
     "openai.responses": _responses_plain,
     "anthropic.messages": _anthropic_plain,
     "xai.grpc": _grpc_plain,
     "cohere.chat": _cohere_plain,
+    "ollama.chat": _ollama_plain,
 }
 _streamed = {
     "openai.chat": _chat_streamed,
@@ -346,4 +381,5 @@ _streamed = {
     "anthropic.messages": _anthropic_streamed,
     "xai.grpc": _grpc_streamed,
     "cohere.chat": _cohere_streamed,
+    "ollama.chat": _ollama_streamed,
 }

@@ -65,4 +65,5 @@ def block_types() -> dict[str, set[str]]:
         "anthropic.messages": tagged(stable.ContentBlock, beta.BetaContentBlock),
         "xai.grpc": set(),
         "cohere.chat": tagged(AssistantMessageResponseContentItem),
+        "ollama.chat": set(),
     }

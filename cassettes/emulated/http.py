@@ -66,7 +66,7 @@ def _asked(surface: Surface, held: StoredAnswers, library: Mapping[str, Script] 
             _check_key(request)
             body = _parsed(request.headers.get("content-type", ""), await request.body())
             played = play(surface, body, held, library)
-            stream = body.get("stream") is True
+            stream = body.get("stream", surface.spec.streams_by_default) is True
             if not stream:
                 _no_plain_answer(played)
         except ProviderRefusal as refused:

@@ -55,6 +55,7 @@ WIRES: dict[Wire, str] = {
     "anthropic.messages": "anthropic_messages",
     "xai.grpc": "xai_grpc",
     "cohere.chat": "cohere_chat",
+    "ollama.chat": "ollama_chat",
 }
 #: The entry-point group in which third parties register wires.
 GROUP = "toolparity.wires"
@@ -107,6 +108,7 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     arrives separately, as in gRPC; such a wire is not JSON and is never detected from bytes). ``many_providers``:
     providers other than the owner serve the wire as well. ``models``: pattern for the beginning of the owner's model
     names. ``parsed_arguments``: whole bodies contain the arguments of calls as JSON objects instead of text.
+    ``streams_by_default``: a request without the member ``stream`` is for a stream.
     ``stop_words``: the wire's words for stop reasons that `wires.stop_words` does not list.
 
     HTTP: ``base_path``: the end of the SDK's base URL. ``path``, ``models_path``: the paths that the SDK appends to it
@@ -132,6 +134,7 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     many_providers: bool = False
     models: str = ""
     parsed_arguments: bool = False
+    streams_by_default: bool = False
     stop_words: Mapping[str, StopReason] = {}
     base_path: str = ""
     path: str = ""

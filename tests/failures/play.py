@@ -19,7 +19,9 @@ from toolparity.normalizer.events import Event
 from toolparity.normalizer.policies import POLICIES
 
 #: The wires that come as server-sent events.
-SSE_WIRES = BYTE_WIRES
+SSE_WIRES = tuple(wire for wire in BYTE_WIRES if wire != "ollama.chat")
+#: The wires that stream the argument text of a call in pieces. Ollama's events hold calls whole, as JSON.
+PIECEWISE = tuple(wire for wire in WIRES if wire != "ollama.chat")
 DONE = b"data: [DONE]\n\n"
 
 
@@ -78,6 +80,7 @@ STOPS: dict[str, dict[str, str]] = {
         "max_tokens": "MAX_TOKENS",
         "content_filter": "ERROR_TOXIC",
     },
+    "ollama.chat": {"end_turn": "stop", "tool_calls": "stop", "max_tokens": "length"},
 }
 
 
@@ -398,12 +401,50 @@ def _cohere_body(steps: Sequence[Step], stop: str | None) -> dict[str, Any]:
     return {"id": "r1", "message": message, "finish_reason": stop}
 
 
+# ollama.chat
+
+
+def ollama_line(message: str, stop: str | None = None) -> bytes:
+    """An event, or with a stop a whole body. ``message``: the members of the message besides its role, in JSON."""
+    end = f'"done_reason":{json.dumps(stop)},"done":true' if stop else '"done":false'
+    head = f'{{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{{"role":"assistant"{message}}}'
+    return f"{head},{end}}}\n".encode()
+
+
+def ollama_call(call: Call, index: int = 0) -> str:
+    """The JSON of a call, by hand: the arguments are the given text, whether or not it is an object."""
+    function = f'"index":{index},"name":{json.dumps(call.name)},"arguments":{call.text}'
+    return f'{{"id":{json.dumps(call.id)},"function":{{{function}}}}}'
+
+
+def _ollama_message(steps: Sequence[Step]) -> str:
+    said = {"content": ""}
+    calls = []
+    for step in steps:
+        if isinstance(step, Call):
+            calls.append(ollama_call(step, len(calls)))
+        else:
+            said["content" if isinstance(step, Say) else "thinking"] = step.text
+    members = [f',"{name}":{json.dumps(text, ensure_ascii=False)}' for name, text in said.items()]
+    return "".join(members) + (f',"tool_calls":[{",".join(calls)}]' if calls else "")
+
+
+def _ollama_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames = [ollama_line(_ollama_message([step])) for step in steps]
+    return frames if stop is None else [*frames, ollama_line(_ollama_message([]), stop)]
+
+
+def _ollama_body(steps: Sequence[Step], stop: str | None) -> bytes:
+    return ollama_line(_ollama_message(steps), stop)
+
+
 _FRAMES = {
     "openai.chat": _chat_frames,
     "openai.responses": _responses_frames,
     "anthropic.messages": _anthropic_frames,
     "xai.grpc": _grpc_frames,
     "cohere.chat": _cohere_frames,
+    "ollama.chat": _ollama_frames,
 }
 _BODIES: dict[str, Any] = {
     "openai.chat": _chat_body,
@@ -411,6 +452,7 @@ _BODIES: dict[str, Any] = {
     "anthropic.messages": _anthropic_body,
     "xai.grpc": _grpc_body,
     "cohere.chat": _cohere_body,
+    "ollama.chat": _ollama_body,
 }
 assert _FRAMES.keys() == _BODIES.keys() == set(WIRES)
 

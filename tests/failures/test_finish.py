@@ -16,6 +16,7 @@ from .play import (
     LOOKUP,
     MESSAGE_START,
     MESSAGE_STOP,
+    PIECEWISE,
     WIRES,
     Call,
     Say,
@@ -38,6 +39,7 @@ from .play import (
 )
 
 all_wires = pytest.mark.parametrize("wire", WIRES)
+piecewise = pytest.mark.parametrize("wire", PIECEWISE)
 TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}')
 
 
@@ -236,7 +238,7 @@ def test_XAI_11_an_invalid_finish_reason_does_not_end_the_answer(streamed: bool)
     assert_not_executed(response, calls=1)
 
 
-@all_wires
+@piecewise
 def test_FIN_10_closed_arguments_that_are_not_json_are_malformed(wire: str) -> None:
     response = play(wire, stream(wire, [Call(('{"city": ', "Turin, not quoted}"))]))
     (call,) = response.calls
@@ -247,7 +249,7 @@ def test_FIN_10_closed_arguments_that_are_not_json_are_malformed(wire: str) -> N
     assert_not_executed(response, calls=1)
 
 
-@all_wires
+@piecewise
 def test_FIN_10_arguments_still_open_at_the_end_of_the_stream_are_truncated(wire: str) -> None:
     response = play(wire, stream(wire, [Call(('{"city": ', '"Turin'), closed=False)], None))
     (call,) = response.calls

@@ -11,6 +11,7 @@ from xai_sdk.proto import chat_pb2
 
 from tests.failures.back import (
     ELSEWHERE,
+    OF_OBJECTS,
     PROVIDERS,
     WIRES,
     call,
@@ -172,9 +173,7 @@ def test_HIST_01_concatenated_arguments_in_the_history_can_be_sent_back(wire: st
         user("again"),
     ]
     encoded = written(turns, wire)
-    assert calls(wire, encoded.body) == [
-        ("a", "f", {"_raw": concatenated} if wire == "anthropic.messages" else concatenated)
-    ]
+    assert calls(wire, encoded.body) == [("a", "f", {"_raw": concatenated} if wire in OF_OBJECTS else concatenated)]
 
 
 def test_HIST_01_concatenated_arguments_are_read_from_a_body_unchanged() -> None:

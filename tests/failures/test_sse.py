@@ -12,6 +12,7 @@ from toolparity.normalizer.model import Text, ToolCall
 
 from .play import (
     LOOKUP,
+    PIECEWISE,
     SSE_WIRES,
     WIRES,
     Call,
@@ -300,7 +301,7 @@ EMPTY_CALLS = {
 }
 
 
-@all_wires
+@pytest.mark.parametrize("wire", PIECEWISE)
 def test_SSE_08_a_call_without_arguments_is_truncated_if_the_stream_breaks_off(wire: str) -> None:
     response = play(wire, EMPTY_CALLS[wire])
     (call,) = response.calls

@@ -14,6 +14,7 @@ from toolparity.normalizer.model import ServerToolCall, ServerToolResult, Stop, 
 from .play import (
     DONE,
     LOOKUP,
+    PIECEWISE,
     TOOL,
     WIRES,
     Call,
@@ -58,7 +59,7 @@ def test_STR_01_an_empty_text_beside_an_xai_call_adds_no_block() -> None:
     assert play("xai.grpc", [grpc_chunk(content=""), *stream("xai.grpc", [LOOKUP])]).choices[0].blocks == [TURIN]
 
 
-@all_wires
+@pytest.mark.parametrize("wire", PIECEWISE)
 def test_STR_01_an_empty_text_yields_no_delta(wire: str) -> None:
     _, events = feed(wire, stream(wire, [Say(""), LOOKUP]))
     assert [e.text for e in events if isinstance(e, BlockDelta)] == ['{"city": ', '"Turin"}']

@@ -8,6 +8,7 @@ from toolparity.normalizer.model import Reasoning, Stop, Text, ToolCall
 
 from .play import (
     LOOKUP,
+    PIECEWISE,
     SSE_WIRES,
     WIRES,
     Call,
@@ -60,7 +61,7 @@ def test_TERM_01_the_same_answer_with_its_terminal_event_is_complete(wire: str) 
     ]
 
 
-@all_wires
+@pytest.mark.parametrize("wire", PIECEWISE)
 def test_TERM_03_a_stream_dropped_during_a_call_is_not_reported_as_a_token_limit(wire: str) -> None:
     response = play(wire, stream(wire, [Call(("{",), closed=False)], None))
     assert response.complete is False

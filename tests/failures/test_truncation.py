@@ -12,6 +12,7 @@ from toolparity.normalizer import json_codec
 
 from .play import (
     LOOKUP,
+    PIECEWISE,
     STOPS,
     WIRES,
     Call,
@@ -29,6 +30,13 @@ from .play import (
 all_wires = pytest.mark.parametrize("wire", WIRES)
 OPEN = Call(('{"file": ', '"x"'), "call_z", "write", closed=False)
 WHOLE = Call(('{"file": ', '"x"}'), "call_z", "write", closed=False)
+#: A wire with whole calls cannot hold a text that broke off.
+CUT = [
+    pytest.param(wire, call, id=f"{name}-{wire}")
+    for call, name in ((OPEN, "broken text"), (WHOLE, "text that parses"))
+    for wire in (PIECEWISE if call is OPEN else WIRES)
+]
+cut_calls = pytest.mark.parametrize(("wire", "call"), CUT)
 
 
 def played(wire: str, call: Call, before: list[Any]) -> list[Response]:
@@ -38,8 +46,7 @@ def played(wire: str, call: Call, before: list[Any]) -> list[Response]:
     return both(wire, [*before, call], "max_tokens")
 
 
-@all_wires
-@pytest.mark.parametrize("call", [OPEN, WHOLE], ids=["broken text", "text that parses"])
+@cut_calls
 def test_TRUNC_01_a_call_cut_by_the_token_limit_is_truncated_even_if_its_text_parses(wire: str, call: Call) -> None:
     for response in played(wire, call, []):
         (cut,) = response.calls
@@ -51,8 +58,7 @@ def test_TRUNC_01_a_call_cut_by_the_token_limit_is_truncated_even_if_its_text_pa
         assert_not_executed(response, calls=1)
 
 
-@all_wires
-@pytest.mark.parametrize("call", [OPEN, WHOLE], ids=["broken text", "text that parses"])
+@cut_calls
 def test_TRUNC_01_calls_finished_before_the_cut_are_kept(wire: str, call: Call) -> None:
     for response in played(wire, call, [LOOKUP]):
         assert [(c.id, c.status) for c in response.calls] == [("call_a", "complete"), ("call_z", "truncated")]

@@ -126,6 +126,22 @@ REQUESTS: dict[str, Any] = {
         "stop_sequences": ["a"],
         "p": 0.5,
     },
+    "ollama.chat": {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "x", "images": ["AAAA"]},
+            {
+                "role": "assistant",
+                "content": "",
+                "thinking": "a",
+                "tool_calls": [{"id": "a", "function": {"index": 0, "name": "f", "arguments": {"x": 1}}}],
+            },
+            {"role": "tool", "content": "x", "tool_name": "f", "tool_call_id": "a"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+        "options": {"stop": ["a"]},
+        "format": {},
+    },
 }
 
 

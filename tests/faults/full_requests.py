@@ -371,6 +371,38 @@ COHERE: dict[str, Any] = {
     "priority": 1,
     "stream": True,
 }
+OLLAMA: dict[str, Any] = {
+    "model": "qwen3",
+    "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "What is the weather here?", "images": [PNG]},
+        {
+            "role": "assistant",
+            "content": "Let me look.",
+            "thinking": "One city.",
+            "tool_calls": [
+                {"id": "call_1", "function": {"index": 0, "name": "weather", "arguments": {"city": "Oslo"}}},
+            ],
+        },
+        {"role": "tool", "content": "5 degrees", "tool_name": "weather", "tool_call_id": "call_1"},
+        {"role": "user", "content": "Thanks."},
+    ],
+    "tools": [
+        {
+            "type": "function",
+            "function": {"name": "weather", "description": "Tells it.", "parameters": SCHEMA},
+        },
+    ],
+    "stream": True,
+    "think": "low",
+    "format": "json",
+    "keep_alive": "5m",
+    "truncate": False,
+    "shift": False,
+    "logprobs": True,
+    "top_logprobs": 3,
+    "options": {"temperature": 0.25, "num_predict": 321, "stop": ["END"], "seed": 7, "num_ctx": 4096},
+}
 
 REQUESTS: dict[str, dict[str, Any]] = {
     "openai.chat": CHAT,
@@ -378,4 +410,5 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "anthropic.messages": ANTHROPIC,
     "xai.grpc": XAI,
     "cohere.chat": COHERE,
+    "ollama.chat": OLLAMA,
 }

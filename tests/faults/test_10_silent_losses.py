@@ -35,6 +35,7 @@ PROVIDERS = {
     "openai.responses": "openai",
     "anthropic.messages": "anthropic",
     "xai.grpc": "xai",
+    "ollama.chat": "ollama",
 }
 Path = tuple[str | int, ...]
 
@@ -95,6 +96,8 @@ NOTHING = {
     "type": "the members beside it say what it is",
     "id": "ids of items are the books of their own wire",
     "status": "how far an item came is the books of its own wire",
+    "index": "the calls of a history have an order",
+    "tool_name": "the call that is answered has this name",
     "tool_call_id": "an answer without an id is the next open call's, and the body answers in order",
 }
 #: The same for single places.
@@ -229,7 +232,8 @@ def test_item_10_a_model_of_another_provider_is_reported(owner: str, target: str
     source = "openai.chat" if target != "openai.chat" else "openai.responses"
     request = Request(source, MODELS[owner], [User([TextPart("Go.")])], params={"max_tokens": 100})
     encoded = write_request(request, target, provider=PROVIDERS[target])
-    assert losses(encoded) == ([] if owner == PROVIDERS[target] else ["model"])
+    hosts_any = PROVIDERS[target] not in vendors()  # Ollama's library has models of all of them
+    assert losses(encoded) == ([] if hosts_any or owner == PROVIDERS[target] else ["model"])
     for harmless in ("my-model", "glm-4.6", None):
         encoded = write_request(msgspec.structs.replace(request, model=harmless), target, provider=PROVIDERS[target])
         assert losses(encoded) == []

@@ -67,6 +67,7 @@ PROVIDERS = {
     "openai.responses": "openai",
     "anthropic.messages": "anthropic",
     "xai.grpc": "xai",
+    "ollama.chat": "ollama",
 }
 HALVES = ("\ud83d", "\ude00", "\udfff\ud800")
 

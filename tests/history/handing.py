@@ -11,6 +11,8 @@ from anthropic.types.beta import BetaMessageParam, BetaTextBlockParam, BetaToolC
 from cohere import ChatMessageV2, ToolV2
 from google.protobuf.message import Message
 from msgspec.structs import replace
+from ollama._types import ChatRequest, Image, Tool
+from ollama._types import Message as OllamaMessage
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
 from openai.types.responses.response_create_params import ToolChoice as ResponsesToolChoice
 from openai.types.responses.response_input_param import ResponseInputItemParam
@@ -61,6 +63,11 @@ def _types() -> dict[str, dict[str, Any]]:
             "tool_choice": TypeAdapter(BetaToolChoiceParam),
         },
         "cohere.chat": {"messages": TypeAdapter(list[ChatMessageV2]), "tools": TypeAdapter(list[ToolV2])},
+        "ollama.chat": {
+            "": TypeAdapter(ChatRequest),
+            "messages": TypeAdapter(list[OllamaMessage]),
+            "tools": TypeAdapter(list[Tool]),
+        },
     }
 
 
@@ -77,6 +84,8 @@ def assert_the_sdk_takes_it(wire: str, body: Any) -> None:
         _adapters.update(_types())
     if wire == "openai.responses":
         body = {**body, "input": [_with_id(item) for item in body["input"]]}
+    if wire == "ollama.chat":
+        body = {**body, "messages": [_with_images(message) for message in body["messages"]]}
     for member, adapter in _adapters[wire].items():
         if not member:
             _exhaust(adapter.validate_python({k: v for k, v in body.items() if k not in ("stream", "stream_options")}))
@@ -91,6 +100,12 @@ def _with_id(item: Any) -> Any:
     if item.get("type") == "reasoning":
         return {"id": "rs_1", **item}
     return item
+
+
+def _with_images(message: Any) -> Any:
+    """The SDK's client wraps images before it validates the messages."""
+    images = message.get("images")
+    return {**message, "images": [Image(value=image) for image in images]} if images else message
 
 
 def _exhaust(given: Any) -> None:
@@ -138,6 +153,7 @@ def _calls(request: Request, encoded: Encoded, target: list[Said], lost: Counter
     found = []
     for call, one in zip(wanted, there, strict=True):
         id, name = encoded.ids.get(one.id, one.id), encoded.names.get(one.name, one.name)
+        id = id or call.id  # a call that had no id on its wire is known by its position
         if not one.name and call.kind not in _BY_NAME:
             name = call.name  # an item with a type of its own names nothing else
         if (id, name) != (call.id, call.name):
@@ -158,6 +174,8 @@ def _calls(request: Request, encoded: Encoded, target: list[Said], lost: Counter
 def _results(request: Request, encoded: Encoded, target: list[Said]) -> list[str]:
     wanted = [result.call_id for turn in _turns(request) if isinstance(turn, ToolResults) for result in turn.results]
     there = [encoded.ids.get(one.id, one.id) for one in target if one.kind == "result"]
+    if len(wanted) == len(there):
+        there = [id or known for id, known in zip(there, wanted, strict=True)]
     return [] if wanted == there else [f"results of {wanted}, written {there}"]
 
 

@@ -37,7 +37,7 @@ def test_a_forced_tool_that_is_not_declared_leaves_the_choice_to_the_model(targe
         assert choice.mode == 1
         assert choice.function_name == ""
     else:
-        assert choice == free[target]
+        assert choice == free.get(target)  # Ollama has no tool choice
     assert told == ["tool-choice"]
 
 

@@ -104,7 +104,14 @@ def difference(request: Request, target: str) -> list[Any]:
     before, after = core(request.wire, here, request), core(request.wire, back, again)
     codes = {loss.code for loss in (*away.losses, *back.losses)}
     pairs = itertools.zip_longest(before, after)
-    return [(one, other) for one, other in pairs if one != other and not excused(one, codes)]
+    return [(one, other) for one, other in pairs if not same(one, other) and not excused(one, codes)]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two calls, results or words are the same; a call that had no id at home came back with one."""
+    if one and other and one[0] == other[0] and one[0] in ("call", "result") and not (one[1] and other[1]):
+        return bool(one[2:] == other[2:])
+    return bool(one == other)
 
 
 def excused(one: Any, codes: set[str]) -> bool:

@@ -188,10 +188,26 @@ def _texts(content: Any) -> Any:
     return [{"text": json.dumps(part["document"])} if part["type"] == "document" else part for part in content]
 
 
+def _ollama(body: Any) -> Iterator[Said]:
+    for message in body["messages"]:
+        role, words = message["role"], message.get("content") or ""
+        if message.get("thinking"):
+            yield Said("reasoning", message["thinking"])
+        if role == "tool":
+            yield Said("result", words, message.get("tool_call_id", ""))
+        elif words:
+            yield Said(role, words)
+        yield from (Said("media", image) for image in message.get("images") or ())
+        for call in message.get("tool_calls") or ():
+            inner = call["function"]
+            yield Said("call", json.dumps(inner["arguments"]), call.get("id", ""), inner["name"])
+
+
 _WIRES = {
     "openai.chat": _chat,
     "openai.responses": _responses,
     "anthropic.messages": _anthropic,
     "xai.grpc": _xai,
     "cohere.chat": _cohere,
+    "ollama.chat": _ollama,
 }

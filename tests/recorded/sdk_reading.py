@@ -17,6 +17,7 @@ import anthropic
 import cohere
 import httpx
 import httpx2
+import ollama
 import openai
 from anthropic.lib.streaming._beta_messages import accumulate_event
 from cohere.core.api_error import ApiError as CohereError
@@ -62,9 +63,13 @@ class _Server:
         headers = {"content-type": self.content_type}
         return httpx2.Response(self.status, headers=headers, content=self.body, request=request)
 
+    def plainly(self, request: httpx.Request) -> httpx.Response:
+        """The same for an SDK that uses httpx."""
+        return httpx.Response(self.status, content=self.body, request=request)
+
     def load(self, row: Row) -> None:
         self.status = row.status or 200
-        if not row.stream or row.failed:
+        if not row.stream or row.failed or row.wire == "ollama.chat":
             self.body, self.content_type = row.data, "application/json"
             return
         self.content_type = "text/event-stream"
@@ -97,6 +102,7 @@ _openai = openai.OpenAI(
     max_retries=0,
     http_client=httpx2.Client(transport=httpx2.MockTransport(_server)),
 )
+_ollama = ollama.Client("http://recorded.invalid", transport=httpx.MockTransport(_server.plainly))
 _anthropic = anthropic.Anthropic(
     api_key="none",
     base_url="http://recorded.invalid",
@@ -124,7 +130,7 @@ def read(row: Row) -> Read:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pydantic's, where a dialect's types are not OpenAI's
             return _READERS[row.wire](row)
-    except (openai.APIError, anthropic.APIError, CohereError) as error:
+    except (openai.APIError, anthropic.APIError, CohereError, ollama.ResponseError) as error:
         raise ProviderError(str(error)) from error
 
 
@@ -262,10 +268,22 @@ def _figures(usage: Any) -> dict[str, Any] | None:
     return {k: v for k, v in usage.to_dict(mode="json").items() if v is not None}
 
 
+def _ollama_chat(row: Row) -> Read:
+    events = _ollama.chat("m", [], stream=True) if row.stream else [_ollama.chat("m", [])]
+    calls, words, last = [], [], None
+    for last in events:
+        message = last.message
+        calls += [Call(0, None, c.function.name, dict(c.function.arguments)) for c in message.tool_calls or ()]
+        words.append(message.content or "")
+    figures = {name: getattr(last, name) for name in ("prompt_eval_count", "eval_count")}
+    return Read(calls, "".join(words), {name: count for name, count in figures.items() if count is not None})
+
+
 _READERS = {
     "openai.chat": _chat,
     "openai.responses": _responses,
     "anthropic.messages": _messages,
     "xai.grpc": _grpc,
     "cohere.chat": _cohere_chat,
+    "ollama.chat": _ollama_chat,
 }

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..rule import Violations, rule, rules_in
 from ..traverse import items, member, objects
 from .read_v1 import is_v1
-from .request_params import MEMBERS, MOST_STOPS, RANGES
+from .request_params import MEMBERS, PARAMETERS
 
 _REFERENCE = "API reference: https://docs.cohere.com/reference/chat"
 _GUIDE = "guide: https://docs.cohere.com/docs/tool-use-usage-patterns"
@@ -211,12 +211,13 @@ def _format_beside_tools(body: Any) -> Violations:
 @rule("param-range", f"{_REFERENCE}; {_ERRORS}")
 def _param_range(body: Any) -> Violations:
     """Parameters are in their documented ranges."""
-    for name, (least, most) in RANGES.items():
-        value = member(body, name)
-        if isinstance(value, (int, float)) and not least <= value <= most:
-            yield name, f"must be from {least} to {most}: {value}"
-    if len(items(body, "stop_sequences")) > MOST_STOPS:
-        yield "stop_sequences", f"at most {MOST_STOPS} are allowed"
+    for known in PARAMETERS.values():
+        value = member(body, known.path)
+        if known.longest is not None and len(items(body, known.path)) > known.longest:
+            yield known.path, f"at most {known.longest} are allowed"
+        elif isinstance(value, (int, float)) and known.least is not None and known.most is not None:
+            if not known.least <= value <= known.most:
+                yield known.path, f"must be from {known.least} to {known.most}: {value}"
 
 
 def _tools(body: Any) -> list[tuple[str, dict[str, Any]]]:
