@@ -194,7 +194,8 @@ def test_NAME_08_tools_with_similar_unsupported_names_get_distinct_aliases(targe
     turns = [user(), said(*call_made, wire="openai.chat"), results(*(tool_result(one.id) for one in call_made))]
     encoded = written(turns, "openai.chat", target, names=names)
     used = [name for _, name, _ in calls(target, encoded.body)]
-    assert used[:2] == names[:2]
+    kept = names[1:2] if target == "cohere.chat" else names[:2]  # it refuses dashes
+    assert [name for name in used if name in names] == kept
     assert len(set(used)) == 4
     assert [canonical(encoded.names, name) for name in used] == names
     declared = read_request(encoded.body, target, provider=PROVIDERS[target]).tools

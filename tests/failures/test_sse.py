@@ -134,8 +134,14 @@ ERRORS: dict[str, dict[str, Any]] = {
     "openai.chat": {"error": {"type": "server_error", "message": "engine died", "code": 500}},
     "openai.responses": {"type": "error", "code": "server_error", "message": "engine died", "sequence_number": 9},
     "anthropic.messages": {"type": "error", "error": {"type": "overloaded_error", "message": "engine died"}},
+    "cohere.chat": {"type": "message-end", "delta": {"error": "engine died", "finish_reason": "ERROR"}},
 }
-KINDS = {"openai.chat": "server_error", "openai.responses": "server_error", "anthropic.messages": "overloaded_error"}
+KINDS = {
+    "openai.chat": "server_error",
+    "openai.responses": "server_error",
+    "anthropic.messages": "overloaded_error",
+    "cohere.chat": "error",
+}
 HALF = Call(('{"city": ', '"Tu'), closed=False)
 
 
@@ -294,6 +300,7 @@ def test_SSE_13_the_cap_can_be_set_and_applies_to_any_split_of_the_event(wire: s
 
 
 EMPTY_CALLS = {
+    "cohere.chat": stream("cohere.chat", [Call((), closed=False)], None),
     "openai.chat": [sse(chunk(fragment("", 0, "call_a", "lookup")))],
     "openai.responses": [sse(added(0, {"type": "function_call", "call_id": "call_a", "name": "lookup"}))],
     "anthropic.messages": [sse(block_start(0, {"type": "tool_use", "id": "call_a", "name": "lookup", "input": {}}))],

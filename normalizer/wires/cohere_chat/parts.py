@@ -77,18 +77,25 @@ def _write_part(part: Part, context: WriteContext, images: bool) -> dict[str, An
     return None
 
 
-def _write_media(part: MediaPart, context: WriteContext, images: bool) -> dict[str, Any]:
+def image_part(part: MediaPart, context: WriteContext) -> dict[str, Any] | None:
+    """Return an image as the content of a user message; None for other media and for an uploaded file."""
     url = part.url if part.data is None else f"data:{part.media_type or 'application/octet-stream'};base64,{part.data}"
-    if part.kind == "image" and url is not None and (images or context.own):
-        detail = image_detail(part.extra)
-        image = {"url": url} if detail is None else {"url": url, "detail": detail}
-        known = ("image_url", "detail") if detail is not None else ()
-        if context.own:
-            inner = part.extra.get("image_url")
-            rest = members_except(part.extra, "image_url")
-            return {"type": "image_url", "image_url": {**image, **(inner if isinstance(inner, dict) else {})}, **rest}
-        context.lose_extra(part.extra, "", None, *known)
-        return {"type": "image_url", "image_url": image}
+    if part.kind != "image" or url is None:
+        return None
+    detail = image_detail(part.extra)
+    image = {"url": url} if detail is None else {"url": url, "detail": detail}
+    if context.own:
+        inner = part.extra.get("image_url")
+        rest = members_except(part.extra, "image_url")
+        return {"type": "image_url", "image_url": {**image, **(inner if isinstance(inner, dict) else {})}, **rest}
+    context.lose_extra(part.extra, "", None, *(("image_url", "detail") if detail is not None else ()))
+    return {"type": "image_url", "image_url": image}
+
+
+def _write_media(part: MediaPart, context: WriteContext, images: bool) -> dict[str, Any]:
+    image = image_part(part, context) if images else None
+    if image is not None:
+        return image
     label = " ".join(filter(None, (part.kind, part.name or part.url or part.file_id, part.media_type)))
     context.lose("media", f"{label} was replaced by a note")
     return {"type": "text", "text": f"[{label}: not carried over]"}

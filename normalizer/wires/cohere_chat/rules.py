@@ -212,12 +212,13 @@ def _format_beside_tools(body: Any) -> Violations:
 def _param_range(body: Any) -> Violations:
     """Parameters are in their documented ranges."""
     for known in PARAMETERS.values():
-        value = member(body, known.path)
+        value, least, most = member(body, known.path), known.least, known.most
         if known.longest is not None and len(items(body, known.path)) > known.longest:
             yield known.path, f"at most {known.longest} are allowed"
-        elif isinstance(value, (int, float)) and known.least is not None and known.most is not None:
-            if not known.least <= value <= known.most:
-                yield known.path, f"must be from {known.least} to {known.most}: {value}"
+        if least is None or most is None or not isinstance(value, (int, float)):
+            continue
+        if not least <= value <= most:
+            yield known.path, f"must be from {least} to {most}: {value}"
 
 
 def _tools(body: Any) -> list[tuple[str, dict[str, Any]]]:

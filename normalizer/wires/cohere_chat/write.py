@@ -59,9 +59,12 @@ class Writer(WriterBase):
 
     def _write_results(self, message: ToolResults) -> None:
         self._context.lose_extra(message.extra)
+        images: list[dict[str, Any]] = []
         for result in message.results:
             id = self._assistant.ids.get(result.call_id) or self._context.id(result.call_id)
-            self._written.append(write_result(result, id, self._context))
+            self._written.append(write_result(result, id, self._context, images))
+        if images:
+            self._written.append({"role": "user", "content": images})
 
     def _write_user(self, message: User) -> None:
         self._write_spoken(message, "user")
