@@ -177,6 +177,8 @@ class WriteContext:
             tail = digest(canonical, 8)
             readable = re.sub(r"[^a-zA-Z0-9_-]", "_", canonical)[: style.length - len(tail) - 1]
             alias = f"{readable}_{tail}"
+            if not self._takes_name(alias):  # it begins with a character that only later ones may be
+                alias = f"_{alias[1 - style.length :]}"
             self.names[alias] = canonical
         self.known_names[canonical] = alias
         return alias

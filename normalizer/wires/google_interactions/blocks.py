@@ -38,6 +38,8 @@ from . import schema as s
 UNFINISHED = frozenset(("in_progress", "queued"))
 #: Marks the first block of an output step that follows another one, and an output step without content.
 NEXT_STEP, EMPTY_STEP = "next step", "empty step"
+#: Marks a content of an unknown type, as unknown steps also become opaque blocks.
+CONTENT = "content"
 #: Members of a thought's summary that the canonical text represents.
 _OF_SUMMARY = {"type", "text"}
 
@@ -45,13 +47,15 @@ _OF_SUMMARY = {"type", "text"}
 class Conversion(Struct, eq=False):
     """State of converting the steps of one interaction.
 
-    ``answered``: ids of the calls whose results it contains. ``inputs``: its `user_input` steps, which interactions
+    ``answered``: ids of the calls whose results it contains. ``is_history``: whether the steps are from a request,
+    which may contain the same call twice, each with a result. ``inputs``: its `user_input` steps, which interactions
     that were fetched by their id contain. ``error``: the error of an output step. ``follows_output``: whether the last
     step was an output.
     """
 
     builder: CallBuilder
     answered: frozenset[str] = frozenset()
+    is_history: bool = False
     inputs: list[Any] = []
     error: Any = None
     follows_output: bool = False
@@ -123,7 +127,7 @@ def _function(conversion: Conversion, step: Any, index: int, cut: bool, text: st
         builder.context.find("answered-call", message, builder.choice, index)
         raw = {**raw_object(step), "arguments": parse(text).arguments or {}}
         return ServerToolCall(step.id, "function", step.name or "", text, None, {"step": raw})
-    if step.id in builder.seen and builder.repeats(step.id, step.name, text):
+    if step.id in builder.seen and not conversion.is_history and builder.repeats(step.id, step.name, text):
         return None
     return builder.build(index, step.id, step.name, text, "function", s.carry_call(step), cut)
 
@@ -156,7 +160,7 @@ def _content(content: Any, shared: dict[str, Any]) -> Block:
         extra = {**content.extra_, **shared} if content.extra_ else shared
         return Text(content.text, content.annotations or [], extra)
     if type(content) is Unknown:
-        return Opaque(content.wire_type, content.raw, shared)
+        return Opaque(content.wire_type, content.raw, {**shared, AS_WRITTEN: f"{shared.get(AS_WRITTEN, '')} {CONTENT}"})
     return ServerToolResult("", s.TOOLS[type(content)], False, raw_object(content), shared)
 
 
@@ -236,5 +240,3 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     if output is not None:
         output += thought or 0
     return Usage(input, output, thought, first_int(figures, ("total_cached_tokens",)), None, figures)
-
-

@@ -64,13 +64,15 @@ class Stream(StreamBase):
         start = 0  # the number of its fragments before this run
         for data in payloads:
             state = None
+            text = ""
             try:
-                event = _piece(data)
+                event: s.Piece = _piece(data)
             except UNFIT:
                 pass
             else:
+                text = event.delta.text
                 state = by_index.get(event.at)
-                if state is None or state.piece is not type(event.delta) or not event.delta.text:
+                if state is not None and not (text and state.piece is type(event.delta)):
                     state = None
             if state is not target:
                 if target is not None and self.emits:
@@ -79,7 +81,7 @@ class Stream(StreamBase):
             if state is None:
                 self.take(None, data, out)
             else:
-                state.parts.append(event.delta.text)
+                state.parts.append(text)
         if target is not None and self.emits:
             out.append(merged_delta(0, target.key or 0, target.parts, start))
 
