@@ -206,6 +206,10 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
                 needs.add("refusal")
         if any(tool.kind == "custom" for tool in self.tools):
             needs.add("custom")
+        if any(tool.strict for tool in self.tools):
+            needs.add("strict")
+        if self.parallel is False:
+            needs.add("one-call")
         return frozenset(needs)
 
     @property

@@ -70,7 +70,9 @@ class Surface(NamedTuple):
         return import_module(f"toolparity.cassettes.emulated.{self.name.replace('.', '_')}")
 
 
-_CHAT = frozenset(("refusal", "ending:length", "ending:content_filter"))
+#: Strict tools, and a request for at most one call in an answer.
+_SWITCHES = frozenset(("strict", "one-call"))
+_CHAT = _SWITCHES | {"refusal", "ending:length", "ending:content_filter"}
 
 _BUILT_IN = (
     Surface(
@@ -101,7 +103,7 @@ _BUILT_IN = (
         "https://api.anthropic.com",
         "ANTHROPIC_API_KEY",
         "claude-haiku-4-5",
-        frozenset(("refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution")),
+        _SWITCHES | {"refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution"},
     ),
     Surface(
         "xai.grpc",
@@ -111,7 +113,17 @@ _BUILT_IN = (
         "https://api.x.ai",
         "XAI_API_KEY",
         "grok-4-fast",
-        frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+        _SWITCHES | {"ending:length", "server:web_search", "server:x_search", "server:code_execution"},
+    ),
+    Surface(
+        "google.interactions",
+        "google",
+        "google.interactions",
+        "google-genai",
+        "https://generativelanguage.googleapis.com",
+        "GEMINI_API_KEY",
+        "gemini-3-flash-preview",
+        frozenset(("ending:length", "server:web_search", "server:code_execution")),
     ),
     Surface("xai.chat", "xai", "openai.chat", "openai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4-fast", _CHAT),
     Surface(
@@ -122,7 +134,7 @@ _BUILT_IN = (
         "https://api.x.ai/v1",
         "XAI_API_KEY",
         "grok-4-fast",
-        frozenset(("refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+        _SWITCHES | {"refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution"},
     ),
 )
 

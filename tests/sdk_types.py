@@ -13,6 +13,7 @@ from typing import Any
 import anthropic.types as stable
 import openai.types.beta as openai_beta
 from anthropic.types import beta
+from google.genai import interactions
 from openai.types import responses
 from pydantic import BaseModel
 
@@ -63,4 +64,5 @@ def block_types() -> dict[str, set[str]]:
         "openai.responses": tagged(responses.ResponseOutputItem, openai_beta.BetaResponseOutputItem),
         "anthropic.messages": tagged(stable.ContentBlock, beta.BetaContentBlock),
         "xai.grpc": set(),
+        "google.interactions": tagged(interactions.Step, interactions.Content),
     }

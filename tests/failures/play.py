@@ -13,13 +13,13 @@ from typing import Any
 
 from xai_sdk.proto import chat_pb2
 
-from tests.wires import WIRES
+from tests.wires import BYTE_WIRES, WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.policies import POLICIES
 
 #: The wires that come as server-sent events.
-SSE_WIRES = WIRES[:3]
+SSE_WIRES = BYTE_WIRES
 DONE = b"data: [DONE]\n\n"
 
 
@@ -72,6 +72,7 @@ STOPS: dict[str, dict[str, str]] = {
         "pause": "pause_turn",
     },
     "xai.grpc": {"end_turn": "REASON_STOP", "tool_calls": "REASON_TOOL_CALLS", "max_tokens": "REASON_MAX_LEN"},
+    "google.interactions": {"end_turn": "completed", "tool_calls": "requires_action", "max_tokens": "incomplete"},
 }
 
 
@@ -82,7 +83,7 @@ def sse(*events: Any) -> bytes:
         if isinstance(event, bytes):
             spelled.append(event)
             continue
-        name = event.get("type") if isinstance(event, dict) else None
+        name = event.get("type", event.get("event_type")) if isinstance(event, dict) else None
         head = f"event: {name}\n" if isinstance(name, str) else ""
         payload = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
         spelled.append(f"{head}data: {payload}\n\n".encode())
@@ -341,8 +342,87 @@ def _grpc_body(steps: Sequence[Step], stop: str | None) -> bytes:
     return grpc_body(grpc_output(finish=stop or 0, **message))
 
 
-_FRAMES = dict(zip(WIRES, (_chat_frames, _responses_frames, _anthropic_frames, _grpc_frames), strict=True))
-_BODIES: dict[str, Any] = dict(zip(WIRES, (_chat_body, _responses_body, _anthropic_body, _grpc_body), strict=True))
+# google.interactions
+
+
+def interaction(status: str, **more: Any) -> dict[str, Any]:
+    """An interaction without its steps."""
+    return {"id": "r1", "object": "interaction", "model": "m", "status": status, **more}
+
+
+def step_start(place: int, step: dict[str, Any]) -> dict[str, Any]:
+    return {"index": place, "step": step, "event_type": "step.start"}
+
+
+def step_delta(place: int, kind: str, **members: Any) -> dict[str, Any]:
+    return {"index": place, "delta": {"type": kind, **members}, "event_type": "step.delta"}
+
+
+def step_stop(place: int) -> dict[str, Any]:
+    return {"index": place, "event_type": "step.stop"}
+
+
+INTERACTION_CREATED = {"interaction": interaction("in_progress"), "event_type": "interaction.created"}
+INTERACTION_DONE = b"event: done\n" + DONE
+
+
+def interaction_completed(status: str, **more: Any) -> dict[str, Any]:
+    return {"interaction": interaction(status, **more), "event_type": "interaction.completed"}
+
+
+def _begun_step(step: Step) -> dict[str, Any]:
+    if isinstance(step, Call):
+        return {"type": "function_call", "id": step.id, "name": step.name, "arguments": {}}
+    return {"type": "model_output" if isinstance(step, Say) else "thought"}
+
+
+def _interaction_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames: list[dict[str, Any]] = [INTERACTION_CREATED]
+    for number, step in enumerate(steps):
+        frames.append(step_start(number, _begun_step(step)))
+        if isinstance(step, Call):
+            frames += [step_delta(number, "arguments_delta", arguments=piece) for piece in step.pieces]
+        elif isinstance(step, Say):
+            frames.append(step_delta(number, "text", text=step.text))
+        else:
+            frames.append(step_delta(number, "thought_summary", content={"type": "text", "text": step.text}))
+        if not isinstance(step, Call) or step.closed:
+            frames.append(step_stop(number))
+    if stop is None:
+        return [sse(frame) for frame in frames]
+    return [sse(frame) for frame in [*frames, interaction_completed(stop)]] + [INTERACTION_DONE]
+
+
+def _interaction_body(steps: Sequence[Step], stop: str | None) -> bytes:
+    """Written by hand where the arguments are not a JSON object: there their spelling is the point."""
+    written = []
+    for step in steps:
+        members = _begun_step(step)
+        if isinstance(step, Call):
+            del members["arguments"]
+            written.append(json.dumps(members)[:-1] + ', "arguments": ' + step.text + "}")
+        else:
+            text = [{"type": "text", "text": step.text}]
+            written.append(json.dumps({**members, "content" if isinstance(step, Say) else "summary": text}))
+    head = json.dumps(interaction(stop or "completed", steps="…"))
+    return head.replace(json.dumps("…"), "[" + ", ".join(written) + "]").encode()
+
+
+_FRAMES = {
+    "openai.chat": _chat_frames,
+    "openai.responses": _responses_frames,
+    "anthropic.messages": _anthropic_frames,
+    "xai.grpc": _grpc_frames,
+    "google.interactions": _interaction_frames,
+}
+_BODIES: dict[str, Any] = {
+    "openai.chat": _chat_body,
+    "openai.responses": _responses_body,
+    "anthropic.messages": _anthropic_body,
+    "xai.grpc": _grpc_body,
+    "google.interactions": _interaction_body,
+}
+assert _FRAMES.keys() == _BODIES.keys() == set(WIRES)
 
 
 def stream(wire: str, steps: Sequence[Step], stop: str | None = "tool_calls") -> list[bytes]:

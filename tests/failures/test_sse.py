@@ -27,6 +27,7 @@ from .play import (
     play,
     ran,
     sse,
+    step_start,
     stream,
     tool_call,
 )
@@ -297,6 +298,7 @@ EMPTY_CALLS = {
     "openai.responses": [sse(added(0, {"type": "function_call", "call_id": "call_a", "name": "lookup"}))],
     "anthropic.messages": [sse(block_start(0, {"type": "tool_use", "id": "call_a", "name": "lookup", "input": {}}))],
     "xai.grpc": [grpc_chunk(tool_calls=[tool_call("", "call_a", "lookup")])],
+    "google.interactions": [sse(step_start(0, {"type": "function_call", "id": "call_a", "name": "lookup"}))],
 }
 
 

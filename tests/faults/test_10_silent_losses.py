@@ -35,6 +35,7 @@ PROVIDERS = {
     "openai.responses": "openai",
     "anthropic.messages": "anthropic",
     "xai.grpc": "xai",
+    "google.interactions": "google",
 }
 Path = tuple[str | int, ...]
 

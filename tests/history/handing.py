@@ -8,6 +8,7 @@ from types import GeneratorType
 from typing import Any
 
 from anthropic.types.beta import BetaMessageParam, BetaTextBlockParam, BetaToolChoiceParam, BetaToolUnionParam
+from google.genai.interactions import CreateModelInteraction
 from google.protobuf.message import Message
 from msgspec.structs import replace
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
@@ -40,6 +41,7 @@ PROVIDERS = {
     "openai.responses": "openai",
     "anthropic.messages": "anthropic",
     "xai.grpc": "xai",
+    "google.interactions": "google",
 }
 WIRES = tuple(PROVIDERS)
 _BY_NAME = frozenset(("function", "custom", "legacy_function"))
@@ -57,6 +59,7 @@ def _types() -> dict[str, dict[str, Any]]:
             "tools": TypeAdapter(list[ToolParam]),
             "tool_choice": TypeAdapter(ResponsesToolChoice),
         },
+        "google.interactions": {"": TypeAdapter(CreateModelInteraction)},
         "anthropic.messages": {
             "messages": TypeAdapter(list[BetaMessageParam]),
             "system": TypeAdapter(str | list[BetaTextBlockParam]),

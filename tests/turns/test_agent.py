@@ -24,6 +24,7 @@ LIMITS = {
     "openai.responses": "max_output_tokens",
     "anthropic.messages": "max_tokens",
     "xai.grpc": "max_tokens",
+    "google.interactions": "max_output_tokens",
 }
 
 

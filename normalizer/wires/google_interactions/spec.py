@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 _EVENTS = ("interaction.", "step.", "content.")
 _BEGINS = frozenset(("interaction.created", "interaction.start"))
 _ENDS = frozenset(("interaction.completed", "interaction.complete", "error"))
-#: Members that the SDK derives from the steps.
-_DERIVED = dict.fromkeys(("output_text", "output_image", "output_audio", "output_video"), True)
+#: Members that the SDK adds (`google.genai._interactions_continuation` and the type `Interaction`).
+_DERIVED: dict[str, Any] = {
+    **dict.fromkeys(("continuation_ids", "output_text", "output_image", "output_audio", "output_video"), True),
+    "usage": {"initial_input_tokens": True},
+}
 
 _EVENT = Shape(event=True, marked=True)
 _WITHIN, _END = Boundary(), Boundary(ends=True)
@@ -44,7 +47,7 @@ def boundary(event: dict[str, Any]) -> Boundary:
 
 
 def sdk_bytes(source: Any, event: bool) -> bytes:
-    """Return the JSON of an object of the `google-genai` SDK without the members that the SDK derives."""
+    """Return the JSON of an object of the `google-genai` SDK without the members that the SDK adds."""
     return model_json(source, {**_DERIVED, "interaction": _DERIVED})
 
 
@@ -66,8 +69,8 @@ SPEC = WireSpec(
     owner="google",
     models=r"gemini|gemma-|deep-research|antigravity",
     parsed_arguments=True,
-    path="/v1beta/interactions",
-    models_path="/v1beta/models",
+    path="/v1/interactions",
+    models_path="/v1/models",
     hosts=("generativelanguage.googleapis.com",),
     addresses=(r"/interactions(/[^/:]+)?$",),
     sdk="google-genai",
