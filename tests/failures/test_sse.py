@@ -9,6 +9,7 @@ import pytest
 
 from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.model import Text, ToolCall
+from toolparity.normalizer.wires.registry import spec
 
 from .play import (
     LOOKUP,
@@ -134,8 +135,14 @@ ERRORS: dict[str, dict[str, Any]] = {
     "openai.chat": {"error": {"type": "server_error", "message": "engine died", "code": 500}},
     "openai.responses": {"type": "error", "code": "server_error", "message": "engine died", "sequence_number": 9},
     "anthropic.messages": {"type": "error", "error": {"type": "overloaded_error", "message": "engine died"}},
+    "google.interactions": {"error": {"code": "internal_error", "message": "engine died"}, "event_type": "error"},
 }
-KINDS = {"openai.chat": "server_error", "openai.responses": "server_error", "anthropic.messages": "overloaded_error"}
+KINDS = {
+    "openai.chat": "server_error",
+    "openai.responses": "server_error",
+    "anthropic.messages": "overloaded_error",
+    "google.interactions": "internal_error",
+}
 HALF = Call(('{"city": ', '"Tu'), closed=False)
 
 
@@ -190,7 +197,7 @@ def test_SSE_08_a_cut_last_event_is_an_error_and_the_call_does_not_become_empty(
     assert (response.error.type, response.error.message) == ("undecodable_event", '{"choi')
     assert {"undecodable-event", "unterminated-event"} <= set(codes(response))
     (call,) = response.calls
-    began_with = "{}" if wire == "anthropic.messages" else ""  # Anthropic's start holds an empty input
+    began_with = "{}" if spec(wire).parsed_arguments else ""  # the start of the call holds an empty object
     text = "".join(pieces) or began_with
     assert (call.arguments, call.arguments_text, call.status) == (None, text, "truncated")
     assert_not_executed(response, calls=1)

@@ -32,7 +32,8 @@ def decode(data: bytes, context: Context) -> Response:
     """
     body = read_whole(_reader, data, context)
     steps = body.outputs if body.steps is None else body.steps
-    if steps is None and (body.status is None or (body.status == "failed" and not body.errors)):
+    foreign = body.object not in (None, "interaction")
+    if steps is None and (foreign or body.status is None or (body.status == "failed" and not body.errors)):
         return response_without_output(context, data, id=body.id, model=body.model)
     complete = body.status not in UNFINISHED
     if not complete:

@@ -78,5 +78,6 @@ SPEC = WireSpec(
     sdk_bytes=sdk_bytes,
     shape=shape,
     boundary=boundary,
+    end_of_stream=b"[DONE]",
     declared=declared,
 )
