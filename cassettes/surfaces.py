@@ -115,6 +115,17 @@ _BUILT_IN = (
         "grok-4-fast",
         frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
     ),
+    Surface(
+        "google.interactions",
+        "google",
+        "google.interactions",
+        "google-genai",
+        "https://generativelanguage.googleapis.com",
+        "GEMINI_API_KEY",
+        "gemini-3-flash-preview",
+        frozenset(("ending:length", "server:web_search", "server:code_execution")),
+        frozenset(("one call", "strict")),
+    ),
     Surface("xai.chat", "xai", "openai.chat", "openai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4-fast", _CHAT),
     Surface(
         "xai.responses",

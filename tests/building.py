@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize
+from toolparity.normalizer.wires.registry import spec
 
 Given = tuple[str | None, str | None, str]  # id, name, argument text
 
@@ -18,6 +19,7 @@ Given = tuple[str | None, str | None, str]  # id, name, argument text
 FORMS = [(wire, stream) for wire in WIRES for stream in (False, True)]
 JSON_FORMS = [("anthropic.messages", False), ("ollama.chat", False), ("ollama.chat", True)]
 TEXT_FORMS = [form for form in FORMS if form not in JSON_FORMS]
+TEXT_FORMS = [form for form in FORMS if form[1] or not spec(form[0]).parsed_arguments]
 
 
 # What to compare
@@ -203,6 +205,14 @@ def anthropic(*events: dict[str, Any], stop: str = "tool_use", **told: Any) -> R
     return stream("anthropic.messages", anthropic_stream(*events, stop=stop), **told)
 
 
+# google.interactions
+
+
+def interaction(status: str = "requires_action", **more: Any) -> dict[str, Any]:
+    """An interaction, by default one that waits for the results of calls."""
+    return {"id": "v1_1", "object": "interaction", "model": "m", "status": status, **more}
+
+
 # xai.grpc
 
 
@@ -367,6 +377,35 @@ def _ollama_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) ->
     return stream("ollama.chat", ollama_lines(calls), **told)
 
 
+def _interactions_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    steps = []
+    for id, name, text in calls:
+        given = {"type": "function_call", "id": id, "name": name}
+        head = json.dumps({key: value for key, value in given.items() if value is not None})
+        steps.append(f'{head[:-1]}, "arguments": {text}}}')
+    body = json.dumps(interaction(steps=[])).replace('"steps": []', f'"steps": [{", ".join(steps)}]')
+    return normalize(body.encode(), "google.interactions", **told)
+
+
+def interactions_sse(calls: Sequence[Given], size: int) -> bytes:
+    """A streamed google.interactions body."""
+    events: list[dict[str, Any]] = []
+    for index, (id, name, text) in enumerate(calls):
+        step = {"type": "function_call", "id": id, "name": name, "arguments": {}}
+        step = {key: value for key, value in step.items() if value is not None}
+        events.append({"event_type": "step.start", "index": index, "step": step})
+        for part in cut(text, size):
+            delta = {"type": "arguments_delta", "arguments": part}
+            events.append({"event_type": "step.delta", "index": index, "delta": delta})
+        events.append({"event_type": "step.stop", "index": index})
+    begin = {"event_type": "interaction.created", "interaction": interaction("in_progress")}
+    return sse(begin, *events, {"event_type": "interaction.completed", "interaction": interaction()}, done=True)
+
+
+def _interactions_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return stream("google.interactions", interactions_sse(calls, size), **told)
+
+
 _plain = {
     "openai.chat": _chat_plain,
     "openai.responses": _responses_plain,
@@ -374,6 +413,7 @@ _plain = {
     "xai.grpc": _grpc_plain,
     "cohere.chat": _cohere_plain,
     "ollama.chat": _ollama_plain,
+    "google.interactions": _interactions_plain,
 }
 _streamed = {
     "openai.chat": _chat_streamed,
@@ -382,4 +422,5 @@ _streamed = {
     "xai.grpc": _grpc_streamed,
     "cohere.chat": _cohere_streamed,
     "ollama.chat": _ollama_streamed,
+    "google.interactions": _interactions_streamed,
 }

@@ -14,6 +14,7 @@ import anthropic.types as stable
 import openai.types.beta as openai_beta
 from anthropic.types import beta
 from cohere import AssistantMessageResponseContentItem
+from google.genai import interactions
 from openai.types import responses
 from pydantic import BaseModel
 
@@ -66,4 +67,5 @@ def block_types() -> dict[str, set[str]]:
         "xai.grpc": set(),
         "cohere.chat": tagged(AssistantMessageResponseContentItem),
         "ollama.chat": set(),
+        "google.interactions": tagged(interactions.Step, interactions.Content),
     }

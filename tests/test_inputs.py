@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import Any
 
 import anthropic
+import google.genai
+import httpx
 import openai
 import pydantic
 import pytest
@@ -164,6 +166,16 @@ def helper_events(wire: str) -> list[Any]:
         claude = anthropic.Anthropic(api_key="none", http_client=answering(anthropic, wire, SPOKEN))
         with claude.messages.stream(model="m", max_tokens=9, messages=ask) as message_stream:
             return list(message_stream)
+    if wire == "google.interactions":
+        answer = httpx.Response(
+            200, headers={"content-type": "text/event-stream"}, content=b"".join(stream(wire, SPOKEN))
+        )
+        served = httpx.Client(transport=httpx.MockTransport(lambda _: answer))
+        options = google.genai.types.HttpOptions(httpx_client=served)
+        with google.genai.Client(api_key="none", http_options=options).interactions.create(
+            model="m", input="?", stream=True
+        ) as event_stream:
+            return list(event_stream)
     gpt = openai.OpenAI(api_key="none", http_client=answering(openai, wire, SPOKEN))
     if wire == "openai.chat":
         with gpt.chat.completions.stream(model="m", messages=ask) as chat_stream:
@@ -252,13 +264,13 @@ def test_importing_the_normalizer_imports_no_sdk() -> None:
 
 def test_reading_the_wires_of_openai_and_anthropic_imports_no_sdk_either() -> None:
     bodies = {wire: plain(wire, STEPS).decode() for wire in SSE_WIRES}
-    heavy = "('openai', 'anthropic', 'xai_sdk', 'google.protobuf', 'pydantic')"
+    heavy = "('openai', 'anthropic', 'xai_sdk', 'google.protobuf', 'google.genai', 'pydantic')"
     program = (
         "import sys, toolparity\n"
         f"for wire, body in {bodies!r}.items(): print(len(toolparity.normalize(body, wire).calls))\n"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
-    assert run(program).split() == ["2", "2", "2", "[]"]
+    assert run(program).split() == ["2"] * len(SSE_WIRES) + ["[]"]
 
 
 @pytest.mark.parametrize("missing", ["xai_sdk", "google.protobuf"])

@@ -118,7 +118,8 @@ async def nowhere(request: Request, error: Exception) -> Response:
 
 
 def _check_key(request: Request) -> None:
-    key = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
+    header = next((name for name in ("x-api-key", "x-goog-api-key") if request.headers.get(name)), "authorization")
+    key = request.headers.get(header, "").removeprefix("Bearer ")
     if not key.strip() or key.startswith(BAD_KEY):
         raise ProviderRefusal("authentication", "the API key is missing or unknown", value=key.strip() or None)
 

@@ -105,6 +105,7 @@ SUBJECTS: dict[str, str] = {
     "anthropic-sdk": "anthropic_sdk:AnthropicSDK",
     "xai-sdk": "xai_sdk:XAISDK",
     "cohere-sdk": "cohere_sdk:CohereSDK",
+    "google-genai-interactions": "google_interactions_sdk:GoogleInteractionsSDK",
     "turns": "turns:TurnsAgent",
 }
 #: Shipped subjects that are not implementations under test -> their role in reports.

@@ -56,6 +56,7 @@ WIRES: dict[Wire, str] = {
     "xai.grpc": "xai_grpc",
     "cohere.chat": "cohere_chat",
     "ollama.chat": "ollama_chat",
+    "google.interactions": "google_interactions",
 }
 #: The entry-point group in which third parties register wires.
 GROUP = "toolparity.wires"

@@ -22,6 +22,7 @@ from toolparity.normalizer.policies import POLICIES
 SSE_WIRES = tuple(wire for wire in BYTE_WIRES if wire != "ollama.chat")
 #: The wires that stream the argument text of a call in pieces. Ollama's events hold calls whole, as JSON.
 PIECEWISE = tuple(wire for wire in WIRES if wire != "ollama.chat")
+SSE_WIRES = BYTE_WIRES
 DONE = b"data: [DONE]\n\n"
 
 
@@ -81,6 +82,7 @@ STOPS: dict[str, dict[str, str]] = {
         "content_filter": "ERROR_TOXIC",
     },
     "ollama.chat": {"end_turn": "stop", "tool_calls": "stop", "max_tokens": "length"},
+    "google.interactions": {"end_turn": "completed", "tool_calls": "requires_action", "max_tokens": "incomplete"},
 }
 
 
@@ -91,7 +93,7 @@ def sse(*events: Any) -> bytes:
         if isinstance(event, bytes):
             spelled.append(event)
             continue
-        name = event.get("type") if isinstance(event, dict) else None
+        name = event.get("type", event.get("event_type")) if isinstance(event, dict) else None
         head = f"event: {name}\n" if isinstance(name, str) else ""
         payload = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
         spelled.append(f"{head}data: {payload}\n\n".encode())
@@ -359,7 +361,10 @@ def cohere_event(kind: str, index: int | None = None, **message: Any) -> dict[st
     return {**event, "delta": {"message": message}} if message else event
 
 
-COHERE_START = {**cohere_event("message-start", role="assistant", content=[], tool_plan="", tool_calls=[]), "id": "r1"}
+COHERE_START = {
+    **cohere_event("message-start", role="assistant", content=[], tool_plan="", tool_calls=[]),
+    "id": "r1",
+}
 
 
 def cohere_end(stop: str | None, **more: Any) -> dict[str, Any]:
@@ -438,6 +443,75 @@ def _ollama_body(steps: Sequence[Step], stop: str | None) -> bytes:
     return ollama_line(_ollama_message(steps), stop)
 
 
+# google.interactions
+
+
+def interaction(status: str, **more: Any) -> dict[str, Any]:
+    """An interaction without its steps."""
+    return {"id": "r1", "object": "interaction", "model": "m", "status": status, **more}
+
+
+def step_start(place: int, step: dict[str, Any]) -> dict[str, Any]:
+    return {"index": place, "step": step, "event_type": "step.start"}
+
+
+def step_delta(place: int, kind: str, **members: Any) -> dict[str, Any]:
+    return {"index": place, "delta": {"type": kind, **members}, "event_type": "step.delta"}
+
+
+def step_stop(place: int) -> dict[str, Any]:
+    return {"index": place, "event_type": "step.stop"}
+
+
+INTERACTION_CREATED = {
+    "interaction": interaction("in_progress"),
+    "event_type": "interaction.created",
+}
+INTERACTION_DONE = b"event: done\n" + DONE
+
+
+def interaction_completed(status: str, **more: Any) -> dict[str, Any]:
+    return {"interaction": interaction(status, **more), "event_type": "interaction.completed"}
+
+
+def _begun_step(step: Step) -> dict[str, Any]:
+    if isinstance(step, Call):
+        return {"type": "function_call", "id": step.id, "name": step.name, "arguments": {}}
+    return {"type": "model_output" if isinstance(step, Say) else "thought"}
+
+
+def _interaction_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames: list[dict[str, Any]] = [INTERACTION_CREATED]
+    for number, step in enumerate(steps):
+        frames.append(step_start(number, _begun_step(step)))
+        if isinstance(step, Call):
+            frames += [step_delta(number, "arguments_delta", arguments=piece) for piece in step.pieces]
+        elif isinstance(step, Say):
+            frames.append(step_delta(number, "text", text=step.text))
+        else:
+            frames.append(step_delta(number, "thought_summary", content={"type": "text", "text": step.text}))
+        if not isinstance(step, Call) or step.closed:
+            frames.append(step_stop(number))
+    if stop is None:
+        return [sse(frame) for frame in frames]
+    return [sse(frame) for frame in [*frames, interaction_completed(stop)]] + [INTERACTION_DONE]
+
+
+def _interaction_body(steps: Sequence[Step], stop: str | None) -> bytes:
+    """Written by hand where the arguments are not a JSON object: there their spelling is the point."""
+    written = []
+    for step in steps:
+        members = _begun_step(step)
+        if isinstance(step, Call):
+            del members["arguments"]
+            written.append(json.dumps(members)[:-1] + ', "arguments": ' + step.text + "}")
+        else:
+            text = [{"type": "text", "text": step.text}]
+            written.append(json.dumps({**members, "content" if isinstance(step, Say) else "summary": text}))
+    head = json.dumps(interaction(stop or "completed", steps="…"))
+    return head.replace(json.dumps("…"), "[" + ", ".join(written) + "]").encode()
+
+
 _FRAMES = {
     "openai.chat": _chat_frames,
     "openai.responses": _responses_frames,
@@ -445,6 +519,7 @@ _FRAMES = {
     "xai.grpc": _grpc_frames,
     "cohere.chat": _cohere_frames,
     "ollama.chat": _ollama_frames,
+    "google.interactions": _interaction_frames,
 }
 _BODIES: dict[str, Any] = {
     "openai.chat": _chat_body,
@@ -453,6 +528,7 @@ _BODIES: dict[str, Any] = {
     "xai.grpc": _grpc_body,
     "cohere.chat": _cohere_body,
     "ollama.chat": _ollama_body,
+    "google.interactions": _interaction_body,
 }
 assert _FRAMES.keys() == _BODIES.keys() == set(WIRES)
 

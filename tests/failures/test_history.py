@@ -287,6 +287,10 @@ def test_HIST_07_the_request_rules_report_a_result_without_a_call() -> None:
             },
             "answer-asked-for",
         ),
+        "google.interactions": (
+            {"model": "m", "input": [{"type": "function_result", "call_id": "a", "name": "f", "result": "x"}]},
+            "result-asked-for",
+        ),
     }
     for wire, (body, rule) in orphans.items():
         assert rule in [violation.rule for violation in check_request(body, wire, provider=PROVIDERS[wire])], wire

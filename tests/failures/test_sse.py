@@ -9,6 +9,7 @@ import pytest
 
 from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.model import Text, ToolCall
+from toolparity.normalizer.wires.registry import spec
 
 from .play import (
     LOOKUP,
@@ -28,6 +29,7 @@ from .play import (
     play,
     ran,
     sse,
+    step_start,
     stream,
     tool_call,
 )
@@ -135,12 +137,14 @@ ERRORS: dict[str, dict[str, Any]] = {
     "openai.responses": {"type": "error", "code": "server_error", "message": "engine died", "sequence_number": 9},
     "anthropic.messages": {"type": "error", "error": {"type": "overloaded_error", "message": "engine died"}},
     "cohere.chat": {"type": "message-end", "delta": {"error": "engine died", "finish_reason": "ERROR"}},
+    "google.interactions": {"error": {"code": "internal_error", "message": "engine died"}, "event_type": "error"},
 }
 KINDS = {
     "openai.chat": "server_error",
     "openai.responses": "server_error",
     "anthropic.messages": "overloaded_error",
     "cohere.chat": "error",
+    "google.interactions": "internal_error",
 }
 HALF = Call(('{"city": ', '"Tu'), closed=False)
 
@@ -196,7 +200,7 @@ def test_SSE_08_a_cut_last_event_is_an_error_and_the_call_does_not_become_empty(
     assert (response.error.type, response.error.message) == ("undecodable_event", '{"choi')
     assert {"undecodable-event", "unterminated-event"} <= set(codes(response))
     (call,) = response.calls
-    began_with = "{}" if wire == "anthropic.messages" else ""  # Anthropic's start holds an empty input
+    began_with = "{}" if spec(wire).parsed_arguments else ""  # the start of the call holds an empty object
     text = "".join(pieces) or began_with
     assert (call.arguments, call.arguments_text, call.status) == (None, text, "truncated")
     assert_not_executed(response, calls=1)
@@ -305,6 +309,7 @@ EMPTY_CALLS = {
     "openai.responses": [sse(added(0, {"type": "function_call", "call_id": "call_a", "name": "lookup"}))],
     "anthropic.messages": [sse(block_start(0, {"type": "tool_use", "id": "call_a", "name": "lookup", "input": {}}))],
     "xai.grpc": [grpc_chunk(tool_calls=[tool_call("", "call_a", "lookup")])],
+    "google.interactions": [sse(step_start(0, {"type": "function_call", "id": "call_a", "name": "lookup"}))],
 }
 
 

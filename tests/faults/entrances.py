@@ -94,6 +94,29 @@ REQUESTS: dict[str, Any] = {
         "tools": [{"name": "f", "input_schema": {"type": "object"}}],
         "tool_choice": {"type": "auto"},
     },
+    "google.interactions": {
+        "model": "m",
+        "system_instruction": "s",
+        "input": [
+            {
+                "type": "user_input",
+                "content": [
+                    {"type": "text", "text": "x"},
+                    {"type": "image", "data": "AAAA", "mime_type": "image/png"},
+                ],
+            },
+            {"type": "thought", "signature": "s", "summary": [{"type": "text", "text": "a"}]},
+            {"type": "google_search_call", "id": "w", "arguments": {"queries": ["q"]}, "signature": "s"},
+            {"type": "google_search_result", "call_id": "w", "result": [], "signature": "s"},
+            {"type": "model_output", "content": [{"type": "text", "text": "x", "annotations": []}]},
+            {"type": "function_call", "id": "a", "name": "f", "arguments": {"x": 1}},
+            {"type": "function_result", "call_id": "a", "name": "f", "result": {"x": 1}},
+        ],
+        "tools": [{"type": "function", "name": "f", "parameters": {}}, {"type": "google_search"}],
+        "generation_config": {"temperature": 1, "tool_choice": "any"},
+        "previous_interaction_id": "v",
+        "stream": True,
+    },
     "xai.grpc": {
         "model": "m",
         "messages": [

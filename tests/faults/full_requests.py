@@ -403,6 +403,84 @@ OLLAMA: dict[str, Any] = {
     "top_logprobs": 3,
     "options": {"temperature": 0.25, "num_predict": 321, "stop": ["END"], "seed": 7, "num_ctx": 4096},
 }
+INTERACTIONS: dict[str, Any] = {
+    "model": "gemini-3-flash-preview",
+    "system_instruction": "Be brief.",
+    "input": [
+        {
+            "type": "user_input",
+            "content": [
+                {
+                    "type": "text",
+                    "text": "Weather?",
+                    "annotations": [{"type": "url_citation", "url": "https://x.test"}],
+                },
+                {"type": "image", "data": PNG, "mime_type": "image/png", "resolution": "low"},
+                {"type": "document", "data": "AAAA", "mime_type": "application/pdf"},
+                {"type": "audio", "data": "AAAA", "mime_type": "audio/wav"},
+            ],
+        },
+        {"type": "thought", "signature": "c2ln", "summary": [{"type": "text", "text": "Two cities."}]},
+        {
+            "type": "model_output",
+            "content": [
+                {
+                    "type": "text",
+                    "text": "Let me look.",
+                    "annotations": [{"type": "url_citation", "url": "https://x.test", "title": "t"}],
+                }
+            ],
+        },
+        {"type": "google_search_call", "id": "s1", "arguments": {"queries": ["q"]}, "signature": "c2ln"},
+        {"type": "google_search_result", "call_id": "s1", "result": [{"search_suggestions": "s"}], "signature": "c2ln"},
+        {
+            "type": "function_call",
+            "id": "call_1",
+            "name": "weather",
+            "arguments": {"city": "Oslo"},
+            "signature": "c2ln",
+        },
+        {"type": "function_call", "id": "call_2", "name": "weather", "arguments": {"city": "Rome"}},
+        {
+            "type": "function_result",
+            "call_id": "call_1",
+            "name": "weather",
+            "result": [
+                {"type": "text", "text": "5 degrees"},
+                {"type": "image", "data": PNG, "mime_type": "image/png"},
+            ],
+        },
+        {"type": "function_result", "call_id": "call_2", "name": "weather", "result": "no such city", "is_error": True},
+        {"type": "user_input", "content": [{"type": "text", "text": "Thanks."}]},
+    ],
+    "tools": [
+        {
+            "type": "function",
+            "name": "weather",
+            "description": "Tells it.",
+            "parameters": SCHEMA,
+            "defer_loading": True,
+        },
+        {"type": "google_search", "search_types": ["web_search"]},
+    ],
+    "generation_config": {
+        "tool_choice": {"allowed_tools": {"mode": "any", "tools": ["weather"]}},
+        "temperature": 0.25,
+        "top_p": 0.5,
+        "max_output_tokens": 321,
+        "stop_sequences": ["END"],
+        "seed": 7,
+        "thinking_level": "low",
+        "thinking_summaries": "auto",
+    },
+    "response_format": [{"type": "text", "mime_type": "application/json", "schema": SCHEMA}],
+    "store": False,
+    "background": False,
+    "service_tier": "flex",
+    "labels": {"k": "v"},
+    "safety_settings": [{"type": "harassment", "threshold": "block_none"}],
+    "cached_content": "cachedContents/1",
+}
 
 REQUESTS: dict[str, dict[str, Any]] = {
     "openai.chat": CHAT,
@@ -411,4 +489,5 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "xai.grpc": XAI,
     "cohere.chat": COHERE,
     "ollama.chat": OLLAMA,
+    "google.interactions": INTERACTIONS,
 }

@@ -36,6 +36,7 @@ PROVIDERS = {
     "anthropic.messages": "anthropic",
     "xai.grpc": "xai",
     "ollama.chat": "ollama",
+    "google.interactions": "google",
 }
 Path = tuple[str | int, ...]
 

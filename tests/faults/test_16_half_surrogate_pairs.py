@@ -25,7 +25,7 @@ from tests.building import (
     responses_sse,
 )
 from tests.building import sse as events
-from tests.wires import WIRES
+from tests.wires import BYTE_WIRES, WIRES
 from toolparity import (
     Choice,
     Reasoning,
@@ -68,6 +68,7 @@ PROVIDERS = {
     "anthropic.messages": "anthropic",
     "xai.grpc": "xai",
     "ollama.chat": "ollama",
+    "google.interactions": "google",
 }
 HALVES = ("\ud83d", "\ude00", "\udfff\ud800")
 
@@ -308,7 +309,7 @@ def test_item_16_a_call_with_a_lone_surrogate_can_be_answered_on_every_wire(wire
         sent(write_request(Request(wire, "m", [User([TextPart("Go.")]), *turns], [ToolDefinition("look")]), target))
 
 
-@pytest.mark.parametrize("wire", WIRES[:3])
+@pytest.mark.parametrize("wire", BYTE_WIRES)
 def test_item_16_the_output_of_normalize_is_utf_8(wire: str, tmp_path: Path) -> None:
     path = tmp_path / "body.sse"
     path.write_bytes(b"".join(_calling(wire, ("call_\\ud83d", "look", '{"what": "half \\ud83d"}'))))

@@ -9,6 +9,7 @@ from typing import Any
 
 from anthropic.types.beta import BetaMessageParam, BetaTextBlockParam, BetaToolChoiceParam, BetaToolUnionParam
 from cohere import ChatMessageV2, ToolV2
+from google.genai.interactions import CreateModelInteraction
 from google.protobuf.message import Message
 from msgspec.structs import replace
 from ollama._types import ChatRequest, Image, Tool
@@ -56,6 +57,7 @@ def _types() -> dict[str, dict[str, Any]]:
             "tools": TypeAdapter(list[ToolParam]),
             "tool_choice": TypeAdapter(ResponsesToolChoice),
         },
+        "google.interactions": {"": TypeAdapter(CreateModelInteraction)},
         "anthropic.messages": {
             "messages": TypeAdapter(list[BetaMessageParam]),
             "system": TypeAdapter(str | list[BetaTextBlockParam]),

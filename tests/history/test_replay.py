@@ -31,7 +31,14 @@ from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.xai_grpc.schema import request_from
 
 #: How many pairs the recordings hold at least.
-LEAST = {"openai.chat": 300, "openai.responses": 150, "anthropic.messages": 150, "xai.grpc": 5, "ollama.chat": 0}
+LEAST = {
+    "openai.chat": 300,
+    "openai.responses": 150,
+    "anthropic.messages": 150,
+    "xai.grpc": 5,
+    "ollama.chat": 0,
+    "google.interactions": 0,
+}
 
 
 class Pair(NamedTuple):

@@ -203,6 +203,42 @@ def _ollama(body: Any) -> Iterator[Said]:
             yield Said("call", json.dumps(inner["arguments"]), call.get("id", ""), inner["name"])
 
 
+def _interactions(body: Any) -> Iterator[Said]:
+    if body.get("system_instruction"):
+        yield Said("system", body["system_instruction"])
+    given = body.get("input")
+    for step in given if isinstance(given, list) else [{"type": "user_input", "content": given}]:
+        kind = step.get("type")
+        if kind in ("user_input", "model_output"):
+            yield from _contents(step.get("content"), "user" if kind == "user_input" else "assistant")
+        elif kind == "thought":
+            yield Said("reasoning", "".join(part.get("text", "") for part in step.get("summary") or ()))
+        elif kind == "function_call":
+            yield Said("call", json.dumps(step["arguments"]), step["id"], step["name"])
+        elif kind == "function_result":
+            result, failed = step["result"], step.get("is_error") is True
+            parts = [part for part in result if part.get("type") != "text"] if isinstance(result, list) else []
+            words = result if isinstance(result, str) else json.dumps(result)
+            if isinstance(result, list):
+                words = "".join(part["text"] for part in result if part.get("type") == "text")
+            yield Said("result", words, step["call_id"], step.get("name", ""), failed)
+            yield from _contents(parts, "result")
+        else:
+            yield from _contents([step], "user")
+
+
+def _contents(content: Any, kind: str) -> Iterator[Said]:
+    for part in [content] if isinstance(content, (str, dict)) else content or ():
+        if isinstance(part, str):
+            yield Said(kind, part)
+        elif part.get("type") == "text":
+            yield Said(kind, part["text"])
+        elif part.get("type") in ("image", "audio", "video", "document"):
+            yield Said("media", json.dumps(part))
+        else:
+            yield Said("other", json.dumps(part))
+
+
 _WIRES = {
     "openai.chat": _chat,
     "openai.responses": _responses,
@@ -210,4 +246,5 @@ _WIRES = {
     "xai.grpc": _xai,
     "cohere.chat": _cohere,
     "ollama.chat": _ollama,
+    "google.interactions": _interactions,
 }

@@ -15,12 +15,14 @@ from typing import Any, NamedTuple
 
 import anthropic
 import cohere
+import google.genai
 import httpx
 import httpx2
 import ollama
 import openai
 from anthropic.lib.streaming._beta_messages import accumulate_event
 from cohere.core.api_error import ApiError as CohereError
+from google.genai._interactions_errors import APIError as GoogleError
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.lib.streaming.responses._responses import ResponseStreamState
 from xai_sdk.chat import Response as XaiResponse
@@ -96,6 +98,14 @@ def _as_sse(data: bytes) -> bytes | None:
 
 
 _server = _Server()
+
+
+def _google_server(request: httpx.Request) -> httpx.Response:
+    """The same for the SDK that is built on httpx itself."""
+    headers = {"content-type": _server.content_type}
+    return httpx.Response(_server.status, headers=headers, content=_server.body, request=request)
+
+
 _openai = openai.OpenAI(
     api_key="none",
     base_url="http://recorded.invalid/v1",
@@ -108,6 +118,16 @@ _anthropic = anthropic.Anthropic(
     base_url="http://recorded.invalid",
     max_retries=0,
     http_client=httpx2.Client(transport=httpx2.MockTransport(_server)),
+)
+
+_google = google.genai.Client(
+    api_key="none",
+    vertexai=False,
+    http_options=google.genai.types.HttpOptions(
+        base_url="http://recorded.invalid",
+        httpx_client=httpx.Client(transport=httpx.MockTransport(_google_server)),
+        retry_options=google.genai.types.HttpRetryOptions(attempts=1),
+    ),
 )
 
 
@@ -130,7 +150,7 @@ def read(row: Row) -> Read:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pydantic's, where a dialect's types are not OpenAI's
             return _READERS[row.wire](row)
-    except (openai.APIError, anthropic.APIError, CohereError, ollama.ResponseError) as error:
+    except (openai.APIError, anthropic.APIError, CohereError, ollama.ResponseError, GoogleError) as error:
         raise ProviderError(str(error)) from error
 
 
@@ -279,6 +299,39 @@ def _ollama_chat(row: Row) -> Read:
     return Read(calls, "".join(words), {name: count for name, count in figures.items() if count is not None})
 
 
+def _interactions(row: Row) -> Read:
+    """The steps of an interaction. Of a stream the SDK returns only the events, so they are put together here."""
+    if not row.stream:
+        interaction: Any = _google.interactions.create(model="m", input="")
+        calls = [
+            Call(0, step.id, step.name, step.arguments)
+            for step in interaction.steps or ()
+            if step.type == "function_call"
+        ]
+        return Read(calls, interaction.output_text, _google_figures(interaction.usage))
+    texts: list[str] = []
+    spelled: dict[int, tuple[Any, list[str]]] = {}
+    usage: Any = None
+    for event in _google.interactions.create(model="m", input="", stream=True):
+        if event.event_type == "step.start" and event.step.type == "function_call":
+            spelled[event.index] = event.step, []
+        elif event.event_type == "step.delta" and event.delta.type == "text":
+            texts.append(event.delta.text)
+        elif event.event_type == "step.delta" and event.delta.type == "arguments_delta":
+            spelled[event.index][1].append(event.delta.arguments or "")
+        elif event.event_type == "interaction.completed":
+            usage = event.interaction.usage
+    calls = [Call(0, step.id, step.name, "".join(parts)) for step, parts in spelled.values()]
+    return Read(calls, "".join(texts), _google_figures(usage))
+
+
+def _google_figures(usage: Any) -> dict[str, Any] | None:
+    """The figures from the wire: the SDK adds that of the first of several continued interactions."""
+    if usage is None:
+        return None
+    return usage.model_dump(mode="json", exclude_none=True, exclude={"initial_input_tokens"})  # type: ignore[no-any-return]
+
+
 _READERS = {
     "openai.chat": _chat,
     "openai.responses": _responses,
@@ -286,4 +339,5 @@ _READERS = {
     "xai.grpc": _grpc,
     "cohere.chat": _cohere_chat,
     "ollama.chat": _ollama_chat,
+    "google.interactions": _interactions,
 }

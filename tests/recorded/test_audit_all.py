@@ -1,4 +1,4 @@
-"""Every recorded exchange is decoded: no crash, nothing skipped, nothing opaque that an SDK knows."""
+"""Every recorded exchange of the wires is decoded: no crash, nothing skipped, nothing opaque that an SDK knows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from toolparity.normalizer.errors import MalformedBody, UnknownWire
 from toolparity.normalizer.json_codec import decode as json_decode
 from toolparity.normalizer.json_codec import encode as json_encode
 
-#: What each wire held when it was built; recordings may be added, none may vanish.
-#: What the four wires held when the normalizer was built; recordings may be added, none may vanish.
+#: What the wires held when their decoders were built; recordings may be added, none may vanish.
 AT_LEAST = {
     "openai.chat": 5784,
     "openai.responses": 1859,
@@ -24,6 +23,7 @@ AT_LEAST = {
     "xai.grpc": 44,
     "cohere.chat": 106,
     "ollama.chat": 38,
+    "google.interactions": 8,
 }
 
 

@@ -25,6 +25,7 @@ LIMITS = {
     "anthropic.messages": "max_tokens",
     "xai.grpc": "max_tokens",
     "ollama.chat": "num_predict",
+    "google.interactions": "max_output_tokens",
 }
 
 

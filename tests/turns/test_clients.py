@@ -31,9 +31,10 @@ from toolparity.normalizer.turns.clients import SdkClient, client
 from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.turns.request import opening
 from toolparity.normalizer.wires.registry import WIRES as BUILT_IN
+from toolparity.normalizer.wires.registry import spec
 
 WIRES = tuple(BUILT_IN)
-HTTP_WIRES = WIRES[:3]
+HTTP_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
 #: With the surfaces of other providers that use OpenAI's SDK.
 SURFACE_NAMES = (*WIRES, "xai.chat", "xai.responses")
 
@@ -47,6 +48,9 @@ def reach(servers: Servers, name: str, **options: Any) -> SdkClient:
     if surface.wire == "xai.grpc":
         options |= {"api_host": servers.base(surface), "use_insecure_channel": True}
         options.setdefault("channel_options", [("grpc.enable_retries", 0)])
+    elif surface.wire == "google.interactions":
+        options |= {"http_options": {"base_url": servers.base(surface), "retry_options": {"attempts": 1}}}
+        options.pop("max_retries", None)
     else:
         options |= {"base_url": servers.base(surface), "max_retries": options.get("max_retries", 0)}
     return client(surface.wire, surface.model, provider=surface.provider, **options)
@@ -378,7 +382,14 @@ def test_a_wire_without_a_client_raises_unknown_wire() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wire", "sdk"), [*((w, "openai") for w in WIRES[:2]), (WIRES[2], "anthropic"), (WIRES[3], "xai_sdk")]
+    ("wire", "sdk"),
+    [
+        ("openai.chat", "openai"),
+        ("openai.responses", "openai"),
+        ("anthropic.messages", "anthropic"),
+        ("xai.grpc", "xai_sdk"),
+        ("google.interactions", "google.genai"),
+    ],
 )
 def test_a_missing_sdk_is_named_in_the_error(wire: str, sdk: str) -> None:
     code = (
@@ -390,7 +401,7 @@ def test_a_missing_sdk_is_named_in_the_error(wire: str, sdk: str) -> None:
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.startswith(f"the client of {wire} needs the SDK")
-    assert f"pip install {sdk.replace('_', '-')}" in output
+    assert f"pip install {sdk.replace('_', '-').replace('.', '-')}" in output
     assert issubclass(MissingExtra, ImportError)
 
 

@@ -154,7 +154,8 @@ class ResponseBuilder:
         self._wire = surface.wire
         self._options = {"provider": surface.provider, "request": body}
         self._sdk = sdk
-        self._decoder = StreamDecoder(self._wire, **self._options) if stream else None
+        status = None if surface.by_messages else 200  # otherwise the SDK raises instead of returning a stream
+        self._decoder = StreamDecoder(self._wire, status=status, **self._options) if stream else None
         self._objects: list[Any] = []
         self._response: Response | None = None
         self._raised = False
