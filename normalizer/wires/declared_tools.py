@@ -36,9 +36,14 @@ def declared_by(request: Any, wire: WireSpec | None = None) -> Declared:
 
 
 def declared_by_json(body: dict[str, Any]) -> Declared:
-    """Return the tools in the JSON of a request: those of ``tools``, ``functions`` and of the items of ``input``."""
+    """Return the tools in the JSON of a request: those of ``tools``, ``functions`` and of the items of ``input``.
+
+    Converse has them in ``toolConfig``.
+    """
     collected = _Collected()
     collected.add_all(body.get("tools"))
+    config = body.get("toolConfig")
+    collected.add_all(config.get("tools") if isinstance(config, dict) else None)
     collected.add_all(body.get("functions"))
     items = body.get("input")
     for item in items if isinstance(items, list) else ():
@@ -65,6 +70,11 @@ def _declared_by_tools(tools: Any) -> Declared:
     return collected.declared()
 
 
+def _converse_schema(holder: dict[str, Any]) -> Any:
+    schema = holder.get("inputSchema")
+    return schema.get("json") if isinstance(schema, dict) else None
+
+
 class _Collected:
     """The client tools found so far, by name. Hosted tools, recognized by their type, are left out."""
 
@@ -80,12 +90,14 @@ class _Collected:
 
     def add(self, tool: dict[str, Any]) -> None:
         kind = tool.get("type")
-        holder = next((tool[key] for key in ("function", "custom") if isinstance(tool.get(key), dict)), tool)
+        holder = next(
+            (tool[key] for key in ("function", "custom", "toolSpec") if isinstance(tool.get(key), dict)), tool
+        )
         name = holder.get("name")
         self.add_all(tool.get("tools"))  # a namespace
         if isinstance(name, str) and not (isinstance(kind, str) and re.fullmatch(_HOSTED, kind)):
             self.names.add(name)
-            self.schemas[name] = holder.get("parameters", holder.get("input_schema"))
+            self.schemas[name] = holder.get("parameters", holder.get("input_schema", _converse_schema(holder)))
             if kind == "custom":
                 self.custom.add(name)
 
