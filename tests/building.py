@@ -9,14 +9,16 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tests import eventstream
 from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize
+from toolparity.normalizer.wires.registry import spec
 
 Given = tuple[str | None, str | None, str]  # id, name, argument text
 
-#: Every wire, plain and streamed; the second list leaves out the one that carries arguments as JSON, not as text.
+#: Every wire, plain and streamed; the second list leaves out bodies that carry arguments as JSON, not as text.
 FORMS = [(wire, stream) for wire in WIRES for stream in (False, True)]
-TEXT_FORMS = [form for form in FORMS if form != ("anthropic.messages", False)]
+TEXT_FORMS = [(wire, stream) for wire, stream in FORMS if stream or not spec(wire).parsed_arguments]
 
 
 # What to compare
@@ -313,15 +315,44 @@ def _grpc_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> R
     return stream("xai.grpc", [*chunks, grpc_chunk(finish=4)], **told)
 
 
+def _converse_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    blocks = []
+    for id, name, text in calls:
+        given = {key: value for key, value in (("toolUseId", id), ("name", name)) if value is not None}
+        head = json.dumps(given)[:-1]
+        blocks.append(f'{{"toolUse": {head}{", " if given else ""}"input": {text}}}}}')
+    body = f'{{"output":{{"message":{{"role":"assistant","content":[{", ".join(blocks)}]}}}},"stopReason":"tool_use"}}'
+    return normalize(body.encode(), "bedrock.converse", **told)
+
+
+def converse_stream(calls: Sequence[Given], size: int) -> bytes:
+    """A streamed bedrock.converse body."""
+    events = [eventstream.event("messageStart", {"role": "assistant"})]
+    for index, (id, name, text) in enumerate(calls):
+        use = {key: value for key, value in (("toolUseId", id), ("name", name)) if value is not None}
+        place = {"contentBlockIndex": index}
+        events.append(eventstream.event("contentBlockStart", {**place, "start": {"toolUse": use}}))
+        deltas = ({**place, "delta": {"toolUse": {"input": part}}} for part in cut(text, size))
+        events += (eventstream.event("contentBlockDelta", delta) for delta in deltas)
+        events.append(eventstream.event("contentBlockStop", place))
+    return b"".join([*events, eventstream.event("messageStop", {"stopReason": "tool_use"})])
+
+
+def _converse_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return stream("bedrock.converse", converse_stream(calls, size), **told)
+
+
 _plain = {
     "openai.chat": _chat_plain,
     "openai.responses": _responses_plain,
     "anthropic.messages": _anthropic_plain,
     "xai.grpc": _grpc_plain,
+    "bedrock.converse": _converse_plain,
 }
 _streamed = {
     "openai.chat": _chat_streamed,
     "openai.responses": _responses_streamed,
     "anthropic.messages": _anthropic_streamed,
     "xai.grpc": _grpc_streamed,
+    "bedrock.converse": _converse_streamed,
 }

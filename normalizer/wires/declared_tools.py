@@ -14,6 +14,9 @@ from .registry import WireSpec, spec_of_object
 #: Types of the tools that Anthropic runs itself. Tools of its other versioned types are executed by the caller.
 _HOSTED = r"(web_search|web_fetch|code_execution|tool_search_tool_\w+|advisor)_\d{8}|mcp_toolset"
 
+#: The members that hold the name and schema of a tool, where they are not members of the definition itself.
+_HOLDERS = ("function", "custom", "toolSpec")
+
 
 def declared_by(request: Any, wire: WireSpec | None = None) -> Declared:
     """Return the tools that a request declares, and the number of choices that it requests.
@@ -90,9 +93,7 @@ class _Collected:
 
     def add(self, tool: dict[str, Any]) -> None:
         kind = tool.get("type")
-        holder = next(
-            (tool[key] for key in ("function", "custom", "toolSpec") if isinstance(tool.get(key), dict)), tool
-        )
+        holder = next((tool[key] for key in _HOLDERS if isinstance(tool.get(key), dict)), tool)
         name = holder.get("name")
         self.add_all(tool.get("tools"))  # a namespace
         if isinstance(name, str) and not (isinstance(kind, str) and re.fullmatch(_HOSTED, kind)):

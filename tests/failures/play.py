@@ -13,6 +13,7 @@ from typing import Any
 
 from xai_sdk.proto import chat_pb2
 
+from tests import eventstream
 from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.events import Event
@@ -72,6 +73,12 @@ STOPS: dict[str, dict[str, str]] = {
         "pause": "pause_turn",
     },
     "xai.grpc": {"end_turn": "REASON_STOP", "tool_calls": "REASON_TOOL_CALLS", "max_tokens": "REASON_MAX_LEN"},
+    "bedrock.converse": {
+        "end_turn": "end_turn",
+        "tool_calls": "tool_use",
+        "max_tokens": "max_tokens",
+        "content_filter": "content_filtered",
+    },
 }
 
 
@@ -341,13 +348,74 @@ def _grpc_body(steps: Sequence[Step], stop: str | None) -> bytes:
     return grpc_body(grpc_output(finish=stop or 0, **message))
 
 
-_FRAMES = dict(zip(WIRES, (_chat_frames, _responses_frames, _anthropic_frames, _grpc_frames), strict=True))
-_BODIES: dict[str, Any] = dict(zip(WIRES, (_chat_body, _responses_body, _anthropic_body, _grpc_body), strict=True))
+# bedrock.converse
+
+
+def converse_delta(place: int, **delta: Any) -> bytes:
+    """A contentBlockDelta event."""
+    return eventstream.event("contentBlockDelta", {"contentBlockIndex": place, "delta": delta, "p": "abc"})
+
+
+def converse_start(place: int, id: str, name: str, **more: Any) -> bytes:
+    """The start of a toolUse block."""
+    start = {"toolUse": {"toolUseId": id, "name": name, **more}}
+    return eventstream.event("contentBlockStart", {"contentBlockIndex": place, "start": start})
+
+
+def converse_stop(place: int) -> bytes:
+    return eventstream.event("contentBlockStop", {"contentBlockIndex": place})
+
+
+def _converse_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames = [eventstream.event("messageStart", {"role": "assistant"})]
+    for number, step in enumerate(steps):
+        if isinstance(step, Call):
+            frames.append(converse_start(number, step.id, step.name))
+            frames += [converse_delta(number, toolUse={"input": piece}) for piece in step.pieces]
+        elif isinstance(step, Say):
+            frames.append(converse_delta(number, text=step.text))
+        else:
+            frames.append(converse_delta(number, reasoningContent={"text": step.text}))
+        if not isinstance(step, Call) or step.closed:
+            frames.append(converse_stop(number))
+    return frames if stop is None else [*frames, eventstream.event("messageStop", {"stopReason": stop})]
+
+
+def _converse_body(steps: Sequence[Step], stop: str | None) -> bytes:
+    """Written by hand where the input is not a JSON object, as above."""
+    blocks = []
+    for step in steps:
+        if isinstance(step, Call):
+            head = json.dumps({"toolUseId": step.id, "name": step.name})
+            blocks.append('{"toolUse": ' + head[:-1] + ', "input": ' + step.text + "}}")
+        elif isinstance(step, Say):
+            blocks.append(json.dumps({"text": step.text}))
+        else:
+            blocks.append(json.dumps({"reasoningContent": {"reasoningText": {"text": step.text}}}))
+    body = json.dumps({"output": {"message": {"role": "assistant", "content": "…"}}, "stopReason": stop})
+    return body.replace(json.dumps("…"), "[" + ", ".join(blocks) + "]").encode()
+
+
+_FRAMES: dict[str, Any] = {
+    "openai.chat": _chat_frames,
+    "openai.responses": _responses_frames,
+    "anthropic.messages": _anthropic_frames,
+    "xai.grpc": _grpc_frames,
+    "bedrock.converse": _converse_frames,
+}
+_BODIES: dict[str, Any] = {
+    "openai.chat": _chat_body,
+    "openai.responses": _responses_body,
+    "anthropic.messages": _anthropic_body,
+    "xai.grpc": _grpc_body,
+    "bedrock.converse": _converse_body,
+}
 
 
 def stream(wire: str, steps: Sequence[Step], stop: str | None = "tool_calls") -> list[bytes]:
     """The frames of a streamed answer; without a stop it breaks off before its terminal event."""
-    return _FRAMES[wire](steps, STOPS[wire][stop] if stop else None)
+    frames: list[bytes] = _FRAMES[wire](steps, STOPS[wire][stop] if stop else None)
+    return frames
 
 
 def plain(wire: str, steps: Sequence[Step], stop: str = "tool_calls") -> bytes:

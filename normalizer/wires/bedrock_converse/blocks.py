@@ -51,7 +51,7 @@ def regular_call(builder: CallBuilder, call: s.ToolUse) -> ToolCall | None:
 
 
 def is_server_call(call: s.ToolUse) -> bool:
-    """Report whether Bedrock executes the call. A call of an unknown type does not run, because it may be such a call."""
+    """Report whether Bedrock executes the call. So may it a call of an unknown type, which therefore does not run."""
     return call.type is not None and call.type != s.CLIENT
 
 

@@ -154,7 +154,7 @@ def write_content(parts: list[Part], context: WriteContext, *, in_result: bool =
 def beside_documents(blocks: list[Any], context: WriteContext) -> list[Any]:
     """Return the content of a user message, with a text if it has a document and no text (documented at `document`)."""
     kinds = {kind_of(block) for block in blocks}
-    if "document" not in kinds or "text" in kinds:
+    if "document" not in kinds or kinds & {"text", "guardContent"}:
         return blocks
     context.lose("empty", "a text was added, which the target requires beside a document")
     return [*blocks, {"text": _BESIDE_DOCUMENT}]
@@ -180,6 +180,7 @@ def _media_block(part: MediaPart, context: WriteContext, in_result: bool) -> dic
     if source is None or (format is None and member != "document") or (in_result and member == "audio"):
         label = " ".join(filter(None, (part.kind, part.name or part.url, part.media_type)))
         context.lose("media", f"{label} was replaced by a note")
+        context.lose_extra(part.extra)
         return {"text": f"[{label}: not carried over]"}
     block: dict[str, Any] = {} if format is None else {"format": format}
     if member == "document":

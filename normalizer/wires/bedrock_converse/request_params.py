@@ -50,9 +50,8 @@ def write_params(request: Request, context: WriteContext) -> dict[str, Any]:
     config: dict[str, Any] = {}
     written: dict[str, Any] = {}
     for name in _LIMITS:
-        if isinstance(limit := params.get(name), int):
-            if config.setdefault("maxTokens", limit) != limit:
-                context.lose("param", f"{name} was left out: another member sets the limit")
+        if isinstance(limit := params.get(name), int) and config.setdefault("maxTokens", limit) != limit:
+            context.lose("param", f"{name} was left out: another member sets the limit")
     for name, value in params.items():
         if value is None or (name in _LIMITS and isinstance(value, int)) or (name == "n" and value == 1):
             continue
@@ -68,6 +67,8 @@ def write_params(request: Request, context: WriteContext) -> dict[str, Any]:
             config.update({member: held for member, held in value.items() if member not in config})
         elif request.wire == WIRE:
             written[name] = value
-        elif name != "stream":  # the operation decides it: Converse or ConverseStream
+        elif name == "stream":
+            context.lose("param", "stream was left out: the operation decides it, Converse or ConverseStream")
+        else:
             context.lose("param", f"{name} was left out")
     return {_CONFIG: config, **written} if config else written

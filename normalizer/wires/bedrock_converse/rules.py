@@ -123,9 +123,7 @@ def answered(body: Any) -> Violations:
                 yield path, f"{_id(call)} has no toolResult in the next message"
 
 
-@rule(
-    "result-asked-for", "refusal: The number of toolResult blocks exceeds the number of toolUse blocks; BED-07, HIST-07"
-)
+@rule("result-asked-for", "refusal: The number of toolResult blocks exceeds that of toolUse blocks; BED-07, HIST-07")
 def result_asked_for(body: Any) -> Violations:
     """A toolResult refers to a toolUse of the message before."""
     calls: set[Any] = set()

@@ -1,8 +1,8 @@
 """Wire schema of Converse: structs for responses and stream events.
 
-Source: the service model `bedrock-runtime` of botocore (ConverseResponse, ConverseStreamOutput). Its unions have no type
-member: an object of a union has one member, whose name is the type. A single flat struct, `Event`, represents every
-stream event.
+Source: the service model `bedrock-runtime` of botocore (ConverseResponse, ConverseStreamOutput). Its unions have no
+type member: an object of a union has one member, whose name is the type. A single flat struct, `Event`, represents
+every stream event.
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ class Stream(StreamBase):
             except UNFIT:
                 event = None
             state = None
+            text: str | None = None
             if event is not None and (piece := event.delta) is not None:
                 text, kind = _fragment(piece.delta)
                 if text and piece.index is not None:
@@ -68,12 +69,12 @@ class Stream(StreamBase):
                 if target is not None and self.emits:
                     out.append(merged_delta(0, target.key, target.parts, start))
                 target, start = state, 0 if state is None else len(state.parts)
-            if state is not None:
+            if event is None:
+                self.take(None, data, out)
+            elif state is not None and text:
                 state.parts.append(text)
                 if event.guardrail_action is not None:
                     self._extra.update(s.carry_event(event))
-            elif event is None:
-                self.take(None, data, out)
             else:
                 self._apply(event, data, out)
         if target is not None and self.emits:

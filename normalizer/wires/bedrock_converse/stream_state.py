@@ -6,9 +6,9 @@ from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from ..schema import exact_text, raw_object
+from ..schema import exact_text
 from . import schema as s
 
 #: The canonical type of a block, by the kind of its deltas (the member of the union).
@@ -27,8 +27,8 @@ class BlockState(Struct, eq=False):
 
     ``kind``: its type, `text` also with citations. ``before``: the earlier block with the same index. ``implied``: a
     delta created the block, without a start event. ``start``: the object of the start event. ``parts``: the fragments
-    of its text or arguments. ``pieces``: the other fragments, in the form of the wire. ``extra``: unknown members of its
-    events.
+    of its text or arguments. ``pieces``: the other fragments, in the form of the wire. ``extra``: the unknown members
+    of its events.
     """
 
     kind: str
@@ -96,9 +96,8 @@ def _joined(pieces: list[Any]) -> list[Any]:
     """Return the content of a tool result; texts that follow each other are fragments of one text."""
     joined: list[Any] = []
     for piece in pieces:
-        last = joined[-1] if joined else None
-        if _is_text(piece) and _is_text(last):
-            joined[-1] = {"text": last["text"] + piece["text"]}
+        if joined and _is_text(piece) and _is_text(joined[-1]):
+            joined[-1] = {"text": joined[-1]["text"] + piece["text"]}
         else:
             joined.append(piece)
     return joined

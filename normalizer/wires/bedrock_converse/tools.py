@@ -62,13 +62,13 @@ def read_choice(choice: Any) -> ToolChoice | None:
     if choice is None:
         return None
     kind = kind_of(choice)
-    value = choice[kind] if kind is not None else None
-    mode = _MODES.get(kind or "") if isinstance(value, dict) and len(choice) == 1 else None
-    if mode == "named" and value.keys() == {"name"} and isinstance(value["name"], str):
+    value = choice[kind] if kind is not None and len(choice) == 1 else None
+    mode = _MODES.get(kind or "")
+    if mode == "named" and isinstance(value, dict) and value.keys() == {"name"} and isinstance(value["name"], str):
         return ToolChoice("named", value["name"])
-    if mode is None or mode == "named" or value:
-        return ToolChoice("raw", raw=choice)
-    return ToolChoice(mode)  # type: ignore[arg-type]
+    if mode not in (None, "named") and value == {}:
+        return ToolChoice(mode)  # type: ignore[arg-type]
+    return ToolChoice("raw", raw=choice)
 
 
 def write_tools(request: Request, context: WriteContext, called: Iterable[str]) -> dict[str, Any] | None:

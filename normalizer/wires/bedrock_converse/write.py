@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ...conversation import Assistant, Encoded, Message, Request, System, ToolResults, User
+from ...conversation import Assistant, Encoded, Request, System, ToolResults, User
 from ..fast_history import RegularWriters
 from ..surrogates import SurrogateReplacer, is_encodable, replace_in_members
 from ..write_context import IdStyle, NameStyle, WriteContext

@@ -104,7 +104,7 @@ def write_part(part: Part, dialect: Dialect, context: WriteContext) -> dict[str,
     if context.own and isinstance(part, OpaquePart):
         raw: dict[str, Any] | None = part.raw
         return raw
-    context.lose("opaque")
+    context.lose("opaque", f"a part of type {part.wire_type!r} was left out")
     return None
 
 
