@@ -113,6 +113,16 @@ _BUILT_IN = (
         "grok-4-fast",
         frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
     ),
+    Surface(
+        "bedrock.converse",
+        "bedrock",
+        "bedrock.converse",
+        "boto3",
+        "https://bedrock-runtime.us-east-1.amazonaws.com",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "us.amazon.nova-2-lite-v1:0",
+        frozenset(("ending:length", "ending:content_filter", "server:code_execution")),
+    ),
     Surface("xai.chat", "xai", "openai.chat", "openai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4-fast", _CHAT),
     Surface(
         "xai.responses",

@@ -8,3 +8,8 @@ from toolparity.normalizer.wires.registry import spec
 WIRES = tuple(PACKAGES)
 #: The wires whose bodies and streams are bytes.
 BYTE_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
+#: The wires whose streams are AWS event streams, and those whose streams are server-sent events.
+EVENT_STREAM_WIRES = ("bedrock.converse",)
+SSE_WIRES = tuple(wire for wire in BYTE_WIRES if wire not in EVENT_STREAM_WIRES)
+#: The wires whose bodies and requests contain the arguments of calls as objects.
+OBJECT_WIRES = tuple(wire for wire in WIRES if spec(wire).parsed_arguments)

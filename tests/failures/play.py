@@ -14,13 +14,10 @@ from typing import Any
 from xai_sdk.proto import chat_pb2
 
 from tests import eventstream
-from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.policies import POLICIES
 
-#: The wires that come as server-sent events.
-SSE_WIRES = WIRES[:3]
 DONE = b"data: [DONE]\n\n"
 
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.wires import SSE_WIRES, WIRES
 from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.model import Text, ToolCall
 
 from .play import (
     LOOKUP,
-    SSE_WIRES,
-    WIRES,
     Call,
     Say,
     added,
@@ -21,6 +20,7 @@ from .play import (
     block_start,
     chunk,
     codes,
+    converse_start,
     feed,
     fragment,
     grpc_chunk,
@@ -297,6 +297,7 @@ EMPTY_CALLS = {
     "openai.responses": [sse(added(0, {"type": "function_call", "call_id": "call_a", "name": "lookup"}))],
     "anthropic.messages": [sse(block_start(0, {"type": "tool_use", "id": "call_a", "name": "lookup", "input": {}}))],
     "xai.grpc": [grpc_chunk(tool_calls=[tool_call("", "call_a", "lookup")])],
+    "bedrock.converse": [converse_start(0, "call_a", "lookup")],
 }
 
 

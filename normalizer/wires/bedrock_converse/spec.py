@@ -49,6 +49,8 @@ SPEC = WireSpec(
     models=rf"(([a-z-]+)\.)?({_VENDORS})\.|arn:aws",
     parsed_arguments=True,
     path="/model/{model}/converse",
+    stream_path="/model/{model}/converse-stream",
+    model_member="modelId",
     hosts=("amazonaws.com",),
     addresses=(
         r"/model/[^/]+(/[^/]+)?/converse(-stream)?$",
