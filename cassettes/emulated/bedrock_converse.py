@@ -230,9 +230,4 @@ def _metrics(play: Play) -> dict[str, Any]:
 def _usage(play: Play) -> dict[str, Any]:
     server_calls = [json_codec.text(part.arguments) for part in play.parts if isinstance(part, ServerCall)]
     used = play.usage(server_calls, reasons=_thinks(play))
-    return {
-        "inputTokens": used.input,
-        "outputTokens": used.output,
-        "serverToolUsage": {},
-        "totalTokens": used.input + used.output,
-    }
+    return {"inputTokens": used.input, "outputTokens": used.output, "totalTokens": used.input + used.output}
