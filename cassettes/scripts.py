@@ -213,6 +213,8 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
                 needs.add("refusal")
         if any(tool.kind == "custom" for tool in self.tools):
             needs.add("custom")
+        if self.parallel is False:
+            needs.add("single")
         return frozenset(needs)
 
     @property

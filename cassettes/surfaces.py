@@ -72,7 +72,8 @@ class Surface(NamedTuple):
         return import_module(f"toolparity.cassettes.emulated.{self.name.replace('.', '_')}")
 
 
-_CHAT = frozenset(("refusal", "ending:length", "ending:content_filter"))
+#: ``single``: a request can turn off parallel calls.
+_CHAT = frozenset(("single", "refusal", "ending:length", "ending:content_filter"))
 
 _BUILT_IN = (
     Surface(
@@ -103,7 +104,7 @@ _BUILT_IN = (
         "https://api.anthropic.com",
         "ANTHROPIC_API_KEY",
         "claude-haiku-4-5",
-        frozenset(("refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution")),
+        frozenset(("single", "refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution")),
     ),
     Surface(
         "xai.grpc",
@@ -113,7 +114,17 @@ _BUILT_IN = (
         "https://api.x.ai",
         "XAI_API_KEY",
         "grok-4-fast",
-        frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+        frozenset(("single", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+    ),
+    Surface(
+        "bedrock.converse",
+        "bedrock",
+        "bedrock.converse",
+        "boto3",
+        "https://bedrock-runtime.us-east-1.amazonaws.com",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+        frozenset(("ending:length", "ending:content_filter", "server:code_execution")),
     ),
     Surface(
         "google.interactions",
@@ -135,7 +146,9 @@ _BUILT_IN = (
         "https://api.x.ai/v1",
         "XAI_API_KEY",
         "grok-4-fast",
-        frozenset(("refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+        frozenset(
+            ("single", "refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")
+        ),
     ),
     Surface(
         "cohere.chat",

@@ -330,9 +330,70 @@ COHERE: dict[str, Json] = {
     },
 }
 
+
+def _answer(content: list[Json], stop: str, **more: Any) -> Json:
+    return {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": stop,
+        "usage": {
+            "inputTokens": 5,
+            "outputTokens": 9,
+            "totalTokens": 19,
+            "cacheReadInputTokens": 3,
+            "cacheWriteInputTokens": 2,
+        },
+        "metrics": {"latencyMs": 12},
+        **more,
+    }
+
+
+def _tool_use(id: str, name: str, given: Json, **more: Any) -> Json:
+    return {"toolUse": {"toolUseId": id, "name": name, "input": given, **more}}
+
+
+CONVERSE: dict[str, Json] = {
+    "text": _answer([{"text": "Grüße, 世界 🎉"}], "end_turn"),
+    "calls": _answer(
+        [
+            {"reasoningContent": {"reasoningText": {"text": "Two cities.", "signature": "c2ln"}}},
+            {"reasoningContent": {"redactedContent": "ZW5j"}},
+            {"text": "Let me see."},
+            _tool_use("tooluse_a", "weather", {"city": "Oslo"}),
+            _tool_use("tooluse_b", "weather", {"city": "Rom", "days": [1, 2, {"x": "}{"}]}, type="tool_use"),
+            _tool_use("functions.note:2", "note", {}),
+        ],
+        "tool_use",
+    ),
+    "server tools": _answer(
+        [
+            _tool_use("tooluse_a", "nova_code_interpreter", {"snippet": "1"}, type="server_tool_use"),
+            {
+                "toolResult": {
+                    "toolUseId": "tooluse_a",
+                    "type": "nova_code_interpreter_result",
+                    "status": "success",
+                    "content": [{"json": {"stdOut": "1", "isError": False}}],
+                }
+            },
+            {
+                "citationsContent": {
+                    "content": [{"text": "Done."}],
+                    "citations": [{"title": "t", "location": {"web": {"url": "u", "domain": "d"}}}],
+                }
+            },
+        ],
+        "end_turn",
+    ),
+    "cut": _answer([_tool_use("tooluse_a", "f", {"a": 1}), _tool_use("tooluse_b", "g", {"b": 2})], "max_tokens"),
+    "guarded": _answer(
+        [{"text": "No."}], "guardrail_intervened", trace={"guardrail": {"actionReason": "Guardrail blocked."}}
+    ),
+}
+
 BODIES: dict[str, dict[str, Json]] = {
     "openai.chat": CHAT,
     "openai.responses": RESPONSES,
     "anthropic.messages": MESSAGES,
     "cohere.chat": COHERE,
+    "bedrock.converse": CONVERSE,
 }

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tests import eventstream
 from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize
 from toolparity.normalizer.wires.registry import spec
@@ -16,10 +17,12 @@ from toolparity.normalizer.wires.registry import spec
 Given = tuple[str | None, str | None, str]  # id, name, argument text
 
 #: Every wire, plain and streamed; the second list leaves out those that carry arguments as JSON, not as text.
+#: Every wire, plain and streamed; the second list leaves out bodies that carry arguments as JSON, not as text.
 FORMS = [(wire, stream) for wire in WIRES for stream in (False, True)]
 JSON_FORMS = [("anthropic.messages", False), ("ollama.chat", False), ("ollama.chat", True)]
 TEXT_FORMS = [form for form in FORMS if form not in JSON_FORMS]
 TEXT_FORMS = [form for form in FORMS if form[1] or not spec(form[0]).parsed_arguments]
+TEXT_FORMS = [(wire, stream) for wire, stream in FORMS if stream or not spec(wire).parsed_arguments]
 
 
 # What to compare
@@ -406,6 +409,33 @@ def _interactions_streamed(calls: Sequence[Given], size: int, told: dict[str, An
     return stream("google.interactions", interactions_sse(calls, size), **told)
 
 
+def _converse_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    blocks = []
+    for id, name, text in calls:
+        given = {key: value for key, value in (("toolUseId", id), ("name", name)) if value is not None}
+        head = json.dumps(given)[:-1]
+        blocks.append(f'{{"toolUse": {head}{", " if given else ""}"input": {text}}}}}')
+    body = f'{{"output":{{"message":{{"role":"assistant","content":[{", ".join(blocks)}]}}}},"stopReason":"tool_use"}}'
+    return normalize(body.encode(), "bedrock.converse", **told)
+
+
+def converse_stream(calls: Sequence[Given], size: int) -> bytes:
+    """A streamed bedrock.converse body."""
+    events = [eventstream.event("messageStart", {"role": "assistant"})]
+    for index, (id, name, text) in enumerate(calls):
+        use = {key: value for key, value in (("toolUseId", id), ("name", name)) if value is not None}
+        place = {"contentBlockIndex": index}
+        events.append(eventstream.event("contentBlockStart", {**place, "start": {"toolUse": use}}))
+        deltas = ({**place, "delta": {"toolUse": {"input": part}}} for part in cut(text, size))
+        events += (eventstream.event("contentBlockDelta", delta) for delta in deltas)
+        events.append(eventstream.event("contentBlockStop", place))
+    return b"".join([*events, eventstream.event("messageStop", {"stopReason": "tool_use"})])
+
+
+def _converse_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return stream("bedrock.converse", converse_stream(calls, size), **told)
+
+
 _plain = {
     "openai.chat": _chat_plain,
     "openai.responses": _responses_plain,
@@ -414,6 +444,7 @@ _plain = {
     "cohere.chat": _cohere_plain,
     "ollama.chat": _ollama_plain,
     "google.interactions": _interactions_plain,
+    "bedrock.converse": _converse_plain,
 }
 _streamed = {
     "openai.chat": _chat_streamed,
@@ -423,4 +454,5 @@ _streamed = {
     "cohere.chat": _cohere_streamed,
     "ollama.chat": _ollama_streamed,
     "google.interactions": _interactions_streamed,
+    "bedrock.converse": _converse_streamed,
 }

@@ -13,6 +13,8 @@ from typing import Any
 
 from xai_sdk.proto import chat_pb2
 
+from tests import eventstream
+
 Json = dict[str, Any]
 
 
@@ -254,9 +256,48 @@ def cohere(body: Json, chance: Random) -> bytes:
     return _sse(events, named=True) + b"data: [DONE]\n\n"
 
 
+def converse(body: Json, chance: Random) -> bytes:
+    """Converse: text and reasoning begin with their first delta, calls with a start; the figures come last."""
+    events: list[tuple[str, Json]] = [("messageStart", {"role": "assistant"})]
+    for index, block in enumerate(body["output"]["message"]["content"]):
+        place = {"contentBlockIndex": index}
+        start, deltas = _converse_block(block, chance)
+        if start:
+            events.append(("contentBlockStart", {**place, "start": start}))
+        events += (("contentBlockDelta", {**place, "delta": delta}) for delta in deltas)
+        events.append(("contentBlockStop", place))
+    late = {key: body[key] for key in ("usage", "metrics", "trace") if key in body}
+    events += [("messageStop", {"stopReason": body["stopReason"]}), ("metadata", late)]
+    return b"".join(eventstream.event(kind, {**event, "p": "abc"}) for kind, event in events)
+
+
+def _converse_block(block: Json, chance: Random) -> tuple[Json, list[Json]]:
+    if "text" in block:
+        return {}, [{"text": piece} for piece in pieces(block["text"], chance)]
+    if "toolUse" in block:
+        call = {key: value for key, value in block["toolUse"].items() if key != "input"}
+        text = json.dumps(block["toolUse"]["input"], ensure_ascii=False)
+        return {"toolUse": call}, [{"toolUse": {"input": piece}} for piece in pieces(text, chance)]
+    if "toolResult" in block:
+        result = {key: value for key, value in block["toolResult"].items() if key != "content"}
+        return {"toolResult": result}, [{"toolResult": [part]} for part in block["toolResult"]["content"]]
+    if "citationsContent" in block:
+        cited = block["citationsContent"]
+        deltas = [{"citation": citation} for citation in cited["citations"]]
+        return {}, deltas + [{"text": piece} for part in cited["content"] for piece in pieces(part["text"], chance)]
+    content = block["reasoningContent"]
+    if "redactedContent" in content:
+        return {}, [{"reasoningContent": content}]
+    thought = content["reasoningText"]
+    deltas = [{"reasoningContent": {"text": piece}} for piece in pieces(thought["text"], chance)]
+    signature = thought.get("signature")
+    return {}, [*deltas, {"reasoningContent": {"signature": signature}}] if signature else deltas
+
+
 AS_STREAM: dict[str, Callable[[Json, Random], bytes]] = {
     "openai.chat": chat,
     "openai.responses": responses,
     "anthropic.messages": messages,
     "cohere.chat": cohere,
+    "bedrock.converse": converse,
 }

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from tests.wires import SSE_WIRES
 from toolparity import Response, StreamDecoder, normalize, select
 from toolparity.normalizer.detect import MOST_BEFORE
 from toolparity.normalizer.errors import AmbiguousBody, MalformedBody, SeveralBodies
 from toolparity.normalizer.readers import SseReader
 
-from .failures.play import LOOKUP, SSE_WIRES, Say, plain, stream
+from .failures.play import LOOKUP, Say, plain, stream
 
 MARK = b"\xef\xbb\xbf"
 STEPS = [Say("I look."), LOOKUP]

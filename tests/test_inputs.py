@@ -23,10 +23,11 @@ from openai.types.responses import Response as OpenAIResponse
 from openai.types.responses import ResponseStreamEvent
 from xai_sdk.proto import chat_pb2
 
-from toolparity import Response, StreamDecoder, normalize
+from tests.wires import SSE_WIRES, WIRES
+from toolparity import Reasoning, Response, StreamDecoder, normalize
 from toolparity.normalizer.errors import MalformedBody
 
-from .failures.play import LOOKUP, SSE_WIRES, WIRES, Call, Say, Think, plain, play, stream
+from .failures.play import LOOKUP, Call, Say, Think, plain, play, stream
 
 STEPS = [Think("Hm."), Say("I look."), LOOKUP, Call(('{"a": [1, ', "2]}"), "call_b", "other")]
 SPOKEN = [Say("I look."), LOOKUP, Call(('{"a": [1, ', "2]}"), "call_b", "other")]
@@ -290,7 +291,29 @@ def test_without_the_xai_extra_its_wire_says_how_to_install_it(missing: str) -> 
 
 
 def test_every_wire_is_covered_here() -> None:
-    assert set(WIRES) == {*SSE_WIRES, "xai.grpc"}
+    assert set(WIRES) == {*SSE_WIRES, "xai.grpc", "bedrock.converse"}
+
+
+def test_the_objects_of_boto3_are_read_like_the_bytes() -> None:
+    """They are plain objects, with bytes where the JSON has base64, and with the metadata of the response."""
+    reasoning = {"reasoningContent": {"redactedContent": b"sealed"}}
+    answer = {
+        "ResponseMetadata": {"RequestId": "req_1", "HTTPStatusCode": 200},
+        "output": {"message": {"role": "assistant", "content": [reasoning, {"text": "so"}]}},
+        "stopReason": "end_turn",
+    }
+    response = normalize(answer)
+    assert (response.wire, response.id, response.text) == ("bedrock.converse", "req_1", "so")
+    assert response.choices[0].blocks[0] == Reasoning("", None, "c2VhbGVk", True)
+    decoder = StreamDecoder()
+    for event in (
+        {"messageStart": {"role": "assistant"}},
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": reasoning}},
+        {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"text": "so"}}},
+        {"messageStop": {"stopReason": "end_turn"}},
+    ):
+        decoder.feed(event)
+    assert decoder.finish().choices == response.choices
 
 
 def test_messages_of_own_classes_are_recognized_by_their_protobuf_name() -> None:

@@ -8,3 +8,9 @@ from toolparity.normalizer.wires.registry import spec
 WIRES = tuple(PACKAGES)
 #: The wires whose bodies and streams are bytes.
 BYTE_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
+#: The wires whose streams are AWS event streams, JSON lines, and server-sent events.
+EVENT_STREAM_WIRES = ("bedrock.converse",)
+LINE_WIRES = ("ollama.chat",)
+SSE_WIRES = tuple(wire for wire in BYTE_WIRES if wire not in (*EVENT_STREAM_WIRES, *LINE_WIRES))
+#: The wires whose bodies and requests contain the arguments of calls as objects.
+OBJECT_WIRES = tuple(wire for wire in WIRES if spec(wire).parsed_arguments)

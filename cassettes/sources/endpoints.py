@@ -17,7 +17,6 @@ _PROVIDERS = (
     ("openai.azure.com", "azure"),
     ("cognitiveservices.azure.com", "azure"),
     ("services.ai.azure.com", "azure"),
-    ("amazonaws.com", "bedrock"),
     ("generativelanguage.googleapis.com", "google"),
     ("aiplatform.googleapis.com", "google"),
     ("api.mistral.ai", "mistral"),
@@ -45,7 +44,6 @@ _NO_ANSWERS = (
 #: Pattern for host + path -> unsupported wire.
 _UNSUPPORTED = (
     (r"/xai_api\.\w+/\w+$", "other endpoints"),
-    (r"/model/.*/converse(-stream)?$", "bedrock.converse"),
     (r"/model/.*/invoke(-with-response-stream)?$", "bedrock.invoke_other"),
     (r":(stream)?generateContent$", "google"),
     (r"/interactions(/[^/]+)?$", "google.interactions"),

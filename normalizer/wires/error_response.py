@@ -11,10 +11,12 @@ from ..model import Error, Response
 from .decode_context import Context
 
 #: Plain strings: compiling them on import would cost time, and only errors need them.
-_RETRYABLE = r"overload|rate_?limit|timeout|timed_out|unavailable|internal|server_error|api_error|resource_exhausted"
+_RETRYABLE = (
+    r"overload|rate_?limit|throttl|timeout|timed_out|unavailable|internal|server_error|api_error|resource_exhausted"
+)
 
 
-_FINAL = r"invalid|auth|permission|not_found|billing|too_large|unsupported|quota"
+_FINAL = r"invalid|validation|auth|permission|not_found|billing|too_large|unsupported|quota"
 
 
 def error_of(raw: Any, status: int | None = None) -> Error:

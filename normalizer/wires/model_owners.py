@@ -42,8 +42,8 @@ def vendor_of(model: str) -> str | None:
 
 def vendors() -> dict[str, str]:
     """Return the pattern for the beginning of each vendor's model names."""
-    vendors = dict(_OTHER_VENDORS)
+    vendors: dict[str, str] = {}
     for wire in specs():
         if wire.models:
             vendors.setdefault(wire.owner, wire.models)
-    return vendors
+    return {**vendors, **{name: pattern for name, pattern in _OTHER_VENDORS.items() if name not in vendors}}

@@ -57,6 +57,7 @@ WIRES: dict[Wire, str] = {
     "cohere.chat": "cohere_chat",
     "ollama.chat": "ollama_chat",
     "google.interactions": "google_interactions",
+    "bedrock.converse": "bedrock_converse",
 }
 #: The entry-point group in which third parties register wires.
 GROUP = "toolparity.wires"
@@ -113,7 +114,9 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     ``stop_words``: the wire's words for stop reasons that `wires.stop_words` does not list.
 
     HTTP: ``base_path``: the end of the SDK's base URL. ``path``, ``models_path``: the paths that the SDK appends to it
-    for an answer and for the list of models. ``hosts``: suffixes of the owner's host names. ``addresses``: patterns for
+    for an answer and for the list of models. ``stream_path``: the path of a streamed answer, where it differs.
+    ``model_member``: the member of a request that names the model. If ``path`` contains ``{model}``, a body over HTTP
+    does not have this member. ``hosts``: suffixes of the owner's host names. ``addresses``: patterns for
     host and path of requests in recorded traffic.
 
     SDK: ``sdk``: the name of the official SDK's distribution. ``sdk_modules``: prefixes of the modules of its objects,
@@ -139,6 +142,8 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     stop_words: Mapping[str, StopReason] = {}
     base_path: str = ""
     path: str = ""
+    stream_path: str = ""
+    model_member: str = "model"
     models_path: str = ""
     hosts: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()

@@ -23,8 +23,6 @@ from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.wires.registry import spec
 
 PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
-#: The wires whose calls have their arguments as objects.
-OF_OBJECTS = ("anthropic.messages", "ollama.chat")
 #: Another provider's wire, for each.
 ELSEWHERE = {wire: "xai.grpc" if wire == "anthropic.messages" else "anthropic.messages" for wire in WIRES}
 

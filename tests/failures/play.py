@@ -13,16 +13,14 @@ from typing import Any
 
 from xai_sdk.proto import chat_pb2
 
-from tests.wires import BYTE_WIRES, WIRES
+from tests import eventstream
+from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.policies import POLICIES
 
-#: The wires that come as server-sent events.
-SSE_WIRES = tuple(wire for wire in BYTE_WIRES if wire != "ollama.chat")
 #: The wires that stream the argument text of a call in pieces. Ollama's events hold calls whole, as JSON.
 PIECEWISE = tuple(wire for wire in WIRES if wire != "ollama.chat")
-SSE_WIRES = BYTE_WIRES
 DONE = b"data: [DONE]\n\n"
 
 
@@ -80,6 +78,12 @@ STOPS: dict[str, dict[str, str]] = {
         "tool_calls": "TOOL_CALL",
         "max_tokens": "MAX_TOKENS",
         "content_filter": "ERROR_TOXIC",
+    },
+    "bedrock.converse": {
+        "end_turn": "end_turn",
+        "tool_calls": "tool_use",
+        "max_tokens": "max_tokens",
+        "content_filter": "content_filtered",
     },
     "ollama.chat": {"end_turn": "stop", "tool_calls": "stop", "max_tokens": "length"},
     "google.interactions": {"end_turn": "completed", "tool_calls": "requires_action", "max_tokens": "incomplete"},
@@ -512,7 +516,55 @@ def _interaction_body(steps: Sequence[Step], stop: str | None) -> bytes:
     return head.replace(json.dumps("…"), "[" + ", ".join(written) + "]").encode()
 
 
-_FRAMES = {
+# bedrock.converse
+
+
+def converse_delta(place: int, **delta: Any) -> bytes:
+    """A contentBlockDelta event."""
+    return eventstream.event("contentBlockDelta", {"contentBlockIndex": place, "delta": delta, "p": "abc"})
+
+
+def converse_start(place: int, id: str, name: str, **more: Any) -> bytes:
+    """The start of a toolUse block."""
+    start = {"toolUse": {"toolUseId": id, "name": name, **more}}
+    return eventstream.event("contentBlockStart", {"contentBlockIndex": place, "start": start})
+
+
+def converse_stop(place: int) -> bytes:
+    return eventstream.event("contentBlockStop", {"contentBlockIndex": place})
+
+
+def _converse_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames = [eventstream.event("messageStart", {"role": "assistant"})]
+    for number, step in enumerate(steps):
+        if isinstance(step, Call):
+            frames.append(converse_start(number, step.id, step.name))
+            frames += [converse_delta(number, toolUse={"input": piece}) for piece in step.pieces]
+        elif isinstance(step, Say):
+            frames.append(converse_delta(number, text=step.text))
+        else:
+            frames.append(converse_delta(number, reasoningContent={"text": step.text}))
+        if not isinstance(step, Call) or step.closed:
+            frames.append(converse_stop(number))
+    return frames if stop is None else [*frames, eventstream.event("messageStop", {"stopReason": stop})]
+
+
+def _converse_body(steps: Sequence[Step], stop: str | None) -> bytes:
+    """Written by hand where the input is not a JSON object, as above."""
+    blocks = []
+    for step in steps:
+        if isinstance(step, Call):
+            head = json.dumps({"toolUseId": step.id, "name": step.name})
+            blocks.append('{"toolUse": ' + head[:-1] + ', "input": ' + step.text + "}}")
+        elif isinstance(step, Say):
+            blocks.append(json.dumps({"text": step.text}))
+        else:
+            blocks.append(json.dumps({"reasoningContent": {"reasoningText": {"text": step.text}}}))
+    body = json.dumps({"output": {"message": {"role": "assistant", "content": "…"}}, "stopReason": stop})
+    return body.replace(json.dumps("…"), "[" + ", ".join(blocks) + "]").encode()
+
+
+_FRAMES: dict[str, Any] = {
     "openai.chat": _chat_frames,
     "openai.responses": _responses_frames,
     "anthropic.messages": _anthropic_frames,
@@ -520,6 +572,7 @@ _FRAMES = {
     "cohere.chat": _cohere_frames,
     "ollama.chat": _ollama_frames,
     "google.interactions": _interaction_frames,
+    "bedrock.converse": _converse_frames,
 }
 _BODIES: dict[str, Any] = {
     "openai.chat": _chat_body,
@@ -529,13 +582,15 @@ _BODIES: dict[str, Any] = {
     "cohere.chat": _cohere_body,
     "ollama.chat": _ollama_body,
     "google.interactions": _interaction_body,
+    "bedrock.converse": _converse_body,
 }
 assert _FRAMES.keys() == _BODIES.keys() == set(WIRES)
 
 
 def stream(wire: str, steps: Sequence[Step], stop: str | None = "tool_calls") -> list[bytes]:
     """The frames of a streamed answer; without a stop it breaks off before its terminal event."""
-    return _FRAMES[wire](steps, STOPS[wire][stop] if stop else None)
+    frames: list[bytes] = _FRAMES[wire](steps, STOPS[wire][stop] if stop else None)
+    return frames
 
 
 def plain(wire: str, steps: Sequence[Step], stop: str = "tool_calls") -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from xai_sdk.proto import usage_pb2
 
+from tests.wires import WIRES
 from toolparity import normalize
 from toolparity.normalizer.events import ChoiceStop
 from toolparity.normalizer.model import Stop, Text, ToolCall, Usage
@@ -17,7 +18,6 @@ from .play import (
     MESSAGE_START,
     MESSAGE_STOP,
     PIECEWISE,
-    WIRES,
     Call,
     Say,
     assert_not_executed,

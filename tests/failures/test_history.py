@@ -11,7 +11,6 @@ from xai_sdk.proto import chat_pb2
 
 from tests.failures.back import (
     ELSEWHERE,
-    OF_OBJECTS,
     PROVIDERS,
     WIRES,
     call,
@@ -26,6 +25,7 @@ from tests.failures.back import (
 from tests.history.views import calls, of_kind
 from tests.history.views import results as answered
 from tests.history.views import said as all_said
+from tests.wires import OBJECT_WIRES
 from toolparity import ServerToolCall, ServerToolResult, Text, normalize, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import MediaPart, Message, System, TextPart, ToolResult
@@ -173,7 +173,7 @@ def test_HIST_01_concatenated_arguments_in_the_history_can_be_sent_back(wire: st
         user("again"),
     ]
     encoded = written(turns, wire)
-    assert calls(wire, encoded.body) == [("a", "f", {"_raw": concatenated} if wire in OF_OBJECTS else concatenated)]
+    assert calls(wire, encoded.body) == [("a", "f", {"_raw": concatenated} if wire in OBJECT_WIRES else concatenated)]
 
 
 def test_HIST_01_concatenated_arguments_are_read_from_a_body_unchanged() -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.failures.back import PROVIDERS, WIRES, call, codes, respond, results, said, tool_result, user, written
 from tests.history.views import of_kind
 from tests.history.views import results as answered
+from tests.wires import OBJECT_WIRES
 from toolparity import select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import JsonPart, MediaPart, Message, TextPart, ToolResult
@@ -36,7 +37,7 @@ def test_RES_03_an_image_in_a_result_is_sent_as_an_image(source: str, target: st
     assert PICTURE not in text
     (media,) = of_kind(target, encoded.body, "media")
     assert PICTURE in media.text
-    inside = target in ("anthropic.messages", "openai.responses")
+    inside = target in (*OBJECT_WIRES, "openai.responses")
     if inside:
         assert codes(encoded) == []
     elif source != target or target == "xai.grpc":
@@ -67,12 +68,12 @@ def test_RES_01_a_failed_result_is_marked_as_failed_on_every_wire(source: str, t
     encoded = written(round_with(source, tool_result("a", "boom", is_error=True)), source, target)
     (result,) = of_kind(target, encoded.body, "result")
     assert "boom" in result.text
-    assert result.failed is (target == "anthropic.messages")
+    assert result.failed is (target in OBJECT_WIRES)  # which have a flag
     if target in ("openai.chat", "xai.grpc"):
         assert result.text == "[tool_error] boom"
 
 
-@pytest.mark.parametrize("wire", ["openai.chat", "anthropic.messages", "xai.grpc"])
+@pytest.mark.parametrize("wire", ["openai.chat", "anthropic.messages", "xai.grpc", "bedrock.converse"])
 @pytest.mark.parametrize("text", ["boom", "", "[tool_error] boom", "[tool_ok] [tool_error] boom"])
 @pytest.mark.parametrize("failed", [True, False])
 def test_RES_01_the_error_flag_and_the_text_of_a_result_round_trip(wire: str, text: str, failed: bool) -> None:
@@ -81,9 +82,7 @@ def test_RES_01_the_error_flag_and_the_text_of_a_result_round_trip(wire: str, te
     result_read = read_request(body, wire, provider=PROVIDERS[wire]).messages[2].results[0]  # type: ignore[union-attr]
     assert result_read.is_error is failed
     text_read = "".join(part.text for part in result_read.parts)  # type: ignore[union-attr]
-    assert text_read == (
-        text or ("The tool failed and said nothing." if wire == "anthropic.messages" and failed else "")
-    )
+    assert text_read == (text or ("The tool failed and said nothing." if wire in OBJECT_WIRES and failed else ""))
 
 
 @EVERY_WIRE
@@ -92,7 +91,7 @@ def test_RES_07_an_exception_becomes_one_failed_result_on_every_wire(wire: str) 
     encoded = written([user(), *answer(response, select(response), {"a": ValueError("too hot")})], wire)
     (result,) = of_kind(wire, encoded.body, "result")
     assert "ValueError: too hot" in result.text
-    assert result.failed is (wire == "anthropic.messages")
+    assert result.failed is (wire in OBJECT_WIRES)
 
 
 def test_XAI_01_every_tool_message_names_its_call_and_they_are_in_call_order() -> None:

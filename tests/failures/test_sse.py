@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.wires import SSE_WIRES, WIRES
 from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.model import Text, ToolCall
 from toolparity.normalizer.wires.registry import spec
@@ -14,8 +15,6 @@ from toolparity.normalizer.wires.registry import spec
 from .play import (
     LOOKUP,
     PIECEWISE,
-    SSE_WIRES,
-    WIRES,
     Call,
     Say,
     added,
@@ -23,6 +22,7 @@ from .play import (
     block_start,
     chunk,
     codes,
+    converse_start,
     feed,
     fragment,
     grpc_chunk,
@@ -310,6 +310,7 @@ EMPTY_CALLS = {
     "anthropic.messages": [sse(block_start(0, {"type": "tool_use", "id": "call_a", "name": "lookup", "input": {}}))],
     "xai.grpc": [grpc_chunk(tool_calls=[tool_call("", "call_a", "lookup")])],
     "google.interactions": [sse(step_start(0, {"type": "function_call", "id": "call_a", "name": "lookup"}))],
+    "bedrock.converse": [converse_start(0, "call_a", "lookup")],
 }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.wires import WIRES
 from toolparity import normalize
 from toolparity.normalizer.errors import DecoderFinished
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart
@@ -16,7 +17,6 @@ from .play import (
     LOOKUP,
     PIECEWISE,
     TOOL,
-    WIRES,
     Call,
     Say,
     StreamDecoder,

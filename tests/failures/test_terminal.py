@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.wires import SSE_WIRES, WIRES
 from toolparity.normalizer.model import Reasoning, Stop, Text, ToolCall
 
 from .play import (
     LOOKUP,
     PIECEWISE,
-    SSE_WIRES,
-    WIRES,
     Call,
     Say,
     Think,

@@ -18,6 +18,7 @@ SPELLED: dict[str, list[Any]] = {
     "anthropic.messages": [{"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}],
     "cohere.chat": [None, "NONE", "REQUIRED", "REQUIRED"],  # it cannot force one tool
 }
+CONVERSE: list[Any] = [{"auto": {}}, None, {"any": {}}, {"tool": {"name": "f"}}]
 XAI = [("mode", 1), ("mode", 2), ("mode", 3), ("function_name", "f")]
 
 
@@ -34,6 +35,11 @@ def test_TC_01_every_tool_choice_mode_is_translated_to_every_wire(source: str, t
     if target == "xai.grpc":
         field = encoded.body.tool_choice.WhichOneof("tool_choice")
         assert (field, getattr(encoded.body.tool_choice, field)) == XAI[number]
+    elif target == "bedrock.converse":
+        assert encoded.body.get("toolConfig", {}).get("toolChoice") == CONVERSE[number]
+        if MODES[number].mode == "none":  # there is no such mode, and without a tool none can be called
+            assert ("toolConfig" in encoded.body, codes(encoded)) == (False, ["tool-choice"])
+            return
     else:
         assert encoded.body.get("tool_choice") == SPELLED[target][number]
     if target == "cohere.chat":

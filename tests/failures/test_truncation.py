@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.wires import OBJECT_WIRES, WIRES
 from toolparity import Response, normalize, select
 from toolparity.normalizer import json_codec
 
@@ -14,7 +15,6 @@ from .play import (
     LOOKUP,
     PIECEWISE,
     STOPS,
-    WIRES,
     Call,
     Say,
     Think,
@@ -40,8 +40,8 @@ cut_calls = pytest.mark.parametrize(("wire", "call"), CUT)
 
 
 def played(wire: str, call: Call, before: list[Any]) -> list[Response]:
-    """Streamed, and plain where the wire can hold the cut text: Anthropic's input is JSON, it cannot break off."""
-    if wire == "anthropic.messages" and call is OPEN:
+    """Streamed, and plain where the wire can hold the cut text: an input that is JSON cannot break off."""
+    if wire in OBJECT_WIRES and call is OPEN:
         return [play(wire, stream(wire, [*before, call], "max_tokens"))]
     return both(wire, [*before, call], "max_tokens")
 

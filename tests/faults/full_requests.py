@@ -481,6 +481,104 @@ INTERACTIONS: dict[str, Any] = {
     "safety_settings": [{"type": "harassment", "threshold": "block_none"}],
     "cached_content": "cachedContents/1",
 }
+CONVERSE: dict[str, Any] = {
+    "modelId": "us.anthropic.claude-sonnet-4-6",
+    "system": [{"text": "Be brief."}, {"cachePoint": {"type": "default"}}],
+    "messages": [
+        {"role": "user", "content": [{"text": "What is the weather?"}]},
+        {
+            "role": "user",
+            "content": [
+                {"guardContent": {"text": {"text": "And here?", "qualifiers": ["query"]}}},
+                {"image": {"format": "png", "source": {"bytes": PNG}}},
+                {"image": {"format": "png", "source": {"s3Location": {"uri": "s3://bucket/a.png"}}}},
+                {
+                    "document": {
+                        "format": "pdf",
+                        "name": "bill",
+                        "source": {"bytes": "AAAA"},
+                        "context": "A bill.",
+                        "citations": {"enabled": True},
+                    }
+                },
+                {"cachePoint": {"type": "default"}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"reasoningContent": {"reasoningText": {"text": "Two cities.", "signature": "sig"}}},
+                {"reasoningContent": {"redactedContent": "c2VhbGVk"}},
+                {
+                    "citationsContent": {
+                        "content": [{"text": "Let me look."}],
+                        "citations": [{"title": "t", "location": {"web": {"url": "https://x.test"}}}],
+                    }
+                },
+                {
+                    "toolUse": {
+                        "toolUseId": "tooluse_0",
+                        "name": "nova_code_interpreter",
+                        "input": {"snippet": "1"},
+                        "type": "server_tool_use",
+                    }
+                },
+                {
+                    "toolResult": {
+                        "toolUseId": "tooluse_0",
+                        "content": [{"json": {"stdOut": "1"}}],
+                        "status": "success",
+                        "type": "nova_code_interpreter_result",
+                    }
+                },
+                {"toolUse": {"toolUseId": "tooluse_1", "name": "weather", "input": {"city": "Oslo"}}},
+                {"toolUse": {"toolUseId": "tooluse_2", "name": "weather", "input": {"city": "Rome"}}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {
+                    "toolResult": {
+                        "toolUseId": "tooluse_1",
+                        "content": [
+                            {"json": {"degrees": 5}},
+                            {"text": "cold"},
+                            {"image": {"format": "png", "source": {"bytes": PNG}}},
+                        ],
+                        "status": "success",
+                    }
+                },
+                {"toolResult": {"toolUseId": "tooluse_2", "content": [{"text": "no such city"}], "status": "error"}},
+                {"text": "Thanks."},
+            ],
+        },
+    ],
+    "toolConfig": {
+        "tools": [
+            {
+                "toolSpec": {
+                    "name": "weather",
+                    "description": "Tells it.",
+                    "inputSchema": {"json": SCHEMA},
+                    "strict": True,
+                }
+            },
+            {"systemTool": {"name": "nova_code_interpreter"}},
+            {"cachePoint": {"type": "default"}},
+        ],
+        "toolChoice": {"tool": {"name": "weather"}},
+    },
+    "inferenceConfig": {"maxTokens": 321, "temperature": 0.25, "topP": 0.5, "stopSequences": ["END"]},
+    "additionalModelRequestFields": {"top_k": 9},
+    "additionalModelResponseFieldPaths": ["/stop_sequence"],
+    "guardrailConfig": {"guardrailIdentifier": "g1", "guardrailVersion": "1"},
+    "performanceConfig": {"latency": "standard"},
+    "promptVariables": {"v": {"text": "x"}},
+    "requestMetadata": {"k": "v"},
+    "serviceTier": {"type": "default"},
+    "outputConfig": {"effort": "low"},
+}
 
 REQUESTS: dict[str, dict[str, Any]] = {
     "openai.chat": CHAT,
@@ -490,4 +588,5 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "cohere.chat": COHERE,
     "ollama.chat": OLLAMA,
     "google.interactions": INTERACTIONS,
+    "bedrock.converse": CONVERSE,
 }

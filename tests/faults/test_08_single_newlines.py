@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.failures.play import LOOKUP, SSE_WIRES, Say, feed, play, ran, stream
+from tests.failures.play import LOOKUP, Say, feed, play, ran, stream
 from tests.thoroughness import examples
+from tests.wires import SSE_WIRES
 from toolparity import StreamDecoder, normalize
 from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.readers import SseReader, StreamEvent

@@ -37,6 +37,7 @@ PROVIDERS = {
     "xai.grpc": "xai",
     "ollama.chat": "ollama",
     "google.interactions": "google",
+    "bedrock.converse": "bedrock",
 }
 Path = tuple[str | int, ...]
 
@@ -106,6 +107,8 @@ PLACES = {
     "input.*.content.*.detail": "the image itself is known to its own provider alone, and a note stands in its place",
     "tools.*.strict": "False is what a missing member means at the target",
     "tools.*.function.parameters": "an object without properties is what a missing schema means",
+    "messages.*.content.*.image.format": "the first bytes of the image say it",
+    "messages.*.content.*.toolResult.content.*.image.format": "the first bytes of the image say it",
     "messages.*.content.*.source.media_type": "the first bytes of the image say it",
     "messages.*.content.*.content.*.source.media_type": "the first bytes of the image say it",
     "messages.*.reasoning_content": "the thought is lost as one block with what is sealed beside it",

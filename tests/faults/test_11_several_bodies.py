@@ -11,8 +11,9 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.failures.play import SSE_WIRES, Call, Say, plain, stream
+from tests.failures.play import Call, Say, plain, stream
 from tests.traffic import chat_body, chat_stream, interaction, row, write_rows
+from tests.wires import SSE_WIRES
 from toolparity import StreamDecoder, normalize
 from toolparity.cassettes.sources import Exchange, Problem, read
 from toolparity.conformance.audit.exchange import decode

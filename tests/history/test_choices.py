@@ -23,6 +23,8 @@ def written(target: str, tools: list[ToolDefinition], choice: ToolChoice) -> tup
     assert check_request(encoded.body, target, provider=PROVIDERS[target]) == []
     told = [loss.code for loss in encoded.losses if loss.code not in SILENT]
     body = encoded.body
+    if target == "bedrock.converse":
+        return body.get("toolConfig", {}).get("toolChoice"), told
     if isinstance(body, dict):
         return body.get("tool_choice"), told
     return (body.tool_choice if body.HasField("tool_choice") else None), told
@@ -36,6 +38,8 @@ def test_a_forced_tool_that_is_not_declared_leaves_the_choice_to_the_model(targe
     if target == "xai.grpc":
         assert choice.mode == 1
         assert choice.function_name == ""
+    elif target == "bedrock.converse":
+        assert choice == {"auto": {}}
     else:
         assert choice == free.get(target)  # Ollama has no tool choice
     assert told == ["tool-choice"]

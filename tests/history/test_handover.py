@@ -117,7 +117,7 @@ def same(one: Any, other: Any) -> bool:
 def excused(one: Any, codes: set[str]) -> bool:
     """Whether a loss on the way reported that this would not come back as it was."""
     return bool(
-        codes & {"media", "opaque", "kind", "order", "server-tool", "refusal", "empty", "orphan", "answered"}
+        codes & {"media", "opaque", "kind", "order", "server-tool", "refusal", "empty", "orphan", "answered", "bridge"}
     ) or (one is not None and one[0] == "call" and "arguments" in codes)
 
 

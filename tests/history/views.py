@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from google.protobuf.json_format import MessageToDict
 
+from toolparity.normalizer import json_codec
+
 
 class Said(NamedTuple):
     """One thing that a body says, in order.
@@ -239,6 +241,31 @@ def _contents(content: Any, kind: str) -> Iterator[Said]:
             yield Said("other", json.dumps(part))
 
 
+def _converse(body: Any) -> Iterator[Said]:
+    yield from _parts(body.get("system"), "system")
+    for message in body["messages"]:
+        for block in message["content"]:
+            if "text" in block:
+                yield Said(message["role"], block["text"])
+            elif "citationsContent" in block:
+                yield from _parts(block["citationsContent"].get("content"), message["role"])
+            elif "guardContent" in block:
+                yield Said(message["role"], block["guardContent"]["text"]["text"])
+            elif "toolUse" in block and block["toolUse"].get("type") != "server_tool_use":
+                use = block["toolUse"]
+                yield Said("call", json.dumps(use["input"]), use["toolUseId"], use["name"])
+            elif "toolResult" in block and message["role"] == "user":
+                result = block["toolResult"]
+                content = [{"text": json_codec.text(p["json"])} if "json" in p else p for p in result["content"]]
+                yield from _result(content, result["toolUseId"], result.get("status") == "error")
+            elif "reasoningText" in block.get("reasoningContent", {}):
+                yield Said("reasoning", block["reasoningContent"]["reasoningText"]["text"])
+            elif block.keys() & {"image", "document", "video", "audio"}:
+                yield Said("media", json.dumps(block))
+            else:
+                yield Said("other", json.dumps(block))
+
+
 _WIRES = {
     "openai.chat": _chat,
     "openai.responses": _responses,
@@ -247,4 +274,5 @@ _WIRES = {
     "cohere.chat": _cohere,
     "ollama.chat": _ollama,
     "google.interactions": _interactions,
+    "bedrock.converse": _converse,
 }

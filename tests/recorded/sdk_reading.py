@@ -11,9 +11,11 @@ import json
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from io import BytesIO
 from typing import Any, NamedTuple
 
 import anthropic
+import boto3
 import cohere
 import google.genai
 import httpx
@@ -21,10 +23,14 @@ import httpx2
 import ollama
 import openai
 from anthropic.lib.streaming._beta_messages import accumulate_event
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse, HeadersDict
+from botocore.config import Config
+from botocore.exceptions import ClientError
 from cohere.core.api_error import ApiError as CohereError
 from google.genai._interactions_errors import APIError as GoogleError
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.lib.streaming.responses._responses import ResponseStreamState
+from urllib3.response import HTTPResponse
 from xai_sdk.chat import Response as XaiResponse
 from xai_sdk.proto import chat_pb2
 
@@ -98,6 +104,8 @@ def _as_sse(data: bytes) -> bytes | None:
 
 
 _server = _Server()
+#: The errors of the SDKs for what they cannot read or the provider refuses.
+_REFUSALS = (openai.APIError, anthropic.APIError, ClientError, CohereError, GoogleError, ollama.ResponseError)
 
 
 def _google_server(request: httpx.Request) -> httpx.Response:
@@ -142,15 +150,35 @@ _cohere = cohere.ClientV2("none", base_url="http://recorded.invalid", max_retrie
 _cohere_v1 = cohere.Client("none", base_url="http://recorded.invalid", max_retries=0, httpx_client=_cohere_http)
 
 
+def _answered(request: AWSPreparedRequest, **context: Any) -> AWSResponse:
+    """The recorded body, before boto3 would open a socket."""
+    assert isinstance(_server.body, bytes)
+    return AWSResponse(
+        request.url, _server.status, HeadersDict(), HTTPResponse(BytesIO(_server.body), preload_content=False)
+    )
+
+
+_bedrock = boto3.client(
+    "bedrock-runtime",
+    region_name="us-east-1",
+    aws_access_key_id="none",
+    aws_secret_access_key="none",
+    config=Config(retries={"total_max_attempts": 1}, parameter_validation=False),
+)
+_bedrock.meta.events.register("before-send.bedrock-runtime", _answered)
+
+
 def read(row: Row) -> Read:
     """Raises ProviderError where the provider said so, and what the SDK raises where it cannot read the exchange."""
-    if row.wire != "xai.grpc":
+    if row.wire == "bedrock.converse":
+        _server.body, _server.status = row.data, row.status or 200
+    elif row.wire != "xai.grpc":
         _server.load(row)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pydantic's, where a dialect's types are not OpenAI's
             return _READERS[row.wire](row)
-    except (openai.APIError, anthropic.APIError, CohereError, ollama.ResponseError, GoogleError) as error:
+    except _REFUSALS as error:
         raise ProviderError(str(error)) from error
 
 
@@ -332,6 +360,51 @@ def _google_figures(usage: Any) -> dict[str, Any] | None:
     return usage.model_dump(mode="json", exclude_none=True, exclude={"initial_input_tokens"})  # type: ignore[no-any-return]
 
 
+def _converse(row: Row) -> Read:
+    """boto3 has no accumulator of its events: they are put together here, by the index of their block."""
+    if not row.stream:
+        answer = _bedrock.converse(modelId="m", messages=[])
+        content = answer["output"]["message"]["content"]
+        return Read(_converse_calls(content), _converse_text(content), answer["usage"])
+    blocks: dict[int, dict[str, Any]] = {}
+    texts: list[str] = []
+    usage = None
+    for event in _converse_events(row):
+        for kind, told in event.items():
+            place = told.get("contentBlockIndex") if isinstance(told, dict) else None
+            if kind == "contentBlockStart" and "toolUse" in told["start"]:
+                blocks[place] = {"toolUse": {**told["start"]["toolUse"], "input": ""}}  # type: ignore[index]
+            elif kind == "contentBlockDelta" and "toolUse" in told["delta"]:
+                blocks[place]["toolUse"]["input"] += told["delta"]["toolUse"]["input"]  # type: ignore[index]
+            elif kind == "contentBlockDelta":
+                texts.append(told["delta"].get("text", ""))
+            elif kind == "metadata":
+                usage = told["usage"]
+    return Read(_converse_calls([blocks[place] for place in sorted(blocks)]), "".join(texts), usage)
+
+
+def _converse_events(row: Row) -> Iterator[dict[str, Any]]:
+    if not (isinstance(row.request, dict) and "schemaVersion" in row.request):
+        yield from _bedrock.converse_stream(modelId="m", messages=[])["stream"]
+        return
+    for event in _bedrock.invoke_model_with_response_stream(modelId="m", body=b"{}")["body"]:
+        yield json.loads(event["chunk"]["bytes"])
+
+
+def _converse_calls(content: list[dict[str, Any]]) -> list[Call]:
+    uses = [block["toolUse"] for block in content if "toolUse" in block]
+    client = [use for use in uses if use.get("type") != "server_tool_use"]
+    return [Call(0, use["toolUseId"], use["name"], use["input"]) for use in client]
+
+
+def _converse_text(content: list[dict[str, Any]]) -> str:
+    return "".join(block.get("text") or _cited(block) for block in content)
+
+
+def _cited(block: dict[str, Any]) -> str:
+    return "".join(part.get("text", "") for part in block.get("citationsContent", {}).get("content", ()))
+
+
 _READERS = {
     "openai.chat": _chat,
     "openai.responses": _responses,
@@ -340,4 +413,5 @@ _READERS = {
     "cohere.chat": _cohere_chat,
     "ollama.chat": _ollama_chat,
     "google.interactions": _interactions,
+    "bedrock.converse": _converse,
 }

@@ -24,12 +24,11 @@ from tests import thoroughness
 from tests.merging import merged
 from tests.recorded.rows import Row, feed, streams
 from tests.thoroughness import examples
-from tests.wires import BYTE_WIRES
+from tests.wires import BYTE_WIRES, SSE_WIRES
 from toolparity import Choice, Reasoning, Refusal, Response, Text, ToolCall
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
 
-SSE_WIRES = BYTE_WIRES
 #: The members that hold what deltas spell out, by the type that a BlockStart names.
 SPOKEN: dict[str, tuple[type[Any], str]] = {
     "text": (Text, "text"),
@@ -61,7 +60,7 @@ def sampled(found: list[Row], every: int, limit: int) -> list[Row]:
     return [row for row in found[::every] if len(row.data) <= limit] + [r for r in odd if len(r.data) <= limit]
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", BYTE_WIRES)
 def test_a_stream_in_its_own_pieces_or_at_random_cuts_gives_the_same_response(
     wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -81,7 +80,7 @@ def test_a_stream_in_its_own_pieces_or_at_random_cuts_gives_the_same_response(
         print(f"\n  {wire}: {len(found)} streams at random cuts, {arrived} in the pieces that came", end="")
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", BYTE_WIRES)
 def test_a_stream_byte_by_byte_gives_the_same_response(
     wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,7 +109,7 @@ def test_line_endings_split_anywhere_change_nothing(wire: str, ending: bytes, re
     assert found
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", BYTE_WIRES)
 def test_hypothesis_finds_no_cuts_that_change_a_response(wire: str, recordings: Path) -> None:
     found = [row for row in streams(recordings, wire) if 500 < len(row.data) < 20_000]
     found = found[:: max(1, len(found) // 25)]
@@ -138,7 +137,7 @@ def test_messages_of_xai_as_bytes_or_as_objects_are_one_response(recordings: Pat
     assert found
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", BYTE_WIRES)
 def test_what_is_shown_while_it_arrives_is_what_stands_in_the_response(wire: str, recordings: Path) -> None:
     for row in streams(recordings, wire):
         whole, events = feed(row, [row.data])

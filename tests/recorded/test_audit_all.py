@@ -24,6 +24,7 @@ AT_LEAST = {
     "cohere.chat": 106,
     "ollama.chat": 38,
     "google.interactions": 8,
+    "bedrock.converse": 376,
 }
 
 

@@ -86,7 +86,8 @@ def read(exchange: SubjectExchange) -> WireResponse:
     name = "oracle_responses"
     if not wire.has_part(name, home=__name__):
         raise Irregular("the wire has no oracle of responses")
-    if exchange.stream and wire.framing != "messages" and any(_is_broken(line) for line in exchange.body.splitlines()):
+    server_sent = exchange.stream and wire.framing != "messages" and exchange.body[:1] != b"\x00"
+    if server_sent and any(_is_broken(line) for line in exchange.body.splitlines()):
         raise Irregular("an event is not JSON")
     reading: WireResponse = wire.part(name, home=__name__).response(exchange)
     for choice in reading.choices:
