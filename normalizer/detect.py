@@ -137,11 +137,10 @@ def detect_event(data: bytes) -> str:
 def end_of_stream_wire(data: bytes, likely: str | None = None) -> str | None:
     """Return the wire whose streams end with this data, such as ``[DONE]``; else None.
 
-    ``likely``: the wire of the events before, which is preferred.
+    ``likely``: the wire of the events before. Gateways end the streams of other wires in this way, too.
     """
-    if likely is not None and spec(likely).end_of_stream == data:
-        return likely
-    return next((wire.name for wire in specs() if wire.end_of_stream == data), None)
+    ended = next((wire.name for wire in specs() if wire.end_of_stream == data), None)
+    return ended if ended is None or likely is None else likely
 
 
 def event_wire(event: dict[str, Any], likely: str | None = None) -> str | None:
