@@ -54,6 +54,7 @@ WIRES: dict[Wire, str] = {
     "openai.responses": "openai_responses",
     "anthropic.messages": "anthropic_messages",
     "xai.grpc": "xai_grpc",
+    "google.gemini": "google_gemini",
 }
 #: The entry-point group in which third parties register wires.
 GROUP = "toolparity.wires"
