@@ -9,14 +9,14 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tests.wires import WIRES
+from tests.wires import TEXT_WIRES, WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize
 
 Given = tuple[str | None, str | None, str]  # id, name, argument text
 
-#: Every wire, plain and streamed; the second list leaves out the one that carries arguments as JSON, not as text.
+#: Every wire, plain and streamed; the second list leaves out those that carry arguments as JSON, not as text.
 FORMS = [(wire, stream) for wire in WIRES for stream in (False, True)]
-TEXT_FORMS = [form for form in FORMS if form != ("anthropic.messages", False)]
+TEXT_FORMS = [form for form in FORMS if form[0] in TEXT_WIRES and form != ("anthropic.messages", False)]
 
 
 # What to compare
@@ -231,6 +231,22 @@ def grpc_body(*calls: Any, finish: int = 4, content: str = "") -> bytes:
     return pb.GetChatCompletionResponse(id="x1", model="m", outputs=[output]).SerializeToString()
 
 
+# google.gemini
+
+
+def gemini_body(*parts: str, finish: str | None = "STOP") -> bytes:
+    """A whole response, or a stream event, whose candidate has parts with this JSON."""
+    candidate = f'{{"content": {{"role": "model", "parts": [{", ".join(parts)}]}}'
+    ended = "" if finish is None else f', "finishReason": "{finish}"'
+    return f'{{"candidates": [{candidate}{ended}}}], "modelVersion": "m", "responseId": "g1"}}'.encode()
+
+
+def gemini_call(id: str | None, name: str | None, text: str) -> str:
+    """The JSON of a part with a call."""
+    given = {key: value for key, value in (("id", id), ("name", name)) if value is not None}
+    return f'{{"functionCall": {json.dumps(given)[:-1]}{", " if given else ""}"args": {text}}}}}'
+
+
 # The same calls on any wire
 
 
@@ -313,15 +329,31 @@ def _grpc_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> R
     return stream("xai.grpc", [*chunks, grpc_chunk(finish=4)], **told)
 
 
+def _gemini_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return normalize(gemini_body(*(gemini_call(*call) for call in calls)), "google.gemini", **told)
+
+
+def gemini_sse(calls: Sequence[Given], size: int) -> bytes:
+    """A streamed google.gemini body: each call is whole, in its own event."""
+    events = [gemini_body(gemini_call(*call), finish=None) for call in calls]
+    return sse(*(event.decode() for event in (*events, gemini_body('{"text": ""}'))))
+
+
+def _gemini_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return stream("google.gemini", gemini_sse(calls, size), **told)
+
+
 _plain = {
     "openai.chat": _chat_plain,
     "openai.responses": _responses_plain,
     "anthropic.messages": _anthropic_plain,
     "xai.grpc": _grpc_plain,
+    "google.gemini": _gemini_plain,
 }
 _streamed = {
     "openai.chat": _chat_streamed,
     "openai.responses": _responses_streamed,
     "anthropic.messages": _anthropic_streamed,
     "xai.grpc": _grpc_streamed,
+    "google.gemini": _gemini_streamed,
 }

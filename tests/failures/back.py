@@ -26,6 +26,7 @@ PROVIDERS = {
     "openai.responses": "openai",
     "anthropic.messages": "anthropic",
     "xai.grpc": "xai",
+    "google.gemini": "google",
 }
 #: Another provider's wire, for each.
 ELSEWHERE = {wire: "xai.grpc" if wire == "anthropic.messages" else "anthropic.messages" for wire in WIRES}

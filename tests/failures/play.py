@@ -19,7 +19,7 @@ from toolparity.normalizer.events import Event
 from toolparity.normalizer.policies import POLICIES
 
 #: The wires that come as server-sent events.
-SSE_WIRES = WIRES[:3]
+SSE_WIRES = ("openai.chat", "openai.responses", "anthropic.messages", "google.gemini")
 DONE = b"data: [DONE]\n\n"
 
 
@@ -72,6 +72,12 @@ STOPS: dict[str, dict[str, str]] = {
         "pause": "pause_turn",
     },
     "xai.grpc": {"end_turn": "REASON_STOP", "tool_calls": "REASON_TOOL_CALLS", "max_tokens": "REASON_MAX_LEN"},
+    "google.gemini": {
+        "end_turn": "STOP",
+        "tool_calls": "STOP",
+        "max_tokens": "MAX_TOKENS",
+        "content_filter": "SAFETY",
+    },
 }
 
 
@@ -341,8 +347,52 @@ def _grpc_body(steps: Sequence[Step], stop: str | None) -> bytes:
     return grpc_body(grpc_output(finish=stop or 0, **message))
 
 
-_FRAMES = dict(zip(WIRES, (_chat_frames, _responses_frames, _anthropic_frames, _grpc_frames), strict=True))
-_BODIES: dict[str, Any] = dict(zip(WIRES, (_chat_body, _responses_body, _anthropic_body, _grpc_body), strict=True))
+# google.gemini
+
+
+def gemini(*parts: Any, finish: str | None = None, **more: Any) -> str:
+    """The JSON of a response, or of a stream event, with one candidate. A part that is a text is its JSON."""
+    spelled = ", ".join(part if isinstance(part, str) else json.dumps(part, ensure_ascii=False) for part in parts)
+    candidate = f'{{"content": {{"role": "model", "parts": [{spelled}]}}, "index": 0'
+    ended = "" if finish is None else f', "finishReason": "{finish}"'
+    head = json.dumps({"modelVersion": "m", "responseId": "r1", **more})
+    return f'{{"candidates": [{candidate}{ended}}}], {head[1:]}'
+
+
+def _gemini_part(step: Step) -> Any:
+    """A part; that of a call is written by hand, because the spelling of its arguments is the point."""
+    if isinstance(step, Say):
+        return {"text": step.text}
+    if isinstance(step, Think):
+        return {"text": step.text, "thought": True}
+    head = json.dumps({"id": step.id, "name": step.name})[:-1]
+    arguments = f', "args": {step.text}' if step.closed else ', "willContinue": true'
+    return f'{{"functionCall": {head}{arguments}}}}}'
+
+
+def _gemini_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames = [gemini(_gemini_part(step)) for step in steps]
+    return [sse(frame) for frame in (frames if stop is None else [*frames, gemini({"text": ""}, finish=stop)])]
+
+
+def _gemini_body(steps: Sequence[Step], stop: str | None) -> bytes:
+    return gemini(*(_gemini_part(step) for step in steps), finish=stop).encode()
+
+
+_FRAMES = {
+    "openai.chat": _chat_frames,
+    "openai.responses": _responses_frames,
+    "anthropic.messages": _anthropic_frames,
+    "xai.grpc": _grpc_frames,
+    "google.gemini": _gemini_frames,
+}
+_BODIES: dict[str, Any] = {
+    "openai.chat": _chat_body,
+    "openai.responses": _responses_body,
+    "anthropic.messages": _anthropic_body,
+    "xai.grpc": _grpc_body,
+    "google.gemini": _gemini_body,
+}
 
 
 def stream(wire: str, steps: Sequence[Step], stop: str | None = "tool_calls") -> list[bytes]:

@@ -8,6 +8,7 @@ from types import GeneratorType
 from typing import Any
 
 from anthropic.types.beta import BetaMessageParam, BetaTextBlockParam, BetaToolChoiceParam, BetaToolUnionParam
+from google.genai import types as gemini
 from google.protobuf.message import Message
 from msgspec.structs import replace
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
@@ -40,6 +41,7 @@ PROVIDERS = {
     "openai.responses": "openai",
     "anthropic.messages": "anthropic",
     "xai.grpc": "xai",
+    "google.gemini": "google",
 }
 WIRES = tuple(PROVIDERS)
 _BY_NAME = frozenset(("function", "custom", "legacy_function"))
@@ -62,6 +64,13 @@ def _types() -> dict[str, dict[str, Any]]:
             "system": TypeAdapter(str | list[BetaTextBlockParam]),
             "tools": TypeAdapter(list[BetaToolUnionParam]),
             "tool_choice": TypeAdapter(BetaToolChoiceParam),
+        },
+        "google.gemini": {
+            "contents": TypeAdapter(list[gemini.Content]),
+            "systemInstruction": TypeAdapter(gemini.Content),
+            "tools": TypeAdapter(list[gemini.Tool]),
+            "toolConfig": TypeAdapter(gemini.ToolConfig),
+            "generationConfig": TypeAdapter(gemini.GenerationConfig),
         },
     }
 

@@ -37,6 +37,7 @@ PROVIDERS = {
     "openai.responses": "openai",
     "anthropic.messages": "anthropic",
     "xai.grpc": "xai",
+    "google.gemini": "google",
 }
 words = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 names = st.sampled_from(["get_weather", "f", "mcp.search", "web_search", "a b", "n" * 70])

@@ -17,6 +17,8 @@ import anthropic
 import httpx2
 import openai
 from anthropic.lib.streaming._beta_messages import accumulate_event
+from google import genai
+from google.genai import errors as google_errors
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.lib.streaming.responses._responses import ResponseStreamState
 from xai_sdk.chat import Response as XaiResponse
@@ -82,7 +84,7 @@ def _as_sse(data: bytes) -> bytes | None:
         with suppress(ValueError):
             found = json.loads(payload)
             kind = kind or (found.get("type") if isinstance(found, dict) else None)
-        events.append((f"event: {kind}\n".encode() if kind else b"") + b"data: " + payload + b"\n\n")
+        events.append((f"event: {kind}\n".encode() if kind else b"") + b"data: " + payload.replace(b"\n", b" ") + b"\n\n")
     return b"".join(events)
 
 
@@ -100,6 +102,14 @@ _anthropic = anthropic.Anthropic(
     http_client=httpx2.Client(transport=httpx2.MockTransport(_server)),
 )
 
+_google = genai.Client(
+    api_key="none",
+    http_options={
+        "base_url": "http://recorded.invalid",
+        "httpx_client": httpx2.Client(transport=httpx2.MockTransport(_server)),
+    },
+)
+
 
 def read(row: Row) -> Read:
     """Raises ProviderError where the provider said so, and what the SDK raises where it cannot read the exchange."""
@@ -109,7 +119,7 @@ def read(row: Row) -> Read:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pydantic's, where a dialect's types are not OpenAI's
             return _READERS[row.wire](row)
-    except (openai.APIError, anthropic.APIError) as error:
+    except (openai.APIError, anthropic.APIError, google_errors.APIError) as error:
         raise ProviderError(str(error)) from error
 
 
@@ -206,4 +216,33 @@ def _figures(usage: Any) -> dict[str, Any] | None:
     return {k: v for k, v in usage.to_dict(mode="json").items() if v is not None}
 
 
-_READERS = {"openai.chat": _chat, "openai.responses": _responses, "anthropic.messages": _messages, "xai.grpc": _grpc}
+def _gemini(row: Row) -> Read:
+    """The SDK has no accumulator: the events of a stream are read one by one."""
+    request: dict[str, Any] = {"model": "m", "contents": "asked"}
+    if row.stream:
+        answers = list(_google.models.generate_content_stream(**request))
+    else:
+        answers = [_google.models.generate_content(**request)]
+    calls, texts = [], []
+    usage: dict[str, Any] = {}
+    for answer in answers:
+        for place, candidate in enumerate(answer.candidates or ()):
+            for part in (candidate.content.parts if candidate.content is not None else None) or ():
+                if part.function_call is not None:
+                    call = part.function_call
+                    calls.append(Call(candidate.index or place, call.id, call.name, call.args))
+                elif part.text is not None and not part.thought and not candidate.index and not place:
+                    texts.append(part.text)
+        if answer.usage_metadata is not None:
+            figures = answer.usage_metadata.model_dump(by_alias=True, exclude_none=True)
+            usage.update({name: figure for name, figure in figures.items() if isinstance(figure, int)})
+    return Read(calls, "".join(texts), usage or None)
+
+
+_READERS = {
+    "openai.chat": _chat,
+    "openai.responses": _responses,
+    "anthropic.messages": _messages,
+    "xai.grpc": _grpc,
+    "google.gemini": _gemini,
+}

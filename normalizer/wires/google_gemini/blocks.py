@@ -124,7 +124,8 @@ def _without_data(builder: CallBuilder, extra: dict[str, Any]) -> Block:
     """Convert a part without any known data: a signature alone, or a type of part that is not known yet."""
     signature = extra.get("thoughtSignature")
     if isinstance(signature, str) and extra.keys() <= {"thoughtSignature", "thought"}:
-        return Reasoning("", signature, extra={"member": "thoughtSignature"})
+        thought = {"thought": True} if extra.get("thought") else {}
+        return Reasoning("", signature, extra={"member": "thoughtSignature", **thought})
     kind = next((name for name in extra if name not in ("thought", "thoughtSignature")), "")
     builder.context.find_once("unknown-block", f"part {kind!r}")
     return Opaque(kind, extra)

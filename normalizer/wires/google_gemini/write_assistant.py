@@ -168,7 +168,7 @@ class AssistantWriter:
         if isinstance(block, Reasoning):
             signature = {} if block.signature is None else {"thoughtSignature": block.signature}
             if block.extra.get("member") == "thoughtSignature":
-                return signature
+                return {**signature, **{name: value for name, value in block.extra.items() if name != "member"}}
             return {"text": block.text, "thought": True, **signature, **block.extra}
         if isinstance(block, ServerToolCall):
             return _server_call(block)
