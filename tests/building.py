@@ -336,7 +336,8 @@ def _gemini_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Re
 def gemini_sse(calls: Sequence[Given], size: int) -> bytes:
     """A streamed google.gemini body: each call is whole, in its own event."""
     events = [gemini_body(gemini_call(*call), finish=None) for call in calls]
-    return sse(*(event.decode() for event in (*events, gemini_body('{"text": ""}'))))
+    lines = [event.replace(b"\n", b"\ndata: ") for event in (*events, gemini_body('{"text": ""}'))]
+    return b"".join(b"data: " + line + b"\n\n" for line in lines)
 
 
 def _gemini_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:

@@ -63,4 +63,5 @@ def block_types() -> dict[str, set[str]]:
         "openai.responses": tagged(responses.ResponseOutputItem, openai_beta.BetaResponseOutputItem),
         "anthropic.messages": tagged(stable.ContentBlock, beta.BetaContentBlock),
         "xai.grpc": set(),
+        "google.gemini": set(),
     }

@@ -1,4 +1,4 @@
-"""Parts of Gemini, whole and streamed: signatures, streamed arguments, candidates, the provider's own tools, filters."""
+"""Parts of Gemini, whole and streamed: signatures, streamed arguments, candidates, the provider's tools, filters."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ def test_the_signature_at_the_end_of_a_streamed_text_belongs_to_the_text() -> No
 
 def test_thoughts_and_texts_are_different_blocks() -> None:
     response = pieces({"text": "h", "thought": True}, {"text": "m", "thought": True}, {"text": "hi"})
-    assert [(type(block), block.text) for block in response.choices[0].blocks if isinstance(block, (Text, Reasoning))] == [
+    assert [
+        (type(block), block.text) for block in response.choices[0].blocks if isinstance(block, (Text, Reasoning))
+    ] == [
         (Reasoning, "hm"),
         (Text, "hi"),
     ]
@@ -183,7 +185,9 @@ def test_a_stream_with_a_candidate_that_does_not_end_is_incomplete() -> None:
     assert not select(response).kept
 
 
-@pytest.mark.parametrize("finish", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "SAFETY", "PROHIBITED_CONTENT", 9])
+@pytest.mark.parametrize(
+    "finish", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "SAFETY", "PROHIBITED_CONTENT", 9]
+)
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 def test_no_call_runs_after_a_filter_or_a_malformed_call(finish: str | int, stream: bool) -> None:
     body = answer(CALL, finish=finish)
@@ -288,4 +292,9 @@ def test_usage_counts_thoughts_and_tool_results() -> None:
     }
     usage = normalize(json.dumps({**answer({"text": "a"}), "usageMetadata": figures}), WIRE).usage
     assert usage is not None
-    assert (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cached_input_tokens) == (13, 12, 7, 4)
+    assert (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cached_input_tokens) == (
+        13,
+        12,
+        7,
+        4,
+    )

@@ -13,7 +13,6 @@ from typing import Any
 
 from xai_sdk.proto import chat_pb2
 
-from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.policies import POLICIES

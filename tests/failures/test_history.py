@@ -173,7 +173,7 @@ def test_HIST_01_concatenated_arguments_in_the_history_can_be_sent_back(wire: st
     ]
     encoded = written(turns, wire)
     assert calls(wire, encoded.body) == [
-        ("a", "f", {"_raw": concatenated} if wire == "anthropic.messages" else concatenated)
+        ("a", "f", {"_raw": concatenated} if wire in ("anthropic.messages", "google.gemini") else concatenated)
     ]
 
 

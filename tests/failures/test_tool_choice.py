@@ -17,6 +17,7 @@ SPELLED: dict[str, list[Any]] = {
     "openai.responses": ["auto", "none", "required", {"type": "function", "name": "f"}],
     "anthropic.messages": [{"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}],
 }
+GEMINI = [{"mode": "AUTO"}, {"mode": "NONE"}, {"mode": "ANY"}, {"mode": "ANY", "allowedFunctionNames": ["f"]}]
 XAI = [("mode", 1), ("mode", 2), ("mode", 3), ("function_name", "f")]
 
 
@@ -29,6 +30,8 @@ def test_TC_01_every_tool_choice_mode_is_translated_to_every_wire(source: str, t
     if target == "xai.grpc":
         field = encoded.body.tool_choice.WhichOneof("tool_choice")
         assert (field, getattr(encoded.body.tool_choice, field)) == XAI[number]
+    elif target == "google.gemini":
+        assert encoded.body["toolConfig"] == {"functionCallingConfig": GEMINI[number]}
     else:
         assert encoded.body["tool_choice"] == SPELLED[target][number]
     assert codes(encoded) == []

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.wires import TEXT_WIRES
 from toolparity import Response, normalize, select
 from toolparity.normalizer import json_codec
 
@@ -38,7 +39,7 @@ def played(wire: str, call: Call, before: list[Any]) -> list[Response]:
     return both(wire, [*before, call], "max_tokens")
 
 
-@all_wires
+@pytest.mark.parametrize("wire", TEXT_WIRES)
 @pytest.mark.parametrize("call", [OPEN, WHOLE], ids=["broken text", "text that parses"])
 def test_TRUNC_01_a_call_cut_by_the_token_limit_is_truncated_even_if_its_text_parses(wire: str, call: Call) -> None:
     for response in played(wire, call, []):

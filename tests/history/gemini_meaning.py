@@ -15,15 +15,23 @@ from toolparity.normalizer.conversation import Assistant, Message, Request
 from toolparity.normalizer.model import Block, Opaque, ServerToolResult, Text, ToolCall
 
 #: Members with the caller's own names.
-_OWN_NAMES = ("args", "response", "parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema", "labels")
+_OWN_NAMES = (
+    "args",
+    "response",
+    "parameters",
+    "parametersJsonSchema",
+    "responseSchema",
+    "responseJsonSchema",
+    "labels",
+)
 
 
 def meaning(request: Any) -> Any:
     """The request with every equivalent spelling made one."""
     told = _given(json.loads(request) if isinstance(request, str) else request)
     contents: list[Any] = []
-    for content in _listed(told["contents"]):
-        content = {**content, "parts": [part for part in _listed(content.get("parts")) if part != {"text": ""}]}
+    for given in _listed(told["contents"]):
+        content = {**given, "parts": [part for part in _listed(given.get("parts")) if part != {"text": ""}]}
         if content.get("role") != "model":  # no role, or `function` of older versions
             content["role"] = "user"
         if not content["parts"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import zip_longest
 from types import GeneratorType
 from typing import Any
 
@@ -149,6 +150,7 @@ def _calls(request: Request, encoded: Encoded, target: list[Said], lost: Counter
     found = []
     for call, one in zip(wanted, there, strict=True):
         id, name = encoded.ids.get(one.id, one.id), encoded.names.get(one.name, one.name)
+        id = id or call.id  # a wire may do without ids: the position is the identity
         if not one.name and call.kind not in _BY_NAME:
             name = call.name  # an item with a type of its own names nothing else
         if (id, name) != (call.id, call.name):
@@ -168,7 +170,8 @@ def _calls(request: Request, encoded: Encoded, target: list[Said], lost: Counter
 
 def _results(request: Request, encoded: Encoded, target: list[Said]) -> list[str]:
     wanted = [result.call_id for turn in _turns(request) if isinstance(turn, ToolResults) for result in turn.results]
-    there = [encoded.ids.get(one.id, one.id) for one in target if one.kind == "result"]
+    found = [one for one in target if one.kind == "result"]
+    there = [encoded.ids.get(one.id, one.id) or id for one, id in zip_longest(found, wanted) if one is not None]
     return [] if wanted == there else [f"results of {wanted}, written {there}"]
 
 

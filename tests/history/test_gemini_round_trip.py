@@ -197,7 +197,7 @@ def test_calls_of_another_model_get_the_signature_that_gemini_accepts() -> None:
     encoded = write_request(read_request(chat, "openai.chat"), WIRE)
     parts = encoded.body["contents"][1]["parts"]
     assert [part.get("thoughtSignature") is not None for part in parts] == [True, False]
-    assert "default" in [loss.code for loss in encoded.losses]
+    assert [loss.code for loss in encoded.losses] == ["model"]
 
 
 def test_parameters_that_all_wires_have_go_to_another_wire() -> None:

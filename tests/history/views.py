@@ -171,15 +171,19 @@ def _gemini(body: Any) -> Iterator[Said]:
         yield from _gemini_parts(content["parts"], "assistant" if content.get("role") == "model" else "user")
 
 
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
 def _gemini_parts(parts: Any, kind: str) -> Iterator[Said]:
     for part in parts:
         call, result = part.get("functionCall"), part.get("functionResponse")
         if call is not None:
-            yield Said("call", json.dumps(call.get("args", {})), call.get("id", ""), call["name"])
+            yield Said("call", _compact(call.get("args", {})), call.get("id", ""), call["name"])
         elif result is not None:
             holder = next((key for key in ("output", "result", "error") if result["response"].keys() == {key}), None)
             value = result["response"] if holder is None else result["response"][holder]
-            text = value if isinstance(value, str) else json.dumps(value)
+            text = value if isinstance(value, str) else _compact(value)
             yield Said("result", text, result.get("id", ""), result["name"], holder == "error")
             yield from (Said("media", json.dumps(media)) for media in result.get("parts") or ())
         elif part.get("text") is not None:

@@ -84,7 +84,9 @@ def _as_sse(data: bytes) -> bytes | None:
         with suppress(ValueError):
             found = json.loads(payload)
             kind = kind or (found.get("type") if isinstance(found, dict) else None)
-        events.append((f"event: {kind}\n".encode() if kind else b"") + b"data: " + payload.replace(b"\n", b" ") + b"\n\n")
+        events.append(
+            (f"event: {kind}\n".encode() if kind else b"") + b"data: " + payload.replace(b"\n", b" ") + b"\n\n"
+        )
     return b"".join(events)
 
 

@@ -19,6 +19,7 @@ TOOLS = {
     "URL_CONTEXT": "web_fetch",
     "GOOGLE_MAPS": "maps",
     "FILE_SEARCH": "file_search",
+    "MEDIA_PROCESSING": "media_processing",
 }
 #: Canonical tools of what the model or its code produced beside text, by the first part of the MIME type.
 _MADE = {"image": "image_generation", "audio": "audio_generation", "video": "video_generation"}

@@ -79,13 +79,12 @@ def _is_plain(parts: list[Part]) -> bool:
     return all(type(part) is TextPart for part in parts) and len(parts) <= 1
 
 
-def write_result(result: ToolResult, name: str, context: WriteContext) -> dict[str, Any]:
-    """Return the part for a tool result. ``name``: the name of its call on the wire."""
+def write_result(result: ToolResult, name: str, with_id: bool, context: WriteContext) -> dict[str, Any]:
+    """Return the part for a tool result. ``name``: the name of its call. ``with_id``: its call has an id there."""
     own = context.own
     written: dict[str, Any] = {}
-    id = context.id(result.call_id)
-    if id and not is_synthetic(id) and not (own and result.extra.get("id") == ""):
-        written["id"] = id
+    if with_id and not (own and result.extra.get("id") == ""):
+        written["id"] = context.id(result.call_id)
     media, texts = _divided(result.parts, context)
     written["name"] = name
     written["response"] = _response(result, texts, own)

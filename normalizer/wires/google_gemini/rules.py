@@ -111,21 +111,13 @@ def arguments(body: Any) -> Violations:
 def answered(body: Any) -> Violations:
     """The content after calls has as many function responses ("the number of function response parts is equal")."""
     turns = _turns(body)
-    for number, (kind, path, calls, results) in enumerate(turns):
+    for number, (kind, path, _, results) in enumerate(turns):
         before = turns[number - 1] if number else None
         if kind == "model" or not results:
             continue
         called = before[2] if before is not None else 0
         if called != results:
             yield path, f"{results} function responses after {called} function calls"
-
-
-@rule("call-order", "https://discuss.ai.google.dev/t/44283")
-def call_order(body: Any) -> Violations:
-    """Calls of the model follow a content of the user ("function call turn comes immediately after a user turn")."""
-    turns = _turns(body)
-    if turns and turns[0][0] == "model" and turns[0][2]:
-        yield turns[0][1], "begins the conversation with function calls"
 
 
 def _turns(body: Any) -> list[tuple[str, str, int, int]]:

@@ -28,13 +28,18 @@ def shape(body: dict[str, Any]) -> Shape | None:
 
 
 def boundary(event: dict[str, Any]) -> Boundary:
-    """See `Boundary`. No event marks the end: a response ends with a finish reason in each of its candidates."""
+    """See `Boundary`. An event with a finish reason of the first candidate can be the last, or a whole response."""
     listed, id = event.get("candidates"), event.get("responseId")
     candidates = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    continued = frozenset(map(_index, candidates))
+    finished = frozenset(_index(candidate) for candidate in candidates if candidate.get("finishReason"))
     return Boundary(
         id if isinstance(id, str) and id else None,
-        continued=frozenset(map(_index, candidates)),
-        finished=frozenset(_index(candidate) for candidate in candidates if candidate.get("finishReason")),
+        begins=0 in finished,
+        ends=0 in finished,
+        greets=0 in continued,
+        continued=continued,
+        finished=finished,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import json_codec
-from ...errors import TooManyCalls
+from ...errors import SeveralBodies, TooManyCalls
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as CanonicalEvent
 from ...model import Choice, Response, Stop
@@ -131,9 +131,9 @@ class Stream(StreamBase):
         content = candidate.content
         if content is not None:
             if content.parts and state.candidate.finish_reason is not None:
-                self._context.find_once(
-                    "event-after-end", f"content of candidate {state.index} after its finish reason"
-                )
+                if candidate.finish_reason is not None:
+                    raise SeveralBodies("a second response after a complete one")
+                self._context.find_once("event-after-end", "content after the finish reason")
             for part in content.parts or ():
                 self._take_part(state, part, out)
             if content.extra_ is not None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...conversation import Request, ToolChoice, ToolDefinition
 from ...schemas.reading import with_json_types
+from ..declared_tools import declared_by_json
 from ..decode_context import Declared
 from ..traverse import member, members_except
 from ..write_context import AS_WRITTEN, WriteContext, merged
@@ -24,9 +25,12 @@ _FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "re
 
 
 def declared_functions(request: Any) -> Declared:
-    """Return the functions that a request declares, and the number of candidates that it requests."""
-    schemas: dict[str, Any] = {}
+    """Return the functions that a request declares, and the number of candidates that it requests.
+
+    Tools in the form of another wire count, too.
+    """
     body = camel_case(request) if isinstance(request, dict) else {}
+    schemas = dict(declared_by_json(body).schemas)
     for tool in listed(body.get("tools")):
         for declaration in listed(member(tool, "functionDeclarations")):
             name = member(declaration, "name")

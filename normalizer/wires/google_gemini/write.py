@@ -21,7 +21,7 @@ from .tools import write_tools
 from .write_assistant import AssistantWriter
 
 #: Ids are free texts; recorded ones have up to 64 characters.
-IDS = IdStyle(r"(?s).+", length=64)
+IDS = IdStyle(r"[^\ud800-\udfff]+", length=64)
 #: https://ai.google.dev/api/caching#FunctionDeclaration
 NAMES = NameStyle(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 
@@ -78,13 +78,13 @@ class Writer(WriterBase):
 
     def _write_results(self, message: ToolResults) -> None:
         """Write one content with all results, directly after their calls (HIST-02, ORD-02)."""
-        names, context = self._assistant.names, self._context
+        names, without_id, context = self._assistant.names, self._assistant.without_id, self._context
         parts = []
         for result in message.results:
             name = names.get(result.call_id)
             if name is None:
                 name = context.name(result.name or result.call_id)
-            parts.append(write_result(result, name, context))
+            parts.append(write_result(result, name, result.call_id not in without_id, context))
         self._append("user", parts, message.extra)
 
     def _write_user(self, message: User) -> None:

@@ -32,21 +32,24 @@ _FUNCTIONS = frozenset(("function", "legacy_function"))
 class AssistantWriter:
     """Writer for the assistant messages of one request.
 
-    ``names``: canonical call id -> name of the call on the wire, for its result. ``inputs``: the arguments that
-    `regular` wrote, in which the caller has to look for lone surrogates.
+    ``names``: canonical call id -> name of the call on the wire, for its result. ``without_id``: the calls that are
+    written without an id, as they arrived; their results are, too. ``inputs``: the arguments that `regular` wrote, in
+    which the caller has to look for lone surrogates.
     """
 
     def __init__(self, context: WriteContext) -> None:
         self.names: dict[str, str] = {}
+        self.without_id: set[str] = set()
         self.inputs: list[dict[str, Any]] = []
         self._context = context
+        self._regular_names: list[str] = []  # of the calls that `regular` wrote last
 
     def fork(self, context: WriteContext) -> AssistantWriter:
         """Return an independent copy, for another request."""
         other = shallow_copy(self)
         other._context = context
         other.inputs = []
-        other.names = self.names.copy()
+        other.names, other.without_id = self.names.copy(), self.without_id.copy()
         return other
 
     def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
@@ -62,6 +65,7 @@ class AssistantWriter:
         if not own and response.extra:
             return False
         context, inputs = self._context, self.inputs
+        names: list[str] = []
         written: list[dict[str, Any]] = []
         for block in choices[0].blocks:
             if type(block) is ToolCall:
@@ -72,13 +76,15 @@ class AssistantWriter:
                     return False
                 id, name = block.id, context.name(block.name)
                 call: dict[str, Any] = {"name": name, "args": arguments}
+                if id in call_ids:
+                    return False
                 if not is_synthetic(id):
-                    if not context.accepts_id(id):
+                    if not context.accepts_id(id) or not is_encodable(id):
                         return False
                     call = {"id": id, **call}
                 call_ids.append(id)
                 inputs.append(arguments)
-                self.names[id] = name
+                names.append(name)
                 written.append({"functionCall": call, **block.extra})
             elif type(block) is Text:
                 text = block.text
@@ -91,13 +97,14 @@ class AssistantWriter:
                 return False
         if not written:
             return False
+        self._regular_names = names
         out.append({"role": "model", "parts": written})
         return True
 
     def regular_results(self, results: list[ToolResult], call_ids: list[str], out: list[Any]) -> bool:
         """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
         parts: list[dict[str, Any]] = []
-        names, ids = self.names, iter(call_ids)
+        names, ids = dict(zip(call_ids, self._regular_names, strict=True)), iter(call_ids)
         for result in results:  # every request runs this loop; zip takes longer
             id = next(ids)
             content = result.parts
@@ -108,6 +115,8 @@ class AssistantWriter:
                 return False
             response = {"name": names[id], "response": {"output": part.text}}
             parts.append({"functionResponse": response if is_synthetic(id) else {"id": id, **response}})
+        self.names.update(names)
+        self.without_id.update(filter(is_synthetic, call_ids))
         out.append({"role": "user", "parts": parts})
         return True
 
@@ -123,7 +132,6 @@ class AssistantWriter:
                 if not signed:
                     signed = True
                     made = {**made, "thoughtSignature": UNVALIDATED}  # type: ignore[dict-item]
-                    self._context.lose("default", "the signature for calls of other models was added to the first call")
             elif type(block) is Text:
                 made = self._text(block, own, index)
             else:
@@ -142,7 +150,12 @@ class AssistantWriter:
             arguments = {"input": text} if call.kind == "custom" else object_of(text)
             if "_raw" in arguments:
                 context.lose("arguments", block=index)
-        written: dict[str, Any] = {} if is_synthetic(call.id) else {"id": context.id(call.id)}
+        written: dict[str, Any] = {}
+        if own and is_synthetic(call.id):
+            self.without_id.add(call.id)
+        else:
+            self.without_id.discard(call.id)
+            written["id"] = context.id(call.id)
         written["name"] = name
         written["args"] = arguments
         if call.kind not in _FUNCTIONS:
