@@ -31,6 +31,11 @@ def is_synthetic(id: str) -> bool:
     return id.startswith("call_") and re.fullmatch(_SYNTHETIC, id) is not None
 
 
+def position_of(id: str) -> str:
+    """Return an id without the digest of its response if `CallBuilder` assigned it: the position of the call."""
+    return f"call{id[13:]}" if is_synthetic(id) else id
+
+
 #: Kinds of calls whose tools a request declares by name.
 BY_NAME = frozenset(("function", "custom", "legacy_function"))
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from xai_sdk.proto import chat_pb2
 
+from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.policies import POLICIES
@@ -392,6 +393,7 @@ _BODIES: dict[str, Any] = {
     "xai.grpc": _grpc_body,
     "google.gemini": _gemini_body,
 }
+assert tuple(_FRAMES) == tuple(_BODIES) == WIRES
 
 
 def stream(wire: str, steps: Sequence[Step], stop: str | None = "tool_calls") -> list[bytes]:

@@ -15,8 +15,14 @@ from toolparity.normalizer.errors import UnknownWire
 from toolparity.normalizer.json_codec import decode as json_decode
 from toolparity.normalizer.json_codec import encode as json_encode
 
-#: What the four wires held when the normalizer was built; recordings may be added, none may vanish.
-AT_LEAST = {"openai.chat": 5784, "openai.responses": 1859, "anthropic.messages": 2010, "xai.grpc": 44}
+#: What the wires held when the normalizer was built; recordings may be added, none may vanish.
+AT_LEAST = {
+    "openai.chat": 5784,
+    "openai.responses": 1859,
+    "anthropic.messages": 2010,
+    "xai.grpc": 44,
+    "google.gemini": 1270,
+}
 
 
 def decoded(row: Row) -> Response:

@@ -122,6 +122,14 @@ def finish_reason(value: str | int | None) -> tuple[StopReason | None, str | Non
     return (reason_of(value), value) if value else (None, None)
 
 
-carry_part = carrier(Part, "text", "thought", "function_call")
+_carry_part = carrier(Part, "text", "thought", "function_call")
+
+
+def carry_part(part: Part) -> dict[str, Any]:
+    """Return the members of a part, except `text`, `thought` and `functionCall`, that are not null."""
+    members = _carry_part(part)
+    return {name: value for name, value in members.items() if value is not None} if part.extra_ else members
+
+
 carry_candidate = carrier(Candidate, "content", "finish_reason", "index", "citation_metadata", "grounding_metadata")
 carry_response = carrier(GenerateContent, "candidates", "usage_metadata", "model_version", "response_id", "error")
