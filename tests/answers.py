@@ -275,6 +275,52 @@ GRPC: dict[str, chat_pb2.GetChatCompletionResponse] = {
     ),
 }
 
+
+def _gemini(*parts: Json, finish: str = "STOP", **more: Any) -> Json:
+    candidate = {"content": {"role": "model", "parts": list(parts)}, "finishReason": finish, "index": 0, **more}
+    figures = {"promptTokenCount": 11, "candidatesTokenCount": 7, "thoughtsTokenCount": 3, "totalTokenCount": 21}
+    return {"candidates": [candidate], "usageMetadata": figures, "modelVersion": "m-5", "responseId": "g-seed"}
+
+
+def _gemini_call(name: str, arguments: Json, **more: Any) -> Json:
+    return {"functionCall": {"name": name, "args": arguments, **more}}
+
+
+GEMINI: dict[str, Json] = {
+    "text": _gemini({"text": "Grüße, 世界 🎉", "thoughtSignature": "c2ln"}),
+    "calls": _gemini(
+        {"text": "Two cities\nand a note.", "thought": True},
+        {"text": "Let me see."},
+        {**_gemini_call("weather", {"city": "Oslo"}, id="call_a"), "thoughtSignature": "c2ln"},
+        _gemini_call("weather", {"city": "Rom", "days": [1, 2, {"x": "}{"}]}),
+        _gemini_call("note", {}),
+    ),
+    "code": _gemini(
+        {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+        {"inlineData": {"mimeType": "image/png", "data": "AA=="}},
+        {"text": "One."},
+    ),
+    "search": _gemini(
+        {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["q"]}}},
+        {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"found": "it"}}},
+        {"text": "It is so."},
+        groundingMetadata={
+            "webSearchQueries": ["q"],
+            "groundingSupports": [{"segment": {"text": "It"}, "groundingChunkIndices": [0]}],
+        },
+    ),
+    "cut": _gemini({"text": "It is"}, finish="MAX_TOKENS"),
+    "malformed": _gemini(finish="MALFORMED_FUNCTION_CALL", finishMessage="Malformed function call: f("),
+    "blocked": {
+        "promptFeedback": {"blockReason": "SAFETY"},
+        "usageMetadata": {"promptTokenCount": 11, "totalTokenCount": 11},
+        "modelVersion": "m-5",
+        "responseId": "g-seed",
+    },
+}
+
+
 COHERE: dict[str, Json] = {
     "text": {
         "id": "c-seed",
@@ -394,6 +440,7 @@ BODIES: dict[str, dict[str, Json]] = {
     "openai.chat": CHAT,
     "openai.responses": RESPONSES,
     "anthropic.messages": MESSAGES,
+    "google.gemini": GEMINI,
     "cohere.chat": COHERE,
     "bedrock.converse": CONVERSE,
 }

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tests import eventstream
-from tests.wires import WIRES
+from tests.wires import TEXT_WIRES, WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize
 from toolparity.normalizer.wires.registry import spec
 
@@ -23,6 +23,7 @@ JSON_FORMS = [("anthropic.messages", False), ("ollama.chat", False), ("ollama.ch
 TEXT_FORMS = [form for form in FORMS if form not in JSON_FORMS]
 TEXT_FORMS = [form for form in FORMS if form[1] or not spec(form[0]).parsed_arguments]
 TEXT_FORMS = [(wire, stream) for wire, stream in FORMS if stream or not spec(wire).parsed_arguments]
+TEXT_FORMS = [form for form in FORMS if form[0] in TEXT_WIRES and form != ("anthropic.messages", False)]
 
 
 # What to compare
@@ -268,6 +269,22 @@ def ollama_lines(calls: Sequence[Given]) -> bytes:
     return b"".join([*events, ollama_line('"content": ""', "stop")])
 
 
+# google.gemini
+
+
+def gemini_body(*parts: str, finish: str | None = "STOP") -> bytes:
+    """A whole response, or a stream event, whose candidate has parts with this JSON."""
+    candidate = f'{{"content": {{"role": "model", "parts": [{", ".join(parts)}]}}'
+    ended = "" if finish is None else f', "finishReason": "{finish}"'
+    return f'{{"candidates": [{candidate}{ended}}}], "modelVersion": "m", "responseId": "g1"}}'.encode()
+
+
+def gemini_call(id: str | None, name: str | None, text: str) -> str:
+    """The JSON of a part with a call."""
+    given = {key: value for key, value in (("id", id), ("name", name)) if value is not None}
+    return f'{{"functionCall": {json.dumps(given)[:-1]}{", " if given else ""}"args": {text}}}}}'
+
+
 # The same calls on any wire
 
 
@@ -436,6 +453,21 @@ def _converse_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) 
     return stream("bedrock.converse", converse_stream(calls, size), **told)
 
 
+def _gemini_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return normalize(gemini_body(*(gemini_call(*call) for call in calls)), "google.gemini", **told)
+
+
+def gemini_sse(calls: Sequence[Given], size: int) -> bytes:
+    """A streamed google.gemini body: each call is whole, in its own event."""
+    events = [gemini_body(gemini_call(*call), finish=None) for call in calls]
+    lines = [event.replace(b"\n", b"\ndata: ") for event in (*events, gemini_body('{"text": ""}'))]
+    return b"".join(b"data: " + line + b"\n\n" for line in lines)
+
+
+def _gemini_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return stream("google.gemini", gemini_sse(calls, size), **told)
+
+
 _plain = {
     "openai.chat": _chat_plain,
     "openai.responses": _responses_plain,
@@ -445,6 +477,7 @@ _plain = {
     "ollama.chat": _ollama_plain,
     "google.interactions": _interactions_plain,
     "bedrock.converse": _converse_plain,
+    "google.gemini": _gemini_plain,
 }
 _streamed = {
     "openai.chat": _chat_streamed,
@@ -455,4 +488,5 @@ _streamed = {
     "ollama.chat": _ollama_streamed,
     "google.interactions": _interactions_streamed,
     "bedrock.converse": _converse_streamed,
+    "google.gemini": _gemini_streamed,
 }

@@ -81,4 +81,5 @@ def block_types() -> dict[str, set[str]]:
         "ollama.chat": set(),
         "google.interactions": tagged(interactions.Step, interactions.Content),
         "bedrock.converse": set(bedrock_shape("ContentBlock").members),
+        "google.gemini": set(),
     }

@@ -294,7 +294,37 @@ def _converse_block(block: Json, chance: Random) -> tuple[Json, list[Json]]:
     return {}, [*deltas, {"reasoningContent": {"signature": signature}}] if signature else deltas
 
 
+def gemini(body: Json, chance: Random) -> bytes:
+    """Gemini: each event has the next parts; texts come in pieces, and the signature of a text in an empty one."""
+    head = {key: value for key, value in body.items() if key not in ("candidates", "usageMetadata")}
+    events: list[Json] = []
+    for place, candidate in enumerate(body.get("candidates") or ()):
+        index = candidate.get("index", place)
+
+        def say(*parts: Json, at: int = index, **more: Any) -> None:
+            content = {"parts": list(parts), "role": "model"}
+            events.append({"candidates": [{"content": content, "index": at, **more}], **head})
+
+        for part in (candidate.get("content") or {}).get("parts") or ():
+            text = part.get("text") if isinstance(part, dict) else None
+            if not isinstance(text, str) or not text:
+                say(part)
+                continue
+            rest = {key: value for key, value in part.items() if key not in ("text", "thoughtSignature")}
+            for piece in pieces(text, chance):
+                say({"text": piece, **rest})
+            if "thoughtSignature" in part:
+                say({"text": "", **rest, "thoughtSignature": part["thoughtSignature"]})
+        say({"text": ""}, **{key: value for key, value in candidate.items() if key not in ("content", "index")})
+    if not events:
+        events.append(dict(head))
+    if "usageMetadata" in body:
+        events[-1]["usageMetadata"] = body["usageMetadata"]
+    return _sse(events, named=False)
+
+
 AS_STREAM: dict[str, Callable[[Json, Random], bytes]] = {
+    "google.gemini": gemini,
     "openai.chat": chat,
     "openai.responses": responses,
     "anthropic.messages": messages,

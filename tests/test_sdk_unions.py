@@ -16,6 +16,7 @@ import pytest
 from anthropic import BaseModel as AnthropicModel
 from anthropic.types import beta
 from cohere import v2 as cohere_v2
+from google.genai import types as google
 from msgspec.structs import fields as struct_fields
 from openai.types import chat, responses
 from openai.types.chat import chat_completion, chat_completion_chunk
@@ -31,6 +32,8 @@ from toolparity.normalizer.wires.anthropic_messages import routing as anthropic_
 from toolparity.normalizer.wires.anthropic_messages import schema as anthropic
 from toolparity.normalizer.wires.anthropic_messages import stream_state as anthropic_stream_state
 from toolparity.normalizer.wires.cohere_chat import schema as cohere_schema
+from toolparity.normalizer.wires.google_gemini import blocks as gemini_blocks
+from toolparity.normalizer.wires.google_gemini import schema as gemini
 from toolparity.normalizer.wires.openai_chat import schema as openai_chat
 from toolparity.normalizer.wires.openai_responses import blocks as responses_items
 from toolparity.normalizer.wires.openai_responses import schema as openai_responses
@@ -356,6 +359,39 @@ def test_an_answer_of_xai_is_read_whatever_its_role(role: str) -> None:
     output.message.content = "said"
     (choice,) = normalize(message).choices
     assert json_text(choice.blocks).count("said") == 1
+
+
+# google.gemini
+
+#: Members that the SDK adds to a response.
+_ADDED_BY_GOOGLE = {"sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"}
+
+
+@pytest.mark.parametrize(
+    ("model", "struct"),
+    [
+        (google.GenerateContentResponse, gemini.GenerateContent),
+        (google.Candidate, gemini.Candidate),
+        (google.Content, gemini.Content),
+        (google.Part, gemini.Part),
+        (google.FunctionCall, gemini.FunctionCall),
+    ],
+)
+def test_every_member_of_a_response_of_gemini_is_named(model: Model, struct: Any) -> None:
+    members = {field.alias or name for name, field in model.model_fields.items()} - _ADDED_BY_GOOGLE
+    expect_none(unnamed(members, names_of(struct), f"google_gemini.schema.{struct.__name__}"))
+
+
+@pytest.mark.parametrize("enum", [google.FinishReason, google.BlockedReason])
+def test_every_finish_reason_of_gemini_is_named(enum: Any) -> None:
+    words = (reason.value.removeprefix("BLOCKED_REASON_") for reason in enum)
+    reasons = {stop_words.fold(word) for word in words}
+    expect_none(unnamed(reasons, stop_words.WORDS.keys(), "stop_words.WORDS"))
+
+
+def test_every_server_tool_of_gemini_has_a_canonical_name() -> None:
+    kinds = {kind.value for kind in google.ToolType} - {"TOOL_TYPE_UNSPECIFIED"}
+    expect_none(unnamed(kinds, gemini_blocks.TOOLS.keys(), "google_gemini.blocks.TOOLS"))
 
 
 def marked(message: Any, seed: list[int]) -> dict[str, str]:

@@ -296,7 +296,9 @@ _EFFORT: dict[str, Callable[[Json], Any]] = {
 #: The wires whose requests can ask for several choices.
 _WITH_CHOICES = frozenset(("openai.chat", "xai.grpc"))
 #: The wires whose requests cannot turn parallel calls off.
-WITHOUT_PARALLEL = frozenset(("bedrock.converse", "cohere.chat", "ollama.chat", "google.interactions"))
+WITHOUT_PARALLEL = frozenset(
+    ("bedrock.converse", "cohere.chat", "ollama.chat", "google.gemini", "google.interactions")
+)
 #: The words of the wires for a tool choice.
 _CHOICES = {
     "any": "required",

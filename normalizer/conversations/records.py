@@ -25,6 +25,7 @@ from ..conversation import (
 )
 from ..json_codec import text as json_text
 from ..model import DEAD_STOPS, Block, Opaque, Reasoning, Refusal, Response, ServerToolCall, Text, ToolCall
+from ..wires.call_builder import position_of
 from . import fingerprints
 
 Role = Literal["system", "user", "assistant", "results", "item"]
@@ -195,7 +196,7 @@ def _message(message: Message) -> MessageRecord:
         return _assistant(message.response)
     if isinstance(message, ToolResults):
         results = tuple(
-            ResultRecord(r.call_id, r.name, fingerprints.of_parts(r.parts), _text(r.parts)[:EXCERPT])
+            ResultRecord(position_of(r.call_id), r.name, fingerprints.of_parts(r.parts), _text(r.parts)[:EXCERPT])
             for r in message.results
         )
         content = fingerprints.of_value(sorted(r.content for r in results))
@@ -251,7 +252,8 @@ def _call(call: ToolCall) -> CallRecord:
     )
     runnable = call.status == "complete"
     redacted = _REDACTED.search(call.arguments_text) is not None
-    return CallRecord(call.id, call.name, arguments, call.arguments_text[:EXCERPT], runnable, call.wire_id, redacted)
+    id = position_of(call.id)  # a call without an id has the same position in the response and in the history
+    return CallRecord(id, call.name, arguments, call.arguments_text[:EXCERPT], runnable, call.wire_id, redacted)
 
 
 def _text(parts: list[Part]) -> str:

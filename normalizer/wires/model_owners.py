@@ -11,7 +11,6 @@ from .write_context import WriteContext
 #: Patterns for the beginning of the model names of vendors that own no wire here. Vendors that only host the models of
 #: others are not listed. The specs of the wires have the patterns of their owners.
 _OTHER_VENDORS = {
-    "google": r"gemini",
     "deepseek": r"deepseek",
     "mistral": r"(mi|mini|magi|code|dev|pix)(s|x)?tral",
 }

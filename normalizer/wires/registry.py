@@ -58,6 +58,7 @@ WIRES: dict[Wire, str] = {
     "ollama.chat": "ollama_chat",
     "google.interactions": "google_interactions",
     "bedrock.converse": "bedrock_converse",
+    "google.gemini": "google_gemini",
 }
 #: The entry-point group in which third parties register wires.
 GROUP = "toolparity.wires"

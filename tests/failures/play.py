@@ -19,8 +19,6 @@ from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.policies import POLICIES
 
-#: The wires that stream the argument text of a call in pieces. Ollama's events hold calls whole, as JSON.
-PIECEWISE = tuple(wire for wire in WIRES if wire != "ollama.chat")
 DONE = b"data: [DONE]\n\n"
 
 
@@ -73,6 +71,12 @@ STOPS: dict[str, dict[str, str]] = {
         "pause": "pause_turn",
     },
     "xai.grpc": {"end_turn": "REASON_STOP", "tool_calls": "REASON_TOOL_CALLS", "max_tokens": "REASON_MAX_LEN"},
+    "google.gemini": {
+        "end_turn": "STOP",
+        "tool_calls": "STOP",
+        "max_tokens": "MAX_TOKENS",
+        "content_filter": "SAFETY",
+    },
     "cohere.chat": {
         "end_turn": "COMPLETE",
         "tool_calls": "TOOL_CALL",
@@ -356,6 +360,38 @@ def _grpc_body(steps: Sequence[Step], stop: str | None) -> bytes:
     return grpc_body(grpc_output(finish=stop or 0, **message))
 
 
+# google.gemini
+
+
+def gemini(*parts: Any, finish: str | None = None, **more: Any) -> str:
+    """The JSON of a response, or of a stream event, with one candidate. A part that is a text is its JSON."""
+    spelled = ", ".join(part if isinstance(part, str) else json.dumps(part, ensure_ascii=False) for part in parts)
+    candidate = f'{{"content": {{"role": "model", "parts": [{spelled}]}}, "index": 0'
+    ended = "" if finish is None else f', "finishReason": "{finish}"'
+    head = json.dumps({"modelVersion": "m", "responseId": "r1", **more})
+    return f'{{"candidates": [{candidate}{ended}}}], {head[1:]}'
+
+
+def _gemini_part(step: Step) -> Any:
+    """A part; that of a call is written by hand, because the spelling of its arguments is the point."""
+    if isinstance(step, Say):
+        return {"text": step.text}
+    if isinstance(step, Think):
+        return {"text": step.text, "thought": True}
+    head = json.dumps({"id": step.id, "name": step.name})[:-1]
+    arguments = f', "args": {step.text}' if step.closed else ', "willContinue": true'
+    return f'{{"functionCall": {head}{arguments}}}}}'
+
+
+def _gemini_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames = [gemini(_gemini_part(step)) for step in steps]
+    return [sse(frame) for frame in (frames if stop is None else [*frames, gemini({"text": ""}, finish=stop)])]
+
+
+def _gemini_body(steps: Sequence[Step], stop: str | None) -> bytes:
+    return gemini(*(_gemini_part(step) for step in steps), finish=stop).encode()
+
+
 # cohere.chat
 
 
@@ -569,6 +605,7 @@ _FRAMES: dict[str, Any] = {
     "openai.responses": _responses_frames,
     "anthropic.messages": _anthropic_frames,
     "xai.grpc": _grpc_frames,
+    "google.gemini": _gemini_frames,
     "cohere.chat": _cohere_frames,
     "ollama.chat": _ollama_frames,
     "google.interactions": _interaction_frames,
@@ -579,6 +616,7 @@ _BODIES: dict[str, Any] = {
     "openai.responses": _responses_body,
     "anthropic.messages": _anthropic_body,
     "xai.grpc": _grpc_body,
+    "google.gemini": _gemini_body,
     "cohere.chat": _cohere_body,
     "ollama.chat": _ollama_body,
     "google.interactions": _interaction_body,

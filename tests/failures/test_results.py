@@ -142,7 +142,7 @@ def test_BED_02_an_empty_result_is_legal(source: str, target: str, outcome: Any,
     encoded = written(turns, source, target)
     ((id, text),) = answered(target, encoded.body)
     assert id == "a"
-    assert bool(text) is failed
+    assert bool(text) is (failed and target != "google.gemini")  # there, a member of the result marks an error
 
 
 @pytest.mark.parametrize("source", WIRES)

@@ -19,6 +19,7 @@ SPELLED: dict[str, list[Any]] = {
     "cohere.chat": [None, "NONE", "REQUIRED", "REQUIRED"],  # it cannot force one tool
 }
 CONVERSE: list[Any] = [{"auto": {}}, None, {"any": {}}, {"tool": {"name": "f"}}]
+GEMINI = [{"mode": "AUTO"}, {"mode": "NONE"}, {"mode": "ANY"}, {"mode": "ANY", "allowedFunctionNames": ["f"]}]
 XAI = [("mode", 1), ("mode", 2), ("mode", 3), ("function_name", "f")]
 
 
@@ -40,6 +41,8 @@ def test_TC_01_every_tool_choice_mode_is_translated_to_every_wire(source: str, t
         if MODES[number].mode == "none":  # there is no such mode, and without a tool none can be called
             assert ("toolConfig" in encoded.body, codes(encoded)) == (False, ["tool-choice"])
             return
+    elif target == "google.gemini":
+        assert encoded.body["toolConfig"] == {"functionCallingConfig": GEMINI[number]}
     else:
         assert encoded.body.get("tool_choice") == SPELLED[target][number]
     if target == "cohere.chat":

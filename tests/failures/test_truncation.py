@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.wires import OBJECT_WIRES, WIRES
+from tests.wires import OBJECT_WIRES, TEXT_WIRES, WIRES
 from toolparity import Response, normalize, select
 from toolparity.normalizer import json_codec
 
 from .play import (
     LOOKUP,
-    PIECEWISE,
     STOPS,
     Call,
     Say,
@@ -34,7 +33,7 @@ WHOLE = Call(('{"file": ', '"x"}'), "call_z", "write", closed=False)
 CUT = [
     pytest.param(wire, call, id=f"{name}-{wire}")
     for call, name in ((OPEN, "broken text"), (WHOLE, "text that parses"))
-    for wire in (PIECEWISE if call is OPEN else WIRES)
+    for wire in (TEXT_WIRES if call is OPEN else WIRES)
 ]
 cut_calls = pytest.mark.parametrize(("wire", "call"), CUT)
 
@@ -47,6 +46,8 @@ def played(wire: str, call: Call, before: list[Any]) -> list[Response]:
 
 
 @cut_calls
+@pytest.mark.parametrize("wire", TEXT_WIRES)
+@pytest.mark.parametrize("call", [OPEN, WHOLE], ids=["broken text", "text that parses"])
 def test_TRUNC_01_a_call_cut_by_the_token_limit_is_truncated_even_if_its_text_parses(wire: str, call: Call) -> None:
     for response in played(wire, call, []):
         (cut,) = response.calls

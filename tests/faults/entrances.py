@@ -94,6 +94,24 @@ REQUESTS: dict[str, Any] = {
         "tools": [{"name": "f", "input_schema": {"type": "object"}}],
         "tool_choice": {"type": "auto"},
     },
+    "google.gemini": {
+        "model": "m",
+        "systemInstruction": {"parts": [{"text": "s"}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": "x"}, {"inlineData": {"mimeType": "image/png", "data": "AA=="}}]},
+            {
+                "role": "model",
+                "parts": [
+                    {"text": "a", "thought": True},
+                    {"functionCall": {"id": "a", "name": "f", "args": {"x": 1}}, "thoughtSignature": "c2ln"},
+                ],
+            },
+            {"role": "user", "parts": [{"functionResponse": {"id": "a", "name": "f", "response": {"output": "x"}}}]},
+        ],
+        "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}]}, {"googleSearch": {}}],
+        "toolConfig": {"functionCallingConfig": {"mode": "AUTO"}},
+        "generationConfig": {"temperature": 1, "maxOutputTokens": 5, "topK": 3},
+    },
     "google.interactions": {
         "model": "m",
         "system_instruction": "s",

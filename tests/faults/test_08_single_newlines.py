@@ -57,7 +57,7 @@ def test_item_8_an_event_is_given_when_the_next_one_begins(wire: str) -> None:
     decoder = StreamDecoder(wire)
     shown = decoder.feed(body[:last])
     assert shown == events[: len(shown)]
-    assert len(shown) >= 3
+    assert len(shown) >= 2
 
 
 def test_item_8_the_cap_is_for_one_event() -> None:

@@ -20,6 +20,8 @@ from sqlalchemy import URL
 from tests.building import (
     anthropic_sse,
     chat_sse,
+    gemini_body,
+    gemini_sse,
     grpc_call,
     grpc_chunk,
     responses_sse,
@@ -69,6 +71,7 @@ PROVIDERS = {
     "xai.grpc": "xai",
     "ollama.chat": "ollama",
     "google.interactions": "google",
+    "google.gemini": "google",
 }
 HALVES = ("\ud83d", "\ude00", "\udfff\ud800")
 
@@ -233,7 +236,12 @@ class Strict:
 def _calling(wire: str, call: tuple[str, str, str]) -> list[bytes]:
     if wire == "xai.grpc":
         return [grpc_chunk(grpc_call(*call), role=2), grpc_chunk(finish=4)]
-    streams = {"openai.chat": chat_sse, "openai.responses": responses_sse, "anthropic.messages": anthropic_sse}
+    streams = {
+        "openai.chat": chat_sse,
+        "openai.responses": responses_sse,
+        "anthropic.messages": anthropic_sse,
+        "google.gemini": gemini_sse,
+    }
     return [streams[wire]([call], 5)]
 
 
@@ -252,6 +260,8 @@ def _saying(wire: str) -> Any:
         return json.dumps(
             {**body, "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}
         ).encode()
+    if wire == "google.gemini":
+        return gemini_body(json.dumps({"text": "Done \ud83d."}))
     return grpc_chunk(content="Done.", role=2, finish=3)
 
 

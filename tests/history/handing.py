@@ -10,6 +10,7 @@ from typing import Any
 from anthropic.types.beta import BetaMessageParam, BetaTextBlockParam, BetaToolChoiceParam, BetaToolUnionParam
 from botocore.validate import ParamValidator
 from cohere import ChatMessageV2, ToolV2
+from google.genai import types as gemini
 from google.genai.interactions import CreateModelInteraction
 from google.protobuf.message import Message
 from msgspec.structs import replace
@@ -65,6 +66,13 @@ def _types() -> dict[str, dict[str, Any]]:
             "system": TypeAdapter(str | list[BetaTextBlockParam]),
             "tools": TypeAdapter(list[BetaToolUnionParam]),
             "tool_choice": TypeAdapter(BetaToolChoiceParam),
+        },
+        "google.gemini": {
+            "contents": TypeAdapter(list[gemini.Content]),
+            "systemInstruction": TypeAdapter(gemini.Content),
+            "tools": TypeAdapter(list[gemini.Tool]),
+            "toolConfig": TypeAdapter(gemini.ToolConfig),
+            "generationConfig": TypeAdapter(gemini.GenerationConfig),
         },
         "cohere.chat": {"messages": TypeAdapter(list[ChatMessageV2]), "tools": TypeAdapter(list[ToolV2])},
         "ollama.chat": {

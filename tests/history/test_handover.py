@@ -124,12 +124,13 @@ def excused(one: Any, codes: set[str]) -> bool:
 def core(wire: str, encoded: Encoded, request: Request) -> list[Any]:
     """Calls with canonical ids and names, results, and words, in order; words of one speaker joined."""
     found: list[Any] = []
+    with_ids = wire != "google.gemini"  # there, a call without an id comes back with one
     for one in said(wire, encoded.body):
         if one.kind == "call":
             id, name = encoded.ids.get(one.id, one.id), encoded.names.get(one.name, one.name)
-            found.append(("call", id, name, value(one.text or "{}")))
+            found.append(("call", id if with_ids else "", name, value(one.text or "{}")))
         elif one.kind == "result":
-            found.append(("result", encoded.ids.get(one.id, one.id), _words(one.text)))
+            found.append(("result", encoded.ids.get(one.id, one.id) if with_ids else "", _words(one.text)))
         elif one.kind in ("system", "user", "assistant") and one.text.strip():
             if found and found[-1][0] == one.kind:
                 found[-1] = (one.kind, found[-1][1] + _words(one.text))

@@ -266,6 +266,36 @@ def _converse(body: Any) -> Iterator[Said]:
                 yield Said("other", json.dumps(block))
 
 
+def _gemini(body: Any) -> Iterator[Said]:
+    """Calls mostly have no ids: their results have the same name, in the same order."""
+    yield from _gemini_parts((body.get("systemInstruction") or {}).get("parts") or (), "system")
+    for content in body["contents"]:
+        yield from _gemini_parts(content["parts"], "assistant" if content.get("role") == "model" else "user")
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _gemini_parts(parts: Any, kind: str) -> Iterator[Said]:
+    for part in parts:
+        call, result = part.get("functionCall"), part.get("functionResponse")
+        if call is not None:
+            yield Said("call", _compact(call.get("args", {})), call.get("id", ""), call["name"])
+        elif result is not None:
+            holder = next((key for key in ("output", "result", "error") if result["response"].keys() == {key}), None)
+            value = result["response"] if holder is None else result["response"][holder]
+            text = value if isinstance(value, str) else _compact(value)
+            yield Said("result", text, result.get("id", ""), result["name"], holder == "error")
+            yield from (Said("media", json.dumps(media)) for media in result.get("parts") or ())
+        elif part.get("text") is not None:
+            yield Said("reasoning" if part.get("thought") else kind, part["text"])
+        elif part.get("inlineData") or part.get("fileData"):
+            yield Said("media", json.dumps(part))
+        else:
+            yield Said("other", json.dumps(part))
+
+
 _WIRES = {
     "openai.chat": _chat,
     "openai.responses": _responses,
@@ -275,4 +305,5 @@ _WIRES = {
     "ollama.chat": _ollama,
     "google.interactions": _interactions,
     "bedrock.converse": _converse,
+    "google.gemini": _gemini,
 }

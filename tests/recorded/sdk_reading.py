@@ -27,6 +27,8 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse, HeadersDict
 from botocore.config import Config
 from botocore.exceptions import ClientError
 from cohere.core.api_error import ApiError as CohereError
+from google import genai
+from google.genai import errors as google_errors
 from google.genai._interactions_errors import APIError as GoogleError
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.lib.streaming.responses._responses import ResponseStreamState
@@ -99,13 +101,23 @@ def _as_sse(data: bytes) -> bytes | None:
         with suppress(ValueError):
             found = json.loads(payload)
             kind = kind or (found.get("type") if isinstance(found, dict) else None)
-        events.append((f"event: {kind}\n".encode() if kind else b"") + b"data: " + payload + b"\n\n")
+        events.append(
+            (f"event: {kind}\n".encode() if kind else b"") + b"data: " + payload.replace(b"\n", b" ") + b"\n\n"
+        )
     return b"".join(events)
 
 
 _server = _Server()
 #: The errors of the SDKs for what they cannot read or the provider refuses.
-_REFUSALS = (openai.APIError, anthropic.APIError, ClientError, CohereError, GoogleError, ollama.ResponseError)
+_REFUSALS = (
+    openai.APIError,
+    anthropic.APIError,
+    ClientError,
+    CohereError,
+    GoogleError,
+    google_errors.APIError,
+    ollama.ResponseError,
+)
 
 
 def _google_server(request: httpx.Request) -> httpx.Response:
@@ -166,6 +178,14 @@ _bedrock = boto3.client(
     config=Config(retries={"total_max_attempts": 1}, parameter_validation=False),
 )
 _bedrock.meta.events.register("before-send.bedrock-runtime", _answered)
+
+_google = genai.Client(
+    api_key="none",
+    http_options={
+        "base_url": "http://recorded.invalid",
+        "httpx_client": httpx2.Client(transport=httpx2.MockTransport(_server)),
+    },
+)
 
 
 def read(row: Row) -> Read:
@@ -405,6 +425,29 @@ def _cited(block: dict[str, Any]) -> str:
     return "".join(part.get("text", "") for part in block.get("citationsContent", {}).get("content", ()))
 
 
+def _gemini(row: Row) -> Read:
+    """The SDK has no accumulator: the events of a stream are read one by one."""
+    request: dict[str, Any] = {"model": "m", "contents": "asked"}
+    if row.stream:
+        answers = list(_google.models.generate_content_stream(**request))
+    else:
+        answers = [_google.models.generate_content(**request)]
+    calls, texts = [], []
+    usage: dict[str, Any] = {}
+    for answer in answers:
+        for place, candidate in enumerate(answer.candidates or ()):
+            for part in (candidate.content.parts if candidate.content is not None else None) or ():
+                if part.function_call is not None:
+                    call = part.function_call
+                    calls.append(Call(candidate.index or place, call.id, call.name, call.args))
+                elif part.text is not None and not part.thought and not candidate.index and not place:
+                    texts.append(part.text)
+        if answer.usage_metadata is not None:
+            figures = answer.usage_metadata.model_dump(by_alias=True, exclude_none=True)
+            usage.update({name: figure for name, figure in figures.items() if isinstance(figure, int)})
+    return Read(calls, "".join(texts), usage or None)
+
+
 _READERS = {
     "openai.chat": _chat,
     "openai.responses": _responses,
@@ -414,4 +457,5 @@ _READERS = {
     "ollama.chat": _ollama_chat,
     "google.interactions": _interactions,
     "bedrock.converse": _converse,
+    "google.gemini": _gemini,
 }

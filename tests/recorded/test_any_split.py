@@ -143,6 +143,8 @@ def test_what_is_shown_while_it_arrives_is_what_stands_in_the_response(wire: str
         whole, events = feed(row, [row.data])
         if any(f.code in ("plain-body", "arguments-disagree", "output-disagrees") for f in whole.findings):
             continue  # the findings say that the end is not what was streamed
+        if wire == "google.gemini" and any(f.code == "unterminated-event" for f in whole.findings):
+            continue  # the last event, which has text on this wire, is read at the end
         assert list(disagreements(whole, events)) == [], row.id
 
 

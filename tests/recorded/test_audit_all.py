@@ -16,6 +16,7 @@ from toolparity.normalizer.json_codec import decode as json_decode
 from toolparity.normalizer.json_codec import encode as json_encode
 
 #: What the wires held when their decoders were built; recordings may be added, none may vanish.
+#: What the wires held when the normalizer was built; recordings may be added, none may vanish.
 AT_LEAST = {
     "openai.chat": 5784,
     "openai.responses": 1859,
@@ -25,6 +26,7 @@ AT_LEAST = {
     "ollama.chat": 38,
     "google.interactions": 8,
     "bedrock.converse": 376,
+    "google.gemini": 1270,
 }
 
 

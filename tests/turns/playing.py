@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from tests.wires import WIRES
+from tests.wires import PLAYED_WIRES as WIRES
 from toolparity import Response, normalize
 from toolparity.cassettes.emulated import script_player as playing
 from toolparity.cassettes.scripts import (
