@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from toolparity.normalizer.wires.registry import specs
+from toolparity.normalizer.wires.registry import WIRES, spec, specs
 
 #: Suffix of host or host:port -> provider, for providers that own no wire.
 _PROVIDERS = (
@@ -65,6 +65,15 @@ def _wires() -> tuple[tuple[re.Pattern[str], str], ...]:
     supported = ((pattern, spec.name) for spec in specs() for pattern in spec.addresses)
     rows = (*_NO_ANSWERS, *supported, *_UNSUPPORTED)
     return tuple((re.compile(pattern, re.IGNORECASE), wire) for pattern, wire in rows)
+
+
+def with_model(request: dict[str, Any], wire: str | None, url: str) -> dict[str, Any]:
+    """Return a request with the model that its address names, on wires whose bodies do not have it."""
+    if wire is None or wire not in WIRES or "{model}" not in (known := spec(wire)).path:
+        return request
+    beginning = known.path.partition("{model}")[0]
+    model = re.search(re.escape(beginning) + "([^/]+)", urlsplit(url).path)
+    return request if model is None else {known.model_member: unquote(model[1]), **request}
 
 
 class RequestAddress(NamedTuple):

@@ -17,7 +17,16 @@ from toolparity.normalizer.wires.write_context import LOSSES
 
 from ..answer import NextRequest
 from ..cases.case import CaseRound
-from ..oracle.history import STRUCTURE, TRANSPORT, WITHOUT_PARALLEL, conversation, settings, tools, turns
+from ..oracle.history import (
+    STRUCTURE,
+    TRANSPORT,
+    WITHOUT_PARALLEL,
+    conversation,
+    declared_tools,
+    settings,
+    tools,
+    turns,
+)
 from ..oracle.responses import Irregular, Json, WireBlock, parsed_arguments, read
 from ..subjects import SubjectExchange
 from .law import Failure
@@ -139,9 +148,10 @@ def _own(handed_over: _HandedOver) -> Iterator[_Loss]:
     reasoning = handed_over.of_type("reasoning")
     unsigned = any(not (block["signature"] or block["encrypted"]) for block in reasoning)
     is_anthropic = handed_over.wire == "anthropic.messages"
+    takes_objects = spec(handed_over.wire).parsed_arguments
     yield _both("unsigned-reasoning", is_anthropic and unsigned)
     yield _both("reasoning", handed_over.request.get("store") is False and unsigned)
-    yield _both("arguments", is_anthropic and _has_other_arguments(handed_over))
+    yield _both("arguments", takes_objects and _has_other_arguments(handed_over))
     yield _both("param", "thinking" in handed_over.request and "thinking" not in handed_over.body)
 
 
@@ -149,11 +159,7 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of a request for another wire: what only the provider of the response has."""
     wire, request, earlier = handed_over.wire, handed_over.request, handed_over.sent_earlier()
     reasoning = handed_over.of_type("reasoning")
-    thought = [
-        each
-        for each in earlier
-        if each.get("type") in _THOUGHTS or each.get("reasoning_content") or each.get("tool_plan")
-    ]
+    thought = [each for each in earlier if each.get("type") in _THOUGHTS or _has([each], *_THOUGHT_MEMBERS)]
     lost = any(
         block["signature"] or block["encrypted"] or not handed_over.has_text(block["text"]) for block in reasoning
     )
@@ -163,13 +169,14 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     cited = any(text["annotations"] for text in handed_over.of_type("text"))
     yield _Loss("annotations", cited or _has(earlier, "annotations", "citations"), cited)
     yield _both("opaque", bool(handed_over.of_type("opaque")))
-    yield _both("hosted-tool", len(tools(request)) < len(request.get("tools") or []))
+    yield _both("hosted-tool", len(tools(request)) < len(declared_tools(request)))
     custom = any(tool.schema is None for tool in tools(request))
     yield _both("kind", custom and not wire.startswith("openai."))
-    yield _both("arguments", wire == "anthropic.messages" and _has_other_arguments(handed_over))
+    yield _both("arguments", spec(wire).parsed_arguments and _has_other_arguments(handed_over))
     limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
     unlimited = not any(request.get(name) for name in limits)
-    yield _Loss("default", wire == "anthropic.messages" and unlimited, required=False)  # nothing is lost
+    has_default = wire == "bedrock.converse" or (wire == "anthropic.messages" and unlimited)
+    yield _Loss("default", has_default, required=False)  # nothing is lost
     foreign = spec(wire).owner != handed_over.round.exchange.provider
     yield _Loss("model", foreign, required=False)  # its name is sent unchanged
     left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
@@ -193,6 +200,7 @@ def _both(code: str, holds: bool) -> _Loss:
     return _Loss(code, holds, holds)
 
 
+_THOUGHT_MEMBERS = ("reasoning_content", "reasoningContent", "tool_plan", "thinking")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 _OF_SERVERS = ("server_tool_call", "server_tool_result", "approval_request")
 
@@ -221,6 +229,8 @@ def _is_left_out(handed_over: _HandedOver, name: str, value: Any) -> bool:
     """Return whether a request has no member with the value of this setting of the earlier request."""
     if name in STRUCTURE or value is None:
         return False
+    if name == "inferenceConfig" and isinstance(value, dict):
+        return any(_is_left_out(handed_over, inner, member) for inner, member in value.items())
     held = [
         member
         for holder in (handed_over.body, *handed_over.body.values())

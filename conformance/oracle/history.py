@@ -64,11 +64,15 @@ def turns(body: Json) -> list[tuple[str, str]]:
             continue
         parts = item.get("content")
         if role == "user" and isinstance(parts, list):
-            found += [_turn("result" if part.get("type") == "tool_result" else "user", part) for part in parts]
+            found += [_turn("result" if _holds_result(part) else "user", part) for part in parts]
         else:
             speaker = "user" if role == "user" else "result" if _is_result(item) else "model"
             found.append(_turn(speaker, {"text": parts}))
     return merged_turns(found)
+
+
+def _holds_result(part: Json) -> bool:
+    return part.get("type") == "tool_result" or "toolResult" in part
 
 
 def _turn(speaker: str, part: Json) -> tuple[str, str]:
@@ -92,6 +96,7 @@ def thoughts(body: Json) -> list[str]:
         ]
         found += [part.get(name) for part in parts for name in ("reasoning_content", "thinking", "tool_plan")]
         found += [part.get("text") for part in parts[1:] if item.get("type") == "reasoning"]
+        found += [part.get("reasoningContent", {}).get("reasoningText", {}).get("text") for part in parts]
     return [text for text in found if text]
 
 
@@ -257,9 +262,9 @@ def _texts(content: Any) -> Iterator[str]:
 def tools(body: Json) -> list[Tool]:
     """Return the client's tools. Tools of the provider have no description and no schema."""
     found = []
-    for tool in body.get("tools") or []:
-        inner = tool.get("function") or tool.get("custom") or tool
-        schema = inner.get("parameters", inner.get("input_schema"))
+    for tool in declared_tools(body):
+        inner = tool.get("function") or tool.get("custom") or tool.get("toolSpec") or tool
+        schema = inner.get("parameters", inner.get("input_schema", (inner.get("inputSchema") or {}).get("json")))
         if isinstance(schema, str):
             schema = json_codec.decode(schema)
         if schema is not None or "custom" in tool or tool.get("type") == "custom":
@@ -270,17 +275,23 @@ def tools(body: Json) -> list[Tool]:
     return found
 
 
+def declared_tools(body: Json) -> list[Json]:
+    """Return the definitions of all tools, those of the provider included."""
+    return body.get("tools") or (body.get("toolConfig") or {}).get("tools") or []
+
+
 def settings(body: Json, wire: str) -> Json:
     """Return the settings that a request states and that other wires have, too, by their common names.
 
     ``tool choice``: "auto", "none", "required" or the name of a tool.
     """
-    choice = body.get("tool_choice")
+    choice = body.get("tool_choice", (body.get("toolConfig") or {}).get("toolChoice"))
     found: Json = {"parallel calls": body.get("parallel_tool_calls"), "tool choice": _tool_choice(choice)}
     if isinstance(choice, dict) and "disable_parallel_tool_use" in choice:
         found["parallel calls"] = not choice["disable_parallel_tool_use"]
     lengths = ("max_completion_tokens", "max_output_tokens", "max_tokens")
-    found["length"] = next((body[name] for name in lengths if body.get(name) is not None), None)
+    limit = (body.get("inferenceConfig") or {}).get("maxTokens")
+    found["length"] = next((body[name] for name in lengths if body.get(name) is not None), limit)
     if wire in _EFFORT:
         found["effort"] = _EFFORT[wire](body)
     if wire in _WITH_CHOICES:
@@ -296,9 +307,7 @@ _EFFORT: dict[str, Callable[[Json], Any]] = {
 #: The wires whose requests can ask for several choices.
 _WITH_CHOICES = frozenset(("openai.chat", "xai.grpc"))
 #: The wires whose requests cannot turn parallel calls off.
-WITHOUT_PARALLEL = frozenset(
-    ("bedrock.converse", "cohere.chat", "ollama.chat", "google.gemini", "google.interactions")
-)
+WITHOUT_PARALLEL = frozenset(("bedrock.converse", "cohere.chat", "ollama.chat", "google.gemini", "google.interactions"))
 #: The words of the wires for a tool choice.
 _CHOICES = {
     "any": "required",
@@ -312,7 +321,7 @@ _CHOICES = {
 
 #: The members that every wire has, in its own form.
 STRUCTURE = frozenset(("model", "messages", "input", "system", "instructions", "tools", "tool_choice"))
-STRUCTURE |= {"parallel_tool_calls", "strict_tools"}
+STRUCTURE |= {"parallel_tool_calls", "strict_tools", "modelId", "toolConfig"}
 
 
 def added_settings(request: Json, body: Json, wire: str) -> list[str]:
@@ -358,6 +367,8 @@ def is_comparable(setting: str, stated: Json, wire: str) -> bool:
 
 def _tool_choice(choice: Any) -> str:
     """Return the common word; the default of every wire is "auto"."""
+    if isinstance(choice, dict) and len(choice) == 1 and isinstance(inner := next(iter(choice.values())), dict):
+        choice = inner.get("name") or next(iter(choice))  # Converse: {"tool": {"name"}}, {"auto": {}}
     if isinstance(choice, dict):
         function = choice.get("function") or choice.get("custom") or {}
         named = choice.get("name") or choice.get("function_name") or function.get("name")
