@@ -141,7 +141,7 @@ def _own(handed_over: _HandedOver) -> Iterator[_Loss]:
     is_anthropic = handed_over.wire == "anthropic.messages"
     yield _both("unsigned-reasoning", is_anthropic and unsigned)
     yield _both("reasoning", handed_over.request.get("store") is False and unsigned)
-    yield _both("arguments", is_anthropic and _has_other_arguments(handed_over))
+    yield _both("arguments", handed_over.wire in _OF_OBJECTS and _has_other_arguments(handed_over))
     yield _both("param", "thinking" in handed_over.request and "thinking" not in handed_over.body)
 
 
@@ -149,7 +149,8 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of a request for another wire: what only the provider of the response has."""
     wire, request, earlier = handed_over.wire, handed_over.request, handed_over.sent_earlier()
     reasoning = handed_over.of_type("reasoning")
-    thought = [each for each in earlier if each.get("type") in _THOUGHTS or each.get("reasoning_content")]
+    thought = [each for each in earlier if each.get("type") in _THOUGHTS]
+    thought += [each for each in earlier if each.get("reasoning_content") or each.get("thinking")]
     lost = any(
         block["signature"] or block["encrypted"] or not handed_over.has_text(block["text"]) for block in reasoning
     )
@@ -162,7 +163,7 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _both("hosted-tool", len(tools(request)) < len(request.get("tools") or []))
     custom = any(tool.schema is None for tool in tools(request))
     yield _both("kind", custom and not wire.startswith("openai."))
-    yield _both("arguments", wire == "anthropic.messages" and _has_other_arguments(handed_over))
+    yield _both("arguments", wire in _OF_OBJECTS and _has_other_arguments(handed_over))
     limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
     unlimited = not any(request.get(name) for name in limits)
     yield _Loss("default", wire == "anthropic.messages" and unlimited, required=False)  # nothing is lost
@@ -177,7 +178,7 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     )
     types = [block.members["type"] for block in handed_over.blocks]
     after = types[types.index("tool_call") :] if "tool_call" in types else []
-    moves = wire in ("openai.chat", "xai.grpc")
+    moves = wire in ("openai.chat", "xai.grpc", "ollama.chat")
     may_move = {"text", "reasoning"} & {*after} or any(speaker == "model" for speaker, _ in turns(request))
     yield _Loss("order", moves and bool(may_move), moves and "text" in after)
 
@@ -187,6 +188,8 @@ def _both(code: str, holds: bool) -> _Loss:
     return _Loss(code, holds, holds)
 
 
+#: The wires on which arguments are objects.
+_OF_OBJECTS = ("anthropic.messages", "ollama.chat")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
 _OF_SERVERS = ("server_tool_call", "server_tool_result", "approval_request")
 
@@ -219,6 +222,7 @@ def _is_left_out(handed_over: _HandedOver, name: str, value: Any) -> bool:
         member
         for holder in (handed_over.body, *handed_over.body.values())
         if isinstance(holder, dict)
-        for member in holder.values()
+        for key, member in holder.items()
+        if name in TRANSPORT or key not in TRANSPORT
     ]
     return not any(json_equal(value, member) for member in held)

@@ -17,6 +17,7 @@ from .responses import (
     Irregular,
     anthropic_messages,
     leaves,
+    ollama_chat,
     openai_chat,
     openai_responses,
     parsed_arguments,
@@ -225,11 +226,22 @@ def _xai(exchange: SubjectExchange) -> list[Any]:
     return said
 
 
+def _ollama(exchange: SubjectExchange) -> list[Any]:
+    values = response_values(exchange)
+    if any("error" in value for value in values):
+        raise Irregular("the response failed")
+    message, _ = ollama_chat.assembled(values)
+    for call in message.get("tool_calls") or []:  # a call's position is its index
+        call["function"] = {key: value for key, value in call["function"].items() if key != "index"}
+    return [message]
+
+
 _REPLIES: dict[str, Callable[[SubjectExchange], list[Any]]] = {
     "openai.chat": _chat,
     "openai.responses": _responses,
     "anthropic.messages": _anthropic,
     "xai.grpc": _xai,
+    "ollama.chat": _ollama,
 }
 
 
@@ -389,4 +401,5 @@ _WORDS: dict[str, dict[str, _Words]] = {
             type="TOOL_CALL_TYPE_CLIENT_SIDE_TOOL", status="TOOL_CALL_STATUS_COMPLETED TOOL_CALL_STATUS_INCOMPLETE"
         ),
     },
+    "ollama.chat": {"item": _words(role="system user assistant tool"), "part": {}, "call": {}},
 }

@@ -130,6 +130,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
         "temperature": 0.5,
     },
     "xai.grpc": {"tool_choice": {"mode": "TOOL_MODE_NONE"}, "parallel_tool_calls": False, "stop": ["."], "n": 2},
+    "ollama.chat": {"format": "json", "options": {"stop": ["."]}, "keep_alive": 0},
 }
 
 
