@@ -190,7 +190,7 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     )
     types = [block.members["type"] for block in handed_over.blocks]
     after = types[types.index("tool_call") :] if "tool_call" in types else []
-    moves = wire in ("openai.chat", "xai.grpc", "cohere.chat")
+    moves = wire in ("openai.chat", "xai.grpc", "cohere.chat", "ollama.chat")
     may_move = {"text", "reasoning"} & {*after} or any(speaker == "model" for speaker, _ in turns(request))
     yield _Loss("order", moves and bool(may_move), moves and "text" in after)
 
@@ -235,6 +235,7 @@ def _is_left_out(handed_over: _HandedOver, name: str, value: Any) -> bool:
         member
         for holder in (handed_over.body, *handed_over.body.values())
         if isinstance(holder, dict)
-        for member in holder.values()
+        for key, member in holder.items()
+        if name in TRANSPORT or key not in TRANSPORT
     ]
     return not any(json_equal(value, member) for member in held)

@@ -18,6 +18,7 @@ from .responses import (
     anthropic_messages,
     cohere_chat,
     leaves,
+    ollama_chat,
     openai_chat,
     openai_responses,
     parsed_arguments,
@@ -237,6 +238,14 @@ def _cohere(exchange: SubjectExchange) -> list[Any]:
     if not isinstance(message, dict):
         raise Irregular("the response has no message")
     return [{name: member for name, member in message.items() if member}]
+def _ollama(exchange: SubjectExchange) -> list[Any]:
+    values = response_values(exchange)
+    if any("error" in value for value in values):
+        raise Irregular("the response failed")
+    message, _ = ollama_chat.assembled(values)
+    for call in message.get("tool_calls") or []:  # a call's position is its index
+        call["function"] = {key: value for key, value in call["function"].items() if key != "index"}
+    return [message]
 
 
 _REPLIES: dict[str, Callable[[SubjectExchange], list[Any]]] = {
@@ -245,6 +254,7 @@ _REPLIES: dict[str, Callable[[SubjectExchange], list[Any]]] = {
     "anthropic.messages": _anthropic,
     "xai.grpc": _xai,
     "cohere.chat": _cohere,
+    "ollama.chat": _ollama,
 }
 
 
@@ -432,4 +442,5 @@ _WORDS: dict[str, dict[str, _Words]] = {
         "part": _words(type="text image_url thinking document"),
         "call": _words(type="function"),
     },
+    "ollama.chat": {"item": _words(role="system user assistant tool"), "part": {}, "call": {}},
 }

@@ -35,7 +35,7 @@ class TurnsAgent:
     name = "turns"
     version = __version__
     claims = frozenset(("runs", "stream", "select"))
-    wires = frozenset((*_SDKS, "xai.grpc", "cohere.chat", "google.interactions"))
+    wires = frozenset((*_SDKS, "xai.grpc", "cohere.chat", "google.interactions", "ollama.chat"))
     input = "base_url"
 
     def __init__(self) -> None:
@@ -76,6 +76,8 @@ class TurnsAgent:
             return client(wire, "model", api_key="none", base_url=exchange.base_url, max_retries=0)
         if wire == "google.interactions":
             return client(wire, "model", provider=exchange.provider, api_key="none", base_url=exchange.base_url)
+        if wire == "ollama.chat":  # without TLS, certificates need not be loaded for each response
+            return client(wire, "model", host=exchange.base_url, verify=False)
         if wire not in self._sdks:
             self._sdks[wire] = _SDKS[wire](api_key="none", base_url=exchange.base_url, max_retries=0)
         sdk = self._sdks[wire].with_options(base_url=exchange.base_url)

@@ -110,8 +110,8 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     the caller passes no provider. ``framing``: "bytes" (HTTP bodies and event streams) or "messages" (each message
     arrives separately, as in gRPC; such a wire is not JSON and is never detected from bytes). ``many_providers``:
     providers other than the owner serve the wire as well. ``models``: pattern for the beginning of the owner's model
-    names. ``parsed_arguments``: whole bodies contain the arguments of calls as JSON objects instead of text.
-    ``streams_by_default``: a request without the member ``stream`` is for a stream.
+    names. ``parsed_arguments``: whole bodies contain the arguments of calls as JSON objects instead of text; ``parsed_streams``:
+    streams, too. ``streams_by_default``: a request without the member ``stream`` is for a stream.
     ``stop_words``: the wire's words for stop reasons that `wires.stop_words` does not list.
 
     HTTP: ``base_path``: the end of the SDK's base URL. ``path``, ``models_path``: the paths that the SDK appends to it
@@ -139,6 +139,7 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     many_providers: bool = False
     models: str = ""
     parsed_arguments: bool = False
+    parsed_streams: bool = False
     streams_by_default: bool = False
     stop_words: Mapping[str, StopReason] = {}
     base_path: str = ""
@@ -155,6 +156,10 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     boundary: Callable[[dict[str, Any]], Boundary] = _no_boundary
     end_of_stream: bytes | None = None
     declared: Callable[[Any], Declared] | None = None
+
+    def parses_arguments(self, *, stream: bool) -> bool:
+        """Return whether responses contain the arguments of calls as JSON objects instead of text."""
+        return self.parsed_streams if stream else self.parsed_arguments
 
     @cached_property
     def decode(self) -> Callable[[bytes, Context], Response]:

@@ -59,7 +59,7 @@ class SdkClient:
 
     def _complete(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the constructor's options for this provider. Raises UnknownWire if its address is not known."""
-        if self.name != spec(self.wire).owner and not options.keys() & {"base_url", "api_host"}:
+        if self.name != spec(self.wire).owner and not options.keys() & {"base_url", "api_host", "host"}:
             raise UnknownWire(f"the address of {self.name} for {self.wire} is unknown", hint="pass base_url or sdk")
         return options
 

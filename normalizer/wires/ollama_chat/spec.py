@@ -36,6 +36,7 @@ SPEC = WireSpec(
     package=__package__,
     owner="ollama",
     parsed_arguments=True,
+    parsed_streams=True,
     streams_by_default=True,
     path="/api/chat",
     models_path="/api/tags",
