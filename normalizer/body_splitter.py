@@ -139,7 +139,7 @@ def _server_sent(item: StreamEvent, likely: str | None) -> _Document:
         return _Document() if wire is None else _Document("response", wire)
     if body is not None:
         return _event_document(body, likely)
-    ended = end_of_stream_wire(data)
+    ended = end_of_stream_wire(data, likely)
     return _Document() if ended is None else _Document("event", ended, Boundary(ends=True))
 
 

@@ -134,8 +134,13 @@ def detect_event(data: bytes) -> str:
     return event_wire(event) or _body_wire(event)
 
 
-def end_of_stream_wire(data: bytes) -> str | None:
-    """Return the wire whose streams end with this data, such as ``[DONE]``; else None."""
+def end_of_stream_wire(data: bytes, likely: str | None = None) -> str | None:
+    """Return the wire whose streams end with this data, such as ``[DONE]``; else None.
+
+    ``likely``: the wire of the events before, which counts if its streams end so.
+    """
+    if likely is not None and spec(likely).end_of_stream == data:
+        return likely
     return next((wire.name for wire in specs() if wire.end_of_stream == data), None)
 
 

@@ -190,6 +190,7 @@ def test_a_stream_cut_off_anywhere_never_runs_a_call(wire: str, seeds: dict[str,
         "openai.chat": b'"finish_reason": "',
         "openai.responses": b'"type": "response.completed"',
         "anthropic.messages": b'"type": "message_stop"',
+        "cohere.chat": b'"type": "message-end"',
     }[wire]
     for seed, body in enumerate(seeds.values()):
         stream = AS_STREAM[wire](body, Random(seed))
@@ -314,6 +315,15 @@ HOLES = {
         '{"type":"message","content":[{"type":"text","text":HOLE}]}',
         '{"type":"message","content":[{"type":"tool_use","id":"a","name":"f","input":HOLE}],"stop_reason":"tool_use"}',
         '{"type":"message","content":[{"type":"unheard_of","x":HOLE}],"usage":{"input_tokens":HOLE}}',
+    ],
+    "cohere.chat": [
+        '{"message":HOLE,"finish_reason":"COMPLETE"}',
+        '{"message":{"content":HOLE},"finish_reason":"COMPLETE"}',
+        '{"message":{"content":[{"type":"text","text":HOLE}]},"finish_reason":"COMPLETE"}',
+        '{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":HOLE}}]},"finish_reason":"TOOL_CALL"}',
+        '{"message":{"content":[{"type":"unheard_of","x":HOLE}],"citations":HOLE},"finish_reason":"COMPLETE"}',
+        '{"message":{"content":[]},"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":HOLE}}}',
+        '{"generation_id":"r","text":"a","tool_calls":[{"name":"f","parameters":HOLE}]}',
     ],
 }
 
