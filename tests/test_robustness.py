@@ -396,6 +396,15 @@ def long_stream(wire: str, words: int) -> list[bytes]:
             {"type": "response.output_item.added", "output_index": 0, "item": item},
             *({"type": delta, "output_index": 0, "item_id": "i", "delta": text} for text in texts),
         ]
+    elif wire == "cohere.chat":
+        start = {"id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}
+        events = [
+            {"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": start}}},
+            *(
+                {"type": "tool-call-delta", "index": 0, "delta": {"message": {"tool_calls": {"function": function}}}}
+                for function in ({"arguments": text} for text in texts)
+            ),
+        ]
     else:
         block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
         deltas = ({"type": "input_json_delta", "partial_json": text} for text in texts)

@@ -153,7 +153,8 @@ class ResponseBuilder:
         self._wire = surface.wire
         self._options = {"provider": surface.provider, "request": body}
         self._sdk = sdk
-        self._decoder = StreamDecoder(self._wire, **self._options) if stream else None
+        # an SDK raises for any other status before the stream
+        self._decoder = StreamDecoder(self._wire, status=200, **self._options) if stream else None
         self._objects: list[Any] = []
         self._response: Response | None = None
         self._raised = False
