@@ -31,7 +31,7 @@ from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.xai_grpc.schema import request_from
 
 #: How many pairs the recordings hold at least.
-LEAST = {"openai.chat": 300, "openai.responses": 150, "anthropic.messages": 150, "xai.grpc": 5}
+LEAST = {"openai.chat": 300, "openai.responses": 150, "anthropic.messages": 150, "xai.grpc": 5, "cohere.chat": 10}
 
 
 class Pair(NamedTuple):
