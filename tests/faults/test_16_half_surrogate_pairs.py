@@ -25,6 +25,7 @@ from tests.building import (
     responses_sse,
 )
 from tests.building import sse as events
+from tests.failures.play import Call, Say, plain, stream
 from tests.wires import WIRES
 from toolparity import (
     Choice,
@@ -61,13 +62,9 @@ from toolparity.normalizer.requests import RequestWriter, read_request, write_re
 from toolparity.normalizer.turns import Tools, Turn, sse
 from toolparity.normalizer.turns.execution.tools import Tool as RunTool
 from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.wires.registry import spec
 
-PROVIDERS = {
-    "openai.chat": "openai",
-    "openai.responses": "openai",
-    "anthropic.messages": "anthropic",
-    "xai.grpc": "xai",
-}
+PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
 HALVES = ("\ud83d", "\ude00", "\udfff\ud800")
 
 
@@ -231,6 +228,9 @@ class Strict:
 def _calling(wire: str, call: tuple[str, str, str]) -> list[bytes]:
     if wire == "xai.grpc":
         return [grpc_chunk(grpc_call(*call), role=2), grpc_chunk(finish=4)]
+    if wire == "cohere.chat":
+        id, name, arguments = call
+        return stream(wire, [Call((arguments,), id, name)])
     streams = {"openai.chat": chat_sse, "openai.responses": responses_sse, "anthropic.messages": anthropic_sse}
     return [streams[wire]([call], 5)]
 
@@ -250,6 +250,8 @@ def _saying(wire: str) -> Any:
         return json.dumps(
             {**body, "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}
         ).encode()
+    if wire == "cohere.chat":
+        return plain(wire, [Say("Done \ud83d.")], "end_turn")
     return grpc_chunk(content="Done.", role=2, finish=3)
 
 
