@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import anthropic
+import cohere
 import google.genai
 import httpx
 import openai
@@ -18,6 +19,7 @@ import pytest
 import xai_sdk.chat
 from anthropic.types import Message, RawMessageStreamEvent
 from anthropic.types.beta import BetaMessage, BetaRawMessageStreamEvent
+from cohere.core.unchecked_base_model import construct_type as cohere_construct
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response as OpenAIResponse
 from openai.types.responses import ResponseStreamEvent
@@ -108,12 +110,14 @@ def test_parsed_events_are_the_same_response(wire: str) -> None:
         ("openai.responses", OpenAIResponse),
         ("anthropic.messages", Message),
         ("anthropic.messages", BetaMessage),
+        ("cohere.chat", cohere.V2ChatResponse),
     ],
 )
 @pytest.mark.parametrize("say_which", [True, False])
 def test_the_sdks_response_objects_are_the_same_response(wire: str, model: Any, say_which: bool) -> None:
     body = plain(wire, STEPS)
-    thing = model.construct(**json.loads(body))
+    value = json.loads(body)
+    thing: Any = model.construct(**value) if wire != "cohere.chat" else cohere_construct(type_=model, object_=value)
     response = normalize(thing, wire if say_which else None)
     assert response.wire == wire
     assert told(response) == told(normalize(body, wire))
@@ -127,12 +131,16 @@ def test_the_sdks_response_objects_are_the_same_response(wire: str, model: Any, 
         ("openai.responses", ResponseStreamEvent),
         ("anthropic.messages", RawMessageStreamEvent),
         ("anthropic.messages", BetaRawMessageStreamEvent),
+        ("cohere.chat", cohere.v2.V2ChatStreamResponse),
     ],
 )
 @pytest.mark.parametrize("say_which", [True, False])
 def test_the_sdks_stream_events_are_the_same_response(wire: str, union: Any, say_which: bool) -> None:
-    build = openai._models.construct_type if wire.startswith("openai") else anthropic._models.construct_type
-    events = [build(type_=union, value=payload) for payload in payloads(wire, STEPS)]
+    build: Callable[[Any, Any], Any] = {
+        "cohere.chat": lambda type, value: cohere_construct(type_=type, object_=value),
+        "anthropic.messages": lambda type, value: anthropic._models.construct_type(type_=type, value=value),
+    }.get(wire, lambda type, value: openai._models.construct_type(type_=type, value=value))
+    events = [build(union, payload) for payload in payloads(wire, STEPS)]
     assert {type(event).__module__.partition(".")[0] for event in events} == {wire.partition(".")[0]}
     response = fed(events, wire if say_which else None)
     assert response.wire == wire
@@ -143,10 +151,11 @@ def test_the_sdks_stream_events_are_the_same_response(wire: str, union: Any, say
 def client(sdk: Any, body: bytes, content_type: str) -> Any:
     """An HTTP client of the SDK whose every request is answered with this body; nothing leaves the machine."""
     # The SDKs changed their HTTP library between versions: take the one they are on.
-    base = next(cls for cls in sdk.DefaultHttpxClient.__mro__ if cls.__name__ == "Client")
+    factory = getattr(sdk, "DefaultHttpxClient", httpx.Client)
+    base = next(cls for cls in factory.__mro__ if cls.__name__ == "Client")
     http = import_module(base.__module__.partition(".")[0])
     answer = http.MockTransport(lambda _: http.Response(200, headers={"content-type": content_type}, content=body))
-    return sdk.DefaultHttpxClient(transport=answer)
+    return factory(transport=answer)
 
 
 def answering(sdk: Any, wire: str, steps: list[Any]) -> Any:
@@ -177,6 +186,10 @@ def helper_events(wire: str) -> list[Any]:
             model="m", input="?", stream=True
         ) as event_stream:
             return list(event_stream)
+    if wire == "cohere.chat":
+        body = b"".join(stream(wire, SPOKEN))
+        command = cohere.ClientV2("none", httpx_client=client(cohere, body, "text/event-stream"))
+        return list(command.chat_stream(model="m", messages=ask))
     gpt = openai.OpenAI(api_key="none", http_client=answering(openai, wire, SPOKEN))
     if wire == "openai.chat":
         with gpt.chat.completions.stream(model="m", messages=ask) as chat_stream:

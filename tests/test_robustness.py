@@ -190,6 +190,7 @@ def test_a_stream_cut_off_anywhere_never_runs_a_call(wire: str, seeds: dict[str,
         "openai.chat": b'"finish_reason": "',
         "openai.responses": b'"type": "response.completed"',
         "anthropic.messages": b'"type": "message_stop"',
+        "cohere.chat": b'"type": "message-end"',
     }[wire]
     for seed, body in enumerate(seeds.values()):
         stream = AS_STREAM[wire](body, Random(seed))
@@ -315,6 +316,15 @@ HOLES = {
         '{"type":"message","content":[{"type":"tool_use","id":"a","name":"f","input":HOLE}],"stop_reason":"tool_use"}',
         '{"type":"message","content":[{"type":"unheard_of","x":HOLE}],"usage":{"input_tokens":HOLE}}',
     ],
+    "cohere.chat": [
+        '{"message":HOLE,"finish_reason":"COMPLETE"}',
+        '{"message":{"content":HOLE},"finish_reason":"COMPLETE"}',
+        '{"message":{"content":[{"type":"text","text":HOLE}]},"finish_reason":"COMPLETE"}',
+        '{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":HOLE}}]},"finish_reason":"TOOL_CALL"}',
+        '{"message":{"content":[{"type":"unheard_of","x":HOLE}],"citations":HOLE},"finish_reason":"COMPLETE"}',
+        '{"message":{"content":[]},"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":HOLE}}}',
+        '{"generation_id":"r","text":"a","tool_calls":[{"name":"f","parameters":HOLE}]}',
+    ],
 }
 
 
@@ -385,6 +395,15 @@ def long_stream(wire: str, words: int) -> list[bytes]:
         events = [
             {"type": "response.output_item.added", "output_index": 0, "item": item},
             *({"type": delta, "output_index": 0, "item_id": "i", "delta": text} for text in texts),
+        ]
+    elif wire == "cohere.chat":
+        start = {"id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}
+        events = [
+            {"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": start}}},
+            *(
+                {"type": "tool-call-delta", "index": 0, "delta": {"message": {"tool_calls": {"function": function}}}}
+                for function in ({"arguments": text} for text in texts)
+            ),
         ]
     else:
         block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}

@@ -238,6 +238,8 @@ def _cohere(exchange: SubjectExchange) -> list[Any]:
     if not isinstance(message, dict):
         raise Irregular("the response has no message")
     return [{name: member for name, member in message.items() if member}]
+
+
 def _ollama(exchange: SubjectExchange) -> list[Any]:
     values = response_values(exchange)
     if any("error" in value for value in values):

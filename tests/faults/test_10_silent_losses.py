@@ -29,16 +29,9 @@ from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Stop
 from toolparity.normalizer.requests import check_request, read_request, write_request
 from toolparity.normalizer.wires.model_owners import vendor_of, vendors
+from toolparity.normalizer.wires.registry import spec
 
-PROVIDERS = {
-    "openai.chat": "openai",
-    "openai.responses": "openai",
-    "anthropic.messages": "anthropic",
-    "xai.grpc": "xai",
-    "ollama.chat": "ollama",
-    "google.interactions": "google",
-    "bedrock.converse": "bedrock",
-}
+PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
 Path = tuple[str | int, ...]
 
 

@@ -27,6 +27,7 @@ from tests.building import (
     responses_sse,
 )
 from tests.building import sse as events
+from tests.failures.play import Call, Say, plain, stream
 from tests.wires import BYTE_WIRES, WIRES
 from toolparity import (
     Choice,
@@ -63,16 +64,9 @@ from toolparity.normalizer.requests import RequestWriter, read_request, write_re
 from toolparity.normalizer.turns import Tools, Turn, sse
 from toolparity.normalizer.turns.execution.tools import Tool as RunTool
 from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.wires.registry import spec
 
-PROVIDERS = {
-    "openai.chat": "openai",
-    "openai.responses": "openai",
-    "anthropic.messages": "anthropic",
-    "xai.grpc": "xai",
-    "ollama.chat": "ollama",
-    "google.interactions": "google",
-    "google.gemini": "google",
-}
+PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
 HALVES = ("\ud83d", "\ude00", "\udfff\ud800")
 
 
@@ -242,6 +236,9 @@ def _calling(wire: str, call: tuple[str, str, str]) -> list[bytes]:
         "anthropic.messages": anthropic_sse,
         "google.gemini": gemini_sse,
     }
+    if wire not in streams:
+        id, name, arguments = call
+        return stream(wire, [Call((arguments,), id, name)])
     return [streams[wire]([call], 5)]
 
 
@@ -262,6 +259,8 @@ def _saying(wire: str) -> Any:
         ).encode()
     if wire == "google.gemini":
         return gemini_body(json.dumps({"text": "Done \ud83d."}))
+    if wire != "xai.grpc":
+        return plain(wire, [Say("Done \ud83d.")], "end_turn")
     return grpc_chunk(content="Done.", role=2, finish=3)
 
 

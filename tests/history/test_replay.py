@@ -40,6 +40,7 @@ LEAST = {
     "ollama.chat": 0,
     "google.interactions": 0,
     "bedrock.converse": 20,
+    "cohere.chat": 10,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from google.protobuf.json_format import MessageToDict
@@ -187,7 +188,8 @@ def _texts(content: Any) -> Any:
     """The content of a tool message, its documents as texts in JSON."""
     if isinstance(content, str):
         return content
-    return [{"text": json.dumps(part["document"])} if part["type"] == "document" else part for part in content]
+    spelled = partial(json.dumps, separators=(",", ":"), ensure_ascii=False)
+    return [{"text": spelled(part["document"])} if part["type"] == "document" else part for part in content]
 
 
 def _ollama(body: Any) -> Iterator[Said]:

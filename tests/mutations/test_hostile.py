@@ -113,7 +113,13 @@ def _stops(wire: str, part: object) -> bool:
         return part == DONE
     if wire == "openai.chat":
         return any(choice.get("finish_reason") for choice in part.get("choices") or ())
-    return part.get("type") in ("response.completed", "response.incomplete", "response.failed", "message_stop")
+    return part.get("type") in (
+        "response.completed",
+        "response.incomplete",
+        "response.failed",
+        "message_stop",
+        "message-end",
+    )
 
 
 def test_the_properties_see_a_call_that_is_counted_twice() -> None:

@@ -26,7 +26,7 @@ def decode(data: bytes, context: Context) -> Response:
         return context.response(body.id, None, [choice], usage(body.usage), None, True, carry_body(body))
     if message is None and body.text is not None:
         return response_v1(body, body.finish_reason, context)
-    return response_without_output(context, data, id=body.id)
+    return response_without_output(context, data)  # the id of an error is that of the request
 
 
 def response_v1(body: Body, raw: str | None, context: Context) -> Response:

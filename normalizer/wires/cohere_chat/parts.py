@@ -97,5 +97,8 @@ def _write_media(part: MediaPart, context: WriteContext, images: bool) -> dict[s
     if image is not None:
         return image
     label = " ".join(filter(None, (part.kind, part.name or part.url or part.file_id, part.media_type)))
-    context.lose("media", f"{label} was replaced by a note")
+    size = "" if part.data is None else f" ({len(part.data) * 3 // 4} bytes)"
+    context.lose("media", f"{label}{size} was replaced by a note")
+    if not context.own:
+        context.lose_extra(part.extra)
     return {"type": "text", "text": f"[{label}: not carried over]"}

@@ -86,4 +86,5 @@ SPEC = WireSpec(
     sdk_bytes=sdk_bytes,
     shape=shape,
     boundary=boundary,
+    end_of_stream=b"[DONE]",
 )
