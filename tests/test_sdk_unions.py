@@ -14,6 +14,7 @@ import openai.types.beta as openai_beta
 import pytest
 from anthropic import BaseModel as AnthropicModel
 from anthropic.types import beta
+from google.genai import interactions
 from msgspec.structs import fields as struct_fields
 from openai.types import chat, responses
 from openai.types.chat import chat_completion, chat_completion_chunk
@@ -28,6 +29,10 @@ from toolparity.normalizer.wires.anthropic_messages import blocks as anthropic_b
 from toolparity.normalizer.wires.anthropic_messages import routing as anthropic_routing
 from toolparity.normalizer.wires.anthropic_messages import schema as anthropic
 from toolparity.normalizer.wires.anthropic_messages import stream_state as anthropic_stream_state
+from toolparity.normalizer.wires.google_interactions import blocks as google_blocks
+from toolparity.normalizer.wires.google_interactions import request_params as google_params
+from toolparity.normalizer.wires.google_interactions import schema as google
+from toolparity.normalizer.wires.google_interactions import stream_state as google_stream_state
 from toolparity.normalizer.wires.openai_chat import schema as openai_chat
 from toolparity.normalizer.wires.openai_responses import blocks as responses_items
 from toolparity.normalizer.wires.openai_responses import schema as openai_responses
@@ -149,6 +154,62 @@ def test_every_server_tool_of_anthropic_is_a_canonical_one(model: Model) -> None
     names = sdk_types.literals(model.model_fields["name"].annotation)
     canonical = {anthropic_blocks._TOOLS.get(name, name) for name in names}
     expect_none(unnamed(canonical, set(anthropic.RESULTS.values()), "anthropic_messages.schema.RESULTS"))
+
+
+# google.interactions
+
+
+def test_every_step_and_content_of_interactions_and_each_of_its_members_is_named() -> None:
+    expect_none(lacking_union(interactions.Step, google.Step, "google_interactions.schema.Step"))
+    expect_none(lacking_union(interactions.Content, google.Content, "google_interactions.schema.Content"))
+
+
+def test_every_stream_event_of_interactions_and_each_of_its_members_is_named() -> None:
+    def gaps() -> Iterator[str]:
+        for event in sdk_types.models(interactions.InteractionSSEEvent):
+            if event.model_fields["event_type"].annotation is not Literal["UNKNOWN"]:
+                yield from lacking(event, google.Event)
+
+    expect_none(gaps())
+
+
+def test_every_stream_event_of_interactions_is_known() -> None:
+    def gaps() -> Iterator[str]:
+        for event in sdk_types.models(interactions.InteractionSSEEvent):
+            for kind in sdk_types.literals(event.model_fields["event_type"].annotation) - {"UNKNOWN"}:
+                decoder = StreamDecoder("google.interactions")
+                decoder.feed(json_text({"event_type": kind, "interaction": {"id": "v"}}))
+                if any(f.code == "unknown-event" for f in decoder.finish().findings):
+                    yield f"event {kind!r} is not named by google_interactions.stream.Stream.event"
+
+    expect_none(gaps())
+
+
+def test_every_delta_of_interactions_and_each_of_its_members_is_named() -> None:
+    def gaps() -> Iterator[str]:
+        for delta in sdk_types.models(interactions.StepDeltaData):
+            for tag in sdk_types.tags(delta) - {"UNKNOWN"}:
+                yield from lacking(delta, google.Delta, tag)
+                yield from unnamed(
+                    [tag], google_stream_state.IMPLIED.keys(), "google_interactions.stream_state.IMPLIED"
+                )
+
+    expect_none(gaps())
+
+
+def test_every_member_of_an_interaction_is_named() -> None:
+    expect_none(lacking(interactions.Interaction, google.Interaction))
+    expect_none(lacking(interactions.InteractionSseEventInteraction, google.Interaction))
+
+
+def test_every_status_of_an_interaction_is_named() -> None:
+    statuses = sdk_types.literals(interactions.Interaction.model_fields["status"].annotation)
+    expect_none(unnamed(statuses, stop_words.WORDS.keys() | google_blocks.UNFINISHED, "stop_words.WORDS"))
+
+
+def test_every_member_of_a_generation_config_is_named() -> None:
+    members = sdk_types.members(interactions.GenerationConfig) - {"tool_choice"}
+    expect_none(unnamed(members, google_params.GENERATION, "google_interactions.request_params.GENERATION"))
 
 
 # openai.responses
