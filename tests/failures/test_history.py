@@ -30,6 +30,7 @@ from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import MediaPart, Message, System, TextPart, ToolResult
 from toolparity.normalizer.pairing import UNANSWERED
 from toolparity.normalizer.requests import check_request, read_request, write_request
+from toolparity.normalizer.wires.registry import spec
 
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
@@ -173,7 +174,7 @@ def test_HIST_01_concatenated_arguments_in_the_history_can_be_sent_back(wire: st
     ]
     encoded = written(turns, wire)
     assert calls(wire, encoded.body) == [
-        ("a", "f", {"_raw": concatenated} if wire == "anthropic.messages" else concatenated)
+        ("a", "f", {"_raw": concatenated} if spec(wire).parsed_arguments else concatenated)
     ]
 
 

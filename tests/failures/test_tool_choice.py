@@ -16,6 +16,7 @@ SPELLED: dict[str, list[Any]] = {
     "openai.chat": ["auto", "none", "required", {"type": "function", "function": {"name": "f"}}],
     "openai.responses": ["auto", "none", "required", {"type": "function", "name": "f"}],
     "anthropic.messages": [{"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}],
+    "google.interactions": ["auto", "none", "any", {"allowed_tools": {"mode": "any", "tools": ["f"]}}],
 }
 XAI = [("mode", 1), ("mode", 2), ("mode", 3), ("function_name", "f")]
 
@@ -30,7 +31,8 @@ def test_TC_01_every_tool_choice_mode_is_translated_to_every_wire(source: str, t
         field = encoded.body.tool_choice.WhichOneof("tool_choice")
         assert (field, getattr(encoded.body.tool_choice, field)) == XAI[number]
     else:
-        assert encoded.body["tool_choice"] == SPELLED[target][number]
+        holder = encoded.body["generation_config"] if target == "google.interactions" else encoded.body
+        assert holder["tool_choice"] == SPELLED[target][number]
     assert codes(encoded) == []
     read = read_request(encoded.body, target, provider=PROVIDERS[target])
     assert read.tool_choice is not None

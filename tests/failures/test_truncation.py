@@ -9,6 +9,7 @@ import pytest
 
 from toolparity import Response, normalize, select
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.wires.registry import spec
 
 from .play import (
     LOOKUP,
@@ -33,7 +34,7 @@ WHOLE = Call(('{"file": ', '"x"}'), "call_z", "write", closed=False)
 
 def played(wire: str, call: Call, before: list[Any]) -> list[Response]:
     """Streamed, and plain where the wire can hold the cut text: Anthropic's input is JSON, it cannot break off."""
-    if wire == "anthropic.messages" and call is OPEN:
+    if spec(wire).parsed_arguments and call is OPEN:
         return [play(wire, stream(wire, [*before, call], "max_tokens"))]
     return both(wire, [*before, call], "max_tokens")
 

@@ -15,7 +15,7 @@ from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.wires.write_context import digest
 
-NAME = "mcp.search"
+NAME = "mcp/search"
 TOOLS = [ToolDefinition(NAME, parameters={"type": "object", "properties": {}})]
 
 
