@@ -17,7 +17,7 @@ from toolparity.normalizer.wires.write_context import LOSSES
 
 from ..answer import NextRequest
 from ..cases.case import CaseRound
-from ..oracle.history import STRUCTURE, TRANSPORT, conversation, tools, turns
+from ..oracle.history import STRUCTURE, TRANSPORT, conversation, settings, tools, turns
 from ..oracle.responses import Irregular, Json, WireBlock, parsed_arguments, read
 from ..subjects import SubjectExchange
 from .law import Failure
@@ -141,7 +141,7 @@ def _own(handed_over: _HandedOver) -> Iterator[_Loss]:
     is_anthropic = handed_over.wire == "anthropic.messages"
     yield _both("unsigned-reasoning", is_anthropic and unsigned)
     yield _both("reasoning", handed_over.request.get("store") is False and unsigned)
-    yield _both("arguments", is_anthropic and _has_other_arguments(handed_over))
+    yield _both("arguments", spec(handed_over.wire).parsed_arguments and _has_other_arguments(handed_over))
     yield _both("param", "thinking" in handed_over.request and "thinking" not in handed_over.body)
 
 
@@ -162,14 +162,20 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _both("hosted-tool", len(tools(request)) < len(request.get("tools") or []))
     custom = any(tool.schema is None for tool in tools(request))
     yield _both("kind", custom and not wire.startswith("openai."))
-    yield _both("arguments", wire == "anthropic.messages" and _has_other_arguments(handed_over))
+    yield _both("arguments", spec(wire).parsed_arguments and _has_other_arguments(handed_over))
     limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
     unlimited = not any(request.get(name) for name in limits)
     yield _Loss("default", wire == "anthropic.messages" and unlimited, required=False)  # nothing is lost
     foreign = spec(wire).owner != handed_over.round.exchange.provider
     yield _Loss("model", foreign, required=False)  # its name is sent unchanged
+    # `google.interactions` has neither a setting for parallel calls nor strict tools.
+    plain = wire == "google.interactions"
+    stated = settings(request, handed_over.round.exchange.wire)
+    yield _both("parallel", plain and stated.get("parallel calls") is False)
+    strict = plain and any(tool.strict for tool in tools(request))
     left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
-    yield _Loss("param", bool(left_out), bool(left_out - TRANSPORT - ({"n"} if request.get("n") == 1 else set())))
+    silent = TRANSPORT | ({"n"} if request.get("n") == 1 else set())
+    yield _Loss("param", bool(left_out) or strict, bool(left_out - silent) or strict)
     called = [call for call in handed_over.of_type("tool_call") if call["namespace"] or call["caller"]]
     yield _both("namespace", bool(called) or _has(earlier, "caller", "namespace"))
     yield _both(
@@ -187,7 +193,7 @@ def _both(code: str, holds: bool) -> _Loss:
     return _Loss(code, holds, holds)
 
 
-_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thought")
 _OF_SERVERS = ("server_tool_call", "server_tool_result", "approval_request")
 
 
@@ -200,7 +206,8 @@ def _is_of_server(item: Json) -> bool:
     type = str(item.get("type", ""))
     ran_by_provider = type.startswith("TOOL_CALL_TYPE_") and not type.endswith("CLIENT_SIDE_TOOL")
     is_call = type.endswith("_call") and type not in ("function_call", "custom_tool_call")
-    return ran_by_provider or is_call or type == "server_tool_use" or (type.endswith("_tool_result"))
+    is_result = type.endswith("_result") and type not in ("tool_result", "function_result")
+    return ran_by_provider or is_call or is_result or type == "server_tool_use"
 
 
 def _has_other_arguments(handed_over: _HandedOver) -> bool:

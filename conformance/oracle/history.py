@@ -290,7 +290,7 @@ _CHOICES = {"any": "required", "TOOL_MODE_AUTO": "auto", "TOOL_MODE_NONE": "none
 
 #: The members that every wire has, in its own form.
 STRUCTURE = frozenset(("model", "messages", "input", "system", "instructions", "tools", "tool_choice"))
-STRUCTURE |= {"parallel_tool_calls"}
+STRUCTURE |= {"parallel_tool_calls", "system_instruction"}
 
 
 def added_settings(request: Json, body: Json, wire: str) -> list[str]:
