@@ -27,6 +27,7 @@ STREAM_GOALS = {
     "openai.responses": (2.6, 6.0),
     "anthropic.messages": (2.3, 7.0),
     "cohere.chat": (2.3, 7.0),
+    "google.interactions": (2.3, 7.0),
 }
 
 

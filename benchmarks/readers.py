@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 
 from toolparity import Response, StreamDecoder, Wire, normalize
+
+from . import traffic
 
 Read = Callable[[Any], Any]
 
@@ -63,6 +66,10 @@ def sdk(wire: str) -> Read:
         from xai_sdk.proto import chat_pb2
 
         return lambda body: XaiResponse(chat_pb2.GetChatCompletionResponse.FromString(body), None)
+    if wire == "google.interactions":
+        from google.genai.interactions import Interaction
+
+        return lambda body: Interaction.model_validate(json.loads(body))
     if wire == "anthropic.messages":
         from anthropic._models import construct_type
         from anthropic.types import Message as Type
@@ -95,7 +102,13 @@ def xai_members(body: bytes) -> Any:
 
 def sdk_streamed(wire: str) -> Read:
     """Return the official SDK as a reader of streams. Raises ImportError if it is not installed."""
-    makers = {"xai.grpc": _xai, "anthropic.messages": _anthropic, "openai.chat": _chat, "cohere.chat": _cohere}
+    makers = {
+        "openai.chat": _chat,
+        "anthropic.messages": _anthropic,
+        "xai.grpc": _xai,
+        "cohere.chat": _cohere,
+        "google.interactions": _google,
+    }
     return makers.get(wire, _responses)()
 
 
@@ -127,6 +140,29 @@ def _anthropic() -> Read:
             told: Any = construct_type(value=event.json(), type_=RawMessageStreamEvent)
             message = accumulate_event(event=told, current_snapshot=message, json_bufs=buffers)
         return message
+
+    return read
+
+
+def _google() -> Read:
+    """Return the reader of the SDK's events; it has no accumulator, so that the calls are put together here."""
+    from google.genai.interactions import InteractionSSEEvent
+    from pydantic import TypeAdapter
+
+    adapter: TypeAdapter[Any] = TypeAdapter(InteractionSSEEvent)
+
+    def read(pieces: Iterable[bytes]) -> Any:
+        steps: dict[int, tuple[Any, list[str]]] = {}
+        for event in traffic.payloads(b"".join(pieces)):
+            told: Any = adapter.validate_json(event)
+            if told.event_type == "step.start":
+                steps[told.index] = told.step, []
+            elif told.event_type == "step.delta" and told.delta.type == "arguments_delta":
+                steps[told.index][1].append(told.delta.arguments)
+        for step, parts in steps.values():
+            if step.type == "function_call":
+                step.arguments = json.loads("".join(parts))
+        return SimpleNamespace(steps=[step for step, _ in steps.values()])
 
     return read
 
@@ -197,6 +233,8 @@ def calls(answer: Any) -> list[tuple[str, str, dict[str, Any]]]:
     """Return the calls in a result of the normalizer or of an SDK: id, name, parsed arguments."""
     if isinstance(answer, Response):
         return [(call.id, call.name, call.arguments or {}) for call in answer.calls]
+    if hasattr(answer, "steps"):
+        return [(step.id, step.name, step.arguments) for step in answer.steps if step.type == "function_call"]
     if hasattr(answer, "choices"):
         functions = [(call.id, call.function) for call in answer.choices[0].message.tool_calls]
     elif hasattr(answer, "output"):

@@ -411,6 +411,62 @@ def _cohere_event(kind: str, index: int | None, message: dict[str, Any]) -> dict
     return {"type": kind, **({} if index is None else {"index": index}), "delta": {"message": message}}
 
 
+# google.interactions
+
+
+def _interaction(status: str, **more: Any) -> dict[str, Any]:
+    id = "v1_Chd0TmNFYXVEWFBLNmRxdHNQX08tZjBBcxIXdE5jRWF1RFhQSzZkcXRzUF9PLWYwQXM"
+    return {"id": id, "status": status, **more, "object": "interaction", "model": "gemini-3-flash-preview"}
+
+
+def _interaction_end(output: int) -> dict[str, Any]:
+    usage = {
+        "total_tokens": 612 + output,
+        "total_input_tokens": 612,
+        "input_tokens_by_modality": [{"modality": "text", "tokens": 612}],
+        "total_cached_tokens": 0,
+        "total_output_tokens": output,
+        "total_tool_use_tokens": 0,
+        "total_thought_tokens": 0,
+    }
+    dates = {"created": "2026-05-13T19:57:40Z", "updated": "2026-05-13T19:57:40Z", "service_tier": "standard"}
+    return _interaction("requires_action", usage=usage, **dates)
+
+
+def _call_step(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"id": call.id, "type": "function_call", "name": call.name, "arguments": arguments}
+
+
+def interactions_body() -> bytes:
+    """Return the body as Google sends it, compact."""
+    steps: list[Any] = [{"content": [{"text": _TEXT, "type": "text"}], "type": "model_output"}]
+    steps += [_call_step(call, call.arguments) for call in expected("google.interactions", False)]
+    return _compact({**_interaction_end(148), "steps": steps}).encode()
+
+
+def interactions_stream() -> bytes:
+    """Return the stream as Google sends it: events with the name of their type, which is also their last member."""
+    calls = expected("google.interactions", True)
+    pieces = [_tokens(_compact(call.arguments)) for call in calls]
+    words = _words(EVENTS - 5 - sum(2 + len(p) for p in pieces))
+    begun = _interaction("in_progress")
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("interaction.created", {"interaction": begun}),
+        ("interaction.status_update", {"interaction_id": begun["id"], "status": "in_progress"}),
+        ("step.start", {"index": 0, "step": {"type": "model_output"}}),
+    ]
+    events += [("step.delta", {"index": 0, "delta": {"text": word, "type": "text"}}) for word in words]
+    events.append(("step.stop", {"index": 0}))
+    for index, call in enumerate(calls, start=1):
+        events.append(("step.start", {"index": index, "step": _call_step(call, {})}))
+        for piece in pieces[index - 1]:
+            events.append(("step.delta", {"index": index, "delta": {"arguments": piece, "type": "arguments_delta"}}))
+        events.append(("step.stop", {"index": index}))
+    events.append(("interaction.completed", {"interaction": _interaction_end(348)}))
+    told = [f"event: {kind}\ndata: {_compact({**members, 'event_type': kind})}\n\n" for kind, members in events]
+    return "".join([*told, "event: done\ndata: [DONE]\n\n"]).encode()
+
+
 # xai.grpc: only where xai-sdk is installed.
 
 
@@ -483,6 +539,7 @@ JSON_WIRES: dict[Wire, tuple[Callable[[], bytes], Callable[[], bytes]]] = {
     "openai.responses": (responses_body, responses_stream),
     "anthropic.messages": (anthropic_body, anthropic_stream),
     "cohere.chat": (cohere_body, cohere_stream),
+    "google.interactions": (interactions_body, interactions_stream),
 }
 
 

@@ -16,7 +16,8 @@ import pytest
 from anthropic import BaseModel as AnthropicModel
 from anthropic.types import beta
 from cohere import v2 as cohere_v2
-from google.genai import types as google
+from google.genai import interactions
+from google.genai import types as gemini_types
 from msgspec.structs import fields as struct_fields
 from openai.types import chat, responses
 from openai.types.chat import chat_completion, chat_completion_chunk
@@ -34,6 +35,10 @@ from toolparity.normalizer.wires.anthropic_messages import stream_state as anthr
 from toolparity.normalizer.wires.cohere_chat import schema as cohere_schema
 from toolparity.normalizer.wires.google_gemini import blocks as gemini_blocks
 from toolparity.normalizer.wires.google_gemini import schema as gemini
+from toolparity.normalizer.wires.google_interactions import blocks as google_blocks
+from toolparity.normalizer.wires.google_interactions import request_params as google_params
+from toolparity.normalizer.wires.google_interactions import schema as google
+from toolparity.normalizer.wires.google_interactions import stream_state as google_stream_state
 from toolparity.normalizer.wires.openai_chat import schema as openai_chat
 from toolparity.normalizer.wires.openai_responses import blocks as responses_items
 from toolparity.normalizer.wires.openai_responses import schema as openai_responses
@@ -155,6 +160,63 @@ def test_every_server_tool_of_anthropic_is_a_canonical_one(model: Model) -> None
     names = sdk_types.literals(model.model_fields["name"].annotation)
     canonical = {anthropic_blocks._TOOLS.get(name, name) for name in names}
     expect_none(unnamed(canonical, set(anthropic.RESULTS.values()), "anthropic_messages.schema.RESULTS"))
+
+
+# google.interactions
+
+
+def test_every_step_and_content_of_interactions_and_each_of_its_members_is_named() -> None:
+    steps = lacking_union(interactions.Step, google.Step, "google_interactions.schema.Step")
+    expect_none(line for line in steps if "UnknownStep" not in line)  # the SDK's type for those it does not know
+    expect_none(lacking_union(interactions.Content, google.Content, "google_interactions.schema.Content"))
+
+
+def test_every_stream_event_of_interactions_and_each_of_its_members_is_named() -> None:
+    def gaps() -> Iterator[str]:
+        for event in sdk_types.models(interactions.InteractionSSEEvent):
+            if event.model_fields["event_type"].annotation is not Literal["UNKNOWN"]:
+                yield from lacking(event, google.Event)
+
+    expect_none(gaps())
+
+
+def test_every_stream_event_of_interactions_is_known() -> None:
+    def gaps() -> Iterator[str]:
+        for event in sdk_types.models(interactions.InteractionSSEEvent):
+            for kind in sdk_types.literals(event.model_fields["event_type"].annotation) - {"UNKNOWN"}:
+                decoder = StreamDecoder("google.interactions")
+                decoder.feed(json_text({"event_type": kind, "interaction": {"id": "v"}}))
+                if any(f.code == "unknown-event" for f in decoder.finish().findings):
+                    yield f"event {kind!r} is not named by google_interactions.stream.Stream.event"
+
+    expect_none(gaps())
+
+
+def test_every_delta_of_interactions_and_each_of_its_members_is_named() -> None:
+    def gaps() -> Iterator[str]:
+        for delta in sdk_types.models(interactions.StepDeltaData):
+            for tag in sdk_types.tags(delta) - {"UNKNOWN"}:
+                yield from lacking(delta, google.Delta, tag)
+                yield from unnamed(
+                    [tag], google_stream_state.IMPLIED.keys(), "google_interactions.stream_state.IMPLIED"
+                )
+
+    expect_none(gaps())
+
+
+def test_every_member_of_an_interaction_is_named() -> None:
+    expect_none(lacking(interactions.Interaction, google.Interaction))
+    expect_none(lacking(interactions.InteractionSseEventInteraction, google.Interaction))
+
+
+def test_every_status_of_an_interaction_is_named() -> None:
+    statuses = sdk_types.literals(interactions.Interaction.model_fields["status"].annotation)
+    expect_none(unnamed(statuses, stop_words.WORDS.keys() | google_blocks.UNFINISHED, "stop_words.WORDS"))
+
+
+def test_every_member_of_a_generation_config_is_named() -> None:
+    members = sdk_types.members(interactions.GenerationConfig) - {"tool_choice"}
+    expect_none(unnamed(members, google_params.GENERATION, "google_interactions.request_params.GENERATION"))
 
 
 # openai.responses
@@ -370,11 +432,11 @@ _ADDED_BY_GOOGLE = {"sdkHttpResponse", "parsed", "automaticFunctionCallingHistor
 @pytest.mark.parametrize(
     ("model", "struct"),
     [
-        (google.GenerateContentResponse, gemini.GenerateContent),
-        (google.Candidate, gemini.Candidate),
-        (google.Content, gemini.Content),
-        (google.Part, gemini.Part),
-        (google.FunctionCall, gemini.FunctionCall),
+        (gemini_types.GenerateContentResponse, gemini.GenerateContent),
+        (gemini_types.Candidate, gemini.Candidate),
+        (gemini_types.Content, gemini.Content),
+        (gemini_types.Part, gemini.Part),
+        (gemini_types.FunctionCall, gemini.FunctionCall),
     ],
 )
 def test_every_member_of_a_response_of_gemini_is_named(model: Model, struct: Any) -> None:
@@ -382,7 +444,7 @@ def test_every_member_of_a_response_of_gemini_is_named(model: Model, struct: Any
     expect_none(unnamed(members, names_of(struct), f"google_gemini.schema.{struct.__name__}"))
 
 
-@pytest.mark.parametrize("enum", [google.FinishReason, google.BlockedReason])
+@pytest.mark.parametrize("enum", [gemini_types.FinishReason, gemini_types.BlockedReason])
 def test_every_finish_reason_of_gemini_is_named(enum: Any) -> None:
     words = (reason.value.removeprefix("BLOCKED_REASON_") for reason in enum)
     reasons = {stop_words.fold(word) for word in words}
@@ -390,7 +452,7 @@ def test_every_finish_reason_of_gemini_is_named(enum: Any) -> None:
 
 
 def test_every_server_tool_of_gemini_has_a_canonical_name() -> None:
-    kinds = {kind.value for kind in google.ToolType} - {"TOOL_TYPE_UNSPECIFIED"}
+    kinds = {kind.value for kind in gemini_types.ToolType} - {"TOOL_TYPE_UNSPECIFIED"}
     expect_none(unnamed(kinds, gemini_blocks.TOOLS.keys(), "google_gemini.blocks.TOOLS"))
 
 

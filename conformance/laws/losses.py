@@ -179,10 +179,12 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _Loss("default", has_default, required=False)  # nothing is lost
     foreign = spec(wire).owner != handed_over.round.exchange.provider
     yield _Loss("model", foreign, required=False)  # its name is sent unchanged
+    strict = wire == "google.interactions" and any(tool.strict for tool in tools(request))  # which has none
     left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
-    yield _Loss("param", bool(left_out), bool(left_out - TRANSPORT - ({"n"} if request.get("n") == 1 else set())))
     single = settings(request, handed_over.round.exchange.wire).get("parallel calls") is False
     yield _both("parallel", wire in WITHOUT_PARALLEL and single)
+    silent = TRANSPORT | ({"n"} if request.get("n") == 1 else set())
+    yield _Loss("param", bool(left_out) or strict, bool(left_out - silent) or strict)
     called = [call for call in handed_over.of_type("tool_call") if call["namespace"] or call["caller"]]
     yield _both("namespace", bool(called) or _has(earlier, "caller", "namespace"))
     yield _both(
@@ -201,7 +203,7 @@ def _both(code: str, holds: bool) -> _Loss:
 
 
 _THOUGHT_MEMBERS = ("reasoning_content", "reasoningContent", "tool_plan", "thinking")
-_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thought")
 _OF_SERVERS = ("server_tool_call", "server_tool_result", "approval_request")
 
 
@@ -214,7 +216,8 @@ def _is_of_server(item: Json) -> bool:
     type = str(item.get("type", ""))
     ran_by_provider = type.startswith("TOOL_CALL_TYPE_") and not type.endswith("CLIENT_SIDE_TOOL")
     is_call = type.endswith("_call") and type not in ("function_call", "custom_tool_call")
-    return ran_by_provider or is_call or type == "server_tool_use" or (type.endswith("_tool_result"))
+    is_result = type.endswith("_result") and type not in ("tool_result", "function_result")
+    return ran_by_provider or is_call or is_result or type == "server_tool_use"
 
 
 def _has_other_arguments(handed_over: _HandedOver) -> bool:

@@ -333,7 +333,7 @@ _CHOICES = {
 
 #: The members that every wire has, in its own form.
 STRUCTURE = frozenset(("model", "messages", "input", "system", "instructions", "tools", "tool_choice"))
-STRUCTURE |= {"parallel_tool_calls", "strict_tools", "modelId", "toolConfig"}
+STRUCTURE |= {"parallel_tool_calls", "strict_tools", "modelId", "toolConfig", "system_instruction"}
 
 
 def added_settings(request: Json, body: Json, wire: str) -> list[str]:

@@ -63,12 +63,16 @@ def test_RES_03_each_wire_encodes_an_image_in_its_own_form() -> None:
     assert chat[3]["content"][-1] == {"type": "image_url", "image_url": {"url": url}}
 
 
+#: The wires with a flag for failed results.
+FLAGGED = ("anthropic.messages", "bedrock.converse", "google.gemini", "google.interactions")
+
+
 @EVERY_PAIR
 def test_RES_01_a_failed_result_is_marked_as_failed_on_every_wire(source: str, target: str) -> None:
     encoded = written(round_with(source, tool_result("a", "boom", is_error=True)), source, target)
     (result,) = of_kind(target, encoded.body, "result")
     assert "boom" in result.text
-    assert result.failed is (target in OBJECT_WIRES)  # which have a flag
+    assert result.failed is (target in FLAGGED)
     if target in ("openai.chat", "xai.grpc"):
         assert result.text == "[tool_error] boom"
 
@@ -91,7 +95,7 @@ def test_RES_07_an_exception_becomes_one_failed_result_on_every_wire(wire: str) 
     encoded = written([user(), *answer(response, select(response), {"a": ValueError("too hot")})], wire)
     (result,) = of_kind(wire, encoded.body, "result")
     assert "ValueError: too hot" in result.text
-    assert result.failed is (wire in OBJECT_WIRES)
+    assert result.failed is (wire in FLAGGED)
 
 
 def test_XAI_01_every_tool_message_names_its_call_and_they_are_in_call_order() -> None:

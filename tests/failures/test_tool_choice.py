@@ -17,6 +17,7 @@ SPELLED: dict[str, list[Any]] = {
     "openai.responses": ["auto", "none", "required", {"type": "function", "name": "f"}],
     "anthropic.messages": [{"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}],
     "cohere.chat": [None, "NONE", "REQUIRED", "REQUIRED"],  # it cannot force one tool
+    "google.interactions": ["auto", "none", "any", {"allowed_tools": {"mode": "any", "tools": ["f"]}}],
 }
 CONVERSE: list[Any] = [{"auto": {}}, None, {"any": {}}, {"tool": {"name": "f"}}]
 GEMINI = [{"mode": "AUTO"}, {"mode": "NONE"}, {"mode": "ANY"}, {"mode": "ANY", "allowedFunctionNames": ["f"]}]
@@ -44,7 +45,8 @@ def test_TC_01_every_tool_choice_mode_is_translated_to_every_wire(source: str, t
     elif target == "google.gemini":
         assert encoded.body["toolConfig"] == {"functionCallingConfig": GEMINI[number]}
     else:
-        assert encoded.body.get("tool_choice") == SPELLED[target][number]
+        holder = encoded.body["generation_config"] if target == "google.interactions" else encoded.body
+        assert holder.get("tool_choice") == SPELLED[target][number]
     if target == "cohere.chat":
         assert codes(encoded) == ["tool-choice"] * (MODES[number].mode == "named")
         return

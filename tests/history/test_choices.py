@@ -27,7 +27,7 @@ def written(target: str, tools: list[ToolDefinition], choice: ToolChoice) -> tup
         return body.get("toolConfig", {}).get("toolChoice"), told
     if isinstance(body, dict):
         calling = body.get("toolConfig", {}).get("functionCallingConfig")
-        return body.get("tool_choice", calling), told
+        return (body.get("generation_config") or body).get("tool_choice", calling), told
     return (body.tool_choice if body.HasField("tool_choice") else None), told
 
 

@@ -15,7 +15,7 @@ from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.wires.write_context import digest
 
-NAME = "mcp search" + " and more" * 40  # Ollama takes any name up to a length
+NAME = "mcp/search" + " and more" * 40  # Ollama takes any name up to a length
 TOOLS = [ToolDefinition(NAME, parameters={"type": "object", "properties": {}})]
 
 

@@ -222,7 +222,9 @@ def _interactions(body: Any) -> Iterator[Said]:
         elif kind == "function_result":
             result, failed = step["result"], step.get("is_error") is True
             parts = [part for part in result if part.get("type") != "text"] if isinstance(result, list) else []
-            words = result if isinstance(result, str) else json.dumps(result)
+            words = result
+            if isinstance(result, dict):
+                words = json.dumps(result, separators=(",", ":"), ensure_ascii=False)
             if isinstance(result, list):
                 words = "".join(part["text"] for part in result if part.get("type") == "text")
             yield Said("result", words, step["call_id"], step.get("name", ""), failed)

@@ -150,11 +150,9 @@ def _blocks(step: Json, streamed: str | None, *, cut: bool) -> list[WireBlock]:
         summary = step.get("summary") or []
         if any(part.get("type") != "text" for part in summary):
             raise Irregular("a summary that is not text")
-        return [
-            reasoning(
-                "".join(part["text"] for part in summary), source, signature=step.get("signature"), redacted=False
-            )
-        ]
+        text = "".join(part["text"] for part in summary)
+        rest = without(source, "signature", *(("summary",) if len(summary) == 1 else ()))
+        return [reasoning(text, rest, signature=step.get("signature"), redacted=False)]
     if kind == "function_call":
         rest = without(source, "id", "name", "arguments")
         return [call(step.get("id"), step.get("name") or "", text, rest, cut=cut)]

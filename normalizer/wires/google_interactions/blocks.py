@@ -92,7 +92,7 @@ def error_of_step(context: Context, body: s.Interaction, conversion: Conversion)
 
 
 def choice_of(builder: CallBuilder, blocks: list[Block], status: str | None) -> Choice:
-    """Return the choice with these blocks. The status of an unfinished interaction is no stop reason."""
+    """Return the choice with these blocks. The status of an unfinished interaction is not a stop reason."""
     word = None if status in UNFINISHED else status
     stop = effective_stop(builder, reason_of(word) if word else None, word)
     return Choice(0, blocks, stop)

@@ -14,6 +14,7 @@ from ..traverse import members_except
 from ..write_context import OF_RESULTS, WriteContext, merged
 from .parts import read_part, write_contents
 
+SILENT_ERROR = "The tool failed and said nothing."
 #: The members of a step that canonical fields represent.
 _REPRESENTED = ("type", "call_id", "result", "is_error", "name")
 
@@ -72,6 +73,9 @@ def write_result(result: ToolResult, id: str, name: str | None, context: WriteCo
 def _output(result: ToolResult, context: WriteContext) -> Any:
     """Return the result: an object or a text if possible, else contents."""
     parts = result.parts
+    if result.is_error and not any(not isinstance(part, TextPart) or part.text for part in parts):
+        context.lose("empty", "an error result without content was given a placeholder")
+        return SILENT_ERROR
     if not parts:
         return "" if result.plain else []
     part = parts[0]

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
-from ..schema import Unknown, Wire, carrier
+from ..schema import Unknown, Wire, carrier, strict_decoder
 
 WIRE = "google.interactions"
 NOTHING = Raw(b"")
@@ -337,6 +337,8 @@ class Piece(Struct, tag_field="event_type", tag="step.delta", forbid_unknown_fie
     delta: TextPiece | ArgumentsPiece
     event_id: Any = None
 
+
+decode_piece = strict_decoder(Piece)
 
 carry_body = carrier(
     Interaction,

@@ -18,7 +18,7 @@ from ...events import Event as CanonicalEvent
 from ...model import Block, Response, Stop, ToolCall, Usage
 from ..call_builder import MAX_CALLS, CallBuilder
 from ..decode_context import Context
-from ..schema import UNFIT, Reader, Unknown, Wire, raw_object, strict_decoder
+from ..schema import UNFIT, Reader, Unknown, Wire, raw_object
 from ..stop_words import reason_of
 from ..stream_base import StreamBase, merged_delta
 from . import schema as s
@@ -27,7 +27,6 @@ from .routing import StepRouter
 from .stream_state import MEDIA, NO_ARGUMENTS, StepState, arguments_of
 
 _reader = Reader(s.Event)
-_piece = strict_decoder(s.Piece)
 #: Type of an event -> its type since June 2026.
 _RENAMED = {
     "interaction.start": "interaction.created",
@@ -66,7 +65,7 @@ class Stream(StreamBase):
             state = None
             text = ""
             try:
-                event: s.Piece = _piece(data)
+                event: s.Piece = s.decode_piece(data)
             except UNFIT:
                 pass
             else:
