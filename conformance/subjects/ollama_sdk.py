@@ -29,7 +29,8 @@ class OllamaSDK:
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the calls, text, stop reason and token counts of the SDK's objects."""
         self._transport.load(exchange)
-        received: Any = self._client.chat("m", [], stream=exchange.stream)
+        chat: Any = self._client.chat  # its overloads depend on the value of `stream`
+        received: Any = chat("m", [], stream=exchange.stream)
         responses: Iterable[Any] = received if exchange.stream else [received]
         calls: list[dict[str, Any]] = []
         text = ""
