@@ -51,7 +51,7 @@ def selected(options: argparse.Namespace) -> list[Accusation]:
     if options.number:
         chosen = sample(found, options.number, options.seed)
     elif options.reasons:
-        chosen = [case.accusation for case in runpy.run_path(str(HERE / "reproductions.py"))["cases"]()]
+        chosen = [case.accusation for case in runpy.run_path(str(HERE / "reproductions.py"))["by_reason"](found)]
     else:
         chosen = shortest(found)
     return [one for one in chosen if not options.names or one.result.subject in options.names]

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from shlex import quote
@@ -49,13 +48,17 @@ class Case(NamedTuple):
     named: list[str]
 
 
-@cache
 def cases() -> list[Case]:
-    """Return the cases of the published results, ordered by subject, law and reason."""
+    """Return the cases of the published results."""
+    return by_reason(accusations(load(FOLDER / RESULTS)))
+
+
+def by_reason(failures: Iterable[Accusation]) -> list[Case]:
+    """Return the shortest case of each reason, ordered by subject, law and reason."""
     best: dict[tuple[str, str, str], Accusation] = {}
     counts: Counter[tuple[str, str, str]] = Counter()
     named: dict[tuple[str, str, str], dict[str, None]] = {}
-    for accusation in accusations(load(FOLDER / RESULTS)):
+    for accusation in failures:
         key = accusation.result.subject, accusation.verdict.check, accusation.known_reason
         counts[key] += 1
         named.setdefault(key, {})[accusation.result.scenario] = None
@@ -82,10 +85,10 @@ def compared(accusation: Accusation) -> tuple[str, str]:
     return expected, got
 
 
-def files() -> dict[str, bytes]:
+def files(shown: Sequence[Case]) -> dict[str, bytes]:
     """Name -> content of every page and every body."""
     made: dict[str, bytes] = {}
-    for name, group in groupby(cases(), key=lambda case: case.subject):
+    for name, group in groupby(shown, key=lambda case: case.subject):
         of_subject = list(group)
         made[f"{name}.md"] = "".join(_page(name, of_subject)).encode()
         made |= {f"bodies/{case.accusation.response.file}": case.accusation.response.data for case in of_subject}
@@ -138,7 +141,7 @@ def _code(text: str) -> str:
 
 def main() -> None:
     shutil.rmtree(HERE / "bodies", ignore_errors=True)
-    for name, content in files().items():
+    for name, content in files(cases()).items():
         (HERE / name).parent.mkdir(parents=True, exist_ok=True)
         (HERE / name).write_bytes(content)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import defaultdict
 from functools import cache
@@ -75,6 +76,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.stash[_left_out] = len(left_out)
 
 
+def pytest_collection_finish() -> None:
+    """Take the cases out of garbage collection: they live to the end, and each full collection would visit them."""
+    gc.freeze()
+
+
 _left_out = pytest.StashKey[int]()
 
 
@@ -101,6 +107,17 @@ def pytest_xdist_auto_num_workers() -> int | None:
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker of `-n` whole modules, until one has nothing left and takes cases of another.
+
+    So most fixtures of a module are made once, such as browsers, servers and databases, and not once in each worker.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,11 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -265,6 +268,32 @@ def test_a_fault_of_ours_is_an_exit_code(tmp_path: Path, monkeypatch: pytest.Mon
     assert "decoder-fault" in result.stdout
 
 
+def wait_for_workers(process: subprocess.Popen[str], count: int) -> None:
+    """Wait until the workers of a command leave interrupts to it, as the two processes of multiprocessing do."""
+    if not Path("/proc/self/status").exists():
+        time.sleep(1.5)
+        return
+    deadline = time.monotonic() + 60
+    while process.poll() is None and sum(map(ignores_interrupts, group_of(process.pid))) < count + 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def group_of(leader: int) -> Iterator[int]:
+    """The processes of a group."""
+    for pid in [int(path.name) for path in Path("/proc").glob("[0-9]*")]:
+        with suppress(ProcessLookupError):
+            if os.getpgid(pid) == leader:
+                yield pid
+
+
+def ignores_interrupts(pid: int) -> bool:
+    with suppress(OSError):
+        (mask,) = re.findall(r"^SigIgn:\s+(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        return bool(int(mask, 16) & 1 << (signal.SIGINT - 1))
+    return False
+
+
 def test_an_interrupt_ends_the_workers(tmp_path: Path) -> None:
     path = mixed(tmp_path / "r.jsonl")
     path.write_bytes(path.read_bytes() * 80_000)
@@ -278,7 +307,7 @@ def test_an_interrupt_ends_the_workers(tmp_path: Path) -> None:
         str(path),
     ]
     with interruptible(command) as process:
-        time.sleep(1.5)
+        wait_for_workers(process, 2)
         assert process.poll() is None, process.communicate()
         os.killpg(process.pid, signal.SIGINT)
         _, stderr = process.communicate(timeout=20)

@@ -6,6 +6,7 @@ recordings themselves ask here how many.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -34,6 +35,19 @@ def examples(count: int, *, plain: int | None = None, **options: Any) -> setting
 def sampled(values: Sequence[T], plain: int) -> list[T]:
     """All values with `--thorough`, else ``plain`` of them at equal distances, the first and the last among them."""
     return list(values) if is_thorough() else spread(values, plain)
+
+
+def pairwise(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Some of the product of these axes, in which every value meets every value of each other axis at least once."""
+    product = list(itertools.product(*axes))
+    pairs = {case: set(itertools.combinations(enumerate(case), 2)) for case in product}
+    missing = set().union(*pairs.values())
+    chosen = set()
+    while missing:
+        best = max(product, key=lambda case: len(pairs[case] & missing))
+        chosen.add(best)
+        missing -= pairs[best]
+    return [case for case in product if case in chosen]
 
 
 def spread(values: Sequence[T], count: int) -> list[T]:

@@ -22,7 +22,7 @@ from toolparity.conformance.subjects.reference import Reference
 from toolparity.reports.results import Verdict
 
 #: A long stream is cut after this many events at most, and a longer one at the same number of places.
-MOST = 150
+MOST = 60
 CASES = [
     Case(id, surface, "stream", "all")
     for id, one in scenarios().items()

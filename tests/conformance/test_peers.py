@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.published import failures
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.scenarios import scenarios
@@ -43,7 +44,7 @@ def pages() -> ModuleType:
 
 KNOWN = {path.stem: baseline.read(path) for path in FILES}
 PAGES = pages()
-CASES = PAGES.cases()
+CASES = PAGES.by_reason(failures())
 VERSIONS = {case.subject: case.accusation.version for case in CASES}
 CONFIRMED = json.loads((ROOT / "docs" / "reproductions" / "confirmed.json").read_bytes())
 
@@ -124,7 +125,7 @@ def test_each_confirmed_accusation_is_expected_of_the_version_that_was_run() -> 
 
 def test_the_pages_and_their_files_are_current() -> None:
     folder = ROOT / "docs" / "reproductions"
-    made = PAGES.files()
+    made = PAGES.files(CASES)
     there = {str(path.relative_to(folder).as_posix()): path for path in folder.rglob("*") if path.is_file()}
     there = {name: path for name, path in there.items() if not name.startswith("programs/")}
     assert there.keys() - made.keys() == {"confirmed.json"}

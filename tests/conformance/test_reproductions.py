@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from tests.published import published, shortest
 from toolparity.conformance.answer import AnsweredCall
-from toolparity.conformance.cli.publish import FOLDER, RESULTS
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.laws.consequences import CONSEQUENCES
-from toolparity.conformance.reproductions import Accusation, accusations, reproduction, shortest
+from toolparity.conformance.reproductions import Accusation, reproduction
 from toolparity.conformance.reproductions.code import Ask
 from toolparity.conformance.reproductions.comparison import confirms
 from toolparity.conformance.reproductions.libraries import LIBRARIES
@@ -26,11 +26,9 @@ from toolparity.conformance.reproductions.running import available, command, run
 from toolparity.conformance.reproductions.script import COLUMNS, LINES
 from toolparity.conformance.subjects import SUBJECTS, environments, role_of
 from toolparity.conformance.subjects.peers import PEERS
-from toolparity.reports.files import load
 from toolparity.reports.results import EFFECTS, Result, SubjectReport, Verdict, brief
 
-PUBLISHED = load(FOLDER / RESULTS)
-FOUND = shortest(accusations(PUBLISHED))
+FOUND = shortest()
 OF_SDKS = [one for one in FOUND if one.result.subject in SUBJECTS]
 OF_LIBRARIES = [one for one in FOUND if one.result.subject in PEERS]
 
@@ -68,7 +66,7 @@ def test_every_implementation_has_code() -> None:
 def test_each_law_that_an_implementation_breaks_has_a_reproduction() -> None:
     broken = {
         (result.subject, verdict.check)
-        for result, verdict in PUBLISHED.verdicts()
+        for result, verdict in published().verdicts()
         if verdict.outcome in ("fail", "new", "expected") and role_of(result.subject) == "implementation"
     }
     assert {(one.result.subject, one.verdict.check) for one in FOUND} == broken
@@ -91,7 +89,7 @@ def test_a_script_is_short_and_needs_only_the_library_and_the_response(accusatio
 
 @pytest.mark.parametrize("accusation", OF_SDKS, ids=name_of)
 def test_a_script_of_an_sdk_fails_as_the_published_results_state(accusation: Accusation, tmp_path: Path) -> None:
-    (subject,) = (one for one in PUBLISHED.subjects if one.name == accusation.result.subject)
+    (subject,) = (one for one in published().subjects if one.name == accusation.result.subject)
     check(accusation, tmp_path, subject.version)
 
 
@@ -324,7 +322,7 @@ def test_a_failure_that_is_not_about_calls_marks_nothing() -> None:
 
 
 def test_every_law_and_effect_of_the_published_failures_has_a_consequence() -> None:
-    found = {(verdict.check, verdict.effect) for _, verdict in PUBLISHED.verdicts() if verdict.effect}
+    found = {(verdict.check, verdict.effect) for _, verdict in published().verdicts() if verdict.effect}
     assert [pair for pair in sorted(found) if pair[1] not in CONSEQUENCES[pair[0]]] == []
 
 

@@ -10,11 +10,14 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.demo.conftest import Demo, Opens
 from tests.reports.browser import SCHEMES, SIZES, axe_findings, photograph
+from tests.thoroughness import pairwise
 from tests.wires import PLAYED_WIRES as WIRES
 from toolparity.conformance.demo.acts import acts
 
 FINAL = "Pack for Porto: your train leaves at ten, and it will rain there."
 ENDED = "ended: natural completion"
+#: Acts that end by themselves.
+STAGED = [id for id in acts() if id not in ("killed-server", "approval", "cancel")]
 
 
 def lane(page: Page, policy: str) -> Locator:
@@ -215,9 +218,7 @@ def test_the_state_diagram_shows_the_phase_of_the_chosen_turn(demo: Demo, opens:
 
 
 @pytest.mark.thorough(keep=1, per="{name}")
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("name", [id for id in acts() if id not in ("killed-server", "approval", "cancel")])
+@pytest.mark.parametrize(("name", "size", "scheme"), pairwise(STAGED, list(SIZES), SCHEMES))
 def test_every_act_is_accessible_at_every_size(
     demo: Demo, opens: Opens, name: str, size: str, scheme: str, tmp_path: Path
 ) -> None:

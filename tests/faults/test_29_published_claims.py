@@ -6,13 +6,13 @@ import json
 import re
 import subprocess
 import sys
-from functools import cache
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.published import published
 from tests.reports.golden import result, run, verdict
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.case import Case
@@ -25,7 +25,6 @@ from toolparity.conformance.runner.withdrawn import WITHDRAWN
 from toolparity.conformance.subjects import environments, subject
 from toolparity.conformance.subjects.peers import HERE
 from toolparity.reports import formats
-from toolparity.reports.files import load
 from toolparity.reports.results import Report, Run
 from toolparity.reports.terminal import Lines
 from toolparity.reports.text import sections
@@ -66,12 +65,6 @@ FALSE = [
 ]
 
 
-@cache
-def results() -> Run:
-    """The published results."""
-    return load(publish.FOLDER / publish.RESULTS)
-
-
 def text(name: str) -> str:
     """A published file; of the page the words of its markup, without the data of its scripts."""
     found = (publish.FOLDER / name).read_text("utf-8")
@@ -96,10 +89,10 @@ def counted(made: Run, *names: str) -> tuple[int, int, int]:
 
 
 def test_the_page_and_the_readme_open_with_the_same_true_figures() -> None:
-    names = [one.name for one in results().subjects if one.role == "implementation"]
-    harming, passed, applied = counted(results(), *names)
+    names = [one.name for one in published().subjects if one.role == "implementation"]
+    harming, passed, applied = counted(published(), *names)
     assert harming > 1
-    libraries = {one.library or one.name for one in results().subjects if one.name in names}
+    libraries = {one.library or one.name for one in published().subjects if one.name in names}
     start = f"{harming} of {len(names)} implementations (entry points of {len(libraries)} libraries) lose"
     for name in ("index.html", "README.md"):
         assert start in text(name), name
@@ -109,12 +102,12 @@ def test_the_page_and_the_readme_open_with_the_same_true_figures() -> None:
 
 
 def test_each_subject_has_the_same_figures_on_the_page_in_the_readme_and_on_the_badge() -> None:
-    for one in results().subjects:
-        _, passed, applied = counted(results(), one.name)
-        laws = len({v.check for r, v in results().verdicts() if r.subject == one.name and v.outcome in FAILED})
+    for one in published().subjects:
+        _, passed, applied = counted(published(), one.name)
+        laws = len({v.check for r, v in published().verdicts() if r.subject == one.name and v.outcome in FAILED})
         assert f"| `{one.name}` | {laws} | {applied:,} | {passed:,} |" in text("README.md")
         assert f" {one.name} laws broken {laws} applicable {applied:,} pass {passed:,} " in text("index.html")
-    _, passed, applied = counted(results(), publish.OWN)
+    _, passed, applied = counted(published(), publish.OWN)
     badge_data = json.loads(text("badge.json"))
     label, message = "tool calls: normalizer (reference)", f"{passed:,} of {applied:,} cases pass"
     assert (badge_data["label"], badge_data["message"]) == (label, message)
@@ -133,7 +126,7 @@ def test_the_headline_of_each_report_counts_failures_that_a_baseline_expects(out
 
 
 def test_the_page_has_no_table_of_losses_and_what_is_published_no_changes() -> None:
-    for page in (formats.render("html", Report(results())).decode(), (publish.FOLDER / "index.html").read_text()):
+    for page in (formats.render("html", Report(published())).decode(), (publish.FOLDER / "index.html").read_text()):
         assert 'id="losses"' not in page
         assert 'id="lost"' not in page
         assert 'id="changes"' not in page
@@ -149,7 +142,7 @@ def test_an_accusation_that_was_not_the_librarys_fault_is_neither_published_nor_
 ) -> None:
     accusations = [
         (one.case, found.check)
-        for one, found in results().verdicts()
+        for one, found in published().verdicts()
         if (one.subject, one.scenario) == (name, scenario) and mode in ("*", one.mode)
         if found.check in laws and found.outcome in FAILED
     ]
@@ -230,13 +223,13 @@ def test_each_withdrawn_accusation_names_a_case_and_a_reason_and_appears_in_the_
 
 
 def test_what_is_published_shows_each_withdrawn_accusation_as_not_judged() -> None:
-    published = {one.name for one in results().subjects}  # libraries that were not installed are missing
+    there = {one.name for one in published().subjects}  # libraries that were not installed are missing
     for name, entry in withdrawals():
-        if name not in published:
+        if name not in there:
             continue
         found = [
             one
-            for case, one in results().verdicts()
+            for case, one in published().verdicts()
             if case.subject == name and entry.matches(case, one) and one.reason == f"not judged: {entry.reason}"
         ]
         assert found, (name, entry)

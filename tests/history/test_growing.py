@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, note
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -230,27 +230,27 @@ def test_answers_that_come_late_are_put_where_they_belong(wire: str) -> None:
             same_as_afresh(writer, Request(wire, "m", [*early, *between, late]), wire, None)
 
 
-@pytest.mark.parametrize("wire", WIRES)
 @given(conversations(), st.sampled_from(WIRES))
 @examples(60)
-def test_a_conversation_that_fits_is_written_as_afresh_turn_by_turn(
-    wire: str, talk: list[list[Message]], source: str
-) -> None:
-    writer = RequestWriter(wire)
-    turns: list[Message] = []
-    for part in talk:
-        for turn in part:
-            turns.append(turn)  # the caller's own list: it is the turns that count
-            same_as_afresh(writer, Request(source, "m", turns), wire, None)
+def test_a_conversation_that_fits_is_written_as_afresh_turn_by_turn(talk: list[list[Message]], source: str) -> None:
+    for wire in WIRES:
+        note(wire)
+        writer = RequestWriter(wire)
+        turns: list[Message] = []
+        for part in talk:
+            for turn in part:
+                turns.append(turn)  # the caller's own list: it is the turns that count
+                same_as_afresh(writer, Request(source, "m", turns), wire, None)
 
 
-@pytest.mark.parametrize("wire", WIRES)
 @given(torn(), st.sampled_from(WIRES), st.sampled_from(ALL_PROVIDERS))
 @examples(80)
 def test_the_short_path_writes_what_the_long_one_writes(
-    wire: str, turns: list[Message], source: str, provider: str | None
+    turns: list[Message], source: str, provider: str | None
 ) -> None:
-    assert_short_is_long(Request(source, "m", turns, TOOLS, provider=PROVIDERS[source]), wire, provider)
+    for wire in WIRES:
+        note(wire)
+        assert_short_is_long(Request(source, "m", turns, TOOLS, provider=PROVIDERS[source]), wire, provider)
 
 
 @pytest.mark.thorough(keep=1, per="{wire}")

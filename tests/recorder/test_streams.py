@@ -7,7 +7,7 @@ import contextlib
 import socketserver
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -48,8 +48,9 @@ def served(slow: Slow) -> Iterator[str]:
             if slow.breaks:
                 self.close_connection = True
                 return
-            for piece in (FIRST, LAST, BEHIND, b""):
-                self.chunk(piece)
+            with suppress(BrokenPipeError, ConnectionResetError):  # the client may have left
+                for piece in (FIRST, LAST, BEHIND, b""):
+                    self.chunk(piece)
 
         def chunk(self, piece: bytes) -> None:
             self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))

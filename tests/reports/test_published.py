@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from tests.published import published
 from toolparity.conformance.cli import publish
 from toolparity.conformance.cli.publish import COMMAND, FOLDER, RESULTS
 from toolparity.conformance.runner.judge import CaseFilter
@@ -143,6 +144,6 @@ def test_what_is_published_is_of_every_shipped_subject_and_hides_no_library() ->
 
 
 def test_the_entry_points_of_one_library_count_as_one_library() -> None:
-    libraries = {one.name: one.library for one in load(FOLDER / RESULTS).subjects}
+    libraries = {one.name: one.library for one in published().subjects}
     assert libraries["pydantic-ai"] == libraries["pydantic-ai-agent"] == "pydantic-ai-slim"
     assert libraries["openai-agents"] == libraries["openai-agents-runner"] != libraries["openai-sdk"]

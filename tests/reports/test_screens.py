@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 from functools import cache
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.published import published
 from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.test_html_audit import audited, traffic
-from toolparity.conformance.cli.publish import FOLDER, RESULTS
-from toolparity.reports import results
+from toolparity.conformance.cli.publish import FOLDER
 from toolparity.reports.html import audit as audit_page
 from toolparity.reports.html import shell
 from toolparity.reports.results import BROKEN, Result
@@ -23,7 +22,7 @@ __all__ = ["traffic"]
 @cache
 def broken_case() -> Result:
     """The first case of the published results in which an implementation breaks a law."""
-    run = results.read(gzip.decompress((FOLDER / RESULTS).read_bytes()))
+    run = published()
     tested = {subject.name for subject in run.subjects if subject.role == "implementation"}
     return next(case for case, verdict in run.verdicts() if case.subject in tested and verdict.outcome in BROKEN)
 

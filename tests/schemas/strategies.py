@@ -104,11 +104,10 @@ _DEFINITIONS = {
 }
 
 
-@st.composite
-def parameters(draw: st.DrawFn) -> dict[str, Any]:
-    """The parameters of a tool: usually an object, sometimes a union or a reference."""
-    root = draw(_whole(_objects(SCHEMAS), _objects(SCHEMAS), _composed(SCHEMAS)))
-    return {**root, "$defs": _DEFINITIONS}
+#: The parameters of a tool: usually an object, sometimes a union or a reference.
+PARAMETERS = _whole(_objects(SCHEMAS), _objects(SCHEMAS), _composed(SCHEMAS)).map(
+    lambda root: {**root, "$defs": _DEFINITIONS}
+)
 
 
 @st.composite

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import event
+from sqlalchemy import Engine, event
 
 from tests.turns.playing import WIRES, Emulated, Say, call, script
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
@@ -54,24 +54,36 @@ class Job(msgspec.Struct):
 
 
 class Report(msgspec.Struct):
-    """How a child ended: ``code`` is negative for a signal. ``points``: how many it passed, if it was not killed."""
+    """How a child ended: ``code`` is negative for a signal. ``points``: those that it passed, if it was not killed."""
 
     code: int
-    points: int = 0
+    points: list[str] = []
 
 
 class Points:
-    """Counts points and kills its own process at the given one. Threads may share an instance."""
+    """Counts points and kills its own process at the given one. Threads may share an instance.
+
+    ``passed``: what happened at each point, a statement or a word.
+    """
 
     def __init__(self, kill: int) -> None:
         self._kill = kill
         self._count = itertools.count(1)
-        self.passed = 0
+        self.passed: list[str] = []
 
-    def __call__(self, *arguments: Any, **more: Any) -> None:
-        self.passed = next(self._count)
-        if self.passed == self._kill:
+    def __call__(self, what: str) -> None:
+        if next(self._count) == self._kill:
             os.kill(os.getpid(), signal.SIGKILL)
+        self.passed.append(what)
+
+    def listen(self, engine: Engine) -> None:
+        """Make each statement and each commit of a database a point."""
+
+        def statement(connection: Any, cursor: Any, statement: str, *more: Any) -> None:
+            self(statement)
+
+        event.listen(engine, "before_cursor_execute", statement)
+        event.listen(engine, "commit", lambda connection: self("commit"))
 
 
 class Slow(Emulated):
@@ -83,18 +95,18 @@ class Slow(Emulated):
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
         async for piece in super().ask(body):
-            self._point()
+            self._point("chunk")
             yield piece
 
 
-def tools(side: Path, point: Callable[[], None]) -> Tools:
+def tools(side: Path, point: Callable[[str], None]) -> Tools:
     """Tools that write a line to a file for each run: it shows how often each call ran, independently of the log."""
 
     def done(name: str) -> str:
-        point()
+        point("start")
         with side.open("ab", buffering=0) as file:
             file.write(f"{current_call.get().key} {name}\n".encode())
-        point()
+        point("end")
         return f"{name} ran"
 
     async def look(**_: Any) -> str:
@@ -120,9 +132,7 @@ def tools(side: Path, point: Callable[[], None]) -> Tools:
 async def act(job: Job, point: Points) -> None:
     """Do the job in this process."""
     with Log(job.url) as log:
-        engine = log._database.engine
-        event.listen(engine, "before_cursor_execute", point)
-        event.listen(engine, "commit", point)
+        point.listen(log._database.engine)
         if job.act == "close":
             await log.close(job.turn, "killed", force=True)
             return
@@ -145,7 +155,8 @@ def in_a_child(job: Job) -> Report:
         code = 1
         try:
             asyncio.run(act(job, point))
-            os.write(writing, str(point.passed).encode())
+            with os.fdopen(writing, "wb") as pipe:
+                pipe.write(msgspec.json.encode(point.passed))
             code = 0
         except BaseException:
             sys.excepthook(*sys.exc_info())
@@ -156,7 +167,7 @@ def in_a_child(job: Job) -> Report:
     with os.fdopen(reading, "rb") as pipe:
         points = pipe.read()
     _, status = os.waitpid(child, 0)
-    return Report(os.waitstatus_to_exitcode(status), int(points or 0))
+    return Report(os.waitstatus_to_exitcode(status), msgspec.json.decode(points or b"[]", type=list[str]))
 
 
 async def nothing() -> None:
@@ -170,6 +181,7 @@ def warm() -> None:
     for wire in WIRES:
         provider = Emulated(wire, script([call("look")], [Say("Done.")]))
         asyncio.run(Turn(provider, [Tool(name="look", function=nothing)]).run("Go."))
+    tools(Path(), Points(0))  # checks the schemas
 
 
 def main() -> None:
