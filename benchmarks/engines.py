@@ -1,14 +1,16 @@
-"""Measure audits on several engines: `python -m benchmarks.engines [SOURCE] [--size 2GB] [--scratch FOLDER]`.
+"""Measure audits on several engines: `python -m benchmarks.engines [SOURCE] [--size 2GB] [--engine NAME …]`.
 
 The corpus repeats the exchanges of SOURCE as plain JSON lines, each time with other ids, so that conversations are as
 many as in real logs. Every engine audits it as a program: processes of this machine, Dask workers, and shares that are
 merged. The reports must be equal, byte for byte. The wall time of programs counts, so the machine should be quiet; the
-processor time says less about load.
+processor time says less about load. With `--corpus FILE`, several runs can divide the engines of one corpus; their
+reports are equal if the digests are.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import re
 import subprocess
 import sys
@@ -99,12 +101,25 @@ def run(engine: str, programs: list[list[str]], length: int, exchanges: int) -> 
     return EngineRun(engine, seconds, used, length / 1e6 / seconds, exchanges / seconds, 0.0, rss), output
 
 
-def measured(source: Path, folder: Path, size: int) -> tuple[dict[str, Any], list[EngineRun]]:
-    """Measure all engines. Raises SystemExit if two reports differ."""
-    path = folder / "corpus.jsonl"
-    length, exchanges = corpus(source, path, size)
+def existing(path: Path) -> tuple[int, int]:
+    """Return the bytes and the exchanges of a corpus that an earlier run made."""
+    with path.open("rb") as file:
+        return path.stat().st_size, sum(1 for _ in file)
+
+
+def measured(
+    source: Path, folder: Path, size: int, kept: Path | None, chosen: list[str]
+) -> tuple[dict[str, Any], list[EngineRun]]:
+    """Measure the engines whose names contain one of ``chosen``. Raises SystemExit if two reports differ.
+
+    ``kept``: where the corpus is, or will be.
+    """
+    path = kept or folder / "corpus.jsonl"
+    length, exchanges = existing(path) if path.exists() else corpus(source, path, size)
     runs, reports = [], set()
     for engine, programs in commands(path, folder).items():
+        if chosen and not any(name in engine for name in chosen):
+            continue
         row, report = run(engine, programs, length, exchanges)
         row.times = row.rate / (runs[0].rate if runs else row.rate)
         runs.append(row)
@@ -114,7 +129,8 @@ def measured(source: Path, folder: Path, size: int) -> tuple[dict[str, Any], lis
     if len(reports) != 1:
         raise SystemExit("the reports differ")
     parts = sum(part.stat().st_size for part in folder.glob("*.part"))
-    return {"bytes": length, "exchanges": exchanges, "part_files": parts, "cores": cores()}, runs
+    digest = hashlib.sha256(reports.pop()).hexdigest()[:16]
+    return {"bytes": length, "exchanges": exchanges, "part_files": parts, "cores": cores(), "report": digest}, runs
 
 
 def main() -> int:
@@ -123,14 +139,18 @@ def main() -> int:
     parser.add_argument("source", type=Path, nargs="?", default=SOURCE)
     parser.add_argument("--size", type=size_in_bytes, default=size_in_bytes("2GB"), help="the size of the corpus")
     parser.add_argument("--scratch", type=Path, help="the folder in which the corpus is made, and deleted again")
+    parser.add_argument("--corpus", type=Path, help="the corpus; it is made if it does not exist, and not deleted")
+    parser.add_argument("--engine", action="append", default=[], help="a part of a name, such as 'share' and 'Dask, 1'")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.scratch) as folder:
-        about, runs = measured(given.source, Path(folder), given.size)
+        about, runs = measured(given.source, Path(folder), given.size, given.corpus, given.engine)
     if given.json:
         data = json_codec.encode({**about, "runs": runs})
         given.json.write_bytes(msgspec.json.format(data, indent=1) + b"\n")
-    print(", ".join(f"{name} {value:,}" for name, value in about.items()))
+    print(
+        ", ".join(f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in about.items())
+    )
     print(tabulate([msgspec.structs.astuple(row) for row in runs], EngineRun.__struct_fields__, floatfmt=",.2f"))
     return 0
 

@@ -28,11 +28,11 @@ from tabulate import tabulate
 from . import other_proxies
 from .relay import relay, serve
 
-_EVENT = (
+EVENT = (
     b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m",'
     b'"choices":[{"index":0,"delta":{"content":"word "}}]}\n\n'
 )
-_END = b"data: [DONE]\n\n"
+END = b"data: [DONE]\n\n"
 #: A way whose run takes longer, in seconds, is measured once for this number of streams.
 _SLOW_SECONDS = 15.0
 #: The longest that one run may take. Streams that have not ended then count as failed.
@@ -79,7 +79,7 @@ class Measured(NamedTuple):
 async def _upstream(pieces: int) -> None:
     """Serve streams of so many events on a free port, and print the port."""
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-    chunk = b"%x\r\n%b\r\n" % (len(_EVENT), _EVENT)
+    chunk = b"%x\r\n%b\r\n" % (len(EVENT), EVENT)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -92,7 +92,7 @@ async def _upstream(pieces: int) -> None:
                     writer.write(chunk)
                     await writer.drain()
                     await asyncio.sleep(0)
-                writer.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(_END), _END))
+                writer.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(END), END))
                 await writer.drain()
         writer.close()
 
@@ -160,7 +160,7 @@ async def _stream(port: int, request: bytes) -> float:
     return first
 
 
-async def _streams(way: Way, concurrent: int, total: int) -> Measured:
+async def streams_of(way: Way, concurrent: int, total: int) -> Measured:
     body = b'{"model":"%b","messages":[{"role":"user","content":"Hello"}],"stream":true}' % way.model.encode()
     head = "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
     request = f"{head}content-length: {len(body)}\r\n\r\n".encode() + body
@@ -191,19 +191,19 @@ def _rows(ways: dict[str, Way], concurrent: int, rounds: int) -> list[list[str]]
             if any(run.seconds > _SLOW_SECONDS for run in measured[name]) and name != "relay":
                 continue
             start = ways[name].processor_seconds()
-            measured[name].append(asyncio.run(_streams(ways[name], concurrent, total)))
+            measured[name].append(asyncio.run(streams_of(ways[name], concurrent, total)))
             used[name] += ways[name].processor_seconds() - start
-    usual, late = _percentiles(measured["direct"])
+    usual, late = percentiles(measured["direct"])
     relayed = median(run.rate for run in measured["relay"])
     rows = []
     for name, runs in measured.items():
-        first, last = _percentiles(runs)
+        first, last = percentiles(runs)
         ended = sum(len(run.first) for run in runs)
-        row = [f"{concurrent:,}", name, _milliseconds(first), _milliseconds(last)]
-        row += [_milliseconds(first - usual), _milliseconds(last - late)] if name != "direct" else ["", ""]
+        row = [f"{concurrent:,}", name, milliseconds(first), milliseconds(last)]
+        row += [milliseconds(first - usual), milliseconds(last - late)] if name != "direct" else ["", ""]
         row += [f"{median(run.rate for run in runs) / relayed:.2f}"]
         row += [
-            _milliseconds(used[name] / ended) if ended else "",
+            milliseconds(used[name] / ended) if ended else "",
             f"{before[name] >> 20} → {ways[name].memory() >> 20} MB",
         ]
         row += [f"{sum(run.failed for run in runs):,}"]
@@ -211,13 +211,13 @@ def _rows(ways: dict[str, Way], concurrent: int, rounds: int) -> list[list[str]]
     return rows
 
 
-def _percentiles(runs: list[Measured]) -> tuple[float, float]:
+def percentiles(runs: list[Measured]) -> tuple[float, float]:
     """Return the median and the 99th percentile of the time to the first event."""
     first = [seconds for run in runs for seconds in run.first]
     return (median(first), quantiles(first, n=100)[98]) if len(first) > 1 else (float("nan"), float("nan"))
 
 
-def _milliseconds(seconds: float) -> str:
+def milliseconds(seconds: float) -> str:
     if isnan(seconds):  # no stream ended
         return ""
     return f"{seconds * 1e3:,.1f} ms" if abs(seconds) < 0.1 else f"{seconds * 1e3:,.0f} ms"

@@ -28,6 +28,14 @@ A history may divide a response over several messages, for instance each call be
 items by their id. Ids that an application or a server counts (`call_0`) repeat in other conversations. They prove a
 link only together with the earlier messages, and if several responses fit, none is judged.
 
+Each choice of a response is judged by the requests that continue it. A legacy `function_call` has no id on the wire;
+its place and its name show which result it has, and its findings have the id `function_call`.
+
+The same exchange can be in the input more than once, as when a log is passed under two paths. Such copies are
+recognized if the response or a call has an id of the provider. They are counted as `recorded-twice`, and their calls
+and findings count once. A run against a server that always answers with the same ids is judged again if it differs from
+the runs before. The other tables of the report count every exchange.
+
 [bulk.md](bulk.md) describes audits of input that is too large for one machine.
 
 Each finding has both places, and the text on the wire on both sides. `--json` has them under `conversations.findings`,
@@ -97,22 +105,23 @@ suites (they are not a part of this repository):
 
 | wire | exchanges | linked | clean links | calls | answered | `dropped-in-fact` | `reasoning-lost` | `tools-changed` |
 |---|---|---|---|---|---|---|---|---|
-| `anthropic.messages` | 2,120 | 350 | 317 | 588 | 273 | 0 | 1 | 32 |
-| `openai.chat` | 5,829 | 719 | 504 | 1,576 | 628 | 21 | 11 | 204 |
-| `openai.responses` | 1,887 | 386 | 367 | 499 | 339 | 0 | 0 | 19 |
-| `xai.grpc` | 48 | 8 | 8 | 18 | 6 | 0 | 0 | 0 |
+| `anthropic.messages` | 2,120 | 324 | 291 | 567 | 252 | 0 | 1 | 32 |
+| `openai.chat` | 5,829 | 711 | 499 | 1,528 | 608 | 15 | 11 | 204 |
+| `openai.responses` | 1,887 | 372 | 353 | 480 | 322 | 0 | 0 | 19 |
+| `xai.grpc` | 48 | 7 | 7 | 17 | 5 | 0 | 0 | 0 |
 
 Every dropped call, every loss of reasoning and each kind of change of tools was read by hand; none is a false alarm.
-Of the 21 dropped calls, 14 are of one agent framework, which runs the first of several calls, and 6 are second copies
-of the same recordings. In the other case, a framework sent the results of two calls as one. 237 of the changes of tools
-are of one project and its fork, which send no tools with the results.
+Of the 15 dropped calls, 14 are of one agent framework, which runs the first of several calls. In the other case, a
+framework sent the results of two calls as one. 184 exchanges are second copies of others, among them 6 with dropped
+calls, and are judged once. 237 of the changes of tools are of one project and its fork, which send no tools with the
+results.
 
-A second reading of the JSON, which shares no code with the audit, looked at 1,195 of the 1,196 clean links. 740 have
-calls, and each has exactly one result in the next request. 346 have no calls. In 101 the history has other ids: those
-of the items, or of another recording of the same test. 8 are of `xai.grpc` and were not read in this way. 200 clean
-links, drawn at random, were read by hand, and in none was a call lost. Eight of them connect two recordings of the same
-questions, which nothing in the traffic distinguishes. Five conversations continue on another wire: all are tests of
-hand-overs and failover.
+A second reading of the JSON, which shares no code with the audit, looked at the 1,150 clean links. 705 have calls, and
+each has exactly one result in the next request. 327 have no calls. In 111 the history has other ids: those of the items
+(77), or of another recording of the same test. 7 are of `xai.grpc` and were not read in this way. 200 clean links,
+drawn at random before copies were recognized, were read by hand, and in none was a call lost. Eight of them connect two
+recordings of the same questions, which nothing in the traffic distinguishes. Five conversations continue on another
+wire: all are tests of hand-overs and failover.
 
 """
 

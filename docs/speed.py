@@ -30,14 +30,16 @@ HEAD = """# Speed
 | `python -m benchmarks.peers RECORDINGS` | other libraries on recorded responses |
 | `python -m benchmarks.bulk RECORDINGS --size 2GB` | `toolparity normalize` and `toolparity audit` on large files |
 | `python -m benchmarks.engines [SOURCE] --size 2GB` | an audit in one process, in several, on Dask and in shares |
+| `python -m benchmarks.groups [SOURCE …]` | which exchanges could be [linked apart](bulk.md#linking-in-one-process) |
+| `python -m benchmarks.proxy` and `benchmarks.proxy_http2` | the proxy ([proxy.md](proxy.md#cost)) |
 | `python -m benchmarks.turns [--log]` | turns, with and without a turn log |
 | `python -m benchmarks.instructions` | instructions, for CI: it fails if decoding or writing became 10 % slower |
 
 They need the development environment of [CONTRIBUTING.md](../CONTRIBUTING.md). `RECORDINGS` is a folder of recordings
-([recordings.md](recordings.md)). `python -m benchmarks.renew RECORDINGS` runs all of them except `engines`, stores
-their results in `benchmarks/results` and writes this page; `--only STEP` runs one, `--size STEP=VALUE` makes it shorter
-or longer. `toolparity subjects install` has to install the libraries before. Measure
-on a machine that does nothing else. The figures here come from one machine with two cores, Python 3.11 without
+([recordings.md](recordings.md)). `python -m benchmarks.renew RECORDINGS` runs all of them except `engines`, `groups`
+and the proxy's, stores their results in `benchmarks/results` and writes this page; `--only STEP` runs one, `--size
+STEP=VALUE` makes it shorter or longer. `toolparity subjects install` has to install the libraries before. Measure on a
+machine that does nothing else. The figures here come from one machine with two cores, Python 3.11 without
 profile-guided optimisation. Only the first two tables were measured while it did nothing else.
 
 ## Recorded traffic

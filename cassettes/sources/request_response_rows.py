@@ -73,9 +73,24 @@ def exchange(source: str, line: int | None, item: dict[str, Any], wire: str | No
     made.model = _text(item.get("model")) or made.model
     if isinstance(item.get("stream"), bool):
         made.stream = item["stream"]
-    if made.wire is None and not url:
+    failure = http.parsed(made.body) if made.wire is None else None
+    if isinstance(failure, dict) and is_error(failure):
+        made.wire = _asked_wire(made.request, failure)
+    elif made.wire is None and not url:
         raise UnreadableSource(f"not a recording: {names[1]!r} fits no supported wire", hint="pass it with --wire")
     return made
+
+
+def _asked_wire(request: Any, failure: dict[str, Any]) -> str | None:
+    """Return the wire of a request that failed with an error of OpenAI's form, or None if it is unclear.
+
+    The response does not show the wire, as on `anthropic.messages`. The messages show what happened before.
+    """
+    if not isinstance(request, dict) or not isinstance(failure["error"], dict):
+        return None
+    if isinstance(request.get("messages"), list):
+        return "openai.chat"
+    return "openai.responses" if isinstance(request.get("input"), list) else None
 
 
 def _names(item: dict[str, Any]) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ from toolparity.normalizer.conversations import ExchangeRecord, Line
 from toolparity.normalizer.conversations.findings import ConversationFinding
 from toolparity.normalizer.conversations.handling import judge_calls
 from toolparity.normalizer.conversations.history import compare
-from toolparity.normalizer.conversations.linker import Link, Linker, Node
+from toolparity.normalizer.conversations.linker import CallPlace, Link, Linker, Node, placed_calls
 from toolparity.normalizer.conversations.records import MessageRecord
 
 from .judgement import JudgedFinding, RevokedFinding
@@ -25,8 +25,8 @@ _DROPPED = "dropped-in-fact"
 _SHOWN = 12
 #: How many messages of earlier requests are remembered: about 100 MB, as the proxy runs for a long time.
 _MESSAGES_KEPT = 100_000
-#: A call of an exchange: the number of the exchange and the index of the call.
-_Call = tuple[int, int]
+#: A call: the number of its exchange, and its place in the response.
+_Call = tuple[int, CallPlace]
 
 
 class LinkedExchange(Struct):
@@ -74,26 +74,28 @@ class LiveConversations:
         link.child.parent = link.parent
         link.parent.children += 1
         judged = judge_calls(link, self._linker)
-        answered = [(parent, index) for index, handling in judged.handling.items() if handling == "answered"]
-        late = [(node.number, index) for node, index in self._linker.answered_late(link)]
+        answered = [
+            (parent, (link.choice, index)) for index, handling in judged.handling.items() if handling == "answered"
+        ]
+        late = [(node.number, place) for node, place in self._linker.answered_late(link)]
         for call in (*answered, *late):
             self._answered[call] = None
             if (revoked := self._dropped.pop(call, None)) is not None:
                 linked.revoked.append(revoked)
         for index, found in judged.findings:
             if found.code == _DROPPED and index is not None:
-                if (parent, index) in self._answered:
+                call = parent, (link.choice, index)
+                if call in self._answered:
                     continue
-                self._dropped[parent, index] = RevokedFinding(link.child.number, found.code, found.call_id)
+                self._dropped[call] = RevokedFinding(link.child.number, found.code, found.call_id)
             linked.findings.append(_judged(found, parent))
         linked.findings += [_judged(found, parent) for found in compare(link)[0]]
 
     def _forget(self, node: Node) -> None:
         self._conversations.pop(node.number, None)
-        response = node.record.response
-        for index in range(len(response.calls) if response is not None else 0):
-            self._answered.pop((node.number, index), None)
-            self._dropped.pop((node.number, index), None)
+        for place, _ in placed_calls(node):
+            self._answered.pop((node.number, place), None)
+            self._dropped.pop((node.number, place), None)
 
 
 def _judged(found: ConversationFinding, parent: int) -> JudgedFinding:
@@ -104,8 +106,8 @@ def _lines(record: ExchangeRecord, position: int) -> Iterator[Line]:
     new = [message for message in (record.messages or [])[position + 1 :] if message.role != "system"]
     for message in new[-_SHOWN:]:
         yield from _message_lines(message)
-    if record.response is not None:
-        yield from _assistant_lines(record.response, "model")
+    for choice in record.choices:
+        yield from _assistant_lines(choice, "model")
 
 
 def _message_lines(message: MessageRecord) -> Iterable[Line]:

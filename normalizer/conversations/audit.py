@@ -13,7 +13,7 @@ from .early import EarlyRequests
 from .findings import ConversationFinding
 from .handling import Handling, judge_calls
 from .history import compare
-from .linker import Link, Linker, Node
+from .linker import CallPlace, Link, Linker, Node, is_copy, placed_calls
 from .records import ExchangeRecord
 
 Name = TypeVar("Name", bound=str)
@@ -50,10 +50,16 @@ class ConversationReport(Struct):
 
 
 class _Account(Struct, eq=False):
-    """What is known so far about the calls of one exchange. Findings are pending, as a later request may answer."""
+    """What is known so far about the calls of one exchange. Findings are pending, as a later request may answer.
 
-    handling: dict[int, Handling]
-    findings: list[tuple[int | None, int, ConversationFinding]] = field(default_factory=list)
+    ``continued``: the choices that a later request continues. ``copy``: the exchange was in the input before, and
+    nothing but copies continues this one.
+    """
+
+    handling: dict[CallPlace, Handling]
+    findings: list[tuple[CallPlace | None, int, ConversationFinding]] = field(default_factory=list)
+    continued: set[int] = field(default_factory=set)
+    copy: bool = False
 
 
 class ConversationAudit:
@@ -79,9 +85,17 @@ class ConversationAudit:
         figures = self._figures.setdefault(record.wire, ConversationFigures())
         figures.exchanges += 1
         node = self._linker.node(record, self._number)
+        original = self._linker.copied(node)
+        if original is not None and not original.children:
+            _count(figures.recognized, "recorded-twice")
+            return None
         link = self._linker.link(node)
         repeated = self._linker.repeated(node)
-        if repeated is not None and repeated.parent is (None if link is None else link.parent):
+        copy = original is not None and _continues_copy(original, link)
+        if copy:
+            node.parent = None if link is None else link.parent
+            _count(figures.recognized, "recorded-twice")
+        elif repeated is not None and repeated.parent is (None if link is None else link.parent):
             node.parent = repeated.parent
             _count(figures.recognized, "retried")
         elif link is None:
@@ -89,9 +103,8 @@ class ConversationAudit:
             self._early.add(node)
         else:
             self._judge(link, figures)
-        calls = record.response.calls if record.response is not None else ()
         unknown: Unjudged = "not-continued" if record.messages is not None else "request-missing"
-        self._accounts[node.number] = _Account(dict.fromkeys(range(len(calls)), unknown))
+        self._accounts[node.number] = _Account({place: unknown for place, _ in placed_calls(node)}, copy=copy)
         self._settle(self._linker.add(node))
         self._link_early(node)
         return link
@@ -114,11 +127,16 @@ class ConversationAudit:
         for kind in sorted(recognized):
             _count(figures.recognized, kind)
         account = self._accounts[parent.number]
+        account.continued.add(link.choice)
+        account.copy = False
         for index, handling in judged.handling.items():
-            if _rank(handling) > _rank(account.handling.get(index, "not-continued")):
-                account.handling[index] = handling
+            place = link.choice, index
+            if _rank(handling) > _rank(account.handling.get(place, "not-continued")):
+                account.handling[place] = handling
         number = child.number
-        account.findings += [(index, number, found) for index, found in judged.findings]
+        account.findings += [
+            (None if index is None else (link.choice, index), number, found) for index, found in judged.findings
+        ]
         account.findings += [(None, number, found) for found in findings]
         figures.clean += not judged.findings and not findings
         self._answered_late(link)
@@ -133,15 +151,14 @@ class ConversationAudit:
             figures.first -= 1
             self._early.continued(child)
             self._judge(link, figures)
-            response = parent.record.response
-            for index, call in enumerate(response.calls if response is not None else ()):
+            for place, call in placed_calls(parent):
                 if self._early.answer(call.ids):
-                    self._accounts[parent.number].handling[index] = "answered"
+                    self._accounts[parent.number].handling[place] = "answered"
 
     def _answered_late(self, link: Link) -> None:
         """Note results of calls of earlier exchanges, which revoke the finding that the call was dropped."""
-        for node, index in self._linker.answered_late(link):
-            self._accounts[node.number].handling[index] = "answered"
+        for node, place in self._linker.answered_late(link):
+            self._accounts[node.number].handling[place] = "answered"
 
     def _settle(self, nodes: Iterable[Node]) -> None:
         """Count the calls and findings of exchanges that no later request can continue."""
@@ -149,21 +166,30 @@ class ConversationAudit:
             self._early.forget(node)
             account = self._accounts.pop(node.number)
             figures = self._figures[node.record.wire]
-            for handling in account.handling.values():
+            for (choice, _), handling in () if account.copy else account.handling.items():
                 figures.calls += 1
                 if handling == "answered":
                     figures.answered += 1
                 elif handling == "finding":
                     figures.accused += 1
+                elif handling == "not-continued" and account.continued and choice not in account.continued:
+                    _count(figures.unjudged, "other-choice")
                 else:
                     _count(figures.unjudged, handling)
-            for order, (index, number, found) in enumerate(account.findings):
-                if found.code == "dropped-in-fact" and index is not None and account.handling[index] == "answered":
+            for order, (place, number, found) in enumerate(account.findings):
+                if found.code == "dropped-in-fact" and place is not None and account.handling[place] == "answered":
                     continue
                 _count(figures.findings, found.code)
                 kept = self._findings.setdefault(found.code, [])
                 insort(kept, (number, order, found), key=lambda entry: entry[:2])
                 del kept[_KEPT:]
+
+
+def _continues_copy(original: Node, link: Link | None) -> bool:
+    """Return whether a copy of an exchange continues what the exchange continues, or a copy of it."""
+    if original.parent is None or link is None:
+        return original.parent is None and link is None
+    return original.parent is link.parent or is_copy(original.parent.record, link.parent.record)
 
 
 def _rank(handling: Handling) -> int:

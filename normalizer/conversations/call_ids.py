@@ -6,12 +6,14 @@ Other ids are counted or named by a server or an application, and repeat in othe
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _SEGMENTS = re.compile(r"[A-Za-z0-9]{8,}")
 #: How many different characters a drawn segment of an id has, at least.
 _DIFFERENT = 4
 
 
+@lru_cache(maxsize=100_000)
 def is_drawn(id: str) -> bool:
     """Return whether a segment of an id looks drawn: it is neither a word nor a counter with leading zeros."""
     return any(

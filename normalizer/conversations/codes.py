@@ -88,13 +88,23 @@ UNJUDGED: dict[Unjudged, str] = {
     "stored-history": "the provider stores the history, and the request shows only a part of it",
     "ids-replaced": "the ids in the history are not those of the response: scrubbed, or of another run",
     "ambiguous": "several responses to the same request have calls with these ids",
-    "other-choice": "the response has several choices, and the history has another one",
+    "other-choice": "the response has several choices, and the conversation continued with another one",
     "other-wire": "the conversation continued on another wire without a result for the call",
 }
 
-Recognized = Literal["retried", "forked", "compacted", "context-edited", "hand-off", "ids-replaced", "exchange-missing"]
+Recognized = Literal[
+    "recorded-twice",
+    "retried",
+    "forked",
+    "compacted",
+    "context-edited",
+    "hand-off",
+    "ids-replaced",
+    "exchange-missing",
+]
 #: Legitimate reasons why a history differs from the exchanges before it. They are counted, and are not findings.
 RECOGNIZED: dict[Recognized, str] = {
+    "recorded-twice": "the same exchange is in the input again, with the same ids; it is judged once",
     "retried": "the same request was sent again",
     "forked": "a response has more than one continuation",
     "compacted": "earlier messages were removed or summarized",

@@ -37,9 +37,7 @@ class EarlyRequests:
 
     def of(self, parent: Node) -> list[Node]:
         """Return the requests that may continue a response, in the order of the input."""
-        response = parent.record.response
-        ids = set() if response is None else ids_of(response.calls)
-        ids |= {parent.record.response_id or ""}
+        ids = parent.ids | {parent.record.response_id or ""}
         found = {number: node for id in ids for number, node in self._waiting.get(id, {}).items()}
         return [found[number] for number in sorted(found) if number < parent.number]
 

@@ -83,7 +83,7 @@ def _lines(link: Link, call: CallRecord | None, evidence: str | None) -> list[Li
     asked = [m for m in link.parent.record.messages or () if m.role == "user"][-1:]
     lines = [Line("user", message.text) for message in asked]
     subject = None if call is None else call.id
-    response = link.parent.record.response
+    response = link.response
     if response is not None:
         lines += _assistant("model", response, subject, None)
     if link.kept is not None:

@@ -47,7 +47,7 @@ class _Call(Struct):
 def judge_calls(link: Link, linker: Linker) -> Judged:
     """Judge what a request did with each call of the response."""
     judged = Judged()
-    response = link.parent.record.response
+    response = link.response
     messages = link.child.record.messages
     if response is None or messages is None:
         return judged
@@ -155,8 +155,6 @@ def _excuse(link: Link, calls: list[_Call], following: list[MessageRecord]) -> U
         return "ids-replaced"
     if calls and link.ambiguous:
         return "ambiguous"
-    if link.parent.record.choices > 1 and not link.complete:
-        return "other-choice"
     if any(call.results for call in calls) or not calls:
         return None
     if not following:
@@ -172,7 +170,7 @@ def _judge_surplus(
     judged: Judged, link: Link, linker: Linker, calls: list[_Call], unanswered: list[_Call], result: ResultRecord
 ) -> None:
     """Judge a result that belongs to no call of the response; if one has no result, it is taken for that one's."""
-    response = link.parent.record.response
+    response = link.response
     if response is not None and result.call_id in response.server_calls:
         message = f"the provider had already run {result.call_id}"
         judged.accuse(

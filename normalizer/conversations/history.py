@@ -19,7 +19,11 @@ _EQUAL_ROUNDS = 3
 def handed_off(link: Link) -> bool:
     """Return whether another model or wire, or an agent with another system message and other tools, continues."""
     parent, child = link.parent.record, link.child.record
-    if parent.model != child.model or link.changes_wire:
+    if link.changes_wire:
+        return True
+    if parent.messages is None:
+        return False
+    if parent.model != child.model:
         return True
     return link.position >= 0 and _system(parent) != _system(child) and parent.tools != child.tools
 
@@ -87,7 +91,7 @@ def _cost(link: Link) -> str:
 def _reasoning(link: Link) -> Iterator[ConversationFinding]:
     """Yield a finding if sealed reasoning that led to calls is missing beside their results."""
     parent, child = link.parent.record, link.child.record
-    response, messages = parent.response, child.messages
+    response, messages = link.response, child.messages
     kept, following = link.kept, link.following
     if response is None or messages is None or kept is None or not response.calls or not response.seals:
         return
@@ -110,14 +114,15 @@ def _reasoning(link: Link) -> Iterator[ConversationFinding]:
 def _tools(link: Link) -> Iterator[ConversationFinding]:
     """Yield a finding if the definitions of tools differ from those of the exchange before."""
     before, after = link.parent.record.tools, link.child.record.tools
-    if before == after:
+    if list(before.items()) == list(after.items()) or link.parent.record.messages is None:
         return
     changes = [f"-{name}" for name in before if name not in after]
     changes += [f"+{name}" for name in after if name not in before]
     changes += [f"~{name}" for name in after if name in before and before[name] != after[name]]
+    what = f"the tools changed: {', '.join(changes[:10])}" if changes else "the tools are in another order"
     yield finding(
         "tools-changed",
-        f"the tools changed: {', '.join(changes[:10])}{_cost(link)}",
+        f"{what}{_cost(link)}",
         link,
         response_shows=", ".join(before)[:160],
         request_shows=", ".join(after)[:160],
@@ -133,7 +138,7 @@ def _repeated(link: Link) -> Iterator[ConversationFinding]:
     equal = set.intersection(*latest[:_EQUAL_ROUNDS])
     if len(latest) > _EQUAL_ROUNDS:
         equal -= latest[_EQUAL_ROUNDS]
-    response = link.parent.record.response
+    response = link.response
     for call in response.calls if response is not None else ():
         if any(content[0] == call.content for content in equal):
             message = f"{call.name} was called {_EQUAL_ROUNDS} times in a row with the same arguments and result"

@@ -20,6 +20,8 @@ from . import fingerprints
 from .call_ids import is_drawn
 from .records import EXCERPT, CallRecord, ExchangeRecord, MessageRecord
 
+#: The place of a call in a response: the number of its choice, and its index there.
+CallPlace = tuple[int, int]
 Key = TypeVar("Key", bound=int | str | tuple[str, int])
 
 #: How many messages of earlier requests are remembered, as fingerprints. Older exchanges are forgotten first.
@@ -29,22 +31,26 @@ _CANDIDATES = 8
 
 
 class Node(Struct, eq=False):
-    """An exchange that later requests may continue. ``number``: its position in the input. ``chain``: fingerprints of
-    the first n messages of its request, for every n. ``parent``: the exchange that it continues.
+    """An exchange that later requests may continue. ``number``: its position in the input. ``chain`` and ``choices``:
+    those of its record. ``endings``: fingerprints of the messages with each choice. ``ids``: those of the calls.
+    ``parent``: the exchange that it continues.
     """
 
     record: ExchangeRecord
     number: int
     chain: list[int]
+    choices: tuple[MessageRecord, ...]
+    endings: list[int]
+    ids: set[str]
     parent: Node | None = None
     children: int = 0
 
 
 class Link(Struct, eq=False):
     """A request that continues a response. ``position``: the index of the response in the history of the request; -1
-    if the provider stores it. ``shared``: how many messages at their beginning the two requests share. ``pieces``: the
-    indexes of the other messages into which the history divides the response, as when each call directly precedes its
-    result. ``ambiguous``: another response is as likely, and differs.
+    if the provider stores it. ``choice``: which choice of the response it is. ``shared``: how many messages at their
+    beginning the two requests share. ``pieces``: the indexes of the other messages into which the history divides the
+    response, as when each call directly precedes its result. ``ambiguous``: another response is as likely, and differs.
     """
 
     parent: Node
@@ -52,7 +58,14 @@ class Link(Struct, eq=False):
     position: int
     shared: int
     pieces: tuple[int, ...] = ()
+    choice: int = 0
     ambiguous: bool = False
+
+    @property
+    def response(self) -> MessageRecord | None:
+        """The response that the request continues: one of its choices."""
+        choices = self.parent.choices
+        return choices[self.choice] if choices else None
 
     @property
     def kept(self) -> MessageRecord | None:
@@ -88,7 +101,7 @@ class Link(Struct, eq=False):
     @property
     def replaced_ids(self) -> bool:
         """Whether the history has the calls of the response, all under other ids."""
-        response, kept = self.parent.record.response, self.kept
+        response, kept = self.response, self.kept
         if response is None or kept is None:
             return False
         return bool(kept.calls and response.calls) and ids_of(kept.calls).isdisjoint(ids_of(response.calls))
@@ -96,7 +109,7 @@ class Link(Struct, eq=False):
     @property
     def complete(self) -> bool:
         """Whether the history has exactly the calls of the response, under the same ids."""
-        response, kept = self.parent.record.response, self.kept
+        response, kept = self.response, self.kept
         return response is not None and kept is not None and _calls(response) == _calls(kept)
 
 
@@ -118,12 +131,9 @@ class Linker:
 
     def node(self, record: ExchangeRecord, number: int) -> Node:
         """Return the node of an exchange, which is not known to the linker until it is added."""
-        chain: list[int] = []
-        last = 0
-        for message in record.messages or ():
-            last = fingerprints.chained(last, message.content)
-            chain.append(last)
-        return Node(record, number, chain)
+        chain, choices = record.chain, record.choices
+        endings = [fingerprints.chained(chain[-1], choice.content) for choice in choices] if chain else []
+        return Node(record, number, chain, choices, endings, {id for choice in choices for id in ids_of(choice.calls)})
 
     def link(self, child: Node) -> Link | None:
         """Return the exchange that a request continues, or None if it is unknown."""
@@ -141,83 +151,96 @@ class Linker:
             if link := self._by_calls(child, position, message.calls):
                 return link
             same = self._same_response(child, position, message)
-            if same is not None and not message.calls:
-                return other_ids or Link(same, child, position, position)
-            if same is not None and other_ids is None:
-                other_ids = Link(same, child, position, position)
+            if same is None:
+                continue
+            link = Link(same, child, position, position, choice=_choice_of(same, message))
+            if not message.calls:
+                return other_ids or link
+            other_ids = other_ids or link
         if other_ids is not None:
             return other_ids
         return self._by_results(child, messages) or self._by_prefix(child, messages)
 
     def repeated(self, child: Node) -> Node | None:
         """Return an earlier exchange with the same messages in its request, or None."""
-        return self._by_request.get((child.record.wire, child.chain[-1])) if child.chain else None
+        earlier = self._by_request.get((child.record.wire, child.chain[-1])) if child.chain else None
+        return earlier if earlier is not None and _answered(earlier) == _answered(child) else None
+
+    def copied(self, node: Node) -> Node | None:
+        """Return an equal exchange before this one, if the provider drew an id in it: of the response or a call."""
+        record = node.record
+        drawn = next(filter(is_drawn, sorted(node.ids)), "")
+        if not drawn and not record.response_id:
+            return None
+        earlier = (
+            self._by_request.get((record.wire, node.chain[-1])) if node.chain else None,
+            self.known_call(drawn),
+            self._by_response_id.get(record.response_id or ""),
+        )
+        return next((other for other in earlier if other is not None and is_copy(other.record, record)), None)
 
     def known_call(self, id: str) -> Node | None:
         """Return the last exchange whose response made a call with this id, or None."""
         nodes = self._by_call.get(id)
         return nodes[-1] if nodes else None
 
-    def answered_late(self, link: Link) -> Iterator[tuple[Node, int]]:
+    def answered_late(self, link: Link) -> Iterator[tuple[Node, CallPlace]]:
         """Yield the calls of other exchanges that a request answers. Ids that repeat mean the same conversation."""
         ancestors: set[int] | None = None
         for message in link.following:
             for result in message.results:
                 node = self.known_call(result.call_id)
-                if node is None or node is link.parent or node.record.response is None:
+                if node is None or node is link.parent:
                     continue
                 if not is_drawn(result.call_id):
                     ancestors = _ancestors(link.parent) if ancestors is None else ancestors
                     if node.number not in ancestors:
                         continue
-                for index, call in enumerate(node.record.response.calls):
+                for place, call in placed_calls(node):
                     if result.call_id in call.ids:
-                        yield node, index
+                        yield node, place
 
     def _latest(self, id: str) -> Iterator[Node]:
         return islice(reversed(self._by_call.get(id, ())), _CANDIDATES)
 
     def add(self, node: Node) -> Iterator[Node]:
         """Remember an exchange. Yield the exchanges that are forgotten for it."""
-        response = node.record.response
         self._nodes[node.number] = node
         self._weight += _weight(node)
         if node.chain:
             self._by_request[node.record.wire, node.chain[-1]] = node
-        if response is not None:
-            if node.chain and (response.text or response.calls):
-                ending = fingerprints.chained(node.chain[-1], response.content)
-                self._by_response[node.record.wire, ending] = self._by_any_response[ending] = node
-            if node.record.response_id:
-                self._by_response_id[node.record.response_id] = node
-            for id in ids_of(response.calls):
-                self._by_call.setdefault(id, deque()).append(node)
+            for choice, ending in zip(node.choices, node.endings, strict=True):
+                if choice.text or choice.calls:
+                    self._by_response[node.record.wire, ending] = self._by_any_response[ending] = node
+        if node.record.response_id:
+            self._by_response_id[node.record.response_id] = node
+        for id in node.ids:
+            self._by_call.setdefault(id, deque()).append(node)
         while self._weight > self._kept and len(self._nodes) > 1:
             yield self._forget()
 
     def rest(self) -> Iterator[Node]:
         """Forget all exchanges, and yield them."""
-        while self._nodes:
-            yield self._forget()
+        yield from self._nodes.values()
+        self._nodes.clear()
+        for index in (self._by_request, self._by_response, self._by_any_response, self._by_response_id, self._by_call):
+            index.clear()
 
     def _forget(self) -> Node:
         _, node = self._nodes.popitem(last=False)
         self._weight -= _weight(node)
-        response = node.record.response
         if node.chain:
             _remove(self._by_request, (node.record.wire, node.chain[-1]), node)
-        if response is not None:
-            if node.chain:
-                ending = fingerprints.chained(node.chain[-1], response.content)
+            for ending in node.endings:
                 _remove(self._by_response, (node.record.wire, ending), node)
                 _remove(self._by_any_response, ending, node)
-            if node.record.response_id is not None:
-                _remove(self._by_response_id, node.record.response_id, node)
-            for id in ids_of(response.calls):
-                nodes = self._by_call[id]
-                nodes.popleft()  # the oldest, which is this one
-                if not nodes:
-                    del self._by_call[id]
+        if node.record.response_id is not None:
+            _remove(self._by_response_id, node.record.response_id, node)
+        for id in node.ids:
+            nodes = self._by_call[id]
+            nodes.popleft()  # the oldest, which is this one
+            if not nodes:
+                del self._by_call[id]
         node.parent = None
         return node
 
@@ -230,10 +253,14 @@ class Linker:
         if not calls:
             return None
         candidates = {n.number: n for call in calls for n in self._latest(call.id)}
-        for node in self._same_requests(child, position):
-            if node.record.response is not None and not ids_of(calls).isdisjoint(ids_of(node.record.response.calls)):
-                candidates[node.number] = node
-        links = [_with_pieces(Link(node, child, position, _shared(node, child))) for node in candidates.values()]
+        candidates |= {node.number: node for node in self._same_requests(child, position)}
+        ids = ids_of(calls)
+        links = [
+            _with_pieces(Link(node, child, position, _shared(node, child), choice=number))
+            for node in candidates.values()
+            for number, choice in enumerate(node.choices)
+            if not ids.isdisjoint(ids_of(choice.calls))
+        ]
         links = [link for link in links if _is_plausible(link)]
         links = [link for link in links if not link.changes_wire] or links
         if not links:
@@ -243,9 +270,7 @@ class Linker:
             return None
         if not best.complete:
             best.ambiguous = any(
-                link.shared == best.shared
-                and _calls(link.parent.record.response) != _calls(best.parent.record.response)
-                for link in links
+                link.shared == best.shared and _calls(link.response) != _calls(best.response) for link in links
             )
         return best
 
@@ -275,7 +300,8 @@ class Linker:
             for result in reversed(message.results):
                 nodes = self._by_call.get(result.call_id) if is_drawn(result.call_id) else None
                 if nodes and len(nodes) == 1 and nodes[0].record.wire == child.record.wire:
-                    return Link(nodes[0], child, -1, 0)
+                    choice = next(place[0] for place, call in placed_calls(nodes[0]) if result.call_id in call.ids)
+                    return Link(nodes[0], child, -1, 0, choice=choice)
             if message.role == "assistant":
                 break
         return None
@@ -287,13 +313,12 @@ class Linker:
             if message.role != "assistant":
                 continue
             node = self._by_request.get((child.record.wire, child.chain[position - 1]))
-            response = node.record.response if node is not None else None
-            if node is None or response is None or not response.calls:
-                continue
-            made = {call.content for call in response.calls}
-            kept = not message.calls or any(call.content in made for call in message.calls)
-            if kept and message.text == response.text and (message.calls or response.text):
-                return Link(node, child, position, position)
+            for number, choice in enumerate(node.choices if node is not None else ()):
+                made = {call.content for call in choice.calls}
+                kept = not message.calls or any(call.content in made for call in message.calls)
+                if made and kept and message.text == choice.text and (message.calls or choice.text):
+                    assert node is not None
+                    return Link(node, child, position, position, choice=number)
         return None
 
 
@@ -321,7 +346,7 @@ def _is_plausible(link: Link) -> bool:
     The request repeats the earlier one, or the call has the same name and arguments. If its id is not drawn, all calls
     must be equal, and the question too, as many conversations begin with the same call.
     """
-    response, kept = link.parent.record.response, link.kept
+    response, kept = link.response, link.kept
     if response is None or kept is None:
         return False
     if _extends(link):
@@ -349,7 +374,7 @@ def _calls(message: MessageRecord | None) -> list[tuple[str, str, int]]:
 
 def _continued(parent: Node, child: Node, messages: list[MessageRecord]) -> Link:
     """Return the link by the id of a response, which the request can contain nevertheless."""
-    made = ids_of(parent.record.response.calls) if parent.record.response is not None else set()
+    made = parent.ids
     for position in range(len(messages) - 1, -1, -1):
         if not made.isdisjoint(ids_of(messages[position].calls)):
             return _with_pieces(Link(parent, child, position, _shared(parent, child)))
@@ -358,7 +383,7 @@ def _continued(parent: Node, child: Node, messages: list[MessageRecord]) -> Link
 
 def _with_pieces(link: Link) -> Link:
     """Extend a link to earlier messages with further calls of the response, its text or its reasoning."""
-    response, messages = link.parent.record.response, link.child.record.messages
+    response, messages = link.response, link.child.record.messages
     if response is None or not messages:
         return link
     left = list(response.calls)
@@ -400,6 +425,33 @@ def _is_part(message: MessageRecord, response: MessageRecord) -> bool:
 def ids_of(calls: Iterable[CallRecord]) -> set[str]:
     """Return every id by which a result may refer to one of the calls."""
     return {id for call in calls for id in call.ids if id}
+
+
+def is_copy(one: ExchangeRecord, other: ExchangeRecord) -> bool:
+    """Return whether two records are equal in everything but their places."""
+    return replace(one, place=other.place) == other
+
+
+def placed_calls(node: Node) -> Iterator[tuple[CallPlace, CallRecord]]:
+    """Yield the calls of all choices of a response, with their places."""
+    for number, choice in enumerate(node.choices):
+        for index, call in enumerate(choice.calls):
+            yield (number, index), call
+
+
+def _choice_of(node: Node, message: MessageRecord) -> int:
+    """Return which choice of a response has the content of a message."""
+    return next(number for number, choice in enumerate(node.choices) if choice.content == message.content)
+
+
+def _answered(node: Node) -> list[str]:
+    """Return the ids of the results after the last assistant message, which fingerprints do not contain."""
+    ids: list[str] = []
+    for message in reversed(node.record.messages or ()):
+        if message.role == "assistant":
+            break
+        ids.extend(result.call_id for result in message.results)
+    return sorted(ids)
 
 
 def _weight(node: Node) -> int:

@@ -7,6 +7,8 @@ exchange alone, so that records can be made in other processes and linked in the
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import accumulate
 from typing import Literal
 
 from msgspec import Struct
@@ -20,11 +22,12 @@ from ..conversation import (
     Request,
     TextPart,
     ToolDefinition,
+    ToolResult,
     ToolResults,
     User,
 )
 from ..json_codec import text as json_text
-from ..model import DEAD_STOPS, Block, Opaque, Reasoning, Refusal, Response, ServerToolCall, Text, ToolCall
+from ..model import DEAD_STOPS, Block, Choice, Opaque, Reasoning, Refusal, Response, ServerToolCall, Text, ToolCall
 from ..wires.call_builder import position_of
 from . import fingerprints
 
@@ -37,14 +40,18 @@ _REASONING_SETTINGS = ("thinking", "reasoning", "reasoning_effort", "include", "
 _COMPACTIONS = ("compaction", "compaction_summary")
 #: The wire type of an item that refers to a stored one.
 _REFERENCE = "item_reference"
+#: The id in records of a legacy `function_call`, which has none on the wire. A message has at most one.
+FUNCTION_CALL = "function_call"
+_LEGACY = "legacy_function"
 #: What recorders and loggers write instead of content.
 _REDACTED = re.compile(r"[\[<({*]\W?(?:scrubbed|redacted|filtered|masked|elided|hidden|omitted)|\*{4,}", re.IGNORECASE)
 
 
-class CallRecord(Struct, frozen=True, gc=False):
+class CallRecord(Struct, frozen=True, gc=False, array_like=True, omit_defaults=True):
     """A client call. ``arguments``: their fingerprint. ``text``: an excerpt of the argument text on the wire.
 
-    ``redacted``: a recorder replaced a part of the arguments.
+    ``runnable``: its arguments are whole, and its choice was neither refused nor cut by a filter. ``redacted``: a
+    recorder replaced a part of the arguments.
     """
 
     id: str
@@ -66,7 +73,7 @@ class CallRecord(Struct, frozen=True, gc=False):
         return self.name, self.arguments
 
 
-class ResultRecord(Struct, frozen=True, gc=False):
+class ResultRecord(Struct, frozen=True, gc=False, array_like=True, omit_defaults=True):
     """A tool result. ``name``: that of its tool, if the wire has it. ``content``: its fingerprint."""
 
     call_id: str
@@ -75,7 +82,7 @@ class ResultRecord(Struct, frozen=True, gc=False):
     text: str
 
 
-class MessageRecord(Struct, frozen=True):
+class MessageRecord(Struct, frozen=True, array_like=True, omit_defaults=True):
     """A message. ``content``: its fingerprint. ``seals``: fingerprints of signatures and encrypted reasoning.
 
     ``server_calls``: the ids of the provider's calls. ``size``: the length of its text and results in characters.
@@ -92,22 +99,28 @@ class MessageRecord(Struct, frozen=True):
     compaction: bool = False
 
 
-class ExchangeRecord(Struct):
+#: An assistant message without content.
+_EMPTY = MessageRecord("assistant", fingerprints.of_value(["", []]))
+
+
+class ExchangeRecord(Struct, array_like=True, omit_defaults=True):
     """An exchange. ``place``: its location, for findings. ``response``: the first choice of the response as a message.
 
-    ``messages`` is None without a readable request, ``response`` is None without a response. ``finished``: the response
-    is complete and neither refused nor failed. ``tools``: name of each tool -> fingerprint of its definition.
-    ``settings``: fingerprint of the reasoning settings, 0 without any. ``stored``: the provider stores the history.
-    ``references``: the request refers to stored items by their id. ``choices``: the number of choices of the response.
-    ``preceded``: results in the last message are preceded by other content. ``transcript``: the request is not the one
-    that was sent, but made from a transcript.
+    ``others``: its further choices. ``messages`` is None without a readable request, ``response`` is None without a
+    response. ``chain``: fingerprints of the first n messages, for every n. ``finished``: the response is complete and
+    did not fail. ``tools``: name of each tool -> fingerprint of its definition. ``settings``: fingerprint of the
+    reasoning settings, 0 without any. ``stored``: the provider stores the history. ``references``: the request refers
+    to stored items by their id. ``preceded``: results in the last message are preceded by other content.
+    ``transcript``: the request is made from a transcript, and not the one that was sent.
     """
 
     place: str
     wire: str
     model: str | None = None
     messages: list[MessageRecord] | None = None
+    chain: list[int] = []
     response: MessageRecord | None = None
+    others: tuple[MessageRecord, ...] = ()
     response_id: str | None = None
     finished: bool = False
     tools: dict[str, int] = {}
@@ -115,12 +128,16 @@ class ExchangeRecord(Struct):
     previous_response_id: str | None = None
     stored: bool = False
     references: bool = False
-    choices: int = 1
     preceded: bool = False
     transcript: bool = False
     input_tokens: int | None = None
     cached_tokens: int | None = None
     written_tokens: int | None = None
+
+    @property
+    def choices(self) -> tuple[MessageRecord, ...]:
+        """All choices of the response."""
+        return () if self.response is None else (self.response, *self.others)
 
 
 def record(
@@ -140,7 +157,9 @@ def record(
     if request is not None:
         made.model = request.model
         made.references = request.params.get("store") is not False and any(map(_is_reference, request.messages))
-        made.messages = [_message(message) for message in request.messages if not _is_item_reference(message)]
+        made.messages = list(_messages(request.messages))
+        contents = (message.content for message in made.messages)
+        made.chain = list(accumulate(contents, fingerprints.chained, initial=0))[1:]
         made.tools = {tool.name: _tool(tool) for tool in request.tools if not _is_deferred(tool)}
         made.settings = _settings(request)
         made.previous_response_id = request.previous_response_id
@@ -148,10 +167,9 @@ def record(
     if response is not None:
         made.response_id = response.id
         if response.choices:
-            made.response = _assistant(response)
-            made.choices = len(response.choices)
-        stop = response.choices[0].stop.reason if response.choices else "error"
-        made.finished = response.complete and response.error is None and stop not in DEAD_STOPS
+            made.response, *others = map(_choice, response.choices)
+            made.others = tuple(others)
+        made.finished = response.complete and response.error is None
         if usage := response.usage:
             made.input_tokens = usage.input_tokens
             made.cached_tokens, made.written_tokens = usage.cached_input_tokens, usage.cache_write_tokens
@@ -191,12 +209,22 @@ def _is_deferred(tool: ToolDefinition) -> bool:
     return any(isinstance(raw, dict) and raw.get("defer_loading") is True for raw in raws)
 
 
-def _message(message: Message) -> MessageRecord:
+def _messages(messages: list[Message]) -> Iterator[MessageRecord]:
+    function = None  # the name in the last `function_call`, to which a result refers by this name
+    for message in messages:
+        if isinstance(message, Assistant):
+            calls = message.response.choices[0].calls if message.response.choices else []
+            function = next((call.name for call in calls if call.kind == _LEGACY), None)
+        if not _is_item_reference(message):
+            yield _message(message, function)
+
+
+def _message(message: Message, function: str | None) -> MessageRecord:
     if isinstance(message, Assistant):
-        return _assistant(message.response)
+        return _choice(message.response.choices[0]) if message.response.choices else _EMPTY
     if isinstance(message, ToolResults):
         results = tuple(
-            ResultRecord(position_of(r.call_id), r.name, fingerprints.of_parts(r.parts), _text(r.parts)[:EXCERPT])
+            ResultRecord(_answered_id(r, function), r.name, fingerprints.of_parts(r.parts), _text(r.parts)[:EXCERPT])
             for r in message.results
         )
         content = fingerprints.of_value(sorted(r.content for r in results))
@@ -210,18 +238,25 @@ def _message(message: Message) -> MessageRecord:
     return MessageRecord(role, fingerprints.of_parts(message.parts), text[:EXCERPT], len(text))
 
 
-def _assistant(response: Response) -> MessageRecord:
-    blocks: list[Block] = response.choices[0].blocks if response.choices else []
+def _answered_id(result: ToolResult, function: str | None) -> str:
+    """Return the id of the call that a result names. ``function``: the name in the `function_call` before it."""
+    if result.kind != _LEGACY or function is None:
+        return position_of(result.call_id)
+    return FUNCTION_CALL if result.name in (function, None, "") else result.name
+
+
+def _choice(choice: Choice) -> MessageRecord:
+    alive = choice.stop.reason not in DEAD_STOPS
     texts: list[str] = []
     calls: list[CallRecord] = []
     seals: list[int] = []
     server_calls: list[str] = []
     compaction = False
-    for block in blocks:
+    for block in choice.blocks:
         if isinstance(block, (Text, Refusal)):
             texts.append(block.text)
         elif isinstance(block, ToolCall):
-            calls.append(_call(block))
+            calls.append(_call(block, alive))
         elif isinstance(block, Reasoning):
             seals.extend(fingerprints.of_text(seal) for seal in (block.signature, block.encrypted) if seal)
         elif isinstance(block, ServerToolCall):
@@ -246,13 +281,14 @@ def _is_compaction(block: Block) -> bool:
     return kind in _COMPACTIONS
 
 
-def _call(call: ToolCall) -> CallRecord:
+def _call(call: ToolCall, alive: bool) -> CallRecord:
     arguments = (
         fingerprints.of_text(call.arguments_text) if call.arguments is None else fingerprints.of_value(call.arguments)
     )
-    runnable = call.status == "complete"
+    runnable = alive and call.status == "complete"
+    # A call without an id has the same position in the response and in the history.
+    id = FUNCTION_CALL if call.kind == _LEGACY else position_of(call.id)
     redacted = _REDACTED.search(call.arguments_text) is not None
-    id = position_of(call.id)  # a call without an id has the same position in the response and in the history
     return CallRecord(id, call.name, arguments, call.arguments_text[:EXCERPT], runnable, call.wire_id, redacted)
 
 

@@ -3,109 +3,25 @@
 from __future__ import annotations
 
 import itertools
-import json
-from typing import Any
 
 import pytest
 
-from toolparity import normalize
-from toolparity.conversations import ConversationAudit, ConversationReport, record
-from toolparity.normalizer.model import Wire
-from toolparity.normalizer.requests import read_request
-
-Body = dict[str, Any]
-Exchange = tuple[Body, Body]
-
-QUESTION: Body = {"role": "user", "content": "Is it dry?"}
-ONE, TWO, THREE = "call_a1B2c3D4", "call_e5F6g7H8", "call_i9J0k1L2"
-
-
-def audited(wire: Wire, *exchanges: Exchange) -> ConversationReport:
-    audit = ConversationAudit()
-    for number, (request, response) in enumerate(exchanges):
-        audit.add(record(str(number), wire, read_request(request, wire), normalize(json.dumps(response), wire)))
-    return audit.finish()
-
-
-def codes(report: ConversationReport) -> list[str]:
-    return sorted(finding.code for finding in report.findings)
-
-
-class Chat:
-    """Builds bodies of `openai.chat`."""
-
-    wire: Wire = "openai.chat"
-
-    def request(self, *messages: Body, **params: Any) -> Body:
-        return {"model": "m", "messages": list(messages), **params}
-
-    def call(self, id: str, **arguments: Any) -> Body:
-        return {"id": id, "type": "function", "function": {"name": "f", "arguments": json.dumps(arguments)}}
-
-    def turn(self, *calls: Body) -> list[Body]:
-        return [{"role": "assistant", "content": None, "tool_calls": list(calls)}]
-
-    def result(self, id: str) -> Body:
-        return {"role": "tool", "tool_call_id": id, "content": f"result of {id}"}
-
-    def response(self, *choices: list[Body]) -> Body:
-        made = [{"index": n, "message": c[0], "finish_reason": "tool_calls"} for n, c in enumerate(choices)]
-        return {"id": "chatcmpl-1", "object": "chat.completion", "model": "m", "choices": made}
-
-
-class Responses:
-    """Builds bodies of `openai.responses`."""
-
-    wire: Wire = "openai.responses"
-
-    def request(self, *items: Body, **params: Any) -> Body:
-        return {"model": "m", "input": list(items), **params}
-
-    def call(self, id: str, **arguments: Any) -> Body:
-        return {
-            "type": "function_call",
-            "id": id.replace("call", "fc"),
-            "call_id": id,
-            "name": "f",
-            "arguments": json.dumps(arguments),
-            "status": "completed",
-        }
-
-    def turn(self, *calls: Body) -> list[Body]:
-        return list(calls)
-
-    def result(self, id: str) -> Body:
-        return {"type": "function_call_output", "call_id": id, "output": f"result of {id}"}
-
-    def response(self, output: list[Body], id: str = "resp_a1B2c3D4") -> Body:
-        return {"id": id, "object": "response", "status": "completed", "model": "m", "output": output}
-
-
-class Messages:
-    """Builds bodies of `anthropic.messages`."""
-
-    wire: Wire = "anthropic.messages"
-
-    def request(self, *messages: Body, **params: Any) -> Body:
-        return {"model": "m", "max_tokens": 100, "messages": list(messages), **params}
-
-    def call(self, id: str, **arguments: Any) -> Body:
-        return {"type": "tool_use", "id": id, "name": "f", "input": arguments}
-
-    def turn(self, *calls: Body) -> list[Body]:
-        return [{"role": "assistant", "content": list(calls)}]
-
-    def result(self, id: str) -> Body:
-        content = f"result of {id}"
-        return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": content}]}
-
-    def response(self, turn: list[Body]) -> Body:
-        return {"id": "msg_1", "type": "message", "model": "m", "stop_reason": "tool_use", **turn[0]}
-
-
-WIRES: list[Chat | Responses | Messages] = [Chat(), Responses(), Messages()]
-CHAT, RESPONSES = Chat(), Responses()
-on_every_wire = pytest.mark.parametrize("bodies", WIRES, ids=lambda bodies: bodies.wire)
+from tests.conversations.built import (
+    CHAT,
+    ONE,
+    QUESTION,
+    RESPONSES,
+    THREE,
+    TWO,
+    Body,
+    Chat,
+    Exchange,
+    Messages,
+    Responses,
+    audited,
+    codes,
+    on_every_wire,
+)
 
 DEFECTS = [
     ("none", []),
@@ -221,16 +137,6 @@ def test_a_counted_id_in_another_conversation_does_not_revoke_a_finding() -> Non
     later = (CHAT.request({"role": "user", "content": "Is it cold?"}), other[0][1])
     report = audited(CHAT.wire, other[0], dropping[0], defective, other[1], later)
     assert codes(report) == ["dropped-in-fact"]
-
-
-def test_another_choice_than_the_first_one_is_not_judged() -> None:
-    first = CHAT.turn(CHAT.call("call_0"), CHAT.call("call_1", x=1))
-    second = CHAT.turn(CHAT.call("call_0"))
-    parent = (CHAT.request(QUESTION, n=2), CHAT.response(first, second))
-    chosen = (CHAT.request(QUESTION, *second, CHAT.result("call_0")), CHAT.response(CHAT.turn(CHAT.call("z"))))
-    report = audited(CHAT.wire, parent, chosen)
-    assert codes(report) == []
-    assert report.wires[CHAT.wire].unjudged["other-choice"] == 2
 
 
 def reference(id: str) -> Body:

@@ -65,6 +65,12 @@ def test_a_member_that_is_null_is_like_one_that_is_absent() -> None:
     assert asked_with([hosted], [{**hosted, "max_uses": 2}]) == {"tools-changed": 1}
 
 
+def test_the_order_of_the_tools_is_a_part_of_the_prompt() -> None:
+    other = {**TOOL, "name": "g"}
+    assert asked_with([TOOL, other], [TOOL, other]) == {}
+    assert asked_with([TOOL, other], [other, TOOL]) == {"tools-changed": 1}
+
+
 def reasoning(sealed: str) -> dict[str, Any]:
     return {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": sealed}
 

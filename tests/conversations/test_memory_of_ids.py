@@ -9,7 +9,9 @@ from toolparity.normalizer.conversations.records import CallRecord, ExchangeReco
 def exchange(number: int, *, id: str = "call_1") -> ExchangeRecord:
     question = MessageRecord("user", number)
     answer = MessageRecord("assistant", number + 1_000, calls=(CallRecord(id, "f", number, "{}"),))
-    return ExchangeRecord(f"log:{number}", "openai.chat", messages=[question], response=answer, finished=True)
+    return ExchangeRecord(
+        f"log:{number}", "openai.chat", messages=[question], chain=[number], response=answer, finished=True
+    )
 
 
 def test_forgotten_exchanges_leave_the_index_of_an_id_that_others_have() -> None:

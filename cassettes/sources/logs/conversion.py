@@ -40,7 +40,8 @@ def exchange(
     if isinstance(response, dict) and (wire := whole_wire(response)) is not None:
         body, sent = response, _request(request, model, tools, wire)
     elif isinstance(response, dict) and is_error(response):
-        wire, body, sent = "openai.chat", response, _request(request, model, tools, "openai.chat")
+        wire = "openai.responses" if isinstance(request, dict) and "input" in request else "openai.chat"
+        body, sent = response, _request(request, model, tools, wire)
     else:
         wire, body = "openai.chat", _completion(response, id, model, usage, finish)
         sent = _request(request, model, tools, wire)
