@@ -140,8 +140,9 @@ def select(response: Response, policy: Policy = "all", limit: int | None = None,
     count = keep(len(runnable), limit)
     selection.kept.extend(runnable[:count])
     selection._with_calls(calls[:count])
-    why = f"the limit is {limit}" if limit is not None and count == limit else f"policy {policy} keeps one call"
-    selection.dropped.extend(Ref(r.block, r.choice, r.id, r.name, why) for r in runnable[count:])
+    if count < len(runnable):
+        why = f"the limit is {limit}" if limit is not None and count == limit else f"policy {policy} keeps one call"
+        selection.dropped.extend(Ref(r.block, r.choice, r.id, r.name, why) for r in runnable[count:])
     if selection.dropped or selection.rejected:
         _report(selection)
     return selection

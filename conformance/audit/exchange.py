@@ -110,13 +110,15 @@ def decode(exchange: Exchange) -> DecodedExchange:
 def line(
     exchange: Exchange, *, policy: Policy, limit: int | None, raw: bool = False
 ) -> tuple[ExchangeLine, DecodedExchange]:
-    """Return the JSON line of an exchange, and the decoded exchange. Raises PolicyError."""
+    """Return the JSON line of an exchange, and the decoded exchange. Raises PolicyError.
+
+    Dropped calls are logged unless the caller is inside `unlogged`, which costs as much as the selection.
+    """
     decoded = decode(exchange)
     selection = None
     findings = list(decoded.findings)
     if decoded.response is not None:
-        with unlogged():
-            selection = select(decoded.response, policy, limit, first_choice(decoded.response))
+        selection = select(decoded.response, policy, limit, first_choice(decoded.response))
         findings.extend(selection.findings)
     return (
         ExchangeLine(

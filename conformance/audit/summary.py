@@ -218,6 +218,8 @@ class Audit(Struct):
     def count(self, exchange: Exchange, *, policy: Policy, limit: int | None) -> ExchangeRecord | None:
         """Decode one exchange and count it. Calls that ``policy`` drops or rejects are counted as findings.
 
+        They are also logged unless the caller is inside `unlogged`.
+
         Return the record for the audit of conversations, or None if the wire is unknown.
         """
         self.exchanges += 1
@@ -309,12 +311,13 @@ def audit_part(part: FilePart, wire: str | None, policy: Policy, limit: int | No
     """Audit one part of the input."""
     result = PartAudit()
     reader = PartReader(part, wire)
-    for item in reader:
-        if isinstance(item, Problem):
-            result.problems.append(item)
-            result.audit.unread(item)
-        elif (record := result.audit.count(item, policy=policy, limit=limit)) is not None:
-            result.records.append(record)
+    with unlogged():
+        for item in reader:
+            if isinstance(item, Problem):
+                result.problems.append(item)
+                result.audit.unread(item)
+            elif (record := result.audit.count(item, policy=policy, limit=limit)) is not None:
+                result.records.append(record)
     result.lines = reader.lines
     return result
 
@@ -358,13 +361,12 @@ def _count_response(figures: WireFigures, response: Response, policy: Policy, li
     figures.most_calls = max(figures.most_calls, calls)
     selection_findings: tuple[Finding, ...] = ()
     selection: Selection | None = None
-    with unlogged():
-        for name, sums in figures.policies.items():
-            selection = select(response, name, limit, first_choice(response))
-            sums.add(selection)
-            model.policies[name].add(selection)
-            if name == policy:
-                selection_findings = selection.findings
+    for name, sums in figures.policies.items():
+        selection = select(response, name, limit, first_choice(response))
+        sums.add(selection)
+        model.policies[name].add(selection)
+        if name == policy:
+            selection_findings = selection.findings
     if selection is not None and selection.rejected:
         _why_rejected(figures, response, selection)
     return selection_findings

@@ -48,6 +48,12 @@ _OF_ESCAPED = {"tool": "tool-xml", "para": "tool-xml", "func": "qwen-coder", "ar
 _SIGN = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{sign})" for name, sign in SIGNS.items()))
 #: A text without these contains no sign.
 _HINTS = re.compile(r"</?[a-z|\N{FULLWIDTH VERTICAL LINE}]|\[TOOL_CALLS\]|to=functions\.|&lt;|\A\s*[{\[]")
+#: A text without these contains no sign but `bare-json`; the search for all signs is slow.
+_MARKUP = re.compile(
+    "</?(?:tool|param|antml:|function|invoke|arg_|minimax:|think|[|\N{FULLWIDTH VERTICAL LINE}])"
+    r"|\[TOOL_CALLS\]|to=functions\.|&lt;"
+)
+_BARE_JSON = re.compile(f"(?P<bare_json>{SIGNS['bare-json']})")
 _OPENING = ("{", "[")
 #: Fences and spans of code in a complete text; `markdown` detects them in a stream.
 _CODE = re.compile(
@@ -74,7 +80,9 @@ def detect(text: str) -> list[MarkupLeak]:
         return []
     code = [match.span() for match in _CODE.finditer(text)] if "`" in text or "~~~" in text else []
     leaks: dict[str, MarkupLeak] = {}
-    for match in _SIGN.finditer(text):
+    has_markup = _may_have_markup(text) and _MARKUP.search(text)
+    signs = _SIGN.finditer(text) if has_markup else filter(None, [_BARE_JSON.match(text)])
+    for match in signs:
         name = (match.lastgroup or "").replace("_", "-")
         if name == "bare-json" and not _is_calls(text):
             continue
@@ -91,9 +99,11 @@ def detect(text: str) -> list[MarkupLeak]:
 
 def _has_hint(text: str) -> bool:
     """Return whether `_HINTS` matches. Most texts lack the characters that every hint has; that is found faster."""
-    if "<" in text or "[TOOL" in text or "to=" in text or "&lt;" in text or text.lstrip()[:1] in _OPENING:
-        return _HINTS.search(text) is not None
-    return False
+    return (_may_have_markup(text) or text.lstrip()[:1] in _OPENING) and _HINTS.search(text) is not None
+
+
+def _may_have_markup(text: str) -> bool:
+    return "<" in text or "[TOOL" in text or "to=" in text or "&lt;" in text
 
 
 def _is_calls(text: str) -> bool:

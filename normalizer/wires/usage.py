@@ -27,23 +27,26 @@ def usage_reader(
     added.
     """
     documented_input, documented_output = inputs[0], outputs[0]
+    undocumented = frozenset((*inputs[1:], *outputs[1:], *cached, *written, *reasoning))
 
     def usage(figures: dict[str, Any] | None) -> Usage | None:
         if not figures:
             return None
         get = figures.get
         read, wrote = get(input_details), get(output_details)
-        if type(read) is dict is type(wrote):  # fast path: the documented form
-            in_count, out_count = get(documented_input), get(documented_output)
-            from_cache, thought = read.get("cached_tokens"), wrote.get("reasoning_tokens")
+        in_count, out_count = get(documented_input), get(documented_output)
+        if type(in_count) is int is type(out_count) and undocumented.isdisjoint(figures):  # fast path
+            from_cache = to_cache = thought = None
+            if type(read) is dict:
+                from_cache, to_cache = read.get("cached_tokens"), read.get("cache_write_tokens")
+            if type(wrote) is dict:
+                thought = wrote.get("reasoning_tokens")
             if (
-                type(in_count) is int is type(out_count)
-                and type(from_cache) is int is type(thought)
+                (from_cache is None or type(from_cache) is int)
+                and (to_cache is None or type(to_cache) is int)
+                and (thought is None or type(thought) is int)
                 and (not thought or get("total_tokens") != in_count + out_count + thought)
             ):
-                to_cache = read.get("cache_write_tokens")
-                if type(to_cache) is not int:
-                    to_cache = first_int(figures, written) if written else None
                 return Usage(in_count, out_count, thought, from_cache, to_cache, figures)
         return general(figures)
 

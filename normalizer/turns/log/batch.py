@@ -11,9 +11,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Executable
 
+#: A statement of SQLAlchemy, or the driver's SQL with named parameters.
+Statement = Executable | str
+
 
 class RowMissing(Exception):
-    """An update of a shared transaction did not find its row. Run each job in a transaction without others."""
+    """A statement of a shared transaction did not change its row. Run each job in a transaction without others."""
 
 
 class Batch:
@@ -25,8 +28,8 @@ class Batch:
     def __init__(self, connection: Connection, shared: bool) -> None:
         self.shared = shared
         self._connection = connection
-        self._updates: dict[Executable, list[Mapping[str, Any]]] = {}
-        self._others: dict[Executable, list[Mapping[str, Any]]] = {}
+        self._changes: dict[str, list[Mapping[str, Any]]] = {}
+        self._others: dict[Statement, list[Mapping[str, Any]]] = {}
 
     @property
     def connection(self) -> Connection:
@@ -34,20 +37,27 @@ class Batch:
         self.flush()
         return self._connection
 
-    def update(self, statement: Executable, row: Mapping[str, Any]) -> None:
-        """Run an update that must find exactly one row, before the statements of `add`."""
-        self._updates.setdefault(statement, []).append(row)
+    def change(self, statement: str, row: Mapping[str, Any]) -> None:
+        """Run an insert or an update that must change exactly one row, before the statements of `add`."""
+        self._changes.setdefault(statement, []).append(row)
 
-    def add(self, statement: Executable, rows: Sequence[Mapping[str, Any]]) -> None:
+    def changes(self, statement: str, row: Mapping[str, Any]) -> bool:
+        """Run all statements so far, then this one. Return whether it changed exactly one row."""
+        return self.connection.exec_driver_sql(statement, row).rowcount == 1
+
+    def add(self, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> None:
         """Run a statement for each of these rows."""
         self._others.setdefault(statement, []).extend(rows)
 
     def flush(self) -> None:
         """Run the statements. Raises RowMissing, and then the transaction must be rolled back."""
-        updates, self._updates = self._updates, {}
+        changes, self._changes = self._changes, {}
         others, self._others = self._others, {}
-        for statement, rows in updates.items():
-            if self._connection.execute(statement, rows).rowcount != len(rows):
+        for change, rows in changes.items():
+            if self._connection.exec_driver_sql(change, rows).rowcount != len(rows):
                 raise RowMissing
         for statement, rows in others.items():
-            self._connection.execute(statement, rows)
+            if isinstance(statement, str):
+                self._connection.exec_driver_sql(statement, rows)
+            else:
+                self._connection.execute(statement, rows)

@@ -44,7 +44,7 @@ _DROPPED = "nothing was written: try again later"
 class _Task:
     """A job, and the future of its caller, which belongs to the caller's event loop."""
 
-    __slots__ = ("done", "is_dropped", "job", "loop", "soft")
+    __slots__ = ("done", "is_dropped", "job", "loop", "soft", "timer")
 
     def __init__(self, job: Job, soft: bool) -> None:
         self.job = job
@@ -52,6 +52,7 @@ class _Task:
         self.is_dropped = False  # its caller got LogFailed and wants no later write (``first``)
         self.loop = asyncio.get_running_loop()
         self.done: asyncio.Future[None] = self.loop.create_future()
+        self.timer: asyncio.TimerHandle | None = None  # of its caller's patience
 
 
 def _complete(tasks: list[_Task], error: Exception | None = None) -> None:
@@ -138,19 +139,28 @@ class Database:
                     self._flushing = False
                     self._waiting.clear()
                     raise LogFailed("the turn log is closed") from None
-        future = task.done
+        self._watch(task, now if first else None)
         try:
-            while not future.done():
-                since = max(now, self._since) if first else self._since
-                left = self._patience - (time.monotonic() - since)
-                if left <= 0:
-                    task.is_dropped = first
-                    self._cut(self._patience)
-                    raise self._no_answer(_DROPPED if first else _QUEUED)
-                await asyncio.wait({future}, timeout=left)
+            await task.done  # cancellation cancels only this future: the task itself continues
         finally:
-            future.cancel()  # only the future: the task itself continues
-        future.result()
+            if task.timer is not None:
+                task.timer.cancel()
+
+    def _watch(self, task: _Task, began: float | None) -> None:
+        """Let the caller of a task fail when its patience has ended. ``began``: when the call of a ``first`` job began.
+
+        It runs in the caller's event loop, again and again while the writer completes other transactions.
+        """
+        if task.done.done():
+            return
+        since = self._since if began is None else max(began, self._since)
+        left = self._patience - (time.monotonic() - since)
+        if left > 0:
+            task.timer = task.loop.call_later(left, self._watch, task, began)
+            return
+        task.is_dropped = began is not None
+        self._cut(self._patience)
+        task.done.set_exception(self._no_answer(_QUEUED if began is None else _DROPPED))
 
     async def read(self, reading: Callable[[Connection], _Read]) -> _Read:
         """Run ``reading`` on one snapshot of the database and return its result.

@@ -35,6 +35,8 @@ class Notifier:
 
     def notify(self, turn: str) -> None:
         """Set the events of all listeners to the turn. Any thread may call it."""
+        if turn not in self._listeners:
+            return  # a listener that is added now reads the log after this write
         with self._lock:
             for written, loop in self._listeners.get(turn, {}).items():
                 if not loop.is_closed():  # a listener that was never closed outlives its loop

@@ -52,25 +52,25 @@ class Parts:
         return rows
 
     def _packed(self, value: Any, pointer: str, digests: dict[str, str]) -> tuple[Any, int]:
-        """Return the value with references instead of long values, and its approximate length.
+        """Return a text, list or object with references instead of long values, and its approximate length.
 
         A value that contains a reference is itself not replaced, and neither is the whole document.
         """
         if isinstance(value, str):
             size = len(value)
-        elif isinstance(value, (list, dict)):
+        else:
             before, size = len(digests), 0
             for name, item in enumerate(value) if isinstance(value, list) else value.items():
                 size += len(name) if isinstance(name, str) else 0
                 if isinstance(item, str) and len(item) < LONG:
                     size += len(item)
-                    continue
-                value[name], length = self._packed(item, inside(pointer, name), digests)
-                size += length
+                elif isinstance(item, (str, list, dict)):
+                    value[name], length = self._packed(item, inside(pointer, name), digests)
+                    size += length
+                else:
+                    size += _SHORT
             if len(digests) > before:
                 return value, size
-        else:
-            return value, _SHORT
         if size < LONG or not pointer:
             return value, size
         digests[pointer] = self._reference(value)

@@ -21,7 +21,7 @@ from typing import Any, Self
 import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import asdict, replace
-from sqlalchemy import Connection, Executable
+from sqlalchemy import Connection
 
 from ... import json_codec
 from ..errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
@@ -42,7 +42,7 @@ from ..events import (
 from ..machine.inputs import Input
 from ..machine.state import TurnState
 from ..observer import Observer
-from .batch import Batch
+from .batch import Batch, Statement
 from .changes import changes
 from .database import Database
 from .parts import Parts
@@ -55,7 +55,7 @@ _SOFT = (TurnBlockStart, TurnBlockDelta, TurnBlockReset, CallProgress, Noted)
 
 
 #: A statement and its rows.
-_Insert = tuple[Executable, list[dict[str, Any]]]
+_Insert = tuple[Statement, list[dict[str, Any]]]
 
 
 class _Transaction(Struct, frozen=True):
@@ -246,7 +246,7 @@ class LogObserver(Observer):
 
     async def _release(self) -> None:
         def write(batch: Batch) -> None:
-            batch.connection.execute(self._statements.release, {"turn": self.turn, "mine": self._owner})
+            batch.add(self._statements.release, [{"turn": self.turn, "mine": self._owner}])
 
         if self._next_seq is not None:
             await self._database.write(write)
@@ -268,8 +268,11 @@ class LogObserver(Observer):
                         return  # the next write raises TurnHeld
 
     def _insert(self, batch: Batch, transaction: _Transaction) -> bool:
-        """Insert the turn. Return False if an earlier attempt was already committed (see `_is_written`)."""
-        turn, state, connection = transaction.turn, transaction.state, batch.connection
+        """Insert the turn. Return False if an earlier attempt was already committed (see `_is_written`).
+
+        In a shared transaction only the insert is added: if the turn exists, each job runs without others.
+        """
+        turn, state = transaction.turn, transaction.state
         if transaction.first != 0:
             raise InvalidState(f"the first event of a turn must be number 0, got {transaction.first}", where=turn)
         started = next((event for event in transaction.events if isinstance(event, TurnStarted)), None)
@@ -284,10 +287,14 @@ class LogObserver(Observer):
             "owner": self._owner,
             "written": 1,
             "lease": self._lease,
+            **self._database.times(),
         }
-        if connection.scalar(self._statements.begin, {**row, **self._database.times()}) is not None:
+        if batch.shared:
+            batch.change(self._statements.begin, row)
             return True
-        if self._is_written(connection, transaction):
+        if batch.changes(self._statements.begin, row):
+            return True
+        if self._is_written(batch.connection, transaction):
             return False
         raise TurnHeld(f"the log already has turn {turn!r}", hint="take it, or give the new turn another id")
 
@@ -307,9 +314,9 @@ class LogObserver(Observer):
             values["now_status"], values["now_termination"] = status
         if transaction.first == expected:
             if batch.shared:
-                batch.update(statement, values)
+                batch.change(statement, values)
                 return True
-            if batch.connection.execute(statement, values).rowcount == 1:
+            if batch.changes(statement, values):
                 return True
             if self._is_written(batch.connection, transaction):
                 return False

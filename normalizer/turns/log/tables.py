@@ -23,17 +23,18 @@ from sqlalchemy import (
     Boolean,
     Column,
     ColumnElement,
+    Dialect,
     Double,
-    Executable,
     ForeignKey,
     Index,
     Integer,
     MetaData,
     Table,
     Text,
+    UpdateBase,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import JSONB, psycopg
 
 metadata = MetaData()
 
@@ -140,11 +141,14 @@ parts = Table(
 class Statements:
     """Statements of a `LogObserver`, built once per database because building them costs more than running them.
 
+    Those that every transaction needs are SQL for `Connection.exec_driver_sql`, with named parameters: SQLAlchemy takes
+    longer to convert the values of a row, all of which are plain here, than the database to write it.
+
     ``at``: the current time, see `Database.at` and `Database.times`.
 
     ``advance`` sets the number of a turn's next event to ``next_seq``, if ``mine`` owns the turn, its next event is
     ``first`` and its runners have written ``before`` transactions. ``settle`` also sets the status and the termination.
-    ``begin`` inserts a turn and returns its id, or no row if the id exists. ``void`` deletes the blocks from
+    ``begin`` inserts a turn unless its id exists. ``void`` deletes the blocks from
     ``first_block`` on.
     """
 
@@ -155,29 +159,37 @@ class Statements:
         mine = (turns.c.id == sa.bindparam("turn"), turns.c.owner == sa.bindparam("mine"))
         expected = (turns.c.seq == sa.bindparam("first"), turns.c.written == sa.bindparam("before"))
         advanced: dict[str, Any] = {"seq": sa.bindparam("next_seq"), "updated": at, "lease_until": lease_until}
-        advanced["written"] = turns.c.written + 1
+        advanced["written"] = turns.c.written + sa.literal_column("1")
         settled: dict[str, Any] = {"status": sa.bindparam("now_status"), "termination": sa.bindparam("now_termination")}
-        self.advance = sa.update(turns).where(*mine, *expected).values(advanced)
-        self.settle = sa.update(turns).where(*mine, *expected).values({**advanced, **settled})
+        driver: Dialect = sqlite.dialect(paramstyle="named")
+        if dialect == "postgresql":
+            driver = psycopg.dialect()  # type: ignore[no-untyped-call]
+        self.advance = _sql(sa.update(turns).where(*mine, *expected).values(advanced), driver)
+        self.settle = _sql(sa.update(turns).where(*mine, *expected).values({**advanced, **settled}), driver)
         self.renew = sa.update(turns).where(*mine).values(lease_until=lease_until)
         self.release = sa.update(turns).where(*mine).values(owner=None, lease_until=None)
         new = {"created": at, "updated": at, "lease_until": lease_until}
-        self.begin = insert(turns).values(new).on_conflict_do_nothing().returning(turns.c.id)
-        self.event = sa.insert(events)
-        self.step = sa.insert(steps)
-        self.state = sa.insert(states)
-        self.part = insert(parts).on_conflict_do_nothing()
+        begun: dict[str, Any] = {column.name: sa.bindparam(column.name) for column in turns.c if column.name not in new}
+        self.begin = _sql(insert(turns).values(new | begun).on_conflict_do_nothing(), driver)
+        self.event = _sql(sa.insert(events), driver)
+        self.step = _sql(sa.insert(steps), driver)
+        self.state = _sql(sa.insert(states), driver)
+        self.part = _sql(insert(parts).on_conflict_do_nothing(), driver)
         self.void = sa.delete(turn_blocks).where(
             turn_blocks.c.turn_id == sa.bindparam("turn"), turn_blocks.c.sequence >= sa.bindparam("first_block")
         )
         self.block = _upsert(insert, turn_blocks)
-        self.call = _upsert(insert, calls)
+        self.call = _sql(_upsert(insert, calls), driver)
 
 
-def _upsert(insert: Any, table: Table) -> Executable:
+def _sql(statement: UpdateBase, dialect: Dialect) -> str:
+    return str(statement.compile(dialect=dialect))
+
+
+def _upsert(insert: Any, table: Table) -> UpdateBase:
     """Return a statement that inserts a row, or replaces the row with the same primary key."""
     key = [column.name for column in table.primary_key]
     inserted = insert(table)
     others = {column.name: inserted.excluded[column.name] for column in table.c if column.name not in key}
-    upsert: Executable = inserted.on_conflict_do_update(index_elements=key, set_=others)
+    upsert: UpdateBase = inserted.on_conflict_do_update(index_elements=key, set_=others)
     return upsert

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...model import Block, Choice, Response
+from ...model import Block, Choice, Response, Stop
 from ..call_builder import CallBuilder
 from ..decode_context import Context, read_whole
 from ..error_response import response_without_output
@@ -13,6 +13,10 @@ from .blocks import convert, regular_call, text_block, usage
 from .schema import Message, TextBlock, ToolUseBlock, carry_message
 
 _reader = Reader(Message)
+
+#: The stop of a message without calls, and of one with calls, if there is nothing to report about its word.
+_ENDS: dict[str | None, Stop] = {"end_turn": Stop("end_turn", "end_turn")}
+_CALLED: dict[str | None, Stop] = {"tool_use": Stop("tool_calls", "tool_use")}
 
 
 def decode(data: bytes, context: Context) -> Response:
@@ -38,6 +42,7 @@ def decode(data: bytes, context: Context) -> Response:
             block = convert(builder, wire, len(blocks), wire is last)
         if block is not None:
             blocks.append(block)
-    choice = Choice(0, blocks, effective_stop(builder, reason, raw))
+    stop = (_CALLED if builder.seen else _ENDS).get(raw) or effective_stop(builder, reason, raw)
     extra = carry_message(message)
-    return context.response(message.id, message.model, [choice], usage(message.usage), None, True, extra)
+    choices = [Choice(0, blocks, stop, {})]
+    return context.response(message.id, message.model, choices, usage(message.usage), None, True, extra)
