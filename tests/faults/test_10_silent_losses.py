@@ -105,6 +105,9 @@ PLACES = {
     "tools.*.function.parameters": "an object without properties is what a missing schema means",
     "messages.*.content.*.source.media_type": "the first bytes of the image say it",
     "messages.*.content.*.content.*.source.media_type": "the first bytes of the image say it",
+    "input.*.content.*.mime_type": "the first bytes of the image say it",
+    "input.*.result.*.mime_type": "the first bytes of the image say it",
+    "input.*.name": "a result has the name of its call",
     "messages.*.reasoning_content": "the thought is lost as one block with what is sealed beside it",
     "messages.*.encrypted_content": "the thought is lost as one block with its words",
 }
