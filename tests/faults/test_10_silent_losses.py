@@ -104,6 +104,9 @@ PLACES = {
     "messages.*.content.*.toolResult.content.*.image.format": "the first bytes of the image say it",
     "messages.*.content.*.source.media_type": "the first bytes of the image say it",
     "messages.*.content.*.content.*.source.media_type": "the first bytes of the image say it",
+    "input.*.content.*.mime_type": "the first bytes of the image say it",
+    "input.*.result.*.mime_type": "the first bytes of the image say it",
+    "input.*.name": "a result has the name of its call",
     "messages.*.reasoning_content": "the thought is lost as one block with what is sealed beside it",
     "messages.*.encrypted_content": "the thought is lost as one block with its words",
 }

@@ -14,6 +14,7 @@ import anthropic
 import grpc
 import openai
 import pytest
+from google.genai._interactions_errors import APIConnectionError as GoogleConnectionError
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, StreamingResponse
@@ -49,8 +50,9 @@ def reach(servers: Servers, name: str, **options: Any) -> SdkClient:
         options |= {"api_host": servers.base(surface), "use_insecure_channel": True}
         options.setdefault("channel_options", [("grpc.enable_retries", 0)])
     elif surface.wire == "google.interactions":
-        options |= {"http_options": {"base_url": servers.base(surface), "retry_options": {"attempts": 1}}}
-        options.pop("max_retries", None)
+        attempts = 1 + options.pop("max_retries", 0)
+        retries = {"attempts": attempts, "initial_delay": 0.01, "max_delay": 0.02}
+        options |= {"http_options": {"base_url": servers.base(surface), "retry_options": retries}}
     else:
         options |= {"base_url": servers.base(surface), "max_retries": options.get("max_retries", 0)}
     return client(surface.wire, surface.model, provider=surface.provider, **options)
@@ -193,7 +195,7 @@ def test_an_unreachable_server_raises_the_error_of_the_sdk(wire: str) -> None:
         assert piece.error is not None
         assert (piece.error.type, piece.error.retryable) == ("UNAVAILABLE", True)
         return
-    with pytest.raises((openai.APIConnectionError, anthropic.APIConnectionError)):
+    with pytest.raises((openai.APIConnectionError, anthropic.APIConnectionError, GoogleConnectionError)):
         at_once(chunks_of(provider, body))
 
 

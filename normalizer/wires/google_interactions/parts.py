@@ -75,7 +75,7 @@ def write_contents(parts: list[Part], context: WriteContext) -> list[Any]:
 
 def _write_media(part: MediaPart, context: WriteContext) -> dict[str, Any]:
     media_type = part.media_type
-    if media_type is None and part.data is not None and part.kind == "image":
+    if media_type is None and part.data is not None and part.kind == "image" and not context.own:
         media_type = next((kind for head, kind in _SIGNATURES.items() if part.data.startswith(head)), None)
     reason = None
     if part.kind not in _TYPES:
