@@ -163,6 +163,16 @@ def test_HIST_30_each_result_follows_the_message_of_its_call(source: str, target
     ]
 
 
+@pytest.mark.parametrize("source", WIRES)
+def test_BED_03_the_tools_of_a_history_are_declared_where_the_request_declares_none(source: str) -> None:
+    turns = [user(), said(call("a", "f"), call("b", "g"), wire=source), results(tool_result("a"), tool_result("b"))]
+    encoded = written(turns, source, "bedrock.converse", names=())
+    assert [tool["toolSpec"]["name"] for tool in encoded.body["toolConfig"]["tools"]] == ["f", "g"]
+    assert codes(encoded) == ["default"]
+    broken = {key: value for key, value in encoded.body.items() if key != "toolConfig"}
+    assert [violation.rule for violation in check_request(broken, "bedrock.converse")] == ["tool-config"]
+
+
 @EVERY_WIRE
 def test_HIST_01_concatenated_arguments_in_the_history_can_be_sent_back(wire: str) -> None:
     concatenated = '{"x":1}{"y":2}'

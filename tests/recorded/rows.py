@@ -25,6 +25,7 @@ class Row(msgspec.Struct):
     id: str
     wire: str
     stream: bool
+    model: str | None = None
     provider: str | None = None
     status: int | None = None
     content_type: str | None = None

@@ -80,7 +80,8 @@ def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:
 
 async def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSent:
     """Asynchronous variant of `sent`."""
-    with contextlib.closing(sent(client, body, stream)) as objects:
+    told: Any = sent(client, body, stream)
+    with contextlib.closing(told) as objects:
         while (received := await asyncio.to_thread(next, objects, None)) is not None:
             yield received
 

@@ -157,7 +157,8 @@ def _block(block: Json, text: str | None, cut: bool) -> WireBlock:
     if kind == "toolUse":
         name = told.get("name") or ""
         if told.get("type") == "server_tool_use":
-            return server_call(told["toolUseId"], _TOOLS.get(name, name), name, text or "", None, told)
+            source = {"type": told["type"]}
+            return server_call(told["toolUseId"], _TOOLS.get(name, name), name, text or "", None, source)
         return call(told.get("toolUseId"), name, text or "", without(told, "toolUseId", "name", "input"), cut=cut)
     if kind == "toolResult":
         tool = str(told.get("type", "")).removesuffix("_result")

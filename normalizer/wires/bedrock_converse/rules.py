@@ -326,7 +326,7 @@ def _client_calls(message: tuple[str, Any]) -> Values:
 def _pairs(body: Any) -> Iterator[tuple[Values, tuple[str, Any] | None]]:
     """Yield the client calls of each assistant message with the message after it, or None if it is the last one."""
     messages = list(objects(body, "messages"))
-    for message, following in zip(messages, [*messages[1:], None], strict=True):
+    for message, following in zip(messages, [*messages[1:], None], strict=False):
         if message[1].get("role") == "assistant":
             yield _client_calls(message), following
 

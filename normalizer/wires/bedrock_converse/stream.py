@@ -1,7 +1,7 @@
 """Decoder for streams of ConverseStream: canonical events as they arrive, and one response at the end.
 
-An index has one block. Text and reasoning begin without a start event, and Nova models give each fragment of a text an
-index of its own.
+An index has one block. Text and reasoning begin without a start event, and Nova models give each fragment of a text
+another index.
 """
 
 from __future__ import annotations
