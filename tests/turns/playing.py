@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.wires import WIRES
 from toolparity import Response, normalize
-from toolparity.cassettes.emulated import anthropic_messages, openai_chat, openai_responses, xai_grpc
+from toolparity.cassettes.emulated import anthropic_messages, ollama_chat, openai_chat, openai_responses, xai_grpc
 from toolparity.cassettes.emulated import script_player as playing
 from toolparity.cassettes.scripts import (
     Fault,
@@ -43,6 +43,7 @@ _PLAYERS: dict[str, Any] = {
     "openai.responses": openai_responses,
     "anthropic.messages": anthropic_messages,
     "xai.grpc": xai_grpc,
+    "ollama.chat": ollama_chat,
 }
 _T = TypeVar("_T")
 
