@@ -35,6 +35,7 @@ _DECODERS = {
     "openai.chat": ("openai_chat.schema", "decode_piece"),
     "openai.responses": ("openai_responses.stream_events", "decode_event"),
     "anthropic.messages": ("anthropic_messages.schema", "decode_event"),
+    "ollama.chat": ("ollama_chat.schema", "decode_piece"),
 }
 #: A class and the arguments that create an object of it.
 _Made = tuple[Any, tuple[Any, ...]]

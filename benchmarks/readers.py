@@ -63,6 +63,10 @@ def sdk(wire: str) -> Read:
         from xai_sdk.proto import chat_pb2
 
         return lambda body: XaiResponse(chat_pb2.GetChatCompletionResponse.FromString(body), None)
+    if wire == "ollama.chat":
+        from ollama import ChatResponse
+
+        return lambda body: ChatResponse(**json.loads(body))
     if wire == "anthropic.messages":
         from anthropic._models import construct_type
         from anthropic.types import Message as Type
@@ -90,7 +94,25 @@ def xai_members(body: bytes) -> Any:
 
 def sdk_streamed(wire: str) -> Read:
     """Return the official SDK as a reader of streams. Raises ImportError if it is not installed."""
-    return {"xai.grpc": _xai, "anthropic.messages": _anthropic, "openai.chat": _chat}.get(wire, _responses)()
+    readers = {"xai.grpc": _xai, "anthropic.messages": _anthropic, "openai.chat": _chat, "ollama.chat": _ollama}
+    return readers.get(wire, _responses)()
+
+
+def _ollama() -> Read:
+    """Return the reading of the SDK's client, which has no accumulator."""
+    from ollama import ChatResponse
+
+    def read(pieces: Iterable[bytes]) -> Any:
+        calls: list[Any] = []
+        response = None
+        for line in b"".join(pieces).decode().splitlines():
+            response = ChatResponse(**json.loads(line))
+            calls += response.message.tool_calls or ()
+        assert response is not None
+        response.message.tool_calls = calls
+        return response
+
+    return read
 
 
 def _xai() -> Read:
@@ -164,9 +186,14 @@ def _responses() -> Read:
 
 
 def calls(answer: Any) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the calls in a result of the normalizer or of an SDK: id, name, parsed arguments."""
+    """Return the calls in a result of the normalizer or of an SDK: id, name, parsed arguments.
+
+    Ollama's SDK has no ids.
+    """
     if isinstance(answer, Response):
         return [(call.id, call.name, call.arguments or {}) for call in answer.calls]
+    if hasattr(answer, "done_reason"):
+        return [("", call.function.name, dict(call.function.arguments)) for call in answer.message.tool_calls]
     if hasattr(answer, "choices"):
         functions = [(call.id, call.function) for call in answer.choices[0].message.tool_calls]
     elif hasattr(answer, "output"):

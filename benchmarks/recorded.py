@@ -70,7 +70,10 @@ class Exchange(msgspec.Struct):
     @property
     def payloads(self) -> list[bytes]:
         """The JSON of a body, or of each event of a stream."""
-        return _PAYLOAD.findall(self.data) if self.stream else [self.data]
+        if not self.stream:
+            return [self.data]
+        lines = self.data.splitlines() if self.data.startswith(b"{") else None
+        return _PAYLOAD.findall(self.data) if lines is None else [line for line in lines if line]
 
 
 class Ratios(msgspec.Struct):
