@@ -175,7 +175,7 @@ def test_all_missing_keys_are_said_at_once(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (["singel-call"], "unknown scenario: 'singel-call'; did you mean single-call?"),
-        (["--provider", "nobody"], "unknown provider: 'nobody'; known: anthropic, openai, xai"),
+        (["--provider", "nobody"], "unknown provider: 'nobody'; known: anthropic, ollama, openai, xai"),
         (["--wire", "smoke"], "unknown wire: 'smoke'; known:"),
         (["--live", "--emulate"], "No such option"),
     ],

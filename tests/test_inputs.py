@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import anthropic
+import ollama
 import openai
 import pydantic
 import pytest
@@ -21,6 +22,7 @@ from openai.types.responses import Response as OpenAIResponse
 from openai.types.responses import ResponseStreamEvent
 from xai_sdk.proto import chat_pb2
 
+from tests.wires import BYTE_WIRES
 from toolparity import Response, StreamDecoder, normalize
 from toolparity.normalizer.errors import MalformedBody
 
@@ -36,7 +38,7 @@ def told(response: Response) -> tuple[Any, ...]:
     return calls, response.text, [choice.stop for choice in response.choices], response.complete, response.error
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", BYTE_WIRES)
 @pytest.mark.parametrize("form", [bytes.decode, bytearray, memoryview], ids=["text", "bytearray", "memoryview"])
 def test_a_body_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, form: Callable[[bytes], Any]) -> None:
     body = plain(wire, STEPS)
@@ -51,7 +53,7 @@ def test_a_protobuf_message_in_any_kind_of_bytes_is_the_same_response(form: Call
     assert normalize(form(body), "xai.grpc") == normalize(body, "xai.grpc")
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", BYTE_WIRES)
 def test_parsed_json_is_the_same_response(wire: str) -> None:
     body = plain(wire, STEPS)
     assert told(normalize(json.loads(body), wire)) == told(normalize(body, wire))
@@ -68,7 +70,7 @@ def test_arguments_that_had_no_text_are_spelled_compactly_and_a_finding_says_so(
     assert exact.findings == ()
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", BYTE_WIRES)
 @pytest.mark.parametrize("form", [bytes.decode, bytearray, memoryview], ids=["text", "bytearray", "memoryview"])
 def test_a_stream_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, form: Callable[[bytes], Any]) -> None:
     frames = stream(wire, STEPS)
@@ -81,7 +83,7 @@ def test_a_stream_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, f
 def payloads(wire: str, steps: list[Any]) -> list[Any]:
     """The parsed payload of every event of a stream."""
     lines = b"".join(stream(wire, steps)).splitlines()
-    return [json.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
+    return [json.loads(line.removeprefix(b"data: ")) for line in lines if line.startswith((b"data: {", b"{"))]
 
 
 def fed(events: Iterable[Any], wire: str | None = None) -> Response:
@@ -91,7 +93,7 @@ def fed(events: Iterable[Any], wire: str | None = None) -> Response:
     return decoder.finish()
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", BYTE_WIRES)
 def test_parsed_events_are_the_same_response(wire: str) -> None:
     expected = told(play(wire, stream(wire, STEPS)))
     assert told(fed(payloads(wire, STEPS), wire)) == expected
@@ -115,6 +117,18 @@ def test_the_sdks_response_objects_are_the_same_response(wire: str, model: Any, 
     assert response.wire == wire
     assert told(response) == told(normalize(body, wire))
     assert [call.id for call in response.calls] == ["call_a", "call_b"]
+
+
+@pytest.mark.parametrize("wire", ["ollama.chat", None])
+def test_the_objects_of_ollamas_sdk_lack_the_ids_and_nothing_else(wire: str | None) -> None:
+    def shapes(response: Response) -> list[Any]:
+        return [response.wire, response.text, *((call.name, call.arguments) for call in response.calls)]
+
+    body = plain("ollama.chat", STEPS)
+    whole = normalize(ollama.ChatResponse(**json.loads(body)), wire)
+    streamed = fed([ollama.ChatResponse(**event) for event in payloads("ollama.chat", STEPS)], wire)
+    assert shapes(whole) == shapes(streamed) == shapes(normalize(body, "ollama.chat"))
+    assert [finding.code for finding in whole.findings].count("id-missing") == 2
 
 
 @pytest.mark.parametrize(
@@ -251,7 +265,7 @@ def test_importing_the_normalizer_imports_no_sdk() -> None:
 
 
 def test_reading_the_wires_of_openai_and_anthropic_imports_no_sdk_either() -> None:
-    bodies = {wire: plain(wire, STEPS).decode() for wire in SSE_WIRES}
+    bodies = {wire: plain(wire, STEPS).decode() for wire in BYTE_WIRES}
     heavy = "('openai', 'anthropic', 'xai_sdk', 'google.protobuf', 'pydantic')"
     program = (
         "import sys, toolparity\n"
@@ -278,7 +292,7 @@ def test_without_the_xai_extra_its_wire_says_how_to_install_it(missing: str) -> 
 
 
 def test_every_wire_is_covered_here() -> None:
-    assert set(WIRES) == {*SSE_WIRES, "xai.grpc"}
+    assert set(WIRES) == {*BYTE_WIRES, "xai.grpc"}
 
 
 def test_messages_of_own_classes_are_recognized_by_their_protobuf_name() -> None:
