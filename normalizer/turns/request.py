@@ -68,7 +68,7 @@ def first_request(prompt: Prompt, provider: Provider, tools: Tools, options: Req
         tools=declared,
         tool_choice=_tool_choice(options.tool_choice) or request.tool_choice,
         parallel=request.parallel if options.parallel is None else options.parallel,
-        params={**request.params, **_parameters(request, provider, options), **options.params},
+        params={**_with(request.params, _parameters(request, provider, options)), **options.params},
     )
 
 
@@ -119,6 +119,16 @@ def _parameters(request: Request, provider: Provider, options: RequestOptions) -
         if loss.code == "param":
             _log.warning("%s: %s", wire, loss.message)
     return {name: value for name, value in params.items() if name not in before or before[name] != value}
+
+
+def _with(params: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters with others, which replace them. Objects, such as Ollama's ``options``, are merged."""
+    merged = {
+        name: {**params[name], **value}
+        for name, value in others.items()
+        if isinstance(value, dict) and isinstance(params.get(name), dict)
+    }
+    return {**params, **others, **merged}
 
 
 def resume_with(state: TurnState, provider: Provider, tools: Tools) -> tuple[TurnState, Resume]:

@@ -41,6 +41,12 @@ def request_sent(provider: Emulated, number: int = 0) -> Any:
     return read_request(provider.bodies[number], provider.wire, provider=provider.name)  # type: ignore[arg-type]
 
 
+def parameters(provider: Emulated) -> dict[str, Any]:
+    """The parameters that were sent; on Ollama's wire most are in ``options``."""
+    params = request_sent(provider).params
+    return {**params, **params.get("options", {})}
+
+
 def texts(request: Any) -> list[str]:
     return [part.text for message in request.messages if isinstance(message, (System, User)) for part in message.parts]
 
@@ -137,7 +143,7 @@ def test_options_replace_the_parameters_of_a_request_and_keep_its_others(wire: s
     request = request_sent(provider)
     again = Emulated(wire, HELLO)
     at_once(Turn(again, max_tokens=200).run(request))
-    params = request_sent(again).params
+    params = parameters(again)
     assert (params["temperature"], params[LIMITS[wire]]) == (0.5, 200)
 
 
@@ -145,7 +151,7 @@ def test_options_replace_the_parameters_of_a_request_and_keep_its_others(wire: s
 def test_a_limit_that_is_the_default_of_the_wire_is_applied_too(wire: str) -> None:
     provider = Emulated(wire, HELLO)
     at_once(Turn(provider, max_tokens=4096).run("Go."))
-    assert request_sent(provider).params[LIMITS[wire]] == 4096
+    assert parameters(provider)[LIMITS[wire]] == 4096
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -154,7 +160,7 @@ def test_a_request_of_another_wire_gets_the_parameters_too(wire: str) -> None:
     at_once(Turn(source).run("Go."))
     provider = Emulated(wire, HELLO)
     at_once(Turn(provider, max_tokens=200, temperature=0.25).run(request_sent(source)))
-    params = request_sent(provider).params
+    params = parameters(provider)
     assert (params["temperature"], params[LIMITS[wire]]) == (0.25, 200)
 
 

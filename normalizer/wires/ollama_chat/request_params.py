@@ -38,15 +38,17 @@ def write_params(request: Request, context: WriteContext) -> dict[str, Any]:
         context.lose("param", "previous_response_id: this wire has no stored history")
     if context.own:
         return dict(request.params)
-    return _foreign_params(request.params, context)
+    written = _foreign_params(request.params, context)
+    # Elsewhere, a request without ``stream`` is for a plain response. One that is made by code is for neither.
+    return {"stream": False, **written} if request.wire else written
 
 
 def _foreign_params(params: dict[str, Any], context: WriteContext) -> dict[str, Any]:
     """Convert the parameters of another wire's request, and report those without a counterpart as losses."""
-    written: dict[str, Any] = {"stream": params.get("stream") is True}
+    written: dict[str, Any] = {}
     options: dict[str, Any] = {}
     for name, given in params.items():
-        if given is None or name == "stream" or (name, given) == ("n", 1):
+        if given is None or (name, given) == ("n", 1):
             continue
         option = _OPTIONS.get(name)
         value = [given] if option in _LISTS and isinstance(given, str) else given
@@ -77,7 +79,7 @@ def _write_other(name: str, value: Any, written: dict[str, Any], context: WriteC
         else:
             return value == {"type": "text"}
         return True
-    if (name == "logprobs" and isinstance(value, bool)) or (name == "top_logprobs" and value in range(21)):
+    if (name in ("logprobs", "stream") and isinstance(value, bool)) or (name == "top_logprobs" and value in range(21)):
         written[name] = value
         return True
     return False
