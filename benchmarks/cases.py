@@ -28,6 +28,7 @@ STREAM_GOALS = {
     "anthropic.messages": (2.3, 7.0),
     "cohere.chat": (2.3, 7.0),
     "google.interactions": (2.3, 7.0),
+    "ollama.chat": (5.0, 12.0),
 }
 
 

@@ -37,6 +37,7 @@ _DECODERS = {
     "anthropic.messages": ("anthropic_messages.schema", "decode_event"),
     "cohere.chat": ("cohere_chat.schema", "decode_event"),
     "google.interactions": ("google_interactions.schema", "decode_piece"),
+    "ollama.chat": ("ollama_chat.schema", "decode_piece"),
 }
 #: A class and the arguments that create an object of it.
 _Made = tuple[Any, tuple[Any, ...]]

@@ -68,8 +68,11 @@ def sdk(wire: str) -> Read:
         return lambda body: XaiResponse(chat_pb2.GetChatCompletionResponse.FromString(body), None)
     if wire == "google.interactions":
         from google.genai.interactions import Interaction
+    if wire == "ollama.chat":
+        from ollama import ChatResponse
 
         return lambda body: Interaction.model_validate(json.loads(body))
+        return lambda body: ChatResponse(**json.loads(body))
     if wire == "anthropic.messages":
         from anthropic._models import construct_type
         from anthropic.types import Message as Type
@@ -108,8 +111,26 @@ def sdk_streamed(wire: str) -> Read:
         "xai.grpc": _xai,
         "cohere.chat": _cohere,
         "google.interactions": _google,
+        "ollama.chat": _ollama,
     }
     return makers.get(wire, _responses)()
+
+
+def _ollama() -> Read:
+    """Return the reading of the SDK's client, which has no accumulator."""
+    from ollama import ChatResponse
+
+    def read(pieces: Iterable[bytes]) -> Any:
+        calls: list[Any] = []
+        response = None
+        for line in b"".join(pieces).decode().splitlines():
+            response = ChatResponse(**json.loads(line))
+            calls += response.message.tool_calls or ()
+        assert response is not None
+        response.message.tool_calls = calls
+        return response
+
+    return read
 
 
 def _xai() -> Read:
@@ -230,11 +251,16 @@ def _responses() -> Read:
 
 
 def calls(answer: Any) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the calls in a result of the normalizer or of an SDK: id, name, parsed arguments."""
+    """Return the calls in a result of the normalizer or of an SDK: id, name, parsed arguments.
+
+    Ollama's SDK has no ids.
+    """
     if isinstance(answer, Response):
         return [(call.id, call.name, call.arguments or {}) for call in answer.calls]
     if hasattr(answer, "steps"):
         return [(step.id, step.name, step.arguments) for step in answer.steps if step.type == "function_call"]
+    if hasattr(answer, "done_reason"):
+        return [("", call.function.name, dict(call.function.arguments)) for call in answer.message.tool_calls]
     if hasattr(answer, "choices"):
         functions = [(call.id, call.function) for call in answer.choices[0].message.tool_calls]
     elif hasattr(answer, "output"):

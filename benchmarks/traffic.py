@@ -533,6 +533,48 @@ def grpc_stream() -> list[bytes]:
     return chunks
 
 
+# ollama.chat
+
+
+def _ollama_event(message: dict[str, Any], number: int) -> dict[str, Any]:
+    head = {"model": "qwen3.6:latest", "created_at": f"2026-08-07T06:08:23.{577476 + 1031 * number:06d}Z"}
+    return {**head, "message": {"role": "assistant", "content": "", **message}, "done": False}
+
+
+def _ollama_end(output: int) -> dict[str, Any]:
+    return {
+        "done": True,
+        "done_reason": "stop",
+        "total_duration": 1735248334,
+        "load_duration": 139246000,
+        "prompt_eval_count": 292,
+        "prompt_eval_duration": 247164000,
+        "eval_count": output,
+        "eval_duration": 1337032000,
+    }
+
+
+def _ollama_calls(stream: bool) -> list[dict[str, Any]]:
+    return [
+        {"id": call.id, "function": {"index": index, "name": call.name, "arguments": call.arguments}}
+        for index, call in enumerate(expected("ollama.chat", stream))
+    ]
+
+
+def ollama_body() -> bytes:
+    """Return the body as Ollama sends it, compact."""
+    return _compact(_ollama_event({"tool_calls": _ollama_calls(False)}, 0) | _ollama_end(96)).encode()
+
+
+def ollama_stream() -> bytes:
+    """Return the JSON lines as Ollama sends them, each call complete in one."""
+    calls: list[dict[str, Any]] = [{"tool_calls": [call]} for call in _ollama_calls(True)]
+    messages = [*({"content": word} for word in _words(EVENTS - len(calls) - 1)), *calls]
+    events = [_ollama_event(message, number) for number, message in enumerate(messages)]
+    events.append(_ollama_event({}, len(events)) | _ollama_end(296))
+    return b"".join(_compact(event).encode() + b"\n" for event in events)
+
+
 #: The JSON wires: name -> (body, stream).
 JSON_WIRES: dict[Wire, tuple[Callable[[], bytes], Callable[[], bytes]]] = {
     "openai.chat": (chat_body, chat_stream),
@@ -540,11 +582,14 @@ JSON_WIRES: dict[Wire, tuple[Callable[[], bytes], Callable[[], bytes]]] = {
     "anthropic.messages": (anthropic_body, anthropic_stream),
     "cohere.chat": (cohere_body, cohere_stream),
     "google.interactions": (interactions_body, interactions_stream),
+    "ollama.chat": (ollama_body, ollama_stream),
 }
 
 
 def payloads(stream: bytes) -> list[bytes]:
     """Return the JSON payloads of a stream's events."""
+    if stream.startswith(b"{"):
+        return stream.splitlines()
     found = re.findall(rb"^data: (.*)$", stream, re.MULTILINE)
     return [data for data in found if data != b"[DONE]"]
 
@@ -556,4 +601,6 @@ def pieces(stream: bytes, size: int) -> list[bytes]:
 
 def events(stream: bytes) -> list[bytes]:
     """Split a stream into its events."""
+    if stream.startswith(b"{"):
+        return stream.splitlines(keepends=True)
     return [event + b"\n\n" for event in stream.split(b"\n\n") if event]

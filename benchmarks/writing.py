@@ -40,6 +40,7 @@ GOALS = {
     "xai.grpc": 7.0,
     "cohere.chat": 3.5,
     "google.interactions": 3.5,
+    "ollama.chat": 3.5,
 }
 PROVIDERS: dict[Wire, str] = {
     "openai.chat": "openai",
@@ -48,6 +49,7 @@ PROVIDERS: dict[Wire, str] = {
     "xai.grpc": "xai",
     "cohere.chat": "cohere",
     "google.interactions": "google",
+    "ollama.chat": "ollama",
 }
 _FOUND = (
     "The archive holds three letters of that year, and one of them names the harbour where the ship was seen last. "

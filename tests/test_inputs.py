@@ -13,6 +13,7 @@ import anthropic
 import cohere
 import google.genai
 import httpx
+import ollama
 import openai
 import pydantic
 import pytest
@@ -25,7 +26,7 @@ from openai.types.responses import Response as OpenAIResponse
 from openai.types.responses import ResponseStreamEvent
 from xai_sdk.proto import chat_pb2
 
-from tests.wires import SSE_WIRES, WIRES
+from tests.wires import JSON_WIRES, WIRES
 from toolparity import Reasoning, Response, StreamDecoder, normalize
 from toolparity.normalizer.errors import MalformedBody
 
@@ -41,7 +42,7 @@ def told(response: Response) -> tuple[Any, ...]:
     return calls, response.text, [choice.stop for choice in response.choices], response.complete, response.error
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", JSON_WIRES)
 @pytest.mark.parametrize("form", [bytes.decode, bytearray, memoryview], ids=["text", "bytearray", "memoryview"])
 def test_a_body_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, form: Callable[[bytes], Any]) -> None:
     body = plain(wire, STEPS)
@@ -56,7 +57,7 @@ def test_a_protobuf_message_in_any_kind_of_bytes_is_the_same_response(form: Call
     assert normalize(form(body), "xai.grpc") == normalize(body, "xai.grpc")
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", JSON_WIRES)
 def test_parsed_json_is_the_same_response(wire: str) -> None:
     body = plain(wire, STEPS)
     assert told(normalize(json.loads(body), wire)) == told(normalize(body, wire))
@@ -73,7 +74,7 @@ def test_arguments_that_had_no_text_are_spelled_compactly_and_a_finding_says_so(
     assert exact.findings == ()
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", JSON_WIRES)
 @pytest.mark.parametrize("form", [bytes.decode, bytearray, memoryview], ids=["text", "bytearray", "memoryview"])
 def test_a_stream_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, form: Callable[[bytes], Any]) -> None:
     frames = stream(wire, STEPS)
@@ -86,7 +87,7 @@ def test_a_stream_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, f
 def payloads(wire: str, steps: list[Any]) -> list[Any]:
     """The parsed payload of every event of a stream."""
     lines = b"".join(stream(wire, steps)).splitlines()
-    return [json.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
+    return [json.loads(line.removeprefix(b"data: ")) for line in lines if line.startswith((b"data: {", b"{"))]
 
 
 def fed(events: Iterable[Any], wire: str | None = None) -> Response:
@@ -96,7 +97,7 @@ def fed(events: Iterable[Any], wire: str | None = None) -> Response:
     return decoder.finish()
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", JSON_WIRES)
 def test_parsed_events_are_the_same_response(wire: str) -> None:
     expected = told(play(wire, stream(wire, STEPS)))
     assert told(fed(payloads(wire, STEPS), wire)) == expected
@@ -198,7 +199,7 @@ def helper_events(wire: str) -> list[Any]:
         return list(response_stream)
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", JSON_WIRES)
 @pytest.mark.parametrize("say_which", [True, False])
 def test_the_events_of_the_sdks_stream_helpers_are_the_same_response(wire: str, say_which: bool) -> None:
     events = helper_events(wire)
@@ -277,14 +278,14 @@ def test_importing_the_normalizer_imports_no_sdk() -> None:
 
 
 def test_reading_the_wires_of_openai_and_anthropic_imports_no_sdk_either() -> None:
-    bodies = {wire: plain(wire, STEPS).decode() for wire in SSE_WIRES}
+    bodies = {wire: plain(wire, STEPS).decode() for wire in JSON_WIRES}
     heavy = "('openai', 'anthropic', 'xai_sdk', 'google.protobuf', 'google.genai', 'pydantic')"
     program = (
         "import sys, toolparity\n"
         f"for wire, body in {bodies!r}.items(): print(len(toolparity.normalize(body, wire).calls))\n"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
-    assert run(program).split() == ["2"] * len(SSE_WIRES) + ["[]"]
+    assert run(program).split() == ["2"] * len(JSON_WIRES) + ["[]"]
 
 
 @pytest.mark.parametrize("missing", ["xai_sdk", "google.protobuf"])
@@ -304,7 +305,19 @@ def test_without_the_xai_extra_its_wire_says_how_to_install_it(missing: str) -> 
 
 
 def test_every_wire_is_covered_here() -> None:
-    assert set(WIRES) == {*SSE_WIRES, "xai.grpc", "bedrock.converse"}
+    assert set(WIRES) == {*JSON_WIRES, "xai.grpc", "bedrock.converse"}
+
+
+@pytest.mark.parametrize("wire", ["ollama.chat", None])
+def test_the_objects_of_ollamas_sdk_lack_the_ids_and_nothing_else(wire: str | None) -> None:
+    def shapes(response: Response) -> list[Any]:
+        return [response.wire, response.text, *((call.name, call.arguments) for call in response.calls)]
+
+    body = plain("ollama.chat", STEPS)
+    whole = normalize(ollama.ChatResponse(**json.loads(body)), wire)
+    streamed = fed([ollama.ChatResponse(**event) for event in payloads("ollama.chat", STEPS)], wire)
+    assert shapes(whole) == shapes(streamed) == shapes(normalize(body, "ollama.chat"))
+    assert [finding.code for finding in whole.findings].count("id-missing") == 2
 
 
 def test_the_objects_of_boto3_are_read_like_the_bytes() -> None:

@@ -511,7 +511,7 @@ def test_an_empty_directory_is_a_problem(tmp_path: Path) -> None:
         ("https://generativelanguage.googleapis.com/v1beta/openai/chat/completions", "google", "openai.chat"),
         ("https://api.groq.com/openai/v1/chat/completions", "groq", "openai.chat"),
         ("https://api.cohere.com/v2/chat", "cohere", "cohere.chat"),
-        ("http://localhost:11434/api/chat", "ollama", "ollama"),
+        ("http://localhost:11434/api/chat", "ollama", "ollama.chat"),
         ("http://localhost:8000/v1/chat/completions", "other", "openai.chat"),
         ("https://example.com/", "other", None),
         ("grpc://api.x.ai:443/xai_api.Chat/GetCompletion", "xai", "xai.grpc"),

@@ -17,5 +17,7 @@ BYTE_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
 EVENT_STREAM_WIRES = ("bedrock.converse",)
 LINE_WIRES = ("ollama.chat",)
 SSE_WIRES = tuple(wire for wire in BYTE_WIRES if wire not in (*EVENT_STREAM_WIRES, *LINE_WIRES))
+#: The wires whose stream events are JSON in a text.
+JSON_WIRES = (*SSE_WIRES, *LINE_WIRES)
 #: The wires whose bodies and requests contain the arguments of calls as objects.
 OBJECT_WIRES = tuple(wire for wire in WIRES if spec(wire).parsed_arguments)

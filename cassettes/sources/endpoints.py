@@ -31,7 +31,6 @@ _PROVIDERS = (
     ("api.moonshot.ai", "moonshot"),
     ("dashscope.aliyuncs.com", "dashscope"),
     ("huggingface.co", "huggingface"),
-    (":11434", "ollama"),
 )
 
 #: Pattern for host + path -> kind of address, for addresses that serve no answers of a model.
@@ -47,7 +46,7 @@ _UNSUPPORTED = (
     (r"/model/.*/invoke(-with-response-stream)?$", "bedrock.invoke_other"),
     (r":(stream)?generateContent$", "google"),
     (r"/interactions(/[^/]+)?$", "google.interactions"),
-    (r"/api/(chat|generate)$", "ollama"),
+    (r"/api/generate$", "ollama"),
     (r"/v1/completions$|/engines/[^/]+/completions$", "openai.completions"),
     (r"/threads(/|$)|/assistants(/|$)", "openai.assistants"),
 )

@@ -24,7 +24,7 @@ class OllamaSDK:
 
     def __init__(self) -> None:
         self._transport = ResponseTransport(httpx)
-        self._client = ollama.Client("http://subject.invalid", transport=self._transport.mock)
+        self._client: Any = ollama.Client("http://subject.invalid", transport=self._transport.mock)
 
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the calls, text, stop reason and token counts of the SDK's objects."""

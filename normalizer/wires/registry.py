@@ -110,8 +110,8 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     the caller passes no provider. ``framing``: "bytes" (HTTP bodies and event streams) or "messages" (each message
     arrives separately, as in gRPC; such a wire is not JSON and is never detected from bytes). ``many_providers``:
     providers other than the owner serve the wire as well. ``models``: pattern for the beginning of the owner's model
-    names. ``parsed_arguments``: whole bodies contain the arguments of calls as JSON objects instead of text;
-    ``parsed_streams``: streams, too. ``streams_by_default``: a request without the member ``stream`` is for a stream.
+    names. ``parsed_arguments``: whole bodies contain the arguments of calls as JSON objects instead of text, and with
+    ``parsed_streams`` streams do, too. ``streams_by_default``: a request without the member ``stream`` is for a stream.
     ``stop_words``: the wire's words for stop reasons that `wires.stop_words` does not list.
 
     HTTP: ``base_path``: the end of the SDK's base URL. ``path``, ``models_path``: the paths that the SDK appends to it

@@ -72,6 +72,19 @@ class ChatBody:
         return False
 
 
+class OllamaBody(ChatBody):
+    """A body of Ollama's chat API."""
+
+    def set_arguments(self, call: At, city: str) -> None:
+        entry(call)["function"]["arguments"] = {"city": city}
+
+    def drop_reasoning(self) -> bool:
+        thought = [m for m in self.messages if m.get("thinking")]
+        for message in thought:
+            del message["thinking"]
+        return bool(thought)
+
+
 class AnthropicBody(ChatBody):
     """A body of the Messages API."""
 
@@ -227,4 +240,5 @@ BODIES: dict[str, type[ChatBody]] = {
     "anthropic.messages": AnthropicBody,
     "xai.grpc": XaiBody,
     "google.interactions": InteractionsBody,
+    "ollama.chat": OllamaBody,
 }

@@ -12,6 +12,7 @@ from typing import Any
 
 import anthropic
 import grpc
+import httpx
 import openai
 import pytest
 from google.genai._interactions_errors import APIConnectionError as GoogleConnectionError
@@ -53,6 +54,9 @@ def reach(servers: Servers, name: str, **options: Any) -> SdkClient:
         attempts = 1 + options.pop("max_retries", 0)
         retries = {"attempts": attempts, "initial_delay": 0.01, "max_delay": 0.02}
         options |= {"http_options": {"base_url": servers.base(surface), "retry_options": retries}}
+    elif surface.wire == "ollama.chat":  # its SDK takes the key from a header, and never retries
+        key = options.pop("api_key")
+        options = {"host": servers.base(surface), "headers": {"authorization": f"Bearer {key}"} if key else None}
     else:
         options |= {"base_url": servers.base(surface), "max_retries": options.get("max_retries", 0)}
     return client(surface.wire, surface.model, provider=surface.provider, **options)
@@ -195,7 +199,9 @@ def test_an_unreachable_server_raises_the_error_of_the_sdk(wire: str) -> None:
         assert piece.error is not None
         assert (piece.error.type, piece.error.retryable) == ("UNAVAILABLE", True)
         return
-    with pytest.raises((openai.APIConnectionError, anthropic.APIConnectionError, GoogleConnectionError)):
+    with pytest.raises(
+        (openai.APIConnectionError, anthropic.APIConnectionError, GoogleConnectionError, httpx.ConnectError)
+    ):
         at_once(chunks_of(provider, body))
 
 
@@ -312,7 +318,7 @@ def test_a_grpc_message_is_sent_unchanged() -> None:
     assert recorder.bodies == [body]
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire != "ollama.chat"])  # whose SDK never retries
 def test_retries_are_done_by_the_sdk(wire: str) -> None:
     recorder = Recorder(failures=2)
     with serving(recorder.app, recorder) as servers:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import ollama
@@ -27,24 +26,14 @@ def settings(wanted: RequestSettings) -> dict[str, Any]:
     return parameters
 
 
-@contextlib.contextmanager
-def client(link: Link) -> Iterator[ollama.Client]:
+def client(link: Link) -> ollama.Client:
     """Return a client. The SDK never retries."""
-    sdk = ollama.Client(link.base, timeout=link.timeout, headers=_key(link))
-    try:
-        yield sdk
-    finally:
-        sdk.close()
+    return ollama.Client(link.base, timeout=link.timeout, headers=_key(link))
 
 
-@contextlib.asynccontextmanager
-async def async_client(link: Link) -> AsyncIterator[ollama.AsyncClient]:
-    """Return an asynchronous client."""
-    sdk = ollama.AsyncClient(link.base, timeout=link.timeout, headers=_key(link))
-    try:
-        yield sdk
-    finally:
-        await sdk.close()
+def async_client(link: Link) -> ollama.AsyncClient:
+    """Return an asynchronous client. The SDK never retries."""
+    return ollama.AsyncClient(link.base, timeout=link.timeout, headers=_key(link))
 
 
 def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:

@@ -54,4 +54,5 @@ def write_params(request: Request, context: WriteContext) -> dict[str, Any]:
         return dict(request.params)
     written: dict[str, Any] = {}
     write_parameters(request, context, written)
-    return {"stream": False, **written}
+    # Elsewhere, a request without ``stream`` is for a plain response. One that is made by code is for neither.
+    return {"stream": False, **written} if request.wire else written

@@ -28,12 +28,17 @@ def read_tool(definition: Any) -> ToolDefinition:
 
 
 def write_tools(request: Request, context: WriteContext, body: dict[str, Any]) -> None:
-    """Add the tool definitions to ``body``, and report the loss of a tool choice and of a limit to one call."""
+    """Add the tool definitions to ``body``, and report the loss of a tool choice and of a limit to one call.
+
+    If the model must not call tools, none is declared.
+    """
     tools = [written for tool in request.tools if (written := _write_tool(tool, context)) is not None]
-    if tools:
+    mode = "auto" if request.tool_choice is None else request.tool_choice.mode
+    if tools and mode != "none":
         body["tools"] = tools
-    choice = request.tool_choice
-    if choice is not None and choice.mode != "auto":
+    if mode == "none":
+        context.lose("tool-choice", "the wire has no tool choice; no tool was declared, so that the model calls none")
+    elif mode != "auto":
         context.lose("tool-choice", "the wire has no tool choice; the model may call any tool or none")
     if request.parallel is False:
         context.lose("parallel")
