@@ -9,7 +9,7 @@ from ..error_response import response_without_output
 from ..schema import Reader
 from ..stop_reason import CUTS, effective_stop
 from .blocks import add_part, annotated, usage
-from .schema import Candidate, GenerateContent, carry_candidate, carry_response, finish_reason
+from .schema import ENDS, Candidate, GenerateContent, carry_candidate, carry_response, finish_reason
 
 _reader = Reader(GenerateContent)
 
@@ -67,4 +67,5 @@ def choice_of(context: Context, response_id: str | None, candidate: Candidate, i
         extra.update(metadata)
     if reason == "end_turn" and builder.seen:
         reason = "tool_calls"  # the wire has no word for calls: an answer with calls ends with STOP, too
-    return Choice(index, blocks, effective_stop(builder, reason, raw), extra)
+    stop = Stop(reason, raw) if reason is not None and raw in ENDS else effective_stop(builder, reason, raw)
+    return Choice(index, blocks, stop, extra)
