@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from google.genai import types
 
 from tests.building import codes, sse
 from toolparity import Reasoning, Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, normalize, select
@@ -279,6 +280,13 @@ def test_a_part_with_several_data_loses_none() -> None:
     response = whole({"text": "a", **CALL, "executableCode": {"code": "1"}, "thoughtSignature": "c2ln"})
     kinds = [type(block).__name__ for block in response.choices[0].blocks]
     assert kinds == ["Text", "ToolCall", "ServerToolCall"]
+
+
+def test_objects_of_the_sdk_have_the_signatures_of_the_wire() -> None:
+    parts = [{"text": "hi", "thoughtSignature": "+/+/"}, {"inlineData": {"mimeType": "image/png", "data": "/+8="}}]
+    response = normalize(types.GenerateContentResponse.model_validate(answer(*parts)))
+    assert response.wire == WIRE
+    assert sent_back(response) == parts
 
 
 def test_usage_counts_thoughts_and_tool_results() -> None:

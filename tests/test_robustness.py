@@ -400,13 +400,13 @@ def long_stream(wire: str, words: int) -> list[bytes]:
     elif wire == "google.gemini":
         words_of = [text.removeprefix('{"a":"').removesuffix('"}') for text in texts]
         partial = ({"jsonPath": "$.a", "stringValue": word, "willContinue": True} for word in words_of)
-        calls: list[dict[str, Any]] = [
+        given: list[dict[str, Any]] = [
             {"name": "f", "id": "a", "willContinue": True},
             *({"partialArgs": [one], "willContinue": True} for one in partial),
             {},
         ]
         events = [
-            {"candidates": [{"content": {"parts": [{"functionCall": call}]}}], "responseId": "r"} for call in calls
+            {"candidates": [{"content": {"parts": [{"functionCall": call}]}}], "responseId": "r"} for call in given
         ]
     else:
         block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}

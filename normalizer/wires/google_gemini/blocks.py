@@ -181,6 +181,14 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     """Convert token usage. Gemini counts tool results apart from the prompt, and thoughts apart from the answer."""
     if not figures:
         return None
+    get = figures.get
+    prompt, answer = get("promptTokenCount"), get("candidatesTokenCount")
+    thoughts, cached = get("thoughtsTokenCount"), get("cachedContentTokenCount")
+    if type(prompt) is int is type(answer) and cached is None and get("toolUsePromptTokenCount") is None:
+        if thoughts is None:
+            return Usage(prompt, answer, None, None, None, figures)
+        if type(thoughts) is int:
+            return Usage(prompt, answer + thoughts, thoughts, None, None, figures)
     prompt, results = first_int(figures, ("promptTokenCount",)), first_int(figures, ("toolUsePromptTokenCount",))
     answer, thoughts = first_int(figures, ("candidatesTokenCount",)), first_int(figures, ("thoughtsTokenCount",))
     return Usage(

@@ -128,6 +128,8 @@ def finish_reason(value: str | int | None) -> tuple[StopReason | None, str | Non
     return (reason_of(value), value) if value else (None, None)
 
 
+#: All members of a part but `text` and `thought`.
+carry_members = carrier(Part, "text", "thought")
 _carry_part = carrier(Part, "text", "thought", "function_call")
 
 
