@@ -116,6 +116,13 @@ def test_streamed_arguments_are_assembled() -> None:
     assert "arguments-respelled" in codes(response)
 
 
+def test_a_text_that_another_value_interrupts_keeps_its_fragments() -> None:
+    text = [{"jsonPath": "$.a", "stringValue": piece, "willContinue": True} for piece in ("x", "y")]
+    assert assembled(None, [*text, {"jsonPath": "$.b", "numberValue": 1}]) == {"a": "xy", "b": 1}
+    assert assembled(None, [*text, {"jsonPath": "$.a"}]) == {"a": "xy"}
+    assert assembled(None, text) == {"a": "xy"}
+
+
 def test_a_call_whose_arguments_do_not_end_is_truncated() -> None:
     response = pieces(*STREAMED[:-1])
     assert [call.status for call in response.calls] == ["truncated"]
