@@ -24,7 +24,7 @@ def assembled(initial: Any, fragments: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the arguments that the fragments set, in order, on top of ``initial``. Raises UnfitPartialArg."""
     arguments: dict[str, Any] = dict(initial) if isinstance(initial, dict) else {}
     paths: dict[str, list[str | int]] = {}
-    begun: list[str] = []  # the fragments of a text that goes on
+    begun: list[str] = []  # the fragments of a text that continues
     begun_path: str | None = None
     for fragment in [*fragments, _END]:
         path = fragment.get("jsonPath")
@@ -38,14 +38,14 @@ def assembled(initial: Any, fragments: list[dict[str, Any]]) -> dict[str, Any]:
         if path not in paths:
             paths[path] = _steps(path)
         value = _value(fragment)
-        goes_on = fragment.get("willContinue") is True
+        continues = fragment.get("willContinue") is True
         if begun_path is not None and isinstance(value, str):
             begun.append(value)
-        elif isinstance(value, str) and goes_on:
+        elif isinstance(value, str) and continues:
             begun, begun_path = [value], path
         elif value is not None or "nullValue" in fragment:
             _put(arguments, paths[path], value)
-        if begun_path is not None and not goes_on:
+        if begun_path is not None and not continues:
             _put(arguments, paths[begun_path], "".join(begun))
             begun_path = None
     return arguments
