@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from google.genai import types
 
 from tests.building import codes, sse
 from toolparity import Reasoning, Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, normalize, select
@@ -113,6 +114,13 @@ def test_streamed_arguments_are_assembled() -> None:
     assert (first.id, first.name, first.arguments, first.status) == ("c1", "f", ARGUMENTS, "complete")
     assert second.arguments == {"x": 1}
     assert "arguments-respelled" in codes(response)
+
+
+def test_a_text_that_another_value_interrupts_keeps_its_fragments() -> None:
+    text = [{"jsonPath": "$.a", "stringValue": piece, "willContinue": True} for piece in ("x", "y")]
+    assert assembled(None, [*text, {"jsonPath": "$.b", "numberValue": 1}]) == {"a": "xy", "b": 1}
+    assert assembled(None, [*text, {"jsonPath": "$.a"}]) == {"a": "xy"}
+    assert assembled(None, text) == {"a": "xy"}
 
 
 def test_a_call_whose_arguments_do_not_end_is_truncated() -> None:
@@ -279,6 +287,13 @@ def test_a_part_with_several_data_loses_none() -> None:
     response = whole({"text": "a", **CALL, "executableCode": {"code": "1"}, "thoughtSignature": "c2ln"})
     kinds = [type(block).__name__ for block in response.choices[0].blocks]
     assert kinds == ["Text", "ToolCall", "ServerToolCall"]
+
+
+def test_objects_of_the_sdk_have_the_signatures_of_the_wire() -> None:
+    parts = [{"text": "hi", "thoughtSignature": "+/+/"}, {"inlineData": {"mimeType": "image/png", "data": "/+8="}}]
+    response = normalize(types.GenerateContentResponse.model_validate(answer(*parts)))
+    assert response.wire == WIRE
+    assert sent_back(response) == parts
 
 
 def test_usage_counts_thoughts_and_tool_results() -> None:

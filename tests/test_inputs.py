@@ -199,7 +199,7 @@ def helper_events(wire: str) -> list[Any]:
         return list(response_stream)
 
 
-@pytest.mark.parametrize("wire", JSON_WIRES)
+@pytest.mark.parametrize("wire", [wire for wire in JSON_WIRES if wire != "google.gemini"])  # its SDK has no helper
 @pytest.mark.parametrize("say_which", [True, False])
 def test_the_events_of_the_sdks_stream_helpers_are_the_same_response(wire: str, say_which: bool) -> None:
     events = helper_events(wire)

@@ -114,6 +114,20 @@ class CallBuilder(Struct, gc=False):
         extra = {} if extra is None else extra
         return ToolCall(id, name, arguments, text, "complete", kind, wire_id, namespace, caller, extra)
 
+    def regular_without_id(self, block: int, name: str | None, text: str, extra: dict[str, Any]) -> ToolCall | None:
+        """Build a call of a wire without ids, about which there is nothing else to report. Else return None.
+
+        ``block``: index of the block. The arguments and the synthetic id are those of `build`.
+        """
+        names = self.names
+        if not name or (names is not None and name not in names) or "\\u" in text or "\ufffd" in text:
+            return None
+        try:
+            arguments = parse_object(text)
+        except NOT_AN_OBJECT:
+            return None
+        return ToolCall(self._synthetic(None, block, extra), name, arguments, text, extra=extra)
+
     def build(
         self,
         block: int,

@@ -53,7 +53,7 @@ def meaning(request: Any) -> Any:
 
 
 def _given(value: Any) -> Any:
-    """Absent and null are the same, and the API accepts names in snake case and in camel case."""
+    """Absent and None are the same, and the API accepts names in snake case and in camel case."""
     if isinstance(value, list):
         return [_given(item) for item in value]
     if not isinstance(value, dict):

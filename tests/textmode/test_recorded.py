@@ -46,6 +46,7 @@ EVERY = {
     "xai.grpc": 1,
     "ollama.chat": 1,
     "google.interactions": 1,
+    "google.gemini": 10,
 }
 #: How many blocks of text the recordings of a wire hold at least, and how many answers whose thinking is written out.
 LEAST = {
@@ -55,6 +56,7 @@ LEAST = {
     "xai.grpc": (25, 0),
     "ollama.chat": (25, 1),
     "google.interactions": (7, 0),
+    "google.gemini": (850, 0),
 }
 
 

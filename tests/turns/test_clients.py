@@ -24,6 +24,7 @@ from starlette.routing import Route
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
 from tests.turns.playing import Fault, Round, Say, at_once, call, script
+from tests.wires import PLAYED_WIRES as WIRES
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.emulated.servers import Servers, running, serving
 from toolparity.cassettes.surfaces import SURFACES
@@ -32,10 +33,8 @@ from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.turns.clients import SdkClient, client
 from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.turns.request import opening
-from toolparity.normalizer.wires.registry import WIRES as BUILT_IN
 from toolparity.normalizer.wires.registry import spec
 
-WIRES = tuple(BUILT_IN)
 HTTP_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
 #: With the surfaces of other providers that use OpenAI's SDK.
 SURFACE_NAMES = (*WIRES, "xai.chat", "xai.responses")

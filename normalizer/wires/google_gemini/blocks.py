@@ -32,14 +32,14 @@ def add_part(builder: CallBuilder, part: s.Part, blocks: list[Block], cut: bool)
     A part has one member with data. If there are more, each becomes a block, and none is lost.
     """
     extra = s.carry_part(part)
-    data = {member: extra.pop(member) for member in s.SERVER if member in extra} if extra else _NOTHING
+    data = {name: extra.pop(name) for name in s.SERVER if isinstance(extra.get(name), dict)} if extra else _NOTHING
     call, text = part.function_call, part.text
     if part.thought is not None and text is None:
         extra["thought"] = part.thought
     if text is not None:
         if part.thought:
             blocks.append(Reasoning(text, extra.pop("thoughtSignature", None), extra=extra))
-        else:
+        elif text or extra:  # an answer without words has an empty text, of which a stream shows nothing
             blocks.append(Text(text, [], extra))
         extra = {}
     if call is not None:
@@ -67,7 +67,12 @@ def _call(builder: CallBuilder, call: s.FunctionCall, extra: dict[str, Any], ind
         builder.context.find("arguments-respelled", "", builder.choice, index)
     if call.id in builder.seen and builder.repeats(call.id, call.name, text):
         return None
-    return builder.build(index, call.id, call.name, text, extra=extra, cut=cut or call.will_continue is True)
+    cut = cut or call.will_continue is True
+    if not (call.id or cut):
+        regular = builder.regular_without_id(index, call.name, text, extra)
+        if regular is not None:
+            return regular
+    return builder.build(index, call.id, call.name, text, extra=extra, cut=cut)
 
 
 def _server_block(member: str, data: dict[str, Any], extra: dict[str, Any], before: list[Block]) -> Block:
@@ -176,6 +181,14 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     """Convert token usage. Gemini counts tool results apart from the prompt, and thoughts apart from the answer."""
     if not figures:
         return None
+    get = figures.get
+    prompt, answer = get("promptTokenCount"), get("candidatesTokenCount")
+    thoughts, cached = get("thoughtsTokenCount"), get("cachedContentTokenCount")
+    if type(prompt) is int is type(answer) and cached is None and get("toolUsePromptTokenCount") is None:
+        if thoughts is None:
+            return Usage(prompt, answer, None, None, None, figures)
+        if type(thoughts) is int:
+            return Usage(prompt, answer + thoughts, thoughts, None, None, figures)
     prompt, results = first_int(figures, ("promptTokenCount",)), first_int(figures, ("toolUsePromptTokenCount",))
     answer, thoughts = first_int(figures, ("candidatesTokenCount",)), first_int(figures, ("thoughtsTokenCount",))
     return Usage(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ...model import Block, Choice, Response, Stop
+from ...model import Block, Choice, Response, Stop, Text
 from ..call_builder import CallBuilder
 from ..decode_context import Context, read_whole
 from ..error_response import response_without_output
 from ..schema import Reader
 from ..stop_reason import CUTS, effective_stop
 from .blocks import add_part, annotated, usage
-from .schema import Candidate, GenerateContent, carry_candidate, carry_response, finish_reason
+from .schema import ENDS, Candidate, GenerateContent, carry_candidate, carry_members, carry_response, finish_reason
 
 _reader = Reader(GenerateContent)
 
@@ -58,7 +58,11 @@ def choice_of(context: Context, response_id: str | None, candidate: Candidate, i
     last = parts[-1] if parts and reason in CUTS else None
     blocks: list[Block] = []
     for part in parts:
-        add_part(builder, part, blocks, part is last)
+        text = part.text
+        if text and part.thought is None and part.extra_ is None and not (members := carry_members(part)):
+            blocks.append(Text(text, [], members))
+        else:
+            add_part(builder, part, blocks, part is last)
     extra = carry_candidate(candidate)
     if content is not None and content.extra_ is not None:
         extra["content"] = content.extra_
@@ -67,4 +71,5 @@ def choice_of(context: Context, response_id: str | None, candidate: Candidate, i
         extra.update(metadata)
     if reason == "end_turn" and builder.seen:
         reason = "tool_calls"  # the wire has no word for calls: an answer with calls ends with STOP, too
-    return Choice(index, blocks, effective_stop(builder, reason, raw), extra)
+    stop = Stop(reason, raw) if reason is not None and raw in ENDS else effective_stop(builder, reason, raw)
+    return Choice(index, blocks, stop, extra)

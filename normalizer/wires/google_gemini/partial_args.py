@@ -23,16 +23,36 @@ class UnfitPartialArg(ValueError):
 def assembled(initial: Any, fragments: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the arguments that the fragments set, in order, on top of ``initial``. Raises UnfitPartialArg."""
     arguments: dict[str, Any] = dict(initial) if isinstance(initial, dict) else {}
-    continued: str | None = None  # the path of a text that the next fragment extends
-    for fragment in fragments:
+    paths: dict[str, list[str | int]] = {}
+    begun: list[str] = []  # the fragments of a text that continues
+    begun_path: str | None = None
+    for fragment in [*fragments, _END]:
         path = fragment.get("jsonPath")
+        if begun_path is not None and path != begun_path:
+            _put(arguments, paths[begun_path], "".join(begun))
+            begun_path = None
+        if fragment is _END:
+            break
         if not isinstance(path, str):
             raise UnfitPartialArg("a partial argument has no path")
+        if path not in paths:
+            paths[path] = _steps(path)
         value = _value(fragment)
-        if value is not None or "nullValue" in fragment:
-            _put(arguments, _steps(path), value, extend=continued == path)
-        continued = path if fragment.get("willContinue") else None
+        continues = fragment.get("willContinue") is True
+        if begun_path is not None and isinstance(value, str):
+            begun.append(value)
+        elif isinstance(value, str) and continues:
+            begun, begun_path = [value], path
+        elif value is not None or "nullValue" in fragment:
+            _put(arguments, paths[path], value)
+        if begun_path is not None and not continues:
+            _put(arguments, paths[begun_path], "".join(begun))
+            begun_path = None
     return arguments
+
+
+#: Follows the last fragment.
+_END: dict[str, Any] = {}
 
 
 def argument_text(initial: str, fragments: list[dict[str, Any]]) -> str:
@@ -47,7 +67,11 @@ def argument_text(initial: str, fragments: list[dict[str, Any]]) -> str:
 
 
 def _value(fragment: dict[str, Any]) -> Any:
-    return next((fragment[name] for name in _VALUES if fragment.get(name) is not None), None)
+    for name in _VALUES:
+        value = fragment.get(name)
+        if value is not None:
+            return value
+    return None
 
 
 def _steps(path: str) -> list[str | int]:
@@ -66,14 +90,12 @@ def _steps(path: str) -> list[str | int]:
     return steps
 
 
-def _put(arguments: dict[str, Any], steps: list[str | int], value: Any, extend: bool) -> None:
+def _put(arguments: dict[str, Any], steps: list[str | int], value: Any) -> None:
     holder: Any = arguments
     for step, following in zip(steps, [*steps[1:], None], strict=True):
         _check(holder, step)
         if following is None:
-            known = _member(holder, step)
-            whole = known + value if extend and isinstance(known, str) and isinstance(value, str) else value
-            _set(holder, step, whole)
+            _set(holder, step, value)
             return
         inner = _member(holder, step)
         if inner is None:

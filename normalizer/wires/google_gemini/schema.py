@@ -111,17 +111,25 @@ class GenerateContent(Camel):
 FINISH_REASONS = {0: "FINISH_REASON_UNSPECIFIED", 1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
 
 
+#: The words with which nearly all answers end. There is nothing to report about them.
+ENDS: dict[str | int | None, StopReason] = {"STOP": "end_turn", "MAX_TOKENS": "max_tokens"}
+
+
 def finish_reason(value: str | int | None) -> tuple[StopReason | None, str | None]:
     """Return the meaning of a finish reason, and its word.
 
     The other numbers differ between the APIs, but in both all of them are filters and malformed answers.
     """
+    if value in ENDS:
+        return ENDS[value], value  # type: ignore[return-value]
     if isinstance(value, int):
         word = FINISH_REASONS.get(value)
         return ("content_filter", str(value)) if word is None else (reason_of(word), word)
     return (reason_of(value), value) if value else (None, None)
 
 
+#: All members of a part but `text` and `thought`.
+carry_members = carrier(Part, "text", "thought")
 _carry_part = carrier(Part, "text", "thought", "function_call")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ... import json_codec
 from ..registry import Boundary, Shape, WireSpec
 from ..sdk_objects import model_json
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 #: Members that the SDK adds to a response: the HTTP response, the value parsed from JSON, and its own calls of tools.
 _ADDED = {"sdk_http_response": True, "parsed": True, "automatic_function_calling_history": True}
+_STANDARD = str.maketrans("-_", "+/")
 #: Members beside `candidates` that only responses of this wire have.
 _MARKS = frozenset(("usageMetadata", "modelVersion", "responseId", "promptFeedback"))
 _RESPONSE = Shape(body=True, event=True, marked=True)
@@ -49,8 +51,17 @@ def _index(candidate: dict[str, Any]) -> int:
 
 
 def sdk_bytes(source: Any, event: bool) -> bytes:
-    """Return the JSON of an object of the `google-genai` SDK."""
-    return model_json(source, _ADDED)
+    """Return the JSON of an object of the `google-genai` SDK.
+
+    The service writes signatures and data in standard base64, the SDK in the alphabet for addresses.
+    """
+    body = json_codec.decode(model_json(source, _ADDED))
+    for candidate in body.get("candidates") or ():
+        for part in (candidate.get("content") or {}).get("parts") or ():
+            for holder, name in ((part, "thoughtSignature"), (part.get("inlineData"), "data")):
+                if isinstance(holder, dict) and isinstance(holder.get(name), str):
+                    holder[name] = holder[name].translate(_STANDARD)
+    return json_codec.encode(body)
 
 
 def declared(request: Any) -> Declared:

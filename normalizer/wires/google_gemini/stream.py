@@ -1,8 +1,8 @@
 """Decoder for streams of streamGenerateContent: canonical events as they arrive, and one response at the end.
 
 Each event is a response with the next parts. Consecutive texts are fragments of one part, up to a signature: the
-service sends it with the last fragment, or in an empty one. Calls are parts of their own; only streamed arguments
-(``willContinue``) go on in the next event.
+service sends it with the last fragment, or in an empty one. A call is one part; only streamed arguments
+(``willContinue``) continue in the next event.
 """
 
 from __future__ import annotations

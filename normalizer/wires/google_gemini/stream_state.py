@@ -100,7 +100,9 @@ def is_text(part: s.Part) -> bool:
 def extend_call(held: s.FunctionCall, call: s.FunctionCall) -> None:
     """Add a further event of a call whose arguments are streamed."""
     if call.partial_args is not None:
-        held.partial_args = [*(held.partial_args or ()), *call.partial_args]
+        if held.partial_args is None:
+            held.partial_args = []
+        held.partial_args += call.partial_args
     if memoryview(call.args):
         held.args = call.args
     held.id = held.id or call.id
