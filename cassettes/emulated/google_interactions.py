@@ -231,7 +231,11 @@ def _served(
     """Yield a call that the provider ran, and its result. Their deltas bring the whole arguments, result and state."""
     id = play.id(f"server {number}", 8, alphabet=_OF_IDS)
     kind = f"{tool}_call"
-    brought = {"arguments": arguments, "signature": _sealed(play, f"call signature {number}", 90), "type": kind}
+    brought: dict[str, Any] = {
+        "arguments": arguments,
+        "signature": _sealed(play, f"call signature {number}", 90),
+        "type": kind,
+    }
     start: dict[str, Any] = {"id": id, "signature": "", "type": kind, "arguments": {}}
     yield Step({**start, **brought}, start, [brought])
     kind = f"{tool}_result"
