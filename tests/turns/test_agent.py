@@ -24,6 +24,7 @@ LIMITS = {
     "openai.responses": "max_output_tokens",
     "anthropic.messages": "max_tokens",
     "xai.grpc": "max_tokens",
+    "cohere.chat": "max_tokens",
 }
 
 
@@ -67,7 +68,7 @@ def test_a_conversation_continues_with_the_history_and_one_system_prompt(wire: s
     assert at_once(conversation.send("Sure?")).text == "Yes."
     sent = request_sent(provider, 2)
     assert texts(sent) == ["You know towns.", "Go.", "Sure?"]
-    assert sent.params["top_p"] == 0.5
+    assert sent.params["p" if wire == "cohere.chat" else "top_p"] == 0.5
     assert conversation.turn is not None
     assert_legal(conversation.turn)
 
