@@ -276,8 +276,7 @@ def fold(word: str) -> str:
 
 def reason_of(raw: str) -> StopReason:
     """Return the meaning of a provider's word, or "unknown" if neither the word nor any of its parts is listed."""
-    reason = _REASONS.get(raw)
-    return _folded(raw) if reason is None else reason
+    return _REASONS.get(raw) or _REASONS.get(raw.lower()) or _folded(raw)
 
 
 def is_listed(raw: str) -> bool:
