@@ -16,7 +16,7 @@ _END = 1024
 
 
 def events(data: bytes) -> list[bytes]:
-    """Return one chunk per event: an event of an SSE stream with its blank line, or a message of an AWS event stream."""
+    """Return one chunk per event: an event of SSE with its blank line, or a message of an AWS event stream."""
     if data[:1] == b"\x00":
         return _messages(data)
     parts = data.split(b"\n\n")

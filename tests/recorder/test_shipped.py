@@ -6,13 +6,14 @@ import socket
 
 import pytest
 
+from tests.wires import WIRES
 from toolparity.cassettes.library import files, inventory
 from toolparity.cassettes.recorder.replay import NetworkBlocked, cut_network, replay
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
 
 SHIPPED = files.find()
-SURFACE_NAMES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc", "xai.chat", "xai.responses")
+SURFACE_NAMES = (*WIRES, "xai.chat", "xai.responses")
 
 
 @pytest.mark.thorough(keep=4, per="{place.provider}/{place.wire}/{place.stream}")

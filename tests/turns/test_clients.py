@@ -14,6 +14,7 @@ import anthropic
 import grpc
 import openai
 import pytest
+from botocore.config import Config
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, StreamingResponse
@@ -43,6 +44,12 @@ SCRIPT = script([Say("Let me look."), call("look", what="it")], [Say("Here it is
 def reach(servers: Servers, name: str, **options: Any) -> SdkClient:
     """The client of a surface, connected to the emulated provider, without retries."""
     surface = SURFACES[name]
+    if surface.wire == "bedrock.converse":
+        keys = {"aws_access_key_id": options.pop("api_key", "any"), "aws_secret_access_key": "any"}
+        retries = {"total_max_attempts": 1 + options.pop("max_retries", 0)}
+        place = {"region_name": "us-east-1", "endpoint_url": servers.base(surface)}
+        options |= {**keys, **place, "config": Config(retries=retries)}
+        return client(surface.wire, surface.model, provider=surface.provider, **options)
     options = {"api_key": "any", **options}
     if surface.wire == "xai.grpc":
         options |= {"api_host": servers.base(surface), "use_insecure_channel": True}

@@ -89,6 +89,7 @@ def test_a_recorded_script_yields_the_same_events_on_every_wire(id: str) -> None
         == skeletons["openai.responses"]
         == skeletons["anthropic.messages"]
         == skeletons["xai.grpc"]
+        == skeletons["bedrock.converse"]
     )
     assert ended(skeletons["openai.chat"])[0] in ("turn_complete", "turn_failed")
 
