@@ -15,6 +15,7 @@ import grpc
 import openai
 import pytest
 from botocore.config import Config
+from botocore.exceptions import EndpointConnectionError
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, StreamingResponse
@@ -182,7 +183,7 @@ def test_a_broken_connection_is_reported(wire: str) -> None:
         assert response.error is not None
         assert response.error.retryable
     else:
-        assert raised in ("RemoteProtocolError", "ReadError")
+        assert raised in ("RemoteProtocolError", "ReadError", "ProtocolError")
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -196,7 +197,7 @@ def test_an_unreachable_server_raises_the_error_of_the_sdk(wire: str) -> None:
         assert piece.error is not None
         assert (piece.error.type, piece.error.retryable) == ("UNAVAILABLE", True)
         return
-    with pytest.raises((openai.APIConnectionError, anthropic.APIConnectionError)):
+    with pytest.raises((openai.APIConnectionError, anthropic.APIConnectionError, EndpointConnectionError)):
         at_once(chunks_of(provider, body))
 
 

@@ -184,7 +184,7 @@ def test_handed_over_calls_yield_the_same_events_on_every_wire(id: str, policy: 
         for wire in WIRES:
             at_once(main(log, wire))
     chat, *others = results
-    assert others == [chat, chat, chat]
+    assert others == [chat] * (len(WIRES) - 1)
     handed_over = [event for event in chat[0] if event.get("type") == "result_needed"]
     assert len(handed_over) == len(chat[1]) >= 2
     assert chat[3] == "natural_completion"
