@@ -128,6 +128,7 @@ async def nowhere(request: Request, error: Exception) -> Response:
 def _check_key(request: Request) -> None:
     header = next((name for name in ("x-api-key", "x-goog-api-key") if request.headers.get(name)), "authorization")
     key = request.headers.get(header, "").removeprefix("Bearer ")
+    key = key.removeprefix("AWS4-HMAC-SHA256 Credential=")  # AWS signs requests; the header begins with the key
     if not key.strip() or key.startswith(BAD_KEY):
         raise ProviderRefusal("authentication", "the API key is missing or unknown", value=key.strip() or None)
 

@@ -18,7 +18,7 @@ SHIPPED = files.find()
 _KIND = attrgetter("provider", "wire", "stream")
 #: Some of each surface and form. `toolparity cassettes verify`, which CI runs beside the tests, replays all.
 REPLAYED = [place for _, places in groupby(sorted(SHIPPED, key=_KIND), key=_KIND) for place in spread(list(places), 12)]
-SURFACE_NAMES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc", "xai.chat", "xai.responses")
+SURFACE_NAMES = tuple(SURFACES)
 
 
 @pytest.mark.thorough(keep=4, per="{place.provider}/{place.wire}/{place.stream}")

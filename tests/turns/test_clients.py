@@ -15,6 +15,8 @@ import grpc
 import httpx
 import openai
 import pytest
+from botocore.config import Config
+from botocore.exceptions import EndpointConnectionError
 from google.genai._interactions_errors import APIConnectionError as GoogleConnectionError
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
@@ -45,6 +47,12 @@ SCRIPT = script([Say("Let me look."), call("look", what="it")], [Say("Here it is
 def reach(servers: Servers, name: str, **options: Any) -> SdkClient:
     """The client of a surface, connected to the emulated provider, without retries."""
     surface = SURFACES[name]
+    if surface.wire == "bedrock.converse":
+        keys = {"aws_access_key_id": options.pop("api_key", "any"), "aws_secret_access_key": "any"}
+        retries = {"total_max_attempts": 1 + options.pop("max_retries", 0)}
+        place = {"region_name": "us-east-1", "endpoint_url": servers.base(surface)}
+        options |= {**keys, **place, "config": Config(retries=retries)}
+        return client(surface.wire, surface.model, provider=surface.provider, **options)
     options = {"api_key": "any", **options}
     if surface.wire == "xai.grpc":
         options |= {"api_host": servers.base(surface), "use_insecure_channel": True}
@@ -184,7 +192,7 @@ def test_a_broken_connection_is_reported(wire: str) -> None:
         assert response.error is not None
         assert response.error.retryable
     else:
-        assert raised in ("RemoteProtocolError", "ReadError")
+        assert raised in ("RemoteProtocolError", "ReadError", "ProtocolError")
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -199,7 +207,13 @@ def test_an_unreachable_server_raises_the_error_of_the_sdk(wire: str) -> None:
         assert (piece.error.type, piece.error.retryable) == ("UNAVAILABLE", True)
         return
     with pytest.raises(
-        (openai.APIConnectionError, anthropic.APIConnectionError, GoogleConnectionError, httpx.ConnectError)
+        (
+            anthropic.APIConnectionError,
+            EndpointConnectionError,
+            GoogleConnectionError,
+            httpx.ConnectError,
+            openai.APIConnectionError,
+        )
     ):
         at_once(chunks_of(provider, body))
 
