@@ -232,11 +232,22 @@ class Strict:
 def _calling(wire: str, call: tuple[str, str, str]) -> list[bytes]:
     if wire == "xai.grpc":
         return [grpc_chunk(grpc_call(*call), role=2), grpc_chunk(finish=4)]
+    if wire == "ollama.chat":
+        identifier, name, arguments = call
+        made = {"id": identifier, "function": {"name": name, "arguments": json.loads(arguments)}}
+        return [_ollama({"role": "assistant", "content": "", "tool_calls": [made]})]
     streams = {"openai.chat": chat_sse, "openai.responses": responses_sse, "anthropic.messages": anthropic_sse}
     return [streams[wire]([call], 5)]
 
 
+def _ollama(message: dict[str, Any]) -> bytes:
+    body = {"model": "m", "created_at": "2025-01-01T00:00:00Z", "message": message, "done": True, "done_reason": "stop"}
+    return json.dumps(body).encode() + b"\n"
+
+
 def _saying(wire: str) -> Any:
+    if wire == "ollama.chat":
+        return _ollama({"role": "assistant", "content": "Done \ud83d."})
     if wire == "openai.chat":
         choice = {"index": 0, "delta": {"content": "Done \ud83d."}, "finish_reason": "stop"}
         return events({"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}, done=True)
