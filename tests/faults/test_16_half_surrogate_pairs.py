@@ -242,7 +242,14 @@ def _calling(wire: str, call: tuple[str, str, str]) -> list[bytes]:
     return [streams[wire]([call], 5)]
 
 
+def _ollama(message: dict[str, Any]) -> bytes:
+    body = {"model": "m", "created_at": "2025-01-01T00:00:00Z", "message": message, "done": True, "done_reason": "stop"}
+    return json.dumps(body).encode() + b"\n"
+
+
 def _saying(wire: str) -> Any:
+    if wire == "ollama.chat":
+        return _ollama({"role": "assistant", "content": "Done \ud83d."})
     if wire == "openai.chat":
         choice = {"index": 0, "delta": {"content": "Done \ud83d."}, "finish_reason": "stop"}
         return events({"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}, done=True)
