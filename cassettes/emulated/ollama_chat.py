@@ -1,7 +1,7 @@
 """Ollama's chat API: bodies, JSON lines and error responses.
 
 Sources: recorded responses and streams; `ChatHandler` and `handleScheduleError` in Ollama's `server/routes.go`. Each
-call is sent whole, in an event of its own, with a drawn id and its position, as newer servers do.
+call is sent whole, in a separate event, with a drawn id and its position, as newer servers do.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def build_choice(
 
 
 def _with_calls(builder: CallBuilder, reason: StopReason | None) -> StopReason | None:
-    """Return the reason of a response, which the wire's word "stop" does not tell apart: it also ends calls."""
+    """Return the reason of a response, in which the wire's word "stop" can also end calls."""
     return "tool_calls" if builder.seen and reason == "end_turn" else reason
 
 
