@@ -102,6 +102,9 @@ def test_the_requests_of_a_turn_equal_the_recorded_ones(id: str, surface: str) -
     for asked, expected in provider.asked:
         if surface == "ollama.chat" and expected["tools"] == []:  # its SDK always sends the member
             del expected["tools"]
+        if surface == "ollama.chat":  # its SDK's type of a tool does not have the keyword
+            for tool in asked.get("tools", []):
+                tool["function"]["parameters"].pop("additionalProperties", None)
         assert asked == expected
     assert_legal(turn)
 
