@@ -103,6 +103,15 @@ def test_the_requests_of_a_turn_equal_the_recorded_ones(id: str, surface: str) -
     for asked, expected in provider.asked:
         if surface == "ollama.chat" and expected["tools"] == []:  # its SDK always sends the member
             del expected["tools"]
+        if surface == "ollama.chat":  # its SDK's types have neither the keyword nor the ids; empty content is optional
+            for tool in asked.get("tools", []):
+                tool["function"]["parameters"].pop("additionalProperties", None)
+            for message in [*asked["messages"], *expected["messages"]]:
+                message.pop("tool_call_id", None)
+                if message["role"] == "assistant" and not message.get("content"):
+                    message.pop("content", None)
+                for call in message.get("tool_calls", []):
+                    call.pop("id", None)
         assert asked == expected
     assert_legal(turn)
 
