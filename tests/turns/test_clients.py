@@ -38,6 +38,8 @@ from toolparity.normalizer.turns.request import opening
 from toolparity.normalizer.wires.registry import spec
 
 HTTP_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
+#: The SDK of Ollama never repeats a request, that of Cohere no streamed one.
+NOT_REPEATED = ("cohere.chat", "ollama.chat")
 #: With the surfaces of other providers that use OpenAI's SDK.
 SURFACE_NAMES = (*WIRES, "xai.chat", "xai.responses")
 
@@ -331,7 +333,7 @@ def test_a_grpc_message_is_sent_unchanged() -> None:
     assert recorder.bodies == [body]
 
 
-@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire != "ollama.chat"])  # whose SDK never retries
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire not in NOT_REPEATED])
 def test_retries_are_done_by_the_sdk(wire: str) -> None:
     recorder = Recorder(failures=2)
     with serving(recorder.app, recorder) as servers:

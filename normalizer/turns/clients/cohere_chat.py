@@ -21,7 +21,8 @@ class Client(SdkClient):
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
         """Send one request and yield the chunks of its answer, streamed unless the body sets ``stream``.
 
-        An HTTP status of 400 or above yields one `Response` with the error and its Retry-After delay.
+        An HTTP status of 400 or above yields one `Response` with the error and its Retry-After delay. The SDK does not
+        repeat streamed requests.
         """
         # ``chat_stream`` skips events that its version cannot parse, so this method calls the SDK's HTTP client.
         http = self._sdk()._client_wrapper.httpx_client
