@@ -12,7 +12,15 @@ from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
 
 SHIPPED = files.find()
-SURFACE_NAMES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc", "xai.chat", "xai.responses")
+SURFACE_NAMES = (
+    "openai.chat",
+    "openai.responses",
+    "anthropic.messages",
+    "xai.grpc",
+    "google.interactions",
+    "xai.chat",
+    "xai.responses",
+)
 
 
 @pytest.mark.thorough(keep=4, per="{place.provider}/{place.wire}/{place.stream}")
@@ -48,7 +56,8 @@ def test_every_surface_has_the_starter_scenarios_it_can_say() -> None:
     for surface in SURFACES.values():
         played = {place.name for place in SHIPPED if (place.provider, place.wire) == (surface.provider, surface.wire)}
         assert everywhere <= played
-        assert ("refusal" in played) == (surface.name != "xai.grpc")  # it has no member for refusing
+        # These have no member for refusing.
+        assert ("refusal" in played) == (surface.name not in ("xai.grpc", "google.interactions"))
         assert ("server-search" in played) == ("server-search-and-call" in played) == (surface.wire != "openai.chat")
 
 
