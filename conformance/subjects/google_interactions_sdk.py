@@ -35,7 +35,7 @@ class GoogleInteractionsSDK:
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the calls, the text, the status and the token counts of the SDK's objects."""
         self._transport.load(exchange)
-        create = self._client.interactions.create
+        create: Any = self._client.interactions.create
         if exchange.stream:
             with create(model="m", input="", stream=True) as events:
                 return _streamed(events)
