@@ -18,7 +18,7 @@ from ...events import Event as CanonicalEvent
 from ...model import Block, Response, Stop, ToolCall, Usage
 from ..call_builder import MAX_CALLS, CallBuilder
 from ..decode_context import Context
-from ..schema import UNFIT, Reader, Unknown, Wire, raw_object
+from ..schema import UNFIT, Reader, Unknown, Wire, raw_object, strict_decoder
 from ..stop_words import reason_of
 from ..stream_base import StreamBase, merged_delta
 from . import schema as s
@@ -27,6 +27,7 @@ from .routing import StepRouter
 from .stream_state import MEDIA, NO_ARGUMENTS, StepState, arguments_of
 
 _reader = Reader(s.Event)
+_regular = strict_decoder(s.Event)
 #: Type of an event -> its type since June 2026.
 _RENAMED = {
     "interaction.start": "interaction.created",
@@ -78,7 +79,12 @@ class Stream(StreamBase):
                     out.append(merged_delta(0, target.key or 0, target.parts, start))
                 target, start = state, 0 if state is None else len(state.parts)
             if state is None:
-                self.take(None, data, out)
+                try:
+                    regular: s.Event = _regular(data)
+                except UNFIT:
+                    self.take(None, data, out)
+                else:
+                    self._apply(None, regular, data, out)
             else:
                 state.parts.append(text)
         if target is not None and self.emits:
@@ -93,6 +99,10 @@ class Stream(StreamBase):
         event = _reader.read(data, self._notes)
         if self._notes:
             self._context.report_notes(self._notes)
+        self._apply(name, event, data, out)
+
+    def _apply(self, name: str | None, event: s.Event, data: bytes, out: list[CanonicalEvent]) -> None:
+        """Process an event. ``data``: its JSON."""
         kind = _RENAMED.get(event.event_type or "", event.event_type)
         if event.extra_:
             self._extra.update(event.extra_)
