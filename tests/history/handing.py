@@ -146,7 +146,9 @@ def missing(request: Request, source: list[Said], encoded: Encoded) -> list[str]
     thoughts = "\n".join(one.text for one in target if one.kind == "reasoning")
     excused = {"orphan", "duplicate-answer", "opaque", "server-tool", "param"} & set(lost)
     for one in source:
-        if one.kind in _SPOKEN and one.text.strip() and one.text.strip() not in whole and not excused:
+        # An image between the texts of a result may be replaced by a note there.
+        texts = one.text.strip().splitlines() if one.kind == "result" else [one.text.strip()]
+        if one.kind in _SPOKEN and not all(text in whole for text in texts) and not excused:
             found.append(f"{one.kind}: {one.text[:60]!r}")
         if one.kind == "reasoning" and one.text not in thoughts and not {"reasoning", "unsigned-reasoning"} & set(lost):
             found.append(f"reasoning: {one.text[:60]!r}")

@@ -138,9 +138,8 @@ def test_an_authentication_error_is_yielded_as_an_error_response(servers: Server
     assert (piece.wire, piece.provider, piece.calls) == (provider.wire, provider.name, [])
     assert piece.error.retryable is False
     assert piece.error.message
-    assert piece.error.status == (
-        400 if provider.name == "xai" else 401
-    )  # xAI reports a wrong key as an invalid argument
+    # xAI reports a wrong key as an invalid argument, and AWS as a request that is forbidden
+    assert piece.error.status == {"xai": 400, "bedrock": 403}.get(provider.name, 401)
 
 
 @pytest.mark.parametrize("wire", WIRES)

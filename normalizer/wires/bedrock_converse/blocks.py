@@ -111,6 +111,13 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     """
     if not figures:
         return None
+    get = figures.get
+    input, output, read, written = get("inputTokens"), get("outputTokens"), get(_CACHE_READ[0]), get(_CACHE_WRITE[0])
+    if type(input) is int is type(output):  # fast path: the documented form, with or without a cache
+        if type(read) is int is type(written):
+            return Usage(input + read + written, output, None, read, written, figures)
+        if len(figures) == 3 and "totalTokens" in figures:
+            return Usage(input, output, None, None, None, figures)
     input, output = first_int(figures, ("inputTokens",)), first_int(figures, ("outputTokens",))
     read, written = first_int(figures, _CACHE_READ), first_int(figures, _CACHE_WRITE)
     if input is not None:
