@@ -301,9 +301,8 @@ def settings(body: Json, wire: str) -> Json:
     found: Json = {"parallel calls": body.get("parallel_tool_calls"), "tool choice": _tool_choice(choice)}
     if isinstance(choice, dict) and "disable_parallel_tool_use" in choice:
         found["parallel calls"] = not choice["disable_parallel_tool_use"]
-    lengths = ("max_completion_tokens", "max_output_tokens", "max_tokens")
-    limit = (body.get("inferenceConfig") or {}).get("maxTokens")
-    found["length"] = next((body[name] for name in lengths if body.get(name) is not None), limit)
+    holders = [body, *(body[name] for name in _HOLDERS if isinstance(body.get(name), dict))]
+    found["length"] = next((each[name] for each in holders for name in _LENGTHS if each.get(name) is not None), None)
     if wire in _EFFORT:
         found["effort"] = _EFFORT[wire](body)
     if wire in _WITH_CHOICES:
@@ -311,6 +310,9 @@ def settings(body: Json, wire: str) -> Json:
     return {name: value for name, value in found.items() if value is not None}
 
 
+#: The members of the wires for the limit of output tokens, and the objects that contain them.
+_LENGTHS = ("max_completion_tokens", "max_output_tokens", "max_tokens", "maxTokens", "num_predict")
+_HOLDERS = ("generation_config", "inferenceConfig", "options")
 #: The wires on which the effort of reasoning has the same words, and how to read it.
 _EFFORT: dict[str, Callable[[Json], Any]] = {
     "openai.chat": lambda body: body.get("reasoning_effort"),
