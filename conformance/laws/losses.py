@@ -21,6 +21,7 @@ from ..oracle.history import (
     STRUCTURE,
     TRANSPORT,
     WITHOUT_PARALLEL,
+    WITHOUT_STRICT,
     conversation,
     declared_tools,
     settings,
@@ -179,7 +180,7 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _Loss("default", has_default, required=False)  # nothing is lost
     foreign = spec(wire).owner != handed_over.round.exchange.provider
     yield _Loss("model", foreign, required=False)  # its name is sent unchanged
-    strict = wire == "google.interactions" and any(tool.strict for tool in tools(request))  # which has none
+    strict = wire in WITHOUT_STRICT and any(tool.strict for tool in tools(request))
     left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
     single = settings(request, handed_over.round.exchange.wire).get("parallel calls") is False
     yield _both("parallel", wire in WITHOUT_PARALLEL and single)

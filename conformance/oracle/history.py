@@ -322,6 +322,8 @@ _EFFORT: dict[str, Callable[[Json], Any]] = {
 _WITH_CHOICES = frozenset(("openai.chat", "xai.grpc"))
 #: The wires whose requests cannot turn parallel calls off.
 WITHOUT_PARALLEL = frozenset(("bedrock.converse", "cohere.chat", "ollama.chat", "google.gemini", "google.interactions"))
+#: The wires whose tools cannot be strict.
+WITHOUT_STRICT = frozenset(("google.gemini", "google.interactions", "ollama.chat"))
 #: The words of the wires for a tool choice.
 _CHOICES = {
     "any": "required",
