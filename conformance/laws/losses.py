@@ -6,6 +6,7 @@ of them are toolparity's codes, each code must be right: what a request lacks is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -178,7 +179,9 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     unlimited = not any(request.get(name) for name in limits)
     has_default = wire == "bedrock.converse" or (wire == "anthropic.messages" and unlimited)
     yield _Loss("default", has_default, required=False)  # nothing is lost
-    foreign = spec(wire).owner != handed_over.round.exchange.provider
+    owner, models, model = spec(wire).owner, spec(wire).models, request.get("model")
+    other_model = bool(models) and isinstance(model, str) and re.match(models, model) is None
+    foreign = owner != handed_over.round.exchange.provider or other_model
     yield _Loss("model", foreign, required=False)  # its name is sent unchanged
     strict = wire in WITHOUT_STRICT and any(tool.strict for tool in tools(request))
     left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
