@@ -182,7 +182,8 @@ class _Surfaces(Mapping[str, Surface]):
     def _table(self) -> dict[str, Surface]:
         specs = (spec(name) for name in names() if name not in WIRES)
         others = (wire.part("surfaces").SURFACES for wire in specs if wire.has_part("surfaces"))
-        return {surface.name: surface for listed in (_BUILT_IN, *others) for surface in listed}
+        shipped = (surface for surface in _BUILT_IN if surface.wire in WIRES)  # not of a wire in preview
+        return {surface.name: surface for listed in (shipped, *others) for surface in listed}
 
     def __getitem__(self, name: str) -> Surface:
         return self._table[name]

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from toolparity.normalizer.wires.registry import WIRES, spec, specs
+from toolparity.normalizer.wires.registry import all_specs, is_wire, spec
 
 #: Suffix of host or host:port -> provider, for providers that own no wire.
 _PROVIDERS = (
@@ -55,20 +55,20 @@ _UNSUPPORTED = (
 @cache
 def _providers() -> tuple[tuple[str, str], ...]:
     """Return (suffix of the host, provider); the first match counts."""
-    return (*((host, spec.owner) for spec in specs() for host in spec.hosts), *_PROVIDERS)
+    return (*((host, spec.owner) for spec in all_specs() for host in spec.hosts), *_PROVIDERS)
 
 
 @cache
 def _wires() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Return (pattern for host and path, wire); the first match counts."""
-    supported = ((pattern, spec.name) for spec in specs() for pattern in spec.addresses)
+    supported = ((pattern, spec.name) for spec in all_specs() for pattern in spec.addresses)
     rows = (*_NO_ANSWERS, *supported, *_UNSUPPORTED)
     return tuple((re.compile(pattern, re.IGNORECASE), wire) for pattern, wire in rows)
 
 
 def with_model(request: dict[str, Any], wire: str | None, url: str) -> dict[str, Any]:
     """Return a request with the model that its address names, on wires whose bodies do not have it."""
-    if wire is None or wire not in WIRES or "{model}" not in (known := spec(wire)).path:
+    if wire is None or not is_wire(wire) or "{model}" not in (known := spec(wire)).path:
         return request
     beginning = known.path.partition("{model}")[0]
     model = re.search(re.escape(beginning) + "([^/]+)", urlsplit(url).path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..conversation import Request
-from .registry import spec, specs
+from .registry import all_specs, spec
 from .write_context import WriteContext
 
 #: Patterns for the beginning of the model names of vendors that own no wire here. Vendors that only host the models of
@@ -42,7 +42,7 @@ def vendor_of(model: str) -> str | None:
 def vendors() -> dict[str, str]:
     """Return the pattern for the beginning of each vendor's model names."""
     vendors: dict[str, str] = {}
-    for wire in specs():
+    for wire in all_specs():
         if wire.models:
             vendors.setdefault(wire.owner, wire.models)
     return {**vendors, **{name: pattern for name, pattern in _OTHER_VENDORS.items() if name not in vendors}}
