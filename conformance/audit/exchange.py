@@ -10,6 +10,7 @@ import base64
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
@@ -158,15 +159,24 @@ def raw_of(exchange: Exchange) -> RawExchange:
     )
 
 
+_lock = Lock()
+_silencers = 0  # the callers inside of `unlogged`
+
+
 @contextmanager
 def unlogged() -> Iterator[None]:
     """Suppress the log's warnings about dropped calls, which callers report as findings."""
     log = logging.getLogger("toolparity")
-    before, log.disabled = log.disabled, True
+    global _silencers  # noqa: PLW0603
+    with _lock:  # parts are audited in several threads of a Dask worker
+        _silencers += 1
+        log.disabled = True
     try:
         yield
     finally:
-        log.disabled = before
+        with _lock:
+            _silencers -= 1
+            log.disabled = _silencers > 0
 
 
 def _nothing(wire: str | None, code: str, message: str) -> DecodedExchange:
