@@ -40,7 +40,8 @@ They need the development environment of [CONTRIBUTING.md](../CONTRIBUTING.md). 
 and the proxy's, stores their results in `benchmarks/results` and writes this page; `--only STEP` runs one, `--size
 STEP=VALUE` makes it shorter or longer. `toolparity subjects install` has to install the libraries before. Measure on a
 machine that does nothing else. The figures here come from one machine with two cores, Python 3.11 without
-profile-guided optimisation. Only the first two tables were measured while it did nothing else.
+profile-guided optimisation. Other programs used it while the
+tables of made traffic and of other libraries were measured.
 
 ## Recorded traffic
 
