@@ -113,7 +113,8 @@ FIRST = message(b'{"a": 1}', event_type="chunk")
 
 @pytest.mark.parametrize("at", range(12, len(FIRST)))
 def test_a_message_with_a_wrong_checksum_is_reported_and_the_next_one_read(at: int) -> None:
-    (failure, data), following = read(flipped(FIRST, at) + message(b'{"b": 2}'))[0]
+    ((failure, data), following), problems = read(flipped(FIRST, at) + message(b'{"b": 2}'))
+    assert problems == ["undecodable-event"]
     assert (failure, json.loads(data)["error"]["type"]) == ("error", "undecodable_event")
     assert following == (None, b'{"b": 2}')
 
