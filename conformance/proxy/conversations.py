@@ -15,7 +15,8 @@ from toolparity.normalizer.conversations import ExchangeRecord, Line
 from toolparity.normalizer.conversations.findings import ConversationFinding
 from toolparity.normalizer.conversations.handling import judge_calls
 from toolparity.normalizer.conversations.history import compare
-from toolparity.normalizer.conversations.linker import CallPlace, Link, Linker, Node, placed_calls
+from toolparity.normalizer.conversations.linker import Linker
+from toolparity.normalizer.conversations.links import CallPlace, Link, Node, placed_calls
 from toolparity.normalizer.conversations.records import MessageRecord
 
 from .judgement import JudgedFinding, RevokedFinding

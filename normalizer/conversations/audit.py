@@ -13,7 +13,8 @@ from .early import EarlyRequests
 from .findings import ConversationFinding
 from .handling import Handling, judge_calls
 from .history import compare
-from .linker import CallPlace, Link, Linker, Node, is_copy, placed_calls
+from .linker import Linker, is_copy
+from .links import CallPlace, Link, Node, placed_calls
 from .records import ExchangeRecord
 
 Name = TypeVar("Name", bound=str)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from .call_ids import is_drawn
-from .linker import Node, ids_of
+from .links import Node, ids_of
 
 
 class EarlyRequests:

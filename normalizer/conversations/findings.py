@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ..findings import Severity
 from .codes import CODES
-from .linker import Link
+from .links import Link
 from .records import CallRecord, MessageRecord
 
 #: How many results and calls of one message an excerpt shows.

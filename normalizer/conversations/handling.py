@@ -8,7 +8,8 @@ from msgspec import Struct, field
 
 from .codes import Unjudged
 from .findings import ConversationFinding, finding
-from .linker import Link, Linker, ids_of
+from .linker import Linker
+from .links import Link, ids_of
 from .records import CallRecord, MessageRecord, ResultRecord
 
 #: The handling of a call: it has one result, a finding says what is wrong, or it is not judged.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .codes import Recognized
 from .findings import ConversationFinding, finding
-from .linker import Link
+from .links import Link
 from .records import ExchangeRecord, MessageRecord
 
 #: Wires on which the provider encrypts reasoning anew in each event of a stream, so that equal reasoning has several
