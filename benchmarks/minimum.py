@@ -35,6 +35,9 @@ _DECODERS = {
     "openai.chat": ("openai_chat.schema", "decode_piece"),
     "openai.responses": ("openai_responses.stream_events", "decode_event"),
     "anthropic.messages": ("anthropic_messages.schema", "decode_event"),
+    "cohere.chat": ("cohere_chat.schema", "decode_event"),
+    "google.interactions": ("google_interactions.schema", "decode_piece"),
+    "ollama.chat": ("ollama_chat.schema", "decode_piece"),
 }
 #: A class and the arguments that create an object of it.
 _Made = tuple[Any, tuple[Any, ...]]

@@ -70,7 +70,10 @@ class Exchange(msgspec.Struct):
     @property
     def payloads(self) -> list[bytes]:
         """The JSON of a body, or of each event of a stream."""
-        return _PAYLOAD.findall(self.data) if self.stream else [self.data]
+        if not self.stream:
+            return [self.data]
+        lines = self.data.splitlines() if self.data.startswith(b"{") else None
+        return _PAYLOAD.findall(self.data) if lines is None else [line for line in lines if line]
 
 
 class Ratios(msgspec.Struct):
@@ -93,8 +96,13 @@ def exchanges(folder: Path, wire: Wire) -> Iterator[Exchange]:
             if failed or exchange.body is None or exchange.body_encoding:
                 continue
             is_answer = len(exchange.payloads) >= _FEWEST_EVENTS if exchange.stream else exchange.body[:1] == "{"
-            if is_answer:
+            if is_answer and not (wire == "ollama.chat" and _is_of_chat(exchange)):
                 yield exchange
+
+
+def _is_of_chat(exchange: Exchange) -> bool:
+    """Return whether a body is one of Ollama's endpoint for Chat Completions, two of which are filed under its API."""
+    return not exchange.stream and b'"object":"chat.completion"' in exchange.data
 
 
 def fastest(jobs: list[Job], turns: int) -> list[int]:

@@ -363,6 +363,110 @@ def _delta(index: int, delta: dict[str, Any]) -> dict[str, Any]:
     return {"type": "content_block_delta", "index": index, "delta": delta}
 
 
+# cohere.chat
+
+
+def _cohere_usage(output: int) -> dict[str, Any]:
+    tokens = {"input_tokens": 1612, "output_tokens": output}
+    return {"billed_units": {"input_tokens": 142, "output_tokens": output}, "tokens": tokens, "cached_tokens": 1440}
+
+
+def _cohere_call(call: Call, arguments: str) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def cohere_body() -> bytes:
+    """Return the body as Cohere sends it, compact."""
+    calls = [_cohere_call(call, _compact(call.arguments)) for call in expected("cohere.chat", False)]
+    message = {"role": "assistant", "tool_plan": _TEXT, "tool_calls": calls}
+    id = "b7391518-e53e-4486-98ea-fabffcde31c2"
+    return _compact({"id": id, "message": message, "finish_reason": "TOOL_CALL", "usage": _cohere_usage(89)}).encode()
+
+
+def cohere_stream() -> bytes:
+    """Return the stream as Cohere sends it: named events, the plan first."""
+    calls = expected("cohere.chat", True)
+    pieces = [_tokens(_compact(call.arguments)) for call in calls]
+    words = _words(EVENTS - 2 - sum(2 + len(p) for p in pieces))
+    events: list[dict[str, Any]] = [
+        {
+            "id": "ce257b09-c6da-4aed-b722-6384504180f5",
+            **_cohere_event(
+                "message-start", None, {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": []}
+            ),
+        }
+    ]
+    events += [_cohere_event("tool-plan-delta", None, {"tool_plan": word}) for word in words]
+    for index, call in enumerate(calls):
+        events.append(_cohere_event("tool-call-start", index, {"tool_calls": _cohere_call(call, "")}))
+        for piece in pieces[index]:
+            events.append(_cohere_event("tool-call-delta", index, {"tool_calls": {"function": {"arguments": piece}}}))
+        events.append({"type": "tool-call-end", "index": index})
+    events.append({"type": "message-end", "delta": {"finish_reason": "TOOL_CALL", "usage": _cohere_usage(348)}})
+    told = [f"event: {event['type']}\ndata: {_compact(event)}\n\n" for event in events]
+    return "".join([*told, "data: [DONE]\n\n"]).encode()
+
+
+def _cohere_event(kind: str, index: int | None, message: dict[str, Any]) -> dict[str, Any]:
+    return {"type": kind, **({} if index is None else {"index": index}), "delta": {"message": message}}
+
+
+# google.interactions
+
+
+def _interaction(status: str, **more: Any) -> dict[str, Any]:
+    id = "v1_Chd0TmNFYXVEWFBLNmRxdHNQX08tZjBBcxIXdE5jRWF1RFhQSzZkcXRzUF9PLWYwQXM"
+    return {"id": id, "status": status, **more, "object": "interaction", "model": "gemini-3-flash-preview"}
+
+
+def _interaction_end(output: int) -> dict[str, Any]:
+    usage = {
+        "total_tokens": 612 + output,
+        "total_input_tokens": 612,
+        "input_tokens_by_modality": [{"modality": "text", "tokens": 612}],
+        "total_cached_tokens": 0,
+        "total_output_tokens": output,
+        "total_tool_use_tokens": 0,
+        "total_thought_tokens": 0,
+    }
+    dates = {"created": "2026-05-13T19:57:40Z", "updated": "2026-05-13T19:57:40Z", "service_tier": "standard"}
+    return _interaction("requires_action", usage=usage, **dates)
+
+
+def _call_step(call: Call, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"id": call.id, "type": "function_call", "name": call.name, "arguments": arguments}
+
+
+def interactions_body() -> bytes:
+    """Return the body as Google sends it, compact."""
+    steps: list[Any] = [{"content": [{"text": _TEXT, "type": "text"}], "type": "model_output"}]
+    steps += [_call_step(call, call.arguments) for call in expected("google.interactions", False)]
+    return _compact({**_interaction_end(148), "steps": steps}).encode()
+
+
+def interactions_stream() -> bytes:
+    """Return the stream as Google sends it: events with the name of their type, which is also their last member."""
+    calls = expected("google.interactions", True)
+    pieces = [_tokens(_compact(call.arguments)) for call in calls]
+    words = _words(EVENTS - 5 - sum(2 + len(p) for p in pieces))
+    begun = _interaction("in_progress")
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("interaction.created", {"interaction": begun}),
+        ("interaction.status_update", {"interaction_id": begun["id"], "status": "in_progress"}),
+        ("step.start", {"index": 0, "step": {"type": "model_output"}}),
+    ]
+    events += [("step.delta", {"index": 0, "delta": {"text": word, "type": "text"}}) for word in words]
+    events.append(("step.stop", {"index": 0}))
+    for index, call in enumerate(calls, start=1):
+        events.append(("step.start", {"index": index, "step": _call_step(call, {})}))
+        for piece in pieces[index - 1]:
+            events.append(("step.delta", {"index": index, "delta": {"arguments": piece, "type": "arguments_delta"}}))
+        events.append(("step.stop", {"index": index}))
+    events.append(("interaction.completed", {"interaction": _interaction_end(348)}))
+    told = [f"event: {kind}\ndata: {_compact({**members, 'event_type': kind})}\n\n" for kind, members in events]
+    return "".join([*told, "event: done\ndata: [DONE]\n\n"]).encode()
+
+
 # xai.grpc: only where xai-sdk is installed.
 
 
@@ -429,16 +533,63 @@ def grpc_stream() -> list[bytes]:
     return chunks
 
 
+# ollama.chat
+
+
+def _ollama_event(message: dict[str, Any], number: int) -> dict[str, Any]:
+    head = {"model": "qwen3.6:latest", "created_at": f"2026-08-07T06:08:23.{577476 + 1031 * number:06d}Z"}
+    return {**head, "message": {"role": "assistant", "content": "", **message}, "done": False}
+
+
+def _ollama_end(output: int) -> dict[str, Any]:
+    return {
+        "done": True,
+        "done_reason": "stop",
+        "total_duration": 1735248334,
+        "load_duration": 139246000,
+        "prompt_eval_count": 292,
+        "prompt_eval_duration": 247164000,
+        "eval_count": output,
+        "eval_duration": 1337032000,
+    }
+
+
+def _ollama_calls(stream: bool) -> list[dict[str, Any]]:
+    return [
+        {"id": call.id, "function": {"index": index, "name": call.name, "arguments": call.arguments}}
+        for index, call in enumerate(expected("ollama.chat", stream))
+    ]
+
+
+def ollama_body() -> bytes:
+    """Return the body as Ollama sends it, compact."""
+    return _compact(_ollama_event({"tool_calls": _ollama_calls(False)}, 0) | _ollama_end(96)).encode()
+
+
+def ollama_stream() -> bytes:
+    """Return the JSON lines as Ollama sends them, each call complete in one."""
+    calls: list[dict[str, Any]] = [{"tool_calls": [call]} for call in _ollama_calls(True)]
+    messages = [*({"content": word} for word in _words(EVENTS - len(calls) - 1)), *calls]
+    events = [_ollama_event(message, number) for number, message in enumerate(messages)]
+    events.append(_ollama_event({}, len(events)) | _ollama_end(296))
+    return b"".join(_compact(event).encode() + b"\n" for event in events)
+
+
 #: The JSON wires: name -> (body, stream).
 JSON_WIRES: dict[Wire, tuple[Callable[[], bytes], Callable[[], bytes]]] = {
     "openai.chat": (chat_body, chat_stream),
     "openai.responses": (responses_body, responses_stream),
     "anthropic.messages": (anthropic_body, anthropic_stream),
+    "cohere.chat": (cohere_body, cohere_stream),
+    "google.interactions": (interactions_body, interactions_stream),
+    "ollama.chat": (ollama_body, ollama_stream),
 }
 
 
 def payloads(stream: bytes) -> list[bytes]:
     """Return the JSON payloads of a stream's events."""
+    if stream.startswith(b"{"):
+        return stream.splitlines()
     found = re.findall(rb"^data: (.*)$", stream, re.MULTILINE)
     return [data for data in found if data != b"[DONE]"]
 
@@ -450,4 +601,6 @@ def pieces(stream: bytes, size: int) -> list[bytes]:
 
 def events(stream: bytes) -> list[bytes]:
     """Split a stream into its events."""
+    if stream.startswith(b"{"):
+        return stream.splitlines(keepends=True)
     return [event + b"\n\n" for event in stream.split(b"\n\n") if event]

@@ -16,9 +16,22 @@ _END = 1024
 
 
 def events(data: bytes) -> list[bytes]:
-    """Return one chunk per event of an SSE stream, each with the blank line that ends it."""
+    """Return one chunk per event: of an SSE stream with its blank line, or a message of an AWS event stream."""
+    if data[:1] == b"\x00":
+        return _messages(data)
     parts = data.split(b"\n\n")
     return [part + b"\n\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def _messages(data: bytes) -> list[bytes]:
+    """Split an AWS event stream by the lengths of its messages, which are at their beginning."""
+    found = []
+    at = 0
+    while at < len(data):
+        end = at + max(int.from_bytes(data[at : at + 4], "big"), 1)
+        found.append(data[at:end])
+        at = end
+    return found
 
 
 def whole(data: bytes) -> list[bytes]:

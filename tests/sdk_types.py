@@ -8,11 +8,15 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import anthropic.types as stable
+import botocore.session
 import openai.types.beta as openai_beta
 from anthropic.types import beta
+from cohere import AssistantMessageResponseContentItem
+from google.genai import interactions
 from openai.types import responses
 from pydantic import BaseModel
 
@@ -52,6 +56,16 @@ def member_models(model: Model, member: str) -> list[Model]:
     return list(models(model.model_fields[member].annotation))
 
 
+@cache
+def _bedrock() -> Any:
+    return botocore.session.get_session().get_service_model("bedrock-runtime")
+
+
+def bedrock_shape(name: str) -> Any:
+    """A shape of botocore's service model of Bedrock's runtime."""
+    return _bedrock().shape_for(name)
+
+
 def block_types() -> dict[str, set[str]]:
     """For each wire, the types of content blocks and output items that its installed SDK names."""
 
@@ -63,4 +77,9 @@ def block_types() -> dict[str, set[str]]:
         "openai.responses": tagged(responses.ResponseOutputItem, openai_beta.BetaResponseOutputItem),
         "anthropic.messages": tagged(stable.ContentBlock, beta.BetaContentBlock),
         "xai.grpc": set(),
+        "cohere.chat": tagged(AssistantMessageResponseContentItem),
+        "ollama.chat": set(),
+        "google.interactions": tagged(interactions.Step, interactions.Content),
+        "bedrock.converse": set(bedrock_shape("ContentBlock").members),
+        "google.gemini": set(),
     }

@@ -190,6 +190,8 @@ def test_a_stream_cut_off_anywhere_never_runs_a_call(wire: str, seeds: dict[str,
         "openai.chat": b'"finish_reason": "',
         "openai.responses": b'"type": "response.completed"',
         "anthropic.messages": b'"type": "message_stop"',
+        "cohere.chat": b'"type": "message-end"',
+        "google.gemini": b'"finishReason"',
     }[wire]
     for seed, body in enumerate(seeds.values()):
         stream = AS_STREAM[wire](body, Random(seed))
@@ -315,6 +317,25 @@ HOLES = {
         '{"type":"message","content":[{"type":"tool_use","id":"a","name":"f","input":HOLE}],"stop_reason":"tool_use"}',
         '{"type":"message","content":[{"type":"unheard_of","x":HOLE}],"usage":{"input_tokens":HOLE}}',
     ],
+    "google.gemini": [
+        '{"candidates":HOLE,"modelVersion":"m"}',
+        '{"candidates":[HOLE],"modelVersion":"m"}',
+        '{"candidates":[{"index":HOLE,"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}',
+        '{"candidates":[{"content":{"parts":[{"text":HOLE}]},"finishReason":HOLE}],"modelVersion":"m"}',
+        '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":HOLE}}]},"finishReason":"STOP"}]}',
+        '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","partialArgs":[HOLE]}}]}}],"responseId":"r"}',
+        '{"candidates":[{"content":{"parts":[{"new":HOLE}]}}],"usageMetadata":{"promptTokenCount":HOLE}}',
+        '{"error":HOLE}',
+    ],
+    "cohere.chat": [
+        '{"message":HOLE,"finish_reason":"COMPLETE"}',
+        '{"message":{"content":HOLE},"finish_reason":"COMPLETE"}',
+        '{"message":{"content":[{"type":"text","text":HOLE}]},"finish_reason":"COMPLETE"}',
+        '{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":HOLE}}]},"finish_reason":"TOOL_CALL"}',
+        '{"message":{"content":[{"type":"unheard_of","x":HOLE}],"citations":HOLE},"finish_reason":"COMPLETE"}',
+        '{"message":{"content":[]},"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":HOLE}}}',
+        '{"generation_id":"r","text":"a","tool_calls":[{"name":"f","parameters":HOLE}]}',
+    ],
 }
 
 
@@ -385,6 +406,26 @@ def long_stream(wire: str, words: int) -> list[bytes]:
         events = [
             {"type": "response.output_item.added", "output_index": 0, "item": item},
             *({"type": delta, "output_index": 0, "item_id": "i", "delta": text} for text in texts),
+        ]
+    elif wire == "google.gemini":
+        words_of = [text.removeprefix('{"a":"').removesuffix('"}') for text in texts]
+        partial = ({"jsonPath": "$.a", "stringValue": word, "willContinue": True} for word in words_of)
+        given: list[dict[str, Any]] = [
+            {"name": "f", "id": "a", "willContinue": True},
+            *({"partialArgs": [one], "willContinue": True} for one in partial),
+            {},
+        ]
+        events = [
+            {"candidates": [{"content": {"parts": [{"functionCall": call}]}}], "responseId": "r"} for call in given
+        ]
+    elif wire == "cohere.chat":
+        start = {"id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}
+        events = [
+            {"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": start}}},
+            *(
+                {"type": "tool-call-delta", "index": 0, "delta": {"message": {"tool_calls": {"function": function}}}}
+                for function in ({"arguments": text} for text in texts)
+            ),
         ]
     else:
         block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}

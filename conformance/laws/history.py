@@ -17,6 +17,7 @@ from ..cases.case import CaseRound
 from ..oracle import oracle
 from ..oracle.history import (
     TRANSPORT,
+    WITHOUT_STRICT,
     Exchanged,
     added_settings,
     begins_with_thinking,
@@ -201,7 +202,7 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
         if wire.startswith("openai."):
             kind = "custom" if other.schema is None else "function"
             pairs.append((f"the type of the tool {tool.name}", kind, other.kind))
-        if tool.schema is not None:
+        if tool.schema is not None and wire not in WITHOUT_STRICT:
             pairs.append((f"whether {tool.name} is strict", tool.strict, other.strict))
         pairs.append((f"the description of {tool.name}", tool.description, other.description))
         if tool.schema is not None and other.schema is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
@@ -225,14 +226,18 @@ def _sent_calls(round: CaseRound, body: Any, wire: str) -> Iterator[tuple[int, R
     free = [item for item in oracle(wire).items(body) if item.kind == "call"][::-1]
     for index in reversed(round.expected.runnable):
         call = round.expected.calls[index]
-        # On another wire the name may have a suffix, because names can collide.
-        named = [
-            i for i in free if i.name == call.name or (wire != round.exchange.wire and i.name.startswith(call.name))
-        ]
+        # On another wire the name may have a suffix, because names can collide, and other characters.
+        foreign = wire != round.exchange.wire
+        named = [i for i in free if i.name == call.name or (foreign and _folded(i.name).startswith(_folded(call.name)))]
         item = next((item for item in named if _has_arguments(item.content, call)), None)
         if item is not None:
             free.remove(item)
         yield index, item
+
+
+def _folded(name: str) -> str:
+    """Return a name with the characters that every wire accepts."""
+    return re.sub("[^a-zA-Z0-9_]", "_", name)
 
 
 def _has_arguments(content: Any, call: ExpectedCall) -> bool:

@@ -16,7 +16,9 @@ from . import Json, json_values, message_texts, oracle
 from .responses import (
     Irregular,
     anthropic_messages,
+    cohere_chat,
     leaves,
+    ollama_chat,
     openai_chat,
     openai_responses,
     parsed_arguments,
@@ -63,11 +65,15 @@ def turns(body: Json) -> list[tuple[str, str]]:
             continue
         parts = item.get("content")
         if role == "user" and isinstance(parts, list):
-            found += [_turn("result" if part.get("type") == "tool_result" else "user", part) for part in parts]
+            found += [_turn("result" if _holds_result(part) else "user", part) for part in parts]
         else:
             speaker = "user" if role == "user" else "result" if _is_result(item) else "model"
             found.append(_turn(speaker, {"text": parts}))
     return merged_turns(found)
+
+
+def _holds_result(part: Json) -> bool:
+    return part.get("type") == "tool_result" or "toolResult" in part
 
 
 def _turn(speaker: str, part: Json) -> tuple[str, str]:
@@ -89,8 +95,9 @@ def thoughts(body: Json) -> list[str]:
             *(item.get("summary") or []),
             *(part for part in item.get("content") or [] if isinstance(part, dict)),
         ]
-        found += [part.get(name) for part in parts for name in ("reasoning_content", "thinking")]
+        found += [part.get(name) for part in parts for name in ("reasoning_content", "thinking", "tool_plan")]
         found += [part.get("text") for part in parts[1:] if item.get("type") == "reasoning"]
+        found += [part.get("reasoningContent", {}).get("reasoningText", {}).get("text") for part in parts]
     return [text for text in found if text]
 
 
@@ -225,11 +232,31 @@ def _xai(exchange: SubjectExchange) -> list[Any]:
     return said
 
 
+def _cohere(exchange: SubjectExchange) -> list[Any]:
+    values, stream = response_values(exchange), exchange.stream
+    message = cohere_chat.assembled(values)[0]["message"] if stream else values[0].get("message")
+    if not isinstance(message, dict):
+        raise Irregular("the response has no message")
+    return [{name: member for name, member in message.items() if member}]
+
+
+def _ollama(exchange: SubjectExchange) -> list[Any]:
+    values = response_values(exchange)
+    if any("error" in value for value in values):
+        raise Irregular("the response failed")
+    message, _ = ollama_chat.assembled(values)
+    for call in message.get("tool_calls") or []:  # a call's position is its index
+        call["function"] = {key: value for key, value in call["function"].items() if key != "index"}
+    return [message]
+
+
 _REPLIES: dict[str, Callable[[SubjectExchange], list[Any]]] = {
     "openai.chat": _chat,
     "openai.responses": _responses,
     "anthropic.messages": _anthropic,
     "xai.grpc": _xai,
+    "cohere.chat": _cohere,
+    "ollama.chat": _ollama,
 }
 
 
@@ -247,16 +274,22 @@ def _texts(content: Any) -> Iterator[str]:
 def tools(body: Json) -> list[Tool]:
     """Return the client's tools. Tools of the provider have no description and no schema."""
     found = []
-    for tool in body.get("tools") or []:
-        inner = tool.get("function") or tool.get("custom") or tool
-        schema = inner.get("parameters", inner.get("input_schema"))
+    for tool in declared_tools(body):
+        inner = tool.get("function") or tool.get("custom") or tool.get("toolSpec") or tool
+        schema = inner.get("parameters", inner.get("input_schema", (inner.get("inputSchema") or {}).get("json")))
         if isinstance(schema, str):
             schema = json_codec.decode(schema)
         if schema is not None or "custom" in tool or tool.get("type") == "custom":
-            strict = inner.get("strict", "input" in body and "parameters" in inner)  # the default of openai.responses
+            default = "input" in body and "parameters" in inner  # of openai.responses; cohere.chat has it for all tools
+            strict = inner.get("strict", body.get("strict_tools", default))
             kind = str(tool.get("type", ""))
             found.append(Tool(str(inner.get("name")), kind, inner.get("description") or "", schema, bool(strict)))
     return found
+
+
+def declared_tools(body: Json) -> list[Json]:
+    """Return the definitions of all tools, those of the provider included."""
+    return body.get("tools") or (body.get("toolConfig") or {}).get("tools") or []
 
 
 def settings(body: Json, wire: str) -> Json:
@@ -264,12 +297,12 @@ def settings(body: Json, wire: str) -> Json:
 
     ``tool choice``: "auto", "none", "required" or the name of a tool.
     """
-    choice = body.get("tool_choice")
+    choice = body.get("tool_choice", (body.get("toolConfig") or {}).get("toolChoice"))
     found: Json = {"parallel calls": body.get("parallel_tool_calls"), "tool choice": _tool_choice(choice)}
     if isinstance(choice, dict) and "disable_parallel_tool_use" in choice:
         found["parallel calls"] = not choice["disable_parallel_tool_use"]
-    lengths = ("max_completion_tokens", "max_output_tokens", "max_tokens")
-    found["length"] = next((body[name] for name in lengths if body.get(name) is not None), None)
+    holders = [body, *(body[name] for name in _HOLDERS if isinstance(body.get(name), dict))]
+    found["length"] = next((each[name] for each in holders for name in _LENGTHS if each.get(name) is not None), None)
     if wire in _EFFORT:
         found["effort"] = _EFFORT[wire](body)
     if wire in _WITH_CHOICES:
@@ -277,6 +310,9 @@ def settings(body: Json, wire: str) -> Json:
     return {name: value for name, value in found.items() if value is not None}
 
 
+#: The members of the wires for the limit of output tokens, and the objects that contain them.
+_LENGTHS = ("max_completion_tokens", "max_output_tokens", "max_tokens", "maxTokens", "num_predict")
+_HOLDERS = ("generation_config", "inferenceConfig", "options")
 #: The wires on which the effort of reasoning has the same words, and how to read it.
 _EFFORT: dict[str, Callable[[Json], Any]] = {
     "openai.chat": lambda body: body.get("reasoning_effort"),
@@ -284,13 +320,24 @@ _EFFORT: dict[str, Callable[[Json], Any]] = {
 }
 #: The wires whose requests can ask for several choices.
 _WITH_CHOICES = frozenset(("openai.chat", "xai.grpc"))
+#: The wires whose requests cannot turn parallel calls off.
+WITHOUT_PARALLEL = frozenset(("bedrock.converse", "cohere.chat", "ollama.chat", "google.gemini", "google.interactions"))
+#: The wires whose tools cannot be strict.
+WITHOUT_STRICT = frozenset(("google.gemini", "google.interactions", "ollama.chat"))
 #: The words of the wires for a tool choice.
-_CHOICES = {"any": "required", "TOOL_MODE_AUTO": "auto", "TOOL_MODE_NONE": "none", "TOOL_MODE_REQUIRED": "required"}
+_CHOICES = {
+    "any": "required",
+    "REQUIRED": "required",
+    "NONE": "none",
+    "TOOL_MODE_AUTO": "auto",
+    "TOOL_MODE_NONE": "none",
+    "TOOL_MODE_REQUIRED": "required",
+}
 
 
 #: The members that every wire has, in its own form.
 STRUCTURE = frozenset(("model", "messages", "input", "system", "instructions", "tools", "tool_choice"))
-STRUCTURE |= {"parallel_tool_calls"}
+STRUCTURE |= {"parallel_tool_calls", "strict_tools", "modelId", "toolConfig", "system_instruction"}
 
 
 def added_settings(request: Json, body: Json, wire: str) -> list[str]:
@@ -326,11 +373,18 @@ def is_comparable(setting: str, stated: Json, wire: str) -> bool:
 
     The effort of reasoning may be left out, if the losses report it.
     """
-    return {"effort": setting in stated, "choices": wire in _WITH_CHOICES}.get(setting, True)
+    comparable = {
+        "effort": setting in stated,
+        "choices": wire in _WITH_CHOICES,
+        "parallel calls": wire not in WITHOUT_PARALLEL,
+    }
+    return comparable.get(setting, True)
 
 
 def _tool_choice(choice: Any) -> str:
     """Return the common word; the default of every wire is "auto"."""
+    if isinstance(choice, dict) and len(choice) == 1 and isinstance(inner := next(iter(choice.values())), dict):
+        choice = inner.get("name") or next(iter(choice))  # Converse: {"tool": {"name"}}, {"auto": {}}
     if isinstance(choice, dict):
         function = choice.get("function") or choice.get("custom") or {}
         named = choice.get("name") or choice.get("function_name") or function.get("name")
@@ -389,4 +443,10 @@ _WORDS: dict[str, dict[str, _Words]] = {
             type="TOOL_CALL_TYPE_CLIENT_SIDE_TOOL", status="TOOL_CALL_STATUS_COMPLETED TOOL_CALL_STATUS_INCOMPLETE"
         ),
     },
+    "cohere.chat": {
+        "item": _words(role="system user assistant tool"),
+        "part": _words(type="text image_url thinking document"),
+        "call": _words(type="function"),
+    },
+    "ollama.chat": {"item": _words(role="system user assistant tool"), "part": {}, "call": {}},
 }

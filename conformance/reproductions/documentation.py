@@ -140,12 +140,30 @@ _GRPC = {
     "usage": Statement("`usage` of the response has the token counts of the request.", *_PROTO),
     "results": Statement("A tool result has the `tool_call_id` of its call.", *_PROTO),
 }
+_GOOGLE = "https://ai.google.dev"
+_CALLING = "Gemini API: Function calling", f"{_GOOGLE}/gemini-api/docs/function-calling"
+_STREAMING = "Gemini API: Streaming interactions", f"{_GOOGLE}/gemini-api/docs/streaming"
+_REFERENCE = "Gemini API: Interactions reference", f"{_GOOGLE}/api/interactions-api"
+_INTERACTIONS = {
+    "calls": Statement("Each call of the client is a step `function_call` of the interaction.", *_CALLING),
+    "stream": Statement(
+        "`step.start` opens a call, `arguments_delta` has parts of its arguments, and `step.stop` ends it.", *_STREAMING
+    ),
+    "arguments": Statement("A `function_call` has an `id`, a `name` and an object of `arguments`.", *_REFERENCE),
+    "server": Statement(
+        "Google runs its own tools, and their calls and results are steps of other types.", *_REFERENCE
+    ),
+    "end": Statement("The `status` of the interaction states why it ended.", *_REFERENCE),
+    "usage": Statement("`usage` has the token counts, with thoughts and tool use apart.", *_REFERENCE),
+    "results": Statement("A `function_result` has the `call_id` and the `name` of its call.", *_CALLING),
+}
 #: Wire -> topic -> statement. A surface of another provider has those of the wire's owner.
 STATEMENTS: dict[Wire, dict[str, Statement]] = {
     "openai.chat": _CHAT,
     "openai.responses": _RESPONSES,
     "anthropic.messages": _MESSAGES,
     "xai.grpc": _GRPC,
+    "google.interactions": _INTERACTIONS,
 }
 
 

@@ -104,6 +104,9 @@ SUBJECTS: dict[str, str] = {
     "openai-sdk": "openai_sdk:OpenAISDK",
     "anthropic-sdk": "anthropic_sdk:AnthropicSDK",
     "xai-sdk": "xai_sdk:XAISDK",
+    "cohere-sdk": "cohere_sdk:CohereSDK",
+    "google-genai-interactions": "google_interactions_sdk:GoogleInteractionsSDK",
+    "ollama-sdk": "ollama_sdk:OllamaSDK",
     "turns": "turns:TurnsAgent",
 }
 #: Shipped subjects that are not implementations under test -> their role in reports.

@@ -1,7 +1,7 @@
 """Serves one provider response on the loopback interface, for subjects that fetch it with their own client.
 
     openai.chat, openai.responses    http://127.0.0.1:PORT/q7/v1
-    anthropic.messages               http://127.0.0.1:PORT/q7
+    anthropic.messages, cohere.chat  http://127.0.0.1:PORT/q7
     xai.grpc                         127.0.0.1:PORT, a channel without TLS
 
 The address is the base URL for the official SDK of the wire. ``q7`` identifies the response. A request to the address

@@ -14,7 +14,7 @@ from .records import CallRecord, MessageRecord, ResultRecord
 #: The handling of a call: it has one result, a finding says what is wrong, or it is not judged.
 Handling = Literal["answered", "finding"] | Unjudged
 #: Wires on which the results must directly follow the message with their calls.
-_ADJACENT = frozenset(("openai.chat", "anthropic.messages"))
+_ADJACENT = frozenset(("openai.chat", "anthropic.messages", "cohere.chat"))
 
 
 class Judged(Struct):

@@ -28,6 +28,7 @@ from ..conversation import (
 )
 from ..json_codec import text as json_text
 from ..model import DEAD_STOPS, Block, Choice, Opaque, Reasoning, Refusal, Response, ServerToolCall, Text, ToolCall
+from ..wires.call_builder import position_of
 from . import fingerprints
 
 Role = Literal["system", "user", "assistant", "results", "item"]
@@ -240,7 +241,7 @@ def _message(message: Message, function: str | None) -> MessageRecord:
 def _answered_id(result: ToolResult, function: str | None) -> str:
     """Return the id of the call that a result names. ``function``: the name in the `function_call` before it."""
     if result.kind != _LEGACY or function is None:
-        return result.call_id
+        return position_of(result.call_id)
     return FUNCTION_CALL if result.name in (function, None, "") else result.name
 
 
@@ -285,7 +286,8 @@ def _call(call: ToolCall, alive: bool) -> CallRecord:
         fingerprints.of_text(call.arguments_text) if call.arguments is None else fingerprints.of_value(call.arguments)
     )
     runnable = alive and call.status == "complete"
-    id = FUNCTION_CALL if call.kind == _LEGACY else call.id
+    # A call without an id has the same position in the response and in the history.
+    id = FUNCTION_CALL if call.kind == _LEGACY else position_of(call.id)
     redacted = _REDACTED.search(call.arguments_text) is not None
     return CallRecord(id, call.name, arguments, call.arguments_text[:EXCERPT], runnable, call.wire_id, redacted)
 

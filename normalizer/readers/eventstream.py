@@ -1,14 +1,18 @@
 """Reader of AWS event streams (`application/vnd.amazon.eventstream`), in which Bedrock transports providers' events.
 
 A message consists of total length (4 bytes), headers length (4), CRC-32 of these eight bytes, headers, payload, and
-CRC-32 of all bytes before. Bedrock's invoke API wraps each event as base64 in ``{"bytes": "…"}``. Source: AWS, Event
-Stream Encoding.
+CRC-32 of all bytes before. Source: AWS, Event Stream Encoding.
+
+Bedrock's invoke API sends each event of a model as a `chunk`, as base64 in ``{"bytes": "…"}``. Other APIs name the type
+of an event only in its headers. The reader puts it around the payload, ``{"messageStart": {…}}``, as botocore does.
 """
 
 from __future__ import annotations
 
 import struct
 from binascii import a2b_base64, crc32
+from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -23,6 +27,9 @@ class _Payload(msgspec.Struct):
 
 
 _payload = msgspec.json.Decoder(_Payload).decode
+_members = msgspec.json.Decoder(dict[str, Any]).decode
+#: The type of the events whose payload has the type itself.
+_CHUNK = "chunk"
 
 
 def looks_like_event_stream(head: bytes) -> bool:
@@ -73,6 +80,17 @@ class EventStreamReader:
             return
         headers = _headers(message[12 : 12 + headers_size])
         payload = message[12 + headers_size : -4]
+        failure = headers.get(":exception-type") or headers.get(":error-code")
+        kind = headers.get(":event-type", _CHUNK)
+        if failure:
+            error = {"type": failure, **_error_members(payload, headers)}
+            events.append(("error", msgspec.json.encode({"error": error})))
+        elif kind != _CHUNK:
+            events.append((None, b"{%b:%b}" % (msgspec.json.encode(kind), payload or b"{}")))
+        elif payload.strip():
+            self._chunk(payload, events)
+
+    def _chunk(self, payload: bytes, events: list[StreamEvent]) -> None:
         try:
             inner = _payload(payload).bytes
             if inner is not None:
@@ -82,11 +100,7 @@ class EventStreamReader:
         except ValueError:
             self.problems.append(("undecodable-event", "an event-stream message whose bytes are not base64"))
             return
-        kind = headers.get(":exception-type") or headers.get(":error-code")
-        if kind:
-            payload = msgspec.json.encode({"error": {"type": kind, "message": payload.decode("utf-8", "replace")}})
-            events.append(("error", payload))
-        elif payload.strip():
+        if payload.strip():
             events.append((None, payload))
 
     def close(self) -> list[StreamEvent]:
@@ -97,8 +111,17 @@ class EventStreamReader:
         return []
 
 
+def _error_members(payload: bytes, headers: dict[str, str]) -> dict[str, Any]:
+    """Return the members of an exception, or else its text as ``message``."""
+    try:
+        return _members(payload)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return {"message": headers.get(":error-message") or payload.decode("utf-8", "replace")}
+
+
+@lru_cache(maxsize=64)
 def _headers(data: bytes) -> dict[str, str]:
-    """Return the string headers (type 7), the only type that Bedrock sends."""
+    """Return the string headers (type 7), the only type that Bedrock sends. All events of one type have the same."""
     headers: dict[str, str] = {}
     at = 0
     while at + 1 < len(data):

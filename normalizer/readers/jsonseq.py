@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from ..errors import EventTooLarge
 from .base import StreamEvent
 
 _STRUCTURE = re.compile(rb'["\\{}\[\]]')
+#: Raises an exception unless the bytes are one JSON value.
+_check = msgspec.json.Decoder(msgspec.Raw).decode
 _WRAPPER = b" \t\r\n,\x1e\xef\xbb\xbf"
 
 
@@ -31,6 +35,8 @@ class JsonLinesReader:
     def feed(self, chunk: bytes) -> list[StreamEvent]:
         """Return every object that the chunk completes."""
         events: list[StreamEvent] = []
+        if not self._pending and chunk[:1] == b"{" and b"\n" in chunk:
+            chunk = self._take_lines(chunk, events)
         start = 0
         skip = -1
         if self._escaped and chunk:
@@ -69,6 +75,21 @@ class JsonLinesReader:
         if rest:
             self._hold(rest)
         return events
+
+    def _take_lines(self, chunk: bytes, events: list[StreamEvent]) -> bytes:
+        """Fast path: append the objects at the beginning of a chunk that are a line each, and return the rest."""
+        start = 0
+        while (end := chunk.find(b"\n", start)) >= 0:
+            line = chunk[start:end]
+            if line[:1] != b"{" or line[-1:] != b"}" or len(line) > self._max:
+                break
+            try:
+                _check(line)
+            except (msgspec.DecodeError, RecursionError):
+                break
+            events.append((None, line))
+            start = end + 1
+        return chunk[start:]
 
     def _hold(self, piece: bytes) -> None:
         self._size += len(piece)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -19,6 +20,20 @@ parse_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 #: The exceptions of `parse_object`. `CallBuilder.build` then examines the argument text more closely.
 NOT_AN_OBJECT = (msgspec.DecodeError, UnicodeError, RecursionError)
+
+
+#: The ids that `CallBuilder` assigns to calls without one.
+_SYNTHETIC = r"call_[0-9a-f]{8}_\d+_\d+x*"
+
+
+def is_synthetic(id: str) -> bool:
+    """Report whether an id has the form of those that `CallBuilder` assigns to calls without one."""
+    return id.startswith("call_") and re.fullmatch(_SYNTHETIC, id) is not None
+
+
+def position_of(id: str) -> str:
+    """Return an id without the digest of its response if `CallBuilder` assigned it: the position of the call."""
+    return f"call{id[13:]}" if is_synthetic(id) else id
 
 
 #: Kinds of calls whose tools a request declares by name.
@@ -98,6 +113,20 @@ class CallBuilder(Struct, gc=False):
         seen[id] = (name, text)
         extra = {} if extra is None else extra
         return ToolCall(id, name, arguments, text, "complete", kind, wire_id, namespace, caller, extra)
+
+    def regular_without_id(self, block: int, name: str | None, text: str, extra: dict[str, Any]) -> ToolCall | None:
+        """Build a call of a wire without ids, about which there is nothing else to report. Else return None.
+
+        ``block``: index of the block. The arguments and the synthetic id are those of `build`.
+        """
+        names = self.names
+        if not name or (names is not None and name not in names) or "\\u" in text or "\ufffd" in text:
+            return None
+        try:
+            arguments = parse_object(text)
+        except NOT_AN_OBJECT:
+            return None
+        return ToolCall(self._synthetic(None, block, extra), name, arguments, text, extra=extra)
 
     def build(
         self,

@@ -23,6 +23,7 @@ SHARED: dict[str, str] = {
     "temperature": "a number",
     "top_p": "a number",
     "top_k": "a number",
+    "min_p": "a number",
     "stop": "a list of texts",
     "seed": "an integer",
     "frequency_penalty": "a number",
@@ -59,8 +60,9 @@ class Member(Struct, frozen=True):
 
     ``path``: the member of the body, with dots between levels. ``kind``: the types of its values. ``also``: other
     members with the same meaning, which are read. ``least`` and ``most``: the range that the provider accepts.
-    ``owner_only``: providers define its values differently, so that only those of the same provider are taken. ``read``
-    and ``write`` convert a value to the shared form and back; they return None if it has no counterpart.
+    ``longest``: the longest list. ``values``: the accepted texts; None for any. ``owner_only``: providers define its
+    values differently, so that only those of the same provider are taken. ``read`` and ``write`` convert a value to the
+    shared form and back; they return None if it has no counterpart.
     """
 
     path: str
@@ -68,6 +70,8 @@ class Member(Struct, frozen=True):
     also: tuple[str, ...] = ()
     least: float | None = None
     most: float | None = None
+    longest: int | None = None
+    values: frozenset[str] | None = None
     owner_only: bool = False
     read: Callable[[Any], Any] | None = None
     write: Callable[[Any], Any] | None = None
@@ -114,8 +118,10 @@ def write_parameters(
 def _fitting(member: Member, parameter: Parameter, context: WriteContext) -> Any:
     """Return the value in the form of the target; None if it has none. Reports a value that has to change."""
     value: Any = parameter.value if member.write is None else member.write(parameter.value)
-    accepted: bool = isinstance(value, member.kind)
-    if not accepted or (isinstance(value, bool) and member.kind in (int, Number)):
+    if isinstance(value, bool) and member.kind in (int, Number):
+        return None
+    accepted: bool = isinstance(value, member.kind) and (member.values is None or value in member.values)
+    if not accepted:
         return None
     if member.least is not None and value < member.least:
         context.lose("param", f"{parameter.member}: {value} was raised to the minimum, {member.least}")
@@ -123,6 +129,9 @@ def _fitting(member: Member, parameter: Parameter, context: WriteContext) -> Any
     if member.most is not None and value > member.most:
         context.lose("param", f"{parameter.member}: {value} was reduced to the maximum, {member.most}")
         return member.most
+    if member.longest is not None and len(value) > member.longest:
+        context.lose("param", f"{parameter.member}: the values after the first {member.longest} were left out")
+        return value[: member.longest]
     return value
 
 

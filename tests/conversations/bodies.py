@@ -72,6 +72,19 @@ class ChatBody:
         return False
 
 
+class OllamaBody(ChatBody):
+    """A body of Ollama's chat API."""
+
+    def set_arguments(self, call: At, city: str) -> None:
+        entry(call)["function"]["arguments"] = {"city": city}
+
+    def drop_reasoning(self) -> bool:
+        thought = [m for m in self.messages if m.get("thinking")]
+        for message in thought:
+            del message["thinking"]
+        return bool(thought)
+
+
 class AnthropicBody(ChatBody):
     """A body of the Messages API."""
 
@@ -186,9 +199,46 @@ class XaiBody(ChatBody):
         return bool(sealed)
 
 
+class InteractionsBody(ResponsesBody):
+    """A body of the Interactions API."""
+
+    def _round(self) -> int:
+        first = max(n for n, item in enumerate(self.messages) if item["type"] == "function_call")
+        while self.messages[first]["type"] != "function_result" and first:
+            first -= 1
+        return first
+
+    def results(self) -> list[At]:
+        first = self.calls()[-1][1]
+        found = range(first, len(self.messages))
+        return [(self.messages, n) for n in found if self.messages[n]["type"] == "function_result"]
+
+    def call_id(self, call: At) -> str:
+        return str(entry(call)["id"])
+
+    def set_arguments(self, call: At, city: str) -> None:
+        entry(call)["arguments"] = {"city": city}
+
+    def insert_user(self, text: str) -> None:
+        messages, first = self.results()[0]
+        messages.insert(first, {"type": "user_input", "content": [{"type": "text", "text": text}]})
+
+    def set_question(self, text: str) -> None:
+        asked = next(item for item in self.messages if item["type"] == "user_input")
+        asked["content"] = [{"type": "text", "text": text}]
+
+    def drop_reasoning(self) -> bool:
+        thoughts = [n for n, item in enumerate(self.messages) if item["type"] == "thought"]
+        for number in reversed(thoughts):
+            del self.messages[number]
+        return bool(thoughts)
+
+
 BODIES: dict[str, type[ChatBody]] = {
     "openai.chat": ChatBody,
     "openai.responses": ResponsesBody,
     "anthropic.messages": AnthropicBody,
     "xai.grpc": XaiBody,
+    "google.interactions": InteractionsBody,
+    "ollama.chat": OllamaBody,
 }

@@ -18,7 +18,7 @@ from toolparity.normalizer.conversations import ConversationAudit, ConversationR
 from toolparity.normalizer.requests import read_request, write_request
 
 _ON_EVERY_SURFACE = pytest.mark.parametrize("name", surfaces(PARALLEL))
-_WIRES = ["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"]
+_WIRES = ["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc", "ollama.chat"]
 _BETWEEN_WIRES = pytest.mark.parametrize(
     ("before", "after"), [(one, other) for one in _WIRES for other in _WIRES if one != other]
 )

@@ -25,6 +25,7 @@ from tests.failures.back import (
 from tests.history.views import calls, of_kind
 from tests.history.views import results as answered
 from tests.history.views import said as all_said
+from tests.wires import OBJECT_WIRES
 from toolparity import ServerToolCall, ServerToolResult, Text, normalize, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import MediaPart, Message, System, TextPart, ToolResult
@@ -162,6 +163,16 @@ def test_HIST_30_each_result_follows_the_message_of_its_call(source: str, target
     ]
 
 
+@pytest.mark.parametrize("source", WIRES)
+def test_BED_03_the_tools_of_a_history_are_declared_where_the_request_declares_none(source: str) -> None:
+    turns = [user(), said(call("a", "f"), call("b", "g"), wire=source), results(tool_result("a"), tool_result("b"))]
+    encoded = written(turns, source, "bedrock.converse", names=())
+    assert [tool["toolSpec"]["name"] for tool in encoded.body["toolConfig"]["tools"]] == ["f", "g"]
+    assert codes(encoded) == ["default"]
+    broken = {key: value for key, value in encoded.body.items() if key != "toolConfig"}
+    assert [violation.rule for violation in check_request(broken, "bedrock.converse")] == ["tool-config"]
+
+
 @EVERY_WIRE
 def test_HIST_01_concatenated_arguments_in_the_history_can_be_sent_back(wire: str) -> None:
     concatenated = '{"x":1}{"y":2}'
@@ -172,9 +183,7 @@ def test_HIST_01_concatenated_arguments_in_the_history_can_be_sent_back(wire: st
         user("again"),
     ]
     encoded = written(turns, wire)
-    assert calls(wire, encoded.body) == [
-        ("a", "f", {"_raw": concatenated} if wire == "anthropic.messages" else concatenated)
-    ]
+    assert calls(wire, encoded.body) == [("a", "f", {"_raw": concatenated} if wire in OBJECT_WIRES else concatenated)]
 
 
 def test_HIST_01_concatenated_arguments_are_read_from_a_body_unchanged() -> None:
@@ -287,6 +296,10 @@ def test_HIST_07_the_request_rules_report_a_result_without_a_call() -> None:
                 ],
             },
             "answer-asked-for",
+        ),
+        "google.interactions": (
+            {"model": "m", "input": [{"type": "function_result", "call_id": "a", "name": "f", "result": "x"}]},
+            "result-asked-for",
         ),
     }
     for wire, (body, rule) in orphans.items():

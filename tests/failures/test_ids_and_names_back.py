@@ -183,7 +183,8 @@ def test_NAME_04_the_name_of_the_pseudo_tool_is_legal_when_sent_back(source: str
     encoded = written([user(), said(call_made, wire=source), results(tool_result("a", "unknown tool"))], source, target)
     ((id, name, given),) = calls(target, encoded.body)
     assert (id, given) == ("a", {"x": 1})
-    assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", name)
+    accepted = {"ollama.chat": ".+", **dict.fromkeys(("google.gemini", "google.interactions"), "[a-zA-Z0-9_.-]{1,64}")}
+    assert re.fullmatch(accepted.get(target, "[a-zA-Z0-9_-]{1,64}"), name)
     assert canonical(encoded.names, name) == "multi_tool_use.parallel"
 
 
@@ -194,7 +195,8 @@ def test_NAME_08_tools_with_similar_unsupported_names_get_distinct_aliases(targe
     turns = [user(), said(*call_made, wire="openai.chat"), results(*(tool_result(one.id) for one in call_made))]
     encoded = written(turns, "openai.chat", target, names=names)
     used = [name for _, name, _ in calls(target, encoded.body)]
-    assert used[:2] == names[:2]
+    kept = names[1:2] if target == "cohere.chat" else names[:2]  # it refuses dashes
+    assert [name for name in used if name in names] == kept
     assert len(set(used)) == 4
     assert [canonical(encoded.names, name) for name in used] == names
     declared = read_request(encoded.body, target, provider=PROVIDERS[target]).tools

@@ -94,6 +94,47 @@ REQUESTS: dict[str, Any] = {
         "tools": [{"name": "f", "input_schema": {"type": "object"}}],
         "tool_choice": {"type": "auto"},
     },
+    "google.gemini": {
+        "model": "m",
+        "systemInstruction": {"parts": [{"text": "s"}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": "x"}, {"inlineData": {"mimeType": "image/png", "data": "AA=="}}]},
+            {
+                "role": "model",
+                "parts": [
+                    {"text": "a", "thought": True},
+                    {"functionCall": {"id": "a", "name": "f", "args": {"x": 1}}, "thoughtSignature": "c2ln"},
+                ],
+            },
+            {"role": "user", "parts": [{"functionResponse": {"id": "a", "name": "f", "response": {"output": "x"}}}]},
+        ],
+        "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}]}, {"googleSearch": {}}],
+        "toolConfig": {"functionCallingConfig": {"mode": "AUTO"}},
+        "generationConfig": {"temperature": 1, "maxOutputTokens": 5, "topK": 3},
+    },
+    "google.interactions": {
+        "model": "m",
+        "system_instruction": "s",
+        "input": [
+            {
+                "type": "user_input",
+                "content": [
+                    {"type": "text", "text": "x"},
+                    {"type": "image", "data": "AAAA", "mime_type": "image/png"},
+                ],
+            },
+            {"type": "thought", "signature": "s", "summary": [{"type": "text", "text": "a"}]},
+            {"type": "google_search_call", "id": "w", "arguments": {"queries": ["q"]}, "signature": "s"},
+            {"type": "google_search_result", "call_id": "w", "result": [], "signature": "s"},
+            {"type": "model_output", "content": [{"type": "text", "text": "x", "annotations": []}]},
+            {"type": "function_call", "id": "a", "name": "f", "arguments": {"x": 1}},
+            {"type": "function_result", "call_id": "a", "name": "f", "result": {"x": 1}},
+        ],
+        "tools": [{"type": "function", "name": "f", "parameters": {}}, {"type": "google_search"}],
+        "generation_config": {"temperature": 1, "tool_choice": "any"},
+        "previous_interaction_id": "v",
+        "stream": True,
+    },
     "xai.grpc": {
         "model": "m",
         "messages": [
@@ -106,6 +147,41 @@ REQUESTS: dict[str, Any] = {
             {"role": "ROLE_TOOL", "content": [{"text": "r"}]},
         ],
         "tools": [{"function": {"name": "f", "parameters": "{}"}}],
+    },
+    "cohere.chat": {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": [{"type": "text", "text": "x"}]},
+            {"role": "assistant", "tool_plan": "p", "content": [{"type": "thinking", "thinking": "t"}]},
+            {"role": "assistant", "tool_calls": [_CALL], "citations": [{"start": 0, "end": 1, "text": "x"}]},
+            {
+                "role": "tool",
+                "tool_call_id": "a",
+                "content": [{"type": "document", "document": {"data": {"x": 1}, "id": "d"}}],
+            },
+        ],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+        "strict_tools": True,
+        "tool_choice": "REQUIRED",
+        "stop_sequences": ["a"],
+        "p": 0.5,
+    },
+    "ollama.chat": {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "x", "images": ["AAAA"]},
+            {
+                "role": "assistant",
+                "content": "",
+                "thinking": "a",
+                "tool_calls": [{"id": "a", "function": {"index": 0, "name": "f", "arguments": {"x": 1}}}],
+            },
+            {"role": "tool", "content": "x", "tool_name": "f", "tool_call_id": "a"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+        "options": {"stop": ["a"]},
+        "format": {},
     },
 }
 

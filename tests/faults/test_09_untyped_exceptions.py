@@ -107,7 +107,7 @@ def test_item_9_a_lone_surrogate_in_an_sdk_object() -> None:
 @pytest.mark.parametrize("value", [object(), {1, 2}, float("inf"), b"x"])
 def test_item_9_a_parsed_request_with_values_that_are_not_json(wire: str, value: Any) -> None:
     request = entrances.hurt(Random(1), entrances.REQUESTS[wire])
-    for member in ("messages", "input"):
+    for member in ("messages", "input", "contents"):
         for message in request.get(member) or ():
             message["tool_calls"] = message["toolCalls"] = message["arguments"] = [{"function": value}]
     entrances.tried(read_request, request, wire)

@@ -22,7 +22,7 @@ from xai_sdk.proto import chat_pb2
 from tests.recorded.rows import Row, rows
 from tests.streaming import grpc
 from tests.thoroughness import is_thorough
-from tests.wires import WIRES
+from tests.wires import WIRES as _WIRES
 from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize
 from toolparity.cassettes.sources import Exchange
 from toolparity.cassettes.sources import read as read_files
@@ -200,5 +200,8 @@ def sample(wire: str) -> tuple[Traffic, ...]:
             chosen.append(traffic)
     return tuple(chosen)
 
+
+#: The mutations do not know JSON lines yet, so `ollama.chat` has no material here.
+WIRES = tuple(wire for wire in _WIRES if wire != "ollama.chat")
 
 __all__ = ["ADDED", "DONE", "EVERY", "WIRES", "Traffic", "meaning", "read", "received", "sample", "sent"]

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from tests.wires import BYTE_WIRES
 
-from . import neutral_anthropic, neutral_chat, neutral_responses, neutral_xai
+from . import neutral_anthropic, neutral_chat, neutral_cohere, neutral_responses, neutral_xai
 from .changes import copied, objects
 from .material import ADDED, Traffic, plainly, received, sent
 
@@ -289,6 +289,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *_of("openai.chat", neutral_chat.TABLE),
     *_of("openai.responses", neutral_responses.TABLE),
     *_of("anthropic.messages", neutral_anthropic.TABLE),
+    *_of("cohere.chat", neutral_cohere.TABLE),
     *_of("xai.grpc", neutral_xai.TABLE),
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.wires import WIRES
+from tests.wires import PLAYED_WIRES as WIRES
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.library import files, writing
 from toolparity.cassettes.recorder.record import Connection, emulated

@@ -36,6 +36,9 @@ def body(wire: str, text: str) -> Any:
     if wire == "anthropic.messages":
         head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
         return {**head, "content": [{"type": "text", "text": text}], "usage": {"input_tokens": 1, "output_tokens": 2}}
+    if wire == "google.gemini":
+        candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"}
+        return {"candidates": [candidate], "modelVersion": "m", "usageMetadata": {"promptTokenCount": 3}}
     message = chat_pb2.CompletionMessage(content=text, role=2)
     output = chat_pb2.CompletionOutput(index=0, message=message, finish_reason=sample_pb2.REASON_STOP)
     return chat_pb2.GetChatCompletionResponse(id="x1", model="m", outputs=[output])

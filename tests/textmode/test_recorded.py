@@ -39,9 +39,25 @@ _THINKING = re.compile(r"</?think(?:ing)?>")
 
 
 #: Of the streams of a wire, one in so many is read.
-EVERY = {"openai.chat": 25, "openai.responses": 25, "anthropic.messages": 25, "xai.grpc": 1}
+EVERY = {
+    "openai.chat": 25,
+    "openai.responses": 25,
+    "anthropic.messages": 25,
+    "xai.grpc": 1,
+    "ollama.chat": 1,
+    "google.interactions": 1,
+    "google.gemini": 10,
+}
 #: How many blocks of text the recordings of a wire hold at least, and how many answers whose thinking is written out.
-LEAST = {"openai.chat": (4400, 25), "openai.responses": (1350, 0), "anthropic.messages": (1850, 5), "xai.grpc": (25, 0)}
+LEAST = {
+    "openai.chat": (4400, 25),
+    "openai.responses": (1350, 0),
+    "anthropic.messages": (1850, 5),
+    "xai.grpc": (25, 0),
+    "ollama.chat": (25, 1),
+    "google.interactions": (7, 0),
+    "google.gemini": (850, 0),
+}
 
 
 @pytest.mark.thorough(keep=2)

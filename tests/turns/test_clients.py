@@ -12,8 +12,12 @@ from typing import Any
 
 import anthropic
 import grpc
+import httpx
 import openai
 import pytest
+from botocore.config import Config
+from botocore.exceptions import EndpointConnectionError
+from google.genai._interactions_errors import APIConnectionError as GoogleConnectionError
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, StreamingResponse
@@ -22,6 +26,7 @@ from starlette.routing import Route
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
 from tests.turns.playing import Fault, Round, Say, at_once, call, script
+from tests.wires import PLAYED_WIRES as WIRES
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.emulated.servers import Servers, running, serving
 from toolparity.cassettes.surfaces import SURFACES
@@ -30,10 +35,11 @@ from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.turns.clients import SdkClient, client
 from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.turns.request import opening
-from toolparity.normalizer.wires.registry import WIRES as BUILT_IN
+from toolparity.normalizer.wires.registry import spec
 
-WIRES = tuple(BUILT_IN)
-HTTP_WIRES = WIRES[:3]
+HTTP_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
+#: The SDK of Ollama never repeats a request, that of Cohere no streamed one.
+NOT_REPEATED = ("cohere.chat", "ollama.chat")
 #: With the surfaces of other providers that use OpenAI's SDK.
 SURFACE_NAMES = (*WIRES, "xai.chat", "xai.responses")
 
@@ -43,10 +49,23 @@ SCRIPT = script([Say("Let me look."), call("look", what="it")], [Say("Here it is
 def reach(servers: Servers, name: str, **options: Any) -> SdkClient:
     """The client of a surface, connected to the emulated provider, without retries."""
     surface = SURFACES[name]
+    if surface.wire == "bedrock.converse":
+        keys = {"aws_access_key_id": options.pop("api_key", "any"), "aws_secret_access_key": "any"}
+        retries = {"total_max_attempts": 1 + options.pop("max_retries", 0)}
+        place = {"region_name": "us-east-1", "endpoint_url": servers.base(surface)}
+        options |= {**keys, **place, "config": Config(retries=retries)}
+        return client(surface.wire, surface.model, provider=surface.provider, **options)
     options = {"api_key": "any", **options}
     if surface.wire == "xai.grpc":
         options |= {"api_host": servers.base(surface), "use_insecure_channel": True}
         options.setdefault("channel_options", [("grpc.enable_retries", 0)])
+    elif surface.wire == "google.interactions":
+        attempts = 1 + options.pop("max_retries", 0)
+        retries = {"attempts": attempts, "initial_delay": 0.01, "max_delay": 0.02}
+        options |= {"http_options": {"base_url": servers.base(surface), "retry_options": retries}}
+    elif surface.wire == "ollama.chat":  # its SDK takes the key from a header, and never retries
+        key = options.pop("api_key")
+        options = {"host": servers.base(surface), "headers": {"authorization": f"Bearer {key}"} if key else None}
     else:
         options |= {"base_url": servers.base(surface), "max_retries": options.get("max_retries", 0)}
     return client(surface.wire, surface.model, provider=surface.provider, **options)
@@ -119,9 +138,8 @@ def test_an_authentication_error_is_yielded_as_an_error_response(servers: Server
     assert (piece.wire, piece.provider, piece.calls) == (provider.wire, provider.name, [])
     assert piece.error.retryable is False
     assert piece.error.message
-    assert piece.error.status == (
-        400 if provider.name == "xai" else 401
-    )  # xAI reports a wrong key as an invalid argument
+    # xAI reports a wrong key as an invalid argument, and AWS as a request that is forbidden
+    assert piece.error.status == {"xai": 400, "bedrock": 403}.get(provider.name, 401)
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -175,7 +193,7 @@ def test_a_broken_connection_is_reported(wire: str) -> None:
         assert response.error is not None
         assert response.error.retryable
     else:
-        assert raised in ("RemoteProtocolError", "ReadError")
+        assert raised in ("RemoteProtocolError", "ReadError", "ProtocolError")
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -189,7 +207,15 @@ def test_an_unreachable_server_raises_the_error_of_the_sdk(wire: str) -> None:
         assert piece.error is not None
         assert (piece.error.type, piece.error.retryable) == ("UNAVAILABLE", True)
         return
-    with pytest.raises((openai.APIConnectionError, anthropic.APIConnectionError)):
+    with pytest.raises(
+        (
+            anthropic.APIConnectionError,
+            EndpointConnectionError,
+            GoogleConnectionError,
+            httpx.ConnectError,
+            openai.APIConnectionError,
+        )
+    ):
         at_once(chunks_of(provider, body))
 
 
@@ -306,7 +332,7 @@ def test_a_grpc_message_is_sent_unchanged() -> None:
     assert recorder.bodies == [body]
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire not in NOT_REPEATED])
 def test_retries_are_done_by_the_sdk(wire: str) -> None:
     recorder = Recorder(failures=2)
     with serving(recorder.app, recorder) as servers:
@@ -378,7 +404,14 @@ def test_a_wire_without_a_client_raises_unknown_wire() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wire", "sdk"), [*((w, "openai") for w in WIRES[:2]), (WIRES[2], "anthropic"), (WIRES[3], "xai_sdk")]
+    ("wire", "sdk"),
+    [
+        ("openai.chat", "openai"),
+        ("openai.responses", "openai"),
+        ("anthropic.messages", "anthropic"),
+        ("xai.grpc", "xai_sdk"),
+        ("google.interactions", "google.genai"),
+    ],
 )
 def test_a_missing_sdk_is_named_in_the_error(wire: str, sdk: str) -> None:
     code = (
@@ -390,7 +423,7 @@ def test_a_missing_sdk_is_named_in_the_error(wire: str, sdk: str) -> None:
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.startswith(f"the client of {wire} needs the SDK")
-    assert f"pip install {sdk.replace('_', '-')}" in output
+    assert f"pip install {sdk.replace('_', '-').replace('.', '-')}" in output
     assert issubclass(MissingExtra, ImportError)
 
 

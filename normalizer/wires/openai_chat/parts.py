@@ -101,10 +101,11 @@ def write_part(part: Part, dialect: Dialect, context: WriteContext) -> dict[str,
         return _write_media(part, dialect, context)
     if type(part) is JsonPart:
         return {"type": "text", "text": json_codec.text(part.value)}
-    if context.own and isinstance(part, OpaquePart):
+    assert isinstance(part, OpaquePart)
+    if context.own:
         raw: dict[str, Any] | None = part.raw
         return raw
-    context.lose("opaque")
+    context.lose("opaque", f"a part of type {part.wire_type!r} was left out")
     return None
 
 

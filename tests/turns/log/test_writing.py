@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from tests.turns.log.shared import Clock, recorded, rows, turn
 from tests.turns.playing import Counting, Say, call, script
-from tests.wires import WIRES
+from tests.wires import PLAYED_WIRES as WIRES
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.errors import InvalidState, LogFailed, TurnHeld, UnknownTurn

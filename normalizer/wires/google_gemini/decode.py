@@ -1,0 +1,75 @@
+"""Decoder for whole responses of generateContent."""
+
+from __future__ import annotations
+
+from ...model import Block, Choice, Response, Stop, Text
+from ..call_builder import CallBuilder
+from ..decode_context import Context, read_whole
+from ..error_response import response_without_output
+from ..schema import Reader
+from ..stop_reason import CUTS, effective_stop
+from .blocks import add_part, annotated, usage
+from .schema import ENDS, Candidate, GenerateContent, carry_candidate, carry_members, carry_response, finish_reason
+
+_reader = Reader(GenerateContent)
+
+
+def decode(data: bytes, context: Context) -> Response:
+    """Convert the body of a generateContent response to a canonical response.
+
+    Raises MalformedBody if the bytes are not a JSON object, and NotAResponse if it is neither a response nor an error.
+    """
+    body = read_whole(_reader, data, context)
+    if body.candidates is None and (body.error is not None or not is_answer(body)):
+        return response_without_output(context, data, id=body.response_id, model=body.model_version)
+    choices = [
+        choice_of(context, body.response_id, candidate, number if candidate.index is None else candidate.index)
+        for number, candidate in enumerate(body.candidates or ())
+    ]
+    if not choices:
+        choices = blocked(context, body)
+    extra = carry_response(body)
+    if body.error is not None:
+        extra["error"] = body.error
+    figures = usage(body.usage_metadata)
+    return context.response(body.response_id, body.model_version, choices, figures, None, True, extra)
+
+
+def is_answer(body: GenerateContent) -> bool:
+    """Report whether a body without candidates is a response: one to a blocked prompt, or an empty one."""
+    return body.prompt_feedback is not None or (body.model_version is not None and body.usage_metadata is not None)
+
+
+def blocked(context: Context, body: GenerateContent) -> list[Choice]:
+    """Return the choice of a response without candidates: none, unless its prompt was blocked."""
+    reason = None if body.prompt_feedback is None else body.prompt_feedback.get("blockReason")
+    if not isinstance(reason, str):
+        return []
+    context.find("refused", f"the prompt was blocked: {reason}", 0)
+    return [Choice(0, [], Stop("content_filter", reason))]
+
+
+def choice_of(context: Context, response_id: str | None, candidate: Candidate, index: int) -> Choice:
+    """Convert a candidate."""
+    reason, raw = finish_reason(candidate.finish_reason)
+    builder = CallBuilder(context, index, response_id, {}, context.declared.names)
+    content = candidate.content
+    parts = (content.parts or ()) if content is not None else ()
+    last = parts[-1] if parts and reason in CUTS else None
+    blocks: list[Block] = []
+    for part in parts:
+        text = part.text
+        if text and part.thought is None and part.extra_ is None and not (members := carry_members(part)):
+            blocks.append(Text(text, [], members))
+        else:
+            add_part(builder, part, blocks, part is last)
+    extra = carry_candidate(candidate)
+    if content is not None and content.extra_ is not None:
+        extra["content"] = content.extra_
+    if candidate.citation_metadata is not None or candidate.grounding_metadata is not None:
+        blocks, metadata = annotated(blocks, candidate.citation_metadata, candidate.grounding_metadata)
+        extra.update(metadata)
+    if reason == "end_turn" and builder.seen:
+        reason = "tool_calls"  # the wire has no word for calls: an answer with calls ends with STOP, too
+    stop = Stop(reason, raw) if reason is not None and raw in ENDS else effective_stop(builder, reason, raw)
+    return Choice(index, blocks, stop, extra)

@@ -1,0 +1,49 @@
+"""The spelling of member names: the API accepts both `camelCase` and `snake_case`, and this package uses the first."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+#: Members whose values are not messages of the API: arguments, results, schemas and maps of the caller's own names.
+_VERBATIM = frozenset(
+    (
+        "args",
+        "labels",
+        "parameters",
+        "parametersJsonSchema",
+        "partMetadata",
+        "response",
+        "responseJsonSchema",
+        "responseSchema",
+    )
+)
+_SNAKE = r"_+([a-zA-Z0-9])"
+
+
+def camel_case(value: Any) -> Any:
+    """Return a JSON value of the API with all member names in `camelCase`; the same object if it has no others."""
+    if isinstance(value, dict):
+        changed = False
+        members: dict[str, Any] = {}
+        for name, member in value.items():
+            camel = _camel(name)
+            written = member if camel in _VERBATIM else camel_case(member)
+            changed = changed or camel is not name or written is not member
+            members[camel] = written
+        return members if changed else value
+    if isinstance(value, list):
+        items = [camel_case(item) for item in value]
+        return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
+    return value
+
+
+def _camel(name: str) -> str:
+    if "_" not in name or name.startswith("_"):
+        return name
+    return re.sub(_SNAKE, lambda match: match[1].upper(), name)
+
+
+def listed(value: Any) -> list[Any]:
+    """Return the items of a repeated member. The API accepts a single item without its list, too."""
+    return value if isinstance(value, list) else [] if value is None else [value]
