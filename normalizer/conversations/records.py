@@ -28,7 +28,7 @@ from ..conversation import (
 )
 from ..json_codec import text as json_text
 from ..model import DEAD_STOPS, Block, Choice, Opaque, Reasoning, Refusal, Response, ServerToolCall, Text, ToolCall
-from ..wires.call_builder import position_of
+from ..wires.call_builder import is_synthetic, position_of
 from . import fingerprints
 
 Role = Literal["system", "user", "assistant", "results", "item"]
@@ -51,7 +51,8 @@ class CallRecord(Struct, frozen=True, gc=False, array_like=True, omit_defaults=T
     """A client call. ``arguments``: their fingerprint. ``text``: an excerpt of the argument text on the wire.
 
     ``runnable``: its arguments are whole, and its choice was neither refused nor cut by a filter. ``redacted``: a
-    recorder replaced a part of the arguments.
+    recorder replaced a part of the arguments. ``position``: that of a call without an id on the wire. Its ``id`` is
+    assigned, and differs in the response and in a history unless the application sends the assigned one back.
     """
 
     id: str
@@ -61,11 +62,12 @@ class CallRecord(Struct, frozen=True, gc=False, array_like=True, omit_defaults=T
     runnable: bool = True
     wire_id: str | None = None
     redacted: bool = False
+    position: str | None = None
 
     @property
     def ids(self) -> set[str]:
-        """The ids by which a result may refer to the call: some applications use the id of the item."""
-        return {self.id, self.wire_id} if self.wire_id else {self.id}
+        """The ids by which a result or a history may refer to the call: some applications use the id of the item."""
+        return {self.id, self.wire_id or self.id, self.position or self.id}
 
     @property
     def content(self) -> tuple[str, int]:
@@ -241,7 +243,7 @@ def _message(message: Message, function: str | None) -> MessageRecord:
 def _answered_id(result: ToolResult, function: str | None) -> str:
     """Return the id of the call that a result names. ``function``: the name in the `function_call` before it."""
     if result.kind != _LEGACY or function is None:
-        return position_of(result.call_id)
+        return result.call_id
     return FUNCTION_CALL if result.name in (function, None, "") else result.name
 
 
@@ -286,10 +288,11 @@ def _call(call: ToolCall, alive: bool) -> CallRecord:
         fingerprints.of_text(call.arguments_text) if call.arguments is None else fingerprints.of_value(call.arguments)
     )
     runnable = alive and call.status == "complete"
-    # A call without an id has the same position in the response and in the history.
-    id = FUNCTION_CALL if call.kind == _LEGACY else position_of(call.id)
-    redacted = _REDACTED.search(call.arguments_text) is not None
-    return CallRecord(id, call.name, arguments, call.arguments_text[:EXCERPT], runnable, call.wire_id, redacted)
+    id = FUNCTION_CALL if call.kind == _LEGACY else call.id
+    text = call.arguments_text
+    redacted = _REDACTED.search(text) is not None
+    position = position_of(id) if is_synthetic(id) else None
+    return CallRecord(id, call.name, arguments, text[:EXCERPT], runnable, call.wire_id, redacted, position)
 
 
 def _text(parts: list[Part]) -> str:

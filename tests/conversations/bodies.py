@@ -234,11 +234,53 @@ class InteractionsBody(ResponsesBody):
         return bool(thoughts)
 
 
+class ConverseBody(ChatBody):
+    """A body of Bedrock's Converse."""
+
+    def _tools(self) -> Any:
+        return self.body["toolConfig"]["tools"]
+
+    def calls(self) -> list[At]:
+        last = [m for m in self.messages if m["role"] == "assistant"][-1]["content"]
+        return [(last, n) for n, block in enumerate(last) if "toolUse" in block]
+
+    def results(self) -> list[At]:
+        last = self.messages[-1]["content"]
+        return [(last, n) for n, block in enumerate(last) if "toolResult" in block]
+
+    def call_id(self, call: At) -> str:
+        return str(entry(call)["toolUse"]["toolUseId"])
+
+    def set_result_id(self, result: At, id: str) -> None:
+        entry(result)["toolResult"]["toolUseId"] = id
+
+    def set_arguments(self, call: At, city: str) -> None:
+        entry(call)["toolUse"]["input"] = {"city": city}
+
+    def insert_user(self, text: str) -> None:
+        self.messages.insert(len(self.messages) - 1, {"role": "user", "content": [{"text": text}]})
+
+    def set_question(self, text: str) -> None:
+        next(m for m in self.messages if m["role"] == "user")["content"] = [{"text": text}]
+
+    def set_tool_description(self, text: str) -> None:
+        self._tools()[0]["toolSpec"]["description"] = text
+
+    def drop_reasoning(self) -> bool:
+        last = [m for m in self.messages if m["role"] == "assistant"][-1]
+        kept = [block for block in last["content"] if "reasoningContent" not in block]
+        dropped = len(kept) < len(last["content"])
+        last["content"] = kept
+        return dropped
+
+
 BODIES: dict[str, type[ChatBody]] = {
     "openai.chat": ChatBody,
     "openai.responses": ResponsesBody,
     "anthropic.messages": AnthropicBody,
     "xai.grpc": XaiBody,
     "google.interactions": InteractionsBody,
+    "bedrock.converse": ConverseBody,
+    "cohere.chat": ChatBody,
     "ollama.chat": OllamaBody,
 }

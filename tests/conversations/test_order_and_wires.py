@@ -18,10 +18,13 @@ from toolparity.normalizer.conversations import ConversationAudit, ConversationR
 from toolparity.normalizer.requests import read_request, write_request
 
 _ON_EVERY_SURFACE = pytest.mark.parametrize("name", surfaces(PARALLEL))
-_WIRES = ["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc", "ollama.chat"]
-_BETWEEN_WIRES = pytest.mark.parametrize(
-    ("before", "after"), [(one, other) for one in _WIRES for other in _WIRES if one != other]
-)
+_WIRES = list(dict.fromkeys(SURFACES[name].wire for name in surfaces(PARALLEL)))
+
+
+def _between_wires(test: Any) -> Any:
+    """Run a test for every pair of wires, in the plain run for one target of each wire."""
+    pairs = [(one, other) for one in _WIRES for other in _WIRES if one != other]
+    return pytest.mark.thorough(keep=1, per="{before}")(pytest.mark.parametrize(("before", "after"), pairs)(test))
 
 
 @_ON_EVERY_SURFACE
@@ -109,7 +112,7 @@ def report_of(exchanges: Exchanges) -> ConversationReport:
     return audit.finish()
 
 
-@_BETWEEN_WIRES
+@_between_wires
 def test_a_conversation_that_continues_on_another_wire_is_a_hand_off(servers: Servers, before: str, after: str) -> None:
     exchanges = read_wire(servers, before)
     there = [(moved(request, after), response) for request, response in exchanges[1:]]
@@ -121,7 +124,7 @@ def test_a_conversation_that_continues_on_another_wire_is_a_hand_off(servers: Se
     assert judged.calls == judged.answered + judged.unjudged.get("ids-replaced", 0) == 3
 
 
-@_BETWEEN_WIRES
+@_between_wires
 def test_a_call_that_is_lost_on_the_way_to_another_wire_is_not_judged(
     servers: Servers, before: str, after: str
 ) -> None:
@@ -134,7 +137,7 @@ def test_a_call_that_is_lost_on_the_way_to_another_wire_is_not_judged(
     assert report.wires[before].unjudged
 
 
-@_BETWEEN_WIRES
+@_between_wires
 def test_a_conversation_that_returns_from_another_wire_is_not_accused(
     servers: Servers, before: str, after: str
 ) -> None:
@@ -145,7 +148,7 @@ def test_a_conversation_that_returns_from_another_wire_is_not_accused(
     assert report.wires[after].recognized == report.wires[before].recognized == {"hand-off": 1}
 
 
-@_BETWEEN_WIRES
+@_between_wires
 def test_equal_conversations_on_two_wires_are_kept_apart(servers: Servers, before: str, after: str) -> None:
     one, other = read_wire(servers, before), read_wire(servers, after)
     mixed = [exchange for pair in zip(one, other, strict=True) for exchange in pair]
@@ -153,7 +156,7 @@ def test_equal_conversations_on_two_wires_are_kept_apart(servers: Servers, befor
         assert (figures.linked, figures.answered, figures.recognized) == (3, 5, {})
 
 
-@_BETWEEN_WIRES
+@_between_wires
 def test_ids_that_repeat_on_two_wires_lead_to_the_same_wire(servers: Servers, before: str, after: str) -> None:
     one, other = (with_counted_ids(read_wire(servers, wire)) for wire in (before, after))
     mixed = [exchange for pair in zip(one, other, strict=True) for exchange in pair]
@@ -177,7 +180,7 @@ def with_counted_ids(exchanges: Exchanges) -> Exchanges:
     return renamed
 
 
-@_BETWEEN_WIRES
+@_between_wires
 def test_equal_calls_under_other_ids_do_not_link_two_wires(servers: Servers, before: str, after: str) -> None:
     one, other = read_wire(servers, before), read_wire(servers, after)
     report = report_of([one[0], other[1]])
