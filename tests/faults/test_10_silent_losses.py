@@ -223,6 +223,7 @@ MODELS = {
     "deepseek": "deepseek-chat",
     "mistral": "mistral-large-latest",
     "cohere": "command-r",
+    "bedrock": "us.amazon.nova-pro-v1:0",
 }
 
 
