@@ -68,10 +68,11 @@ def sdk(wire: str) -> Read:
         return lambda body: XaiResponse(chat_pb2.GetChatCompletionResponse.FromString(body), None)
     if wire == "google.interactions":
         from google.genai.interactions import Interaction
+
+        return lambda body: Interaction.model_validate(json.loads(body))
     if wire == "ollama.chat":
         from ollama import ChatResponse
 
-        return lambda body: Interaction.model_validate(json.loads(body))
         return lambda body: ChatResponse(**json.loads(body))
     if wire == "anthropic.messages":
         from anthropic._models import construct_type
