@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from toolparity.normalizer.model import Wire
 
-
 #: The content types of streams that are not server-sent events.
 _STREAM_TYPES: dict[Wire, str] = {
     "bedrock.converse": "application/vnd.amazon.eventstream",

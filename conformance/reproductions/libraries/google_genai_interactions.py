@@ -33,8 +33,8 @@ def code(ask: Ask) -> Code:
     lines += [
         'calls, text, ended = {}, "", None',
         'for event in client.interactions.create(model="m", input="", stream=True):',
-        '    kind, delta = event.event_type, getattr(event, "delta", None)',
-        '    if kind == "step.start" and event.step.type == "function_call": calls[event.index] = [event.step.name, ""]',
+        '    kind, step, delta = event.event_type, getattr(event, "step", None), getattr(event, "delta", None)',
+        '    if step and step.type == "function_call": calls[event.index] = [step.name, ""]',
         '    if delta and delta.type == "arguments_delta": calls[event.index][1] += delta.arguments or ""',
         '    if delta and delta.type == "text": text += delta.text',
         '    if kind == "interaction.completed": ended = event.interaction',
