@@ -107,10 +107,19 @@ SUBJECTS: dict[str, str] = {
     "cohere-sdk": "cohere_sdk:CohereSDK",
     "google-genai-interactions": "google_interactions_sdk:GoogleInteractionsSDK",
     "ollama-sdk": "ollama_sdk:OllamaSDK",
+    "boto3": "boto3_sdk:Boto3SDK",
     "turns": "turns:TurnsAgent",
 }
 #: Shipped subjects that are not implementations under test -> their role in reports.
 ROLES: dict[str, Role] = {"normalizer": "reference", "turns": "reference", "documented-goclaw": "known-bad"}
+#: Shipped subject -> the distribution that it tests, if that has another name.
+_DISTRIBUTIONS = {
+    "openai-sdk": "openai",
+    "anthropic-sdk": "anthropic",
+    "cohere-sdk": "cohere",
+    "google-genai-interactions": "google-genai",
+    "ollama-sdk": "ollama",
+}
 GROUP = "toolparity.subjects"
 
 
@@ -134,6 +143,11 @@ def library_of(name: str) -> str:
     """
     peer = PEERS.get(name.partition("==")[0])
     return peer.distribution if peer else ""
+
+
+def distribution_of(name: str) -> str:
+    """Return the distribution that a shipped subject tests."""
+    return _DISTRIBUTIONS.get(name, name)
 
 
 def known_names() -> list[str]:

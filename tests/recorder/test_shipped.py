@@ -19,6 +19,10 @@ _KIND = attrgetter("provider", "wire", "stream")
 #: Some of each surface and form. `toolparity cassettes verify`, which CI runs beside the tests, replays all.
 REPLAYED = [place for _, places in groupby(sorted(SHIPPED, key=_KIND), key=_KIND) for place in spread(list(places), 12)]
 SURFACE_NAMES = tuple(SURFACES)
+#: The wires with a member or a stop reason for a refusal.
+WITH_REFUSAL = ("openai.chat", "openai.responses", "anthropic.messages")
+#: The wires on which no emulated provider searches.
+WITHOUT_SEARCH = ("openai.chat", "bedrock.converse", "cohere.chat", "ollama.chat")
 
 
 @pytest.mark.thorough(keep=4, per="{place.provider}/{place.wire}/{place.stream}")
@@ -54,9 +58,10 @@ def test_every_surface_has_the_starter_scenarios_it_can_say() -> None:
     for surface in SURFACES.values():
         played = {place.name for place in SHIPPED if (place.provider, place.wire) == (surface.provider, surface.wire)}
         assert everywhere <= played
-        # These have no member for refusing.
-        assert ("refusal" in played) == (surface.name not in ("xai.grpc", "google.interactions"))
-        assert ("server-search" in played) == ("server-search-and-call" in played) == (surface.wire != "openai.chat")
+        assert ("refusal" in played) == (surface.wire in WITH_REFUSAL)
+        assert (
+            ("server-search" in played) == ("server-search-and-call" in played) == (surface.wire not in WITHOUT_SEARCH)
+        )
 
 
 @pytest.mark.thorough(keep=20)
