@@ -70,8 +70,9 @@ def with_model(request: dict[str, Any], wire: str | None, url: str) -> dict[str,
     """Return a request with the model that its address names, on wires whose bodies do not have it."""
     if wire is None or wire not in WIRES or "{model}" not in (known := spec(wire)).path:
         return request
-    beginning = known.path.partition("{model}")[0]
-    model = re.search(re.escape(beginning) + "([^/]+)", urlsplit(url).path)
+    before, _, after = known.path.partition("{model}")
+    folder = before.rstrip("/").rpartition("/")[2]  # on Vertex AI, other folders precede it
+    model = re.search(f"/{folder}/([^/{after[0]}]+)", urlsplit(url).path)
     return request if model is None else {known.model_member: unquote(model[1]), **request}
 
 
