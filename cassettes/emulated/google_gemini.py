@@ -1,9 +1,9 @@
-"""Gemini's generateContent and streamGenerateContent: bodies, events and error responses, as recorded traffic has them.
+"""Gemini's generateContent and streamGenerateContent: bodies, events and error responses, as in recorded traffic.
 
-Sources: recorded responses and streams; https://ai.google.dev/gemini-api/docs/thought-signatures for the parts that have
-a signature; https://ai.google.dev/gemini-api/docs/tool-combination for the searches, which the service only shows if
-the request sets `includeServerSideToolInvocations`. Calls mostly have no ids: here, scripted ones and those beside
-searches have one.
+Sources: recorded responses and streams; https://ai.google.dev/gemini-api/docs/thought-signatures for the parts with a
+signature; https://ai.google.dev/gemini-api/docs/tool-combination for the searches, which the service only shows if the
+request sets `includeServerSideToolInvocations`. Calls mostly have no ids: here, scripted ones and those beside searches
+have one.
 """
 
 from __future__ import annotations

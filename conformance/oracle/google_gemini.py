@@ -65,7 +65,9 @@ def texts(body: Any, role: str) -> Iterator[str]:
 
 
 def failed_results(body: Json) -> set[str] | None:
-    failed = [part["functionResponse"]["response"].keys() == {"error"} for part in _parts(body, "user") if _is_result(part)]
+    failed = [
+        part["functionResponse"]["response"].keys() == {"error"} for part in _parts(body, "user") if _is_result(part)
+    ]
     results = [item.id for item in items(body) if item.kind == "result"]
     return {id for id, has_failed in zip(results, failed, strict=True) if has_failed}
 

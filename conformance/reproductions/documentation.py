@@ -174,9 +174,7 @@ _GENERATE_CONTENT = {
     "end": Statement(
         "The `finishReason` of a candidate states why it ended; without one, the model has not stopped.", *_GENERATING
     ),
-    "usage": Statement(
-        "`usageMetadata` has the token counts, with thoughts and tool use apart.", *_GENERATING
-    ),
+    "usage": Statement("`usageMetadata` has the token counts, with thoughts and tool use apart.", *_GENERATING),
     "results": Statement(
         "Each `functionCall` is answered by a `functionResponse` with its `name`, and its `id` if it has one.", *_TYPES
     ),

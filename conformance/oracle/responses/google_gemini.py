@@ -65,12 +65,21 @@ def response(exchange: SubjectExchange) -> WireResponse:
     blocks = _blocks(candidate["parts"], _argument_texts(exchange), cut=stop == "MAX_TOKENS")
     grounding = candidate.get("groundingMetadata") or {}
     _cite(blocks, grounding.get("groundingSupports") or [])
-    rest = [without(candidate, "index", "parts", "finishReason"), without(grounding, "groundingSupports")]
+    rest = [
+        without(candidate, "index", "parts", "finishReason", "groundingMetadata"),
+        without(grounding, "groundingSupports"),
+    ]
     choice = WireChoice(0, blocks, stop, rest)
     error = None if failure is None else _error(failure, None)
     kept = without(body, *_CANONICAL)
     return WireResponse(
-        body.get("responseId"), body.get("modelVersion"), [choice], _usage(body.get("usageMetadata")), error, kept, values
+        body.get("responseId"),
+        body.get("modelVersion"),
+        [choice],
+        _usage(body.get("usageMetadata")),
+        error,
+        kept,
+        values,
     )
 
 
@@ -97,7 +106,12 @@ def assembled(answers: list[Json]) -> tuple[Json, Json]:
 
 
 def _continues(held: Json, part: Json) -> bool:
-    return _is_text(held) and _is_text(part) and held.get("thought") == part.get("thought") and "thoughtSignature" not in held
+    return (
+        _is_text(held)
+        and _is_text(part)
+        and held.get("thought") == part.get("thought")
+        and "thoughtSignature" not in held
+    )
 
 
 def _is_text(part: Json) -> bool:
@@ -144,7 +158,7 @@ def _block(part: Json, texts: Any, *, cut: bool) -> WireBlock:
     if isinstance(hosted := part.get("toolCall"), dict):
         kind, arguments = hosted["toolType"], hosted.get("args")
         text = "" if arguments is None else json_codec.text(arguments)
-        return server_call(hosted.get("id") or "", _TOOLS[kind], kind, text, None, [rest, without(hosted, "args")])
+        return server_call(hosted.get("id") or "", _TOOLS[kind], kind, text, None, without(rest, "toolCall"))
     if isinstance(found := part.get("toolResponse"), dict):
         raw, failed = {"toolResponse": found}, "error" in (found.get("response") or {})
         tool = _TOOLS[found["toolType"]]

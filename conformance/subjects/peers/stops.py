@@ -6,8 +6,8 @@ from typing import Any
 
 #: The libraries' words for stop reasons -> the canonical reason. Each word is one of OpenAI's Chat Completions
 #: (`finish_reason`; Mistral adds `model_length`), of OpenAI's Responses (`status`, `incomplete_details.reason`), of
-#: Anthropic's Messages (`stop_reason`), of xAI's service (`finish_reason`), of Cohere's Chat (`finish_reason`), of Gemini
-#: (`finishReason`), or of a library that has separate words.
+#: Anthropic's Messages (`stop_reason`), of xAI's service (`finish_reason`), of Cohere's Chat (`finish_reason`), of
+#: Gemini (`finishReason`), or of a library that has separate words.
 STOPS = {
     "stop": "end_turn",
     "end_turn": "end_turn",
