@@ -44,8 +44,6 @@ _NO_ANSWERS = (
 _UNSUPPORTED = (
     (r"/xai_api\.\w+/\w+$", "other endpoints"),
     (r"/model/.*/invoke(-with-response-stream)?$", "bedrock.invoke_other"),
-    (r":(stream)?generateContent$", "google"),
-    (r"/interactions(/[^/]+)?$", "google.interactions"),
     (r"/api/generate$", "ollama"),
     (r"/v1/completions$|/engines/[^/]+/completions$", "openai.completions"),
     (r"/threads(/|$)|/assistants(/|$)", "openai.assistants"),

@@ -31,12 +31,13 @@ class Client(SdkClient):
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
         """Send one request and yield the chunks of its answer, streamed unless the body sets ``stream``.
 
-        The member ``stream`` is not sent, because the address requests a stream, and so is ``model``. An HTTP status of
-        400 or above yields one `Response` with the error and its Retry-After delay.
+        The members ``model`` and ``stream`` are not sent, because the address has them. An HTTP status of 400 or above
+        yields one `Response` with the error and its Retry-After delay.
         """
         sdk = self._sdk()._api_client
         rest = {name: value for name, value in body.items() if name not in ("model", "stream")}
-        method = _STREAMED if body.get("stream", True) else _PLAIN
+        streams = body.get("stream", True)
+        method = _STREAMED if streams else _PLAIN
         request = sdk._build_request("post", f"{t_model(sdk, body['model'])}:{method}", rest)
         try:
             answer = (await sdk._async_request(request, stream=True)).response_stream
@@ -44,6 +45,9 @@ class Client(SdkClient):
             yield self._error(error, body)
             return
         try:
+            if not streams:
+                yield b"".join([chunk async for chunk in _chunks(answer)])
+                return
             async for chunk in _chunks(answer):
                 yield chunk
         finally:
