@@ -27,6 +27,7 @@ STREAM_GOALS = {
     "openai.responses": (2.6, 6.0),
     "anthropic.messages": (2.3, 7.0),
     "cohere.chat": (2.3, 7.0),
+    "google.gemini": (2.3, 7.0),
     "google.interactions": (2.3, 7.0),
     "ollama.chat": (5.0, 12.0),
 }

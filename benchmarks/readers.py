@@ -70,6 +70,8 @@ def sdk(wire: str) -> Read:
         from google.genai.interactions import Interaction
 
         return lambda body: Interaction.model_validate(json.loads(body))
+    if wire == "google.gemini":
+        return _generate_content()
     if wire == "ollama.chat":
         from ollama import ChatResponse
 
@@ -111,6 +113,7 @@ def sdk_streamed(wire: str) -> Read:
         "anthropic.messages": _anthropic,
         "xai.grpc": _xai,
         "cohere.chat": _cohere,
+        "google.gemini": _gemini,
         "google.interactions": _google,
         "ollama.chat": _ollama,
     }
@@ -162,6 +165,27 @@ def _anthropic() -> Read:
             told: Any = construct_type(value=event.json(), type_=RawMessageStreamEvent)
             message = accumulate_event(event=told, current_snapshot=message, json_bufs=buffers)
         return message
+
+    return read
+
+
+def _generate_content() -> Read:
+    """Return the reading of the SDK's client: it converts the members, and then constructs the types."""
+    from google.genai.models import _GenerateContentResponse_from_mldev as converted
+    from google.genai.types import GenerateContentResponse
+
+    return lambda body: GenerateContentResponse._from_response(response=converted(json.loads(body)), kwargs={})
+
+
+def _gemini() -> Read:
+    """Return the reader of the SDK's events; it has no accumulator, so that the calls are collected here."""
+    read_event = _generate_content()
+
+    def read(pieces: Iterable[bytes]) -> Any:
+        called: list[Any] = []
+        for event in traffic.payloads(b"".join(pieces)):
+            called += read_event(event).function_calls or ()
+        return SimpleNamespace(function_calls=called)
 
     return read
 
@@ -260,6 +284,8 @@ def calls(answer: Any) -> list[tuple[str, str, dict[str, Any]]]:
         return [(call.id, call.name, call.arguments or {}) for call in answer.calls]
     if hasattr(answer, "steps"):
         return [(step.id, step.name, step.arguments) for step in answer.steps if step.type == "function_call"]
+    if hasattr(answer, "function_calls"):
+        return [(call.id, call.name, call.args) for call in answer.function_calls]
     if hasattr(answer, "done_reason"):
         return [("", call.function.name, dict(call.function.arguments)) for call in answer.message.tool_calls]
     if hasattr(answer, "choices"):

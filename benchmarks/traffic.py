@@ -411,6 +411,52 @@ def _cohere_event(kind: str, index: int | None, message: dict[str, Any]) -> dict
     return {"type": kind, **({} if index is None else {"index": index}), "delta": {"message": message}}
 
 
+# google.gemini
+
+
+def _gemini_event(parts: list[dict[str, Any]], output: int, finish: str | None = None) -> dict[str, Any]:
+    candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "index": 0}
+    usage = {
+        "promptTokenCount": 612,
+        "candidatesTokenCount": output,
+        "totalTokenCount": 612 + output,
+        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 612}],
+        "serviceTier": "standard",
+    }
+    return {
+        "candidates": [candidate if finish is None else {**candidate, "finishReason": finish}],
+        "usageMetadata": usage,
+        "modelVersion": "gemini-3.5-flash",
+        "responseId": "B94haYr_OovWjMcPjJy_6Qk",
+    }
+
+
+def _gemini_calls(stream: bool) -> list[dict[str, Any]]:
+    """Return the parts with the calls, of which the first one has a signature."""
+    parts: list[dict[str, Any]] = [
+        {"functionCall": {"name": call.name, "args": call.arguments, "id": call.id}}
+        for call in expected("google.gemini", stream)
+    ]
+    parts[0]["thoughtSignature"] = "EqADCp0DAQw51sctaTt62vj/AeY+J46HScGMG01KQ/CGKYK7GOxHGnyfjXjoAZeN" * 6
+    return parts
+
+
+def gemini_body() -> bytes:
+    """Return the body as Google sends it, indented by two."""
+    body = _gemini_event([{"text": _TEXT}, *_gemini_calls(False)], 148, "STOP")
+    return json.dumps(body, indent=2).encode() + b"\n"
+
+
+def gemini_stream() -> bytes:
+    """Return the stream as Google sends it: each call whole in an event, lines that end with CR LF."""
+    calls = _gemini_calls(True)
+    parts = [*({"text": word} for word in _words(EVENTS - len(calls) - 1)), *calls]
+    events = [_gemini_event([part], number + 1) for number, part in enumerate(parts)]
+    events.append(_gemini_event([{"text": ""}], len(parts), "STOP"))
+    told = [json.dumps(event, separators=(",", ": ")) for event in events]
+    return "".join(f"data: {event}\r\n\r\n" for event in told).encode()
+
+
 # google.interactions
 
 
@@ -581,6 +627,7 @@ JSON_WIRES: dict[Wire, tuple[Callable[[], bytes], Callable[[], bytes]]] = {
     "openai.responses": (responses_body, responses_stream),
     "anthropic.messages": (anthropic_body, anthropic_stream),
     "cohere.chat": (cohere_body, cohere_stream),
+    "google.gemini": (gemini_body, gemini_stream),
     "google.interactions": (interactions_body, interactions_stream),
     "ollama.chat": (ollama_body, ollama_stream),
 }
@@ -590,7 +637,7 @@ def payloads(stream: bytes) -> list[bytes]:
     """Return the JSON payloads of a stream's events."""
     if stream.startswith(b"{"):
         return stream.splitlines()
-    found = re.findall(rb"^data: (.*)$", stream, re.MULTILINE)
+    found = re.findall(rb"^data: (.*?)\r?$", stream, re.MULTILINE)
     return [data for data in found if data != b"[DONE]"]
 
 
@@ -603,4 +650,4 @@ def events(stream: bytes) -> list[bytes]:
     """Split a stream into its events."""
     if stream.startswith(b"{"):
         return stream.splitlines(keepends=True)
-    return [event + b"\n\n" for event in stream.split(b"\n\n") if event]
+    return re.findall(rb"(?s).+?\n\r?\n", stream)

@@ -39,6 +39,7 @@ GOALS = {
     "anthropic.messages": 3.5,
     "xai.grpc": 7.0,
     "cohere.chat": 3.5,
+    "google.gemini": 3.5,
     "google.interactions": 3.5,
     "ollama.chat": 3.5,
 }
@@ -48,6 +49,7 @@ PROVIDERS: dict[Wire, str] = {
     "anthropic.messages": "anthropic",
     "xai.grpc": "xai",
     "cohere.chat": "cohere",
+    "google.gemini": "google",
     "google.interactions": "google",
     "ollama.chat": "ollama",
 }

@@ -127,6 +127,17 @@ _BUILT_IN = (
         frozenset(("ending:length", "ending:content_filter", "server:code_execution")),
     ),
     Surface(
+        "google.gemini",
+        "google",
+        "google.gemini",
+        "google-genai",
+        "https://generativelanguage.googleapis.com",
+        "GEMINI_API_KEY",
+        "gemini-3-flash-preview",
+        frozenset(("ending:length", "ending:content_filter", "server:web_search", "server:code_execution")),
+        frozenset(("argument text", "one call", "strict")),
+    ),
+    Surface(
         "google.interactions",
         "google",
         "google.interactions",

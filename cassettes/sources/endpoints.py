@@ -44,8 +44,6 @@ _NO_ANSWERS = (
 _UNSUPPORTED = (
     (r"/xai_api\.\w+/\w+$", "other endpoints"),
     (r"/model/.*/invoke(-with-response-stream)?$", "bedrock.invoke_other"),
-    (r":(stream)?generateContent$", "google"),
-    (r"/interactions(/[^/]+)?$", "google.interactions"),
     (r"/api/generate$", "ollama"),
     (r"/v1/completions$|/engines/[^/]+/completions$", "openai.completions"),
     (r"/threads(/|$)|/assistants(/|$)", "openai.assistants"),
@@ -70,8 +68,9 @@ def with_model(request: dict[str, Any], wire: str | None, url: str) -> dict[str,
     """Return a request with the model that its address names, on wires whose bodies do not have it."""
     if wire is None or wire not in WIRES or "{model}" not in (known := spec(wire)).path:
         return request
-    beginning = known.path.partition("{model}")[0]
-    model = re.search(re.escape(beginning) + "([^/]+)", urlsplit(url).path)
+    before, _, after = known.path.partition("{model}")
+    folder = before.rstrip("/").rpartition("/")[2]  # on Vertex AI, other folders precede it
+    model = re.search(f"/{folder}/([^/{after[0]}]+)", urlsplit(url).path)
     return request if model is None else {known.model_member: unquote(model[1]), **request}
 
 

@@ -192,9 +192,7 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _Loss("param", bool(left_out) or strict, bool(left_out - silent) or strict)
     called = [call for call in handed_over.of_type("tool_call") if call["namespace"] or call["caller"]]
     yield _both("namespace", bool(called) or _has(earlier, "caller", "namespace"))
-    yield _both(
-        "extra", any("extra_content" in each for block in handed_over.blocks for each in _objects(block.source))
-    )
+    yield _both("extra", _has_extra(handed_over))
     types = [block.members["type"] for block in handed_over.blocks]
     after = types[types.index("tool_call") :] if "tool_call" in types else []
     moves = wire in ("openai.chat", "xai.grpc", "cohere.chat", "ollama.chat")
@@ -207,8 +205,22 @@ def _both(code: str, holds: bool) -> _Loss:
     return _Loss(code, holds, holds)
 
 
-_THOUGHT_MEMBERS = ("reasoning_content", "reasoningContent", "tool_plan", "thinking")
+def _has_extra(handed_over: _HandedOver) -> bool:
+    """Return whether a text or a call has members that only its provider knows: Gemini's signatures."""
+    said = [block for block in handed_over.blocks if block.members["type"] in ("text", "tool_call")]
+    made = [each for block in said for each in _objects(block.source)]
+    earlier = [
+        each
+        for each in handed_over.sent_earlier()
+        if each.get("thought") is not True and not each.keys().isdisjoint(("text", "functionCall"))
+    ]
+    return any("extra_content" in each for each in made) or _has([*made, *earlier], "thoughtSignature")
+
+
+_THOUGHT_MEMBERS = ("reasoning_content", "reasoningContent", "tool_plan", "thinking", "thought")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thought")
+#: The members of Gemini's parts with what the provider ran.
+_SERVER_PARTS = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
 _OF_SERVERS = ("server_tool_call", "server_tool_result", "approval_request")
 
 
@@ -222,7 +234,8 @@ def _is_of_server(item: Json) -> bool:
     ran_by_provider = type.startswith("TOOL_CALL_TYPE_") and not type.endswith("CLIENT_SIDE_TOOL")
     is_call = type.endswith("_call") and type not in ("function_call", "custom_tool_call")
     is_result = type.endswith("_result") and type not in ("tool_result", "function_result")
-    return ran_by_provider or is_call or is_result or type == "server_tool_use"
+    is_part = not item.keys().isdisjoint(_SERVER_PARTS)
+    return ran_by_provider or is_call or is_result or is_part or type == "server_tool_use"
 
 
 def _has_other_arguments(handed_over: _HandedOver) -> bool:
@@ -235,9 +248,11 @@ def _has_other_arguments(handed_over: _HandedOver) -> bool:
 
 def _is_left_out(handed_over: _HandedOver, name: str, value: Any) -> bool:
     """Return whether a request has no member with the value of this setting of the earlier request."""
+    if name == "toolConfig" and isinstance(value, dict):
+        return bool(value.keys() - {"tools", "toolChoice", "functionCallingConfig"})
     if name in STRUCTURE or value is None:
         return False
-    if name == "inferenceConfig" and isinstance(value, dict):
+    if name in ("inferenceConfig", "generationConfig") and isinstance(value, dict):
         return any(_is_left_out(handed_over, inner, member) for inner, member in value.items())
     held = [
         member

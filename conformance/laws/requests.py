@@ -60,7 +60,7 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(number, reason, call_ids, result_ids, effect="malformed")
         for result in lost_results(round, body, wire):
             yield Failure(number, "a result is missing or answers another call", result, None, effect="lost")
-        yield from _unmarked_failures(round, oracle(wire).failed_results(body))
+        yield from _unmarked_failures(round, call_ids, oracle(wire).failed_results(body))
         if calls != results:
             missing, surplus = (", ".join(left) or "none" for left in (calls - results, results - calls))
             reason = f"calls without a result: {missing}; results without a call: {surplus}"
@@ -68,16 +68,21 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(number, reason, dict(calls), dict(results), effect=effect)
 
 
-def _unmarked_failures(round: CaseRound, marked: set[str] | None) -> Iterator[Failure]:
-    """Yield calls that failed or could not run and are not answered with an error (failures RES-01, INV-01)."""
+def _unmarked_failures(round: CaseRound, call_ids: list[str], marked: set[str] | None) -> Iterator[Failure]:
+    """Yield calls that failed or could not run and are not answered with an error (failures RES-01, INV-01).
+
+    ``call_ids``: those of the calls in the request. A call without an id on the wire is known by its position there.
+    """
     if marked is None:
         return
     indexes, _ = match_calls(round.expected.calls, round.answer.calls)
+    by_position = dict(zip((call.id for call in reversed(round.answer.calls)), reversed(call_ids), strict=False))
     for index, call in zip(indexes, round.answer.calls, strict=True):
         if index is None or call.id is None or round.expected.calls[index].choice:
             continue
         failed = round.expected.calls[index].failed or index not in round.expected.runnable
-        if failed and call.id not in marked:
+        id = call.id if call.id in call_ids else by_position.get(call.id)
+        if failed and id not in marked:
             reason = f"the result of {call.name} is not marked as an error"
             yield Failure(round.number, reason, "is_error", call.id, effect="misreported")
 

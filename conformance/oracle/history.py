@@ -19,6 +19,7 @@ from .responses import (
     anthropic_messages,
     bedrock_converse,
     cohere_chat,
+    google_gemini,
     google_interactions,
     leaves,
     ollama_chat,
@@ -44,7 +45,7 @@ class Tool(NamedTuple):
 
 def conversation(body: Json) -> tuple[str, list[Any]]:
     """Return the name of the member that holds the conversation, and its items. A text is one item of the user."""
-    key = "input" if "input" in body else "messages"
+    key = next((name for name in ("input", "contents") if name in body), "messages")
     items = body.get(key)
     return key, items if isinstance(items, list) else [{"role": "user", "content": items}]
 
@@ -77,7 +78,7 @@ def turns(body: Json) -> list[tuple[str, str]]:
         role = _role(item)
         if role in ("system", "developer"):
             continue
-        parts = item.get("content")
+        parts = item.get("content", item.get("parts"))
         if role == "user" and isinstance(parts, list):
             found += [_turn("result" if _holds_result(part) else "user", part) for part in parts]
         else:
@@ -87,10 +88,12 @@ def turns(body: Json) -> list[tuple[str, str]]:
 
 
 def _holds_result(part: Json) -> bool:
-    return part.get("type") == "tool_result" or "toolResult" in part
+    return part.get("type") == "tool_result" or "toolResult" in part or "functionResponse" in part
 
 
 def _turn(speaker: str, part: Json) -> tuple[str, str]:
+    if isinstance(part.get("text"), list):
+        part = {"text": [inner for inner in part["text"] if inner.get("thought") is not True]}  # of google.gemini
     return speaker, "" if speaker == "result" else "".join(_texts([part]))
 
 
@@ -111,6 +114,7 @@ def thoughts(body: Json) -> list[str]:
         ]
         found += [part.get(name) for part in parts for name in ("reasoning_content", "thinking", "tool_plan")]
         found += [part.get("text") for part in parts[1:] if item.get("type") in ("reasoning", "thought")]
+        found += [part["text"] for part in item.get("parts") or [] if part.get("thought") is True]
         found += [part.get("reasoningContent", {}).get("reasoningText", {}).get("text") for part in parts]
     return [text for text in found if text]
 
@@ -293,8 +297,15 @@ def _interactions(exchange: SubjectExchange) -> list[Any]:
     return steps
 
 
+def _gemini(exchange: SubjectExchange) -> list[Any]:
+    values = response_values(exchange)
+    if any("error" in value for value in values):
+        raise Irregular("the response failed")
+    return [{"role": "model", "parts": google_gemini.assembled(values)[1]["parts"]}]
+
+
 #: Wire -> the member with the id of a call, if it has another name than ``id``.
-_IDS = {"openai.responses": "call_id", "bedrock.converse": "toolUseId"}
+_IDS = {"openai.responses": "call_id", "bedrock.converse": "toolUseId", "google.gemini": ""}
 _REPLIES: dict[str, Callable[[SubjectExchange], list[Any]]] = {
     "openai.chat": _chat,
     "openai.responses": _responses,
@@ -304,6 +315,7 @@ _REPLIES: dict[str, Callable[[SubjectExchange], list[Any]]] = {
     "ollama.chat": _ollama,
     "bedrock.converse": _converse,
     "google.interactions": _interactions,
+    "google.gemini": _gemini,
 }
 
 
@@ -311,6 +323,7 @@ def instructions(body: Json) -> str:
     """Return the text of the system prompt, wherever the wire has it."""
     _, items = conversation(body)
     texts = [text for name in ("instructions", "system", "system_instruction") for text in _texts(body.get(name))]
+    texts += _texts((body.get("systemInstruction") or {}).get("parts"))
     return "".join([*texts, *(text for role in ("system", "developer") for text in message_texts(items, role))])
 
 
@@ -323,7 +336,7 @@ def tools(body: Json, wire: str) -> list[Tool]:
     found = []
     for tool in declared_tools(body):
         inner = tool.get("function") or tool.get("custom") or tool.get("toolSpec") or tool
-        schema = inner.get("parameters", inner.get("input_schema", (inner.get("inputSchema") or {}).get("json")))
+        schema = next((inner[name] for name in _SCHEMAS if name in inner), (inner.get("inputSchema") or {}).get("json"))
         if isinstance(schema, str):
             schema = json_codec.decode(schema)
         if schema is not None or "custom" in tool or tool.get("type") == "custom":
@@ -334,9 +347,14 @@ def tools(body: Json, wire: str) -> list[Tool]:
     return found
 
 
+#: The members of the wires for the schema of a tool.
+_SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema")
+
+
 def declared_tools(body: Json) -> list[Json]:
     """Return the definitions of all tools, those of the provider included."""
-    return body.get("tools") or (body.get("toolConfig") or {}).get("tools") or []
+    listed = body.get("tools") or (body.get("toolConfig") or {}).get("tools") or []
+    return [inner for tool in listed for inner in tool.get("functionDeclarations", [tool])]
 
 
 def settings(body: Json, wire: str) -> Json:
@@ -345,7 +363,8 @@ def settings(body: Json, wire: str) -> Json:
     ``tool choice``: "auto", "none", "required" or the name of a tool.
     """
     holders = [body, *(body[name] for name in _HOLDERS if isinstance(body.get(name), dict))]
-    choice = next((each[name] for each in holders for name in ("tool_choice", "toolChoice") if name in each), None)
+    names = ("tool_choice", "toolChoice", "functionCallingConfig")
+    choice = next((each[name] for each in holders for name in names if name in each), None)
     found: Json = {"parallel calls": body.get("parallel_tool_calls"), "tool choice": _tool_choice(choice)}
     if isinstance(choice, dict) and "disable_parallel_tool_use" in choice:
         found["parallel calls"] = not choice["disable_parallel_tool_use"]
@@ -358,8 +377,8 @@ def settings(body: Json, wire: str) -> Json:
 
 
 #: The members of the wires for the limit of output tokens, and the objects that contain them or the tool choice.
-_LENGTHS = ("max_completion_tokens", "max_output_tokens", "max_tokens", "maxTokens", "num_predict")
-_HOLDERS = ("generation_config", "inferenceConfig", "options", "toolConfig")
+_LENGTHS = ("max_completion_tokens", "max_output_tokens", "max_tokens", "maxTokens", "maxOutputTokens", "num_predict")
+_HOLDERS = ("generation_config", "generationConfig", "inferenceConfig", "options", "toolConfig")
 #: The wires on which the effort of reasoning has the same words, and how to read it.
 _EFFORT: dict[str, Callable[[Json], Any]] = {
     "openai.chat": lambda body: body.get("reasoning_effort"),
@@ -378,6 +397,8 @@ WITHOUT_STRICT = frozenset(("google.gemini", "google.interactions", "ollama.chat
 #: The words of the wires for a tool choice.
 _CHOICES = {
     "any": "required",
+    "ANY": "required",
+    "AUTO": "auto",
     "REQUIRED": "required",
     "NONE": "none",
     "TOOL_MODE_AUTO": "auto",
@@ -389,6 +410,7 @@ _CHOICES = {
 #: The members that every wire has, in its own form.
 STRUCTURE = frozenset(("model", "messages", "input", "system", "instructions", "tools", "tool_choice"))
 STRUCTURE |= {"parallel_tool_calls", "strict_tools", "modelId", "toolConfig", "system_instruction"}
+STRUCTURE |= {"contents", "systemInstruction"}
 
 
 def added_settings(request: Json, body: Json, wire: str) -> list[str]:
@@ -407,7 +429,7 @@ def added_settings(request: Json, body: Json, wire: str) -> list[str]:
         if body.get(name) is not None and request.get("tool_choice", request.get("parallel_tool_calls")) is None:
             added.append(name)
     users = [item for item in conversation(body)[1] if _role(item) == "user"]
-    return added + [name for item in users for name in item.keys() - {"role", "content", "type"}]
+    return added + [name for item in users for name in item.keys() - {"role", "content", "parts", "type"}]
 
 
 def _values_of(value: Any) -> list[Any]:
@@ -441,7 +463,8 @@ def _tool_choice(choice: Any) -> str:
         choice = inner.get("name") or next(iter(inner.get("tools") or choice))
     if isinstance(choice, dict):
         function = choice.get("function") or choice.get("custom") or {}
-        named = choice.get("name") or choice.get("function_name") or function.get("name")
+        allowed = choice.get("allowedFunctionNames") or [None]
+        named = choice.get("name") or choice.get("function_name") or function.get("name") or allowed[0]
         choice = named or choice.get("mode", choice.get("type"))
     return _CHOICES.get(choice, str(choice)) if choice else "auto"
 
@@ -509,4 +532,5 @@ _WORDS: dict[str, dict[str, _Words]] = {
         "part": _words(type="text image audio video document"),
         "call": {},
     },
+    "google.gemini": {"item": _words(role="user model"), "part": {}, "call": {}},
 }

@@ -206,12 +206,35 @@ _CONVERSE = {
     "usage": Statement("`usage` has the token counts of the request.", *_OPERATION),
     "results": Statement("A block `toolResult` has the `toolUseId` of its call.", *_USE),
 }
+_GENERATING = "Gemini API: Generating content", f"{_GOOGLE}/api/generate-content"
+_TYPES = "Gemini API: Content types", f"{_GOOGLE}/api/caching"
+_GENERATE_CONTENT = {
+    "calls": Statement("Each part of the content with a `functionCall` is a call of the client.", *_TYPES),
+    "stream": Statement(
+        "`streamGenerateContent` returns a stream of responses, each of which has the next parts of the content.",
+        *_GENERATING,
+    ),
+    "arguments": Statement("A `functionCall` has a `name`, its `args` as an object, and an optional `id`.", *_TYPES),
+    "server": Statement(
+        "Google runs its own tools, and their calls and results are parts of other types: `executableCode`,"
+        " `codeExecutionResult`, `toolCall` and `toolResponse`.",
+        *_TYPES,
+    ),
+    "end": Statement(
+        "The `finishReason` of a candidate states why it ended; without one, the model has not stopped.", *_GENERATING
+    ),
+    "usage": Statement("`usageMetadata` has the token counts, with thoughts and tool use apart.", *_GENERATING),
+    "results": Statement(
+        "Each `functionCall` is answered by a `functionResponse` with its `name`, and its `id` if it has one.", *_TYPES
+    ),
+}
 #: Wire -> topic -> statement. A surface of another provider has those of the wire's owner.
 STATEMENTS: dict[Wire, dict[str, Statement]] = {
     "openai.chat": _CHAT,
     "openai.responses": _RESPONSES,
     "anthropic.messages": _MESSAGES,
     "xai.grpc": _GRPC,
+    "google.gemini": _GENERATE_CONTENT,
     "google.interactions": _INTERACTIONS,
     "ollama.chat": _OLLAMA,
     "cohere.chat": _COHERE,

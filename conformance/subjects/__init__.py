@@ -105,6 +105,7 @@ SUBJECTS: dict[str, str] = {
     "anthropic-sdk": "anthropic_sdk:AnthropicSDK",
     "xai-sdk": "xai_sdk:XAISDK",
     "cohere-sdk": "cohere_sdk:CohereSDK",
+    "google-genai": "google_genai_sdk:GoogleGenaiSDK",
     "google-genai-interactions": "google_interactions_sdk:GoogleInteractionsSDK",
     "ollama-sdk": "ollama_sdk:OllamaSDK",
     "boto3": "boto3_sdk:Boto3SDK",

@@ -35,7 +35,7 @@ class TurnsAgent:
     name = "turns"
     version = __version__
     claims = frozenset(("runs", "stream", "select"))
-    wires = frozenset((*_SDKS, "xai.grpc", "cohere.chat", "google.interactions", "ollama.chat"))
+    wires = frozenset((*_SDKS, "xai.grpc", "cohere.chat", "google.gemini", "google.interactions", "ollama.chat"))
     input = "base_url"
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class TurnsAgent:
             return make("model", api_key="none", api_host=exchange.base_url, use_insecure_channel=True)
         if wire == "cohere.chat":  # its SDK has no copy of a client with another address
             return client(wire, "model", api_key="none", base_url=exchange.base_url, max_retries=0)
-        if wire == "google.interactions":
+        if wire in ("google.gemini", "google.interactions"):
             return client(wire, "model", provider=exchange.provider, api_key="none", base_url=exchange.base_url)
         if wire == "ollama.chat":  # without TLS, certificates need not be loaded for each response
             return client(wire, "model", host=exchange.base_url, verify=False)

@@ -449,3 +449,16 @@ def test_BED_07_user_text_between_results_is_moved_out_of_their_message() -> Non
         if any(b["type"] == "tool_result" for b in m["content"] if isinstance(b, dict))
     ]
     assert [block["type"] for block in mine["content"]] == ["tool_result", "tool_result"]
+
+
+def test_GEM_01_all_results_of_a_turn_are_in_one_content_even_if_the_policy_dropped_a_call() -> None:
+    parts = [{"functionCall": {"name": "look", "args": {"at": at}}} for at in (1, 2)]
+    body = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}], "modelVersion": "m"}
+    response = normalize(body, "google.gemini")
+    selection = select(response, policy="first")
+    turns = [user(), *answer(response, selection, {selection.kept[0].id: "a duck"})]
+    contents = written(turns, "google.gemini").body["contents"]
+    assert [content["role"] for content in contents] == ["user", "model", "user"]
+    assert contents[1]["parts"] == parts
+    assert [part["functionResponse"]["name"] for part in contents[2]["parts"]] == ["look", "look"]
+    assert "a duck" in str(contents[2]["parts"][0])

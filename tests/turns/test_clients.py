@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from typing import Any
 
+import aiohttp
 import anthropic
 import grpc
 import httpx
@@ -42,6 +43,8 @@ HTTP_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
 OPEN_WIRES = tuple(wire for wire in HTTP_WIRES if wire != "bedrock.converse")
 #: The SDK of Ollama never repeats a request, that of Cohere no streamed one.
 NOT_REPEATED = ("cohere.chat", "ollama.chat")
+#: Calls of Gemini mostly have no ids.
+MISSING = {"google.gemini": {"id-missing"}}
 #: With the surfaces of other providers that use OpenAI's SDK.
 SURFACE_NAMES = (*WIRES, "xai.chat", "xai.responses")
 
@@ -61,7 +64,7 @@ def reach(servers: Servers, name: str, **options: Any) -> SdkClient:
     if surface.wire == "xai.grpc":
         options |= {"api_host": servers.base(surface), "use_insecure_channel": True}
         options.setdefault("channel_options", [("grpc.enable_retries", 0)])
-    elif surface.wire == "google.interactions":
+    elif surface.wire in ("google.gemini", "google.interactions"):
         attempts = 1 + options.pop("max_retries", 0)
         retries = {"attempts": attempts, "initial_delay": 0.01, "max_delay": 0.02}
         options |= {"http_options": {"base_url": servers.base(surface), "retry_options": retries}}
@@ -114,7 +117,7 @@ def test_a_client_yields_the_chunks_of_the_wire(servers: Servers, name: str) -> 
         decoder.feed(piece)
     response = decoder.finish()
     assert response.complete
-    assert response.findings == ()
+    assert {finding.code for finding in response.findings} == MISSING.get(provider.wire, set())
     assert response.text == "Let me look."
     assert [(call.name, call.arguments) for call in response.calls] == [("look", {"what": "it"})]
     assert response.usage is not None, "streams of Chat Completions tell it only where they are asked to"
@@ -140,8 +143,10 @@ def test_an_authentication_error_is_yielded_as_an_error_response(servers: Server
     assert (piece.wire, piece.provider, piece.calls) == (provider.wire, provider.name, [])
     assert piece.error.retryable is False
     assert piece.error.message
-    # xAI reports a wrong key as an invalid argument, and AWS as a request that is forbidden
-    assert piece.error.status == {"xai": 400, "bedrock": 403}.get(provider.name, 401)
+    # xAI and Gemini report a wrong key as an invalid argument, and AWS as a request that is forbidden
+    assert piece.error.status == {"xai.grpc": 400, "google.gemini": 400, "bedrock.converse": 403}.get(
+        provider.wire, 400 if provider.name == "xai" else 401
+    )
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -195,7 +200,7 @@ def test_a_broken_connection_is_reported(wire: str) -> None:
         assert response.error is not None
         assert response.error.retryable
     else:
-        assert raised in ("RemoteProtocolError", "ReadError", "ProtocolError")
+        assert raised in ("RemoteProtocolError", "ReadError", "ProtocolError", "ClientPayloadError")
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -214,6 +219,7 @@ def test_an_unreachable_server_raises_the_error_of_the_sdk(wire: str) -> None:
             anthropic.APIConnectionError,
             EndpointConnectionError,
             GoogleConnectionError,
+            aiohttp.ClientConnectorError,
             httpx.ConnectError,
             openai.APIConnectionError,
         )
@@ -415,6 +421,7 @@ def test_a_wire_without_a_client_raises_unknown_wire() -> None:
         ("openai.responses", "openai"),
         ("anthropic.messages", "anthropic"),
         ("xai.grpc", "xai_sdk"),
+        ("google.gemini", "google.genai"),
         ("google.interactions", "google.genai"),
     ],
 )

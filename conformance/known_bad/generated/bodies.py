@@ -132,6 +132,11 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "xai.grpc": {"tool_choice": {"mode": "TOOL_MODE_NONE"}, "parallel_tool_calls": False, "stop": ["."], "n": 2},
     "cohere.chat": {"tool_choice": "NONE", "stop_sequences": ["."], "temperature": 0.5},
     "bedrock.converse": {"system": [{"text": "Rhyme."}], "inferenceConfig": {"temperature": 0.5}},
+    "google.gemini": {
+        "toolConfig": {"functionCallingConfig": {"mode": "NONE"}},
+        "systemInstruction": {"parts": [{"text": "Rhyme."}]},
+        "generationConfig": {"temperature": 0.5},
+    },
     "google.interactions": {"system_instruction": "Rhyme.", "generation_config": {"temperature": 0.5}},
     "ollama.chat": {"format": "json", "options": {"stop": ["."]}, "keep_alive": 0},
 }
