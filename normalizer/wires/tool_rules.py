@@ -1,12 +1,14 @@
-"""Request rules for schemas, from the providers' rules for tool definitions (`normalizer/schemas/rules/`)."""
+"""Schemas in requests, judged by the providers' rules for tool definitions (`normalizer/schemas/rules/`)."""
 
 from __future__ import annotations
 
 from ..conversation import ToolDefinition
 from ..errors import MissingExtra
 from ..schemas.check import check_schema, check_tools
+from ..schemas.rules import rules_of
 from ..schemas.rules.model import SchemaRules
 from .rule import Violations
+from .write_context import WriteContext
 
 #: Rules for tools that most wires have as request rules, under other ids.
 _OF_THE_WIRE = frozenset(("name", "unique", "tools"))
@@ -30,10 +32,19 @@ def refused_tools(
             yield declared[violation.tool][0] + _dotted(pointer), violation.message
 
 
-def refused_output(output: object, path: str, rules: SchemaRules) -> Violations:
-    """Yield path and message of each place for which a provider refuses the schema of a structured output."""
+def keeps_strict(name: str, schema: object, context: WriteContext) -> bool:
+    """Return whether strict mode of the target accepts the schema of the tool ``name``; report a loss if not."""
+    rules = rules_of(context.wire).strict
+    if rules is None or not any(refused_schema(schema, "", rules)):
+        return True
+    context.lose("param", f"strict: the schema of {name} does not fit strict mode; strict was set to false")
+    return False
+
+
+def refused_schema(schema: object, path: str, rules: SchemaRules) -> Violations:
+    """Yield path and message of each place for which a provider refuses a schema."""
     try:
-        violations = [*check_schema(output, rules)] if isinstance(output, dict) else []
+        violations = [*check_schema(schema, rules)] if isinstance(schema, dict) else []
     except MissingExtra:
         return
     yield from (

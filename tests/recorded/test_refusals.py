@@ -43,8 +43,8 @@ OTHER_CAUSES = {
 }
 #: Refusals that no rule foresees, by words of the message, and why.
 UNFORESEEN = {
-    "required function  is not present": "OpenRouter passed the forced tool to xAI without its name; it is declared, and "
-    "the same model accepted the same request at other times",
+    "required function  is not present": "OpenRouter passed the forced tool, which is declared, to xAI without its "
+    "name; it accepted such requests at other times",
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ....conversation import ToolDefinition
 from ....schemas.rules.anthropic import OUTPUT
 from ...rule import Violations, rule
-from ...tool_rules import refused_output, refused_tools
+from ...tool_rules import refused_schema, refused_tools
 from ...traverse import items, member, objects, text
 from .traverse import SERVER_CALLS, THINKING, assistant_turns, blocks_of, is_server_result, repeated, thinks, turns_of
 
@@ -63,7 +63,7 @@ def output_schema(body: Any) -> Violations:
     formats = {"output_format": body, "output_config.format": member(body, "output_config")}
     for path, holder in formats.items():
         schema = member(member(holder, path.rpartition(".")[2]), "schema")
-        yield from refused_output(schema, f"{path}.schema", OUTPUT)
+        yield from refused_schema(schema, f"{path}.schema", OUTPUT)
 
 
 @rule("signed", "THINK-02, THINK-03")

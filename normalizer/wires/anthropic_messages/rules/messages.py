@@ -100,7 +100,7 @@ def trailing_space(body: Any) -> Violations:
 
 @rule(
     "prefill",
-    "refusal: This model does not support assistant message prefill; documented: what's new in Claude 4.6",
+    "refusal: This model does not support assistant message prefill; documented: new in Claude 4.6",
     _CLAUDE,
 )
 def prefill(body: Any) -> Violations:
