@@ -38,6 +38,8 @@ EXCERPT = 160
 _REASONING_SETTINGS = ("thinking", "reasoning", "reasoning_effort", "include", "use_encrypted_content")
 #: Wire types of items and blocks that replace earlier messages.
 _COMPACTIONS = ("compaction", "compaction_summary")
+#: The member of a call with the signature of the reasoning that led to it, on `google.gemini`.
+_SIGNATURE = "thoughtSignature"
 #: The wire type of an item that refers to a stored one.
 _REFERENCE = "item_reference"
 #: The id in records of a legacy `function_call`, which has none on the wire. A message has at most one.
@@ -52,7 +54,8 @@ class CallRecord(Struct, frozen=True, gc=False, array_like=True, omit_defaults=T
 
     ``runnable``: its arguments are whole, and its choice was neither refused nor cut by a filter. ``redacted``: a
     recorder replaced a part of the arguments. ``position``: that of a call without an id on the wire. Its ``id`` is
-    assigned, and differs in the response and in a history unless the application sends the assigned one back.
+    assigned, and differs in the response and in a history unless the application sends the assigned one back. Its
+    ``wire_id`` is made from its signature, if it has one.
     """
 
     id: str
@@ -259,6 +262,7 @@ def _choice(choice: Choice) -> MessageRecord:
             texts.append(block.text)
         elif isinstance(block, ToolCall):
             calls.append(_call(block, alive))
+            seals.extend(_seals_of(block))
         elif isinstance(block, Reasoning):
             seals.extend(fingerprints.of_text(seal) for seal in (block.signature, block.encrypted) if seal)
         elif isinstance(block, ServerToolCall):
@@ -291,8 +295,18 @@ def _call(call: ToolCall, alive: bool) -> CallRecord:
     id = FUNCTION_CALL if call.kind == _LEGACY else call.id
     text = call.arguments_text
     redacted = _REDACTED.search(text) is not None
-    position = position_of(id) if is_synthetic(id) else None
-    return CallRecord(id, call.name, arguments, text[:EXCERPT], runnable, call.wire_id, redacted, position)
+    position, wire_id = None, call.wire_id
+    if is_synthetic(id):
+        position = position_of(id)
+        wire_id = next((f"seal_{seal:016x}" for seal in _seals_of(call)), wire_id)
+    return CallRecord(id, call.name, arguments, text[:EXCERPT], runnable, wire_id, redacted, position)
+
+
+def _seals_of(call: ToolCall) -> Iterator[int]:
+    """Yield the fingerprint of the call's signature, if it has one."""
+    signature = call.extra.get(_SIGNATURE)
+    if signature and isinstance(signature, str):
+        yield fingerprints.of_text(signature)
 
 
 def _text(parts: list[Part]) -> str:

@@ -274,11 +274,48 @@ class ConverseBody(ChatBody):
         return dropped
 
 
+class GeminiBody(ChatBody):
+    """A body of Gemini's generateContent, whose calls have no ids."""
+
+    @property
+    def messages(self) -> Any:
+        return self.body["contents"]
+
+    def calls(self) -> list[At]:
+        last = [m for m in self.messages if m["role"] == "model"][-1]["parts"]
+        return [(last, n) for n, part in enumerate(last) if "functionCall" in part]
+
+    def results(self) -> list[At]:
+        last = self.messages[-1]["parts"]
+        return [(last, n) for n, part in enumerate(last) if "functionResponse" in part]
+
+    def set_result_id(self, result: At, id: str) -> None:
+        entry(result)["functionResponse"]["id"] = id
+
+    def set_arguments(self, call: At, city: str) -> None:
+        entry(call)["functionCall"]["args"] = {"city": city}
+
+    def insert_user(self, text: str) -> None:
+        self.messages[-1]["parts"].insert(0, {"text": text})
+
+    def set_question(self, text: str) -> None:
+        next(m for m in self.messages if m["role"] == "user")["parts"] = [{"text": text}]
+
+    def set_tool_description(self, text: str) -> None:
+        self.body["tools"][0]["functionDeclarations"][0]["description"] = text
+
+    def drop_reasoning(self) -> bool:
+        last = [m for m in self.messages if m["role"] == "model"][-1]["parts"]
+        signed = [part for part in last if part.pop("thoughtSignature", None)]
+        return bool(signed)
+
+
 BODIES: dict[str, type[ChatBody]] = {
     "openai.chat": ChatBody,
     "openai.responses": ResponsesBody,
     "anthropic.messages": AnthropicBody,
     "xai.grpc": XaiBody,
+    "google.gemini": GeminiBody,
     "google.interactions": InteractionsBody,
     "bedrock.converse": ConverseBody,
     "cohere.chat": ChatBody,
