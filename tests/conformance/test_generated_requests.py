@@ -66,7 +66,7 @@ def test_a_survivor_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 #: What the providers document for a request without the member.
-DEFAULTS: dict[str, Any] = {"n": 1, "strict": False, "mode": "TOOL_MODE_AUTO"}
+DEFAULTS: dict[str, Any] = {"n": 1, "strict": False, "mode": "TOOL_MODE_AUTO", "content": ""}
 CHOICES = ("auto", {"mode": "TOOL_MODE_AUTO"})
 
 
