@@ -178,7 +178,7 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _both("arguments", spec(wire).parsed_arguments and _has_other_arguments(handed_over))
     limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
     unlimited = not any(request.get(name) for name in limits)
-    has_default = wire == "bedrock.converse" or (wire == "anthropic.messages" and unlimited)
+    has_default = (wire == "bedrock.converse" and not declared) or (wire == "anthropic.messages" and unlimited)
     yield _Loss("default", has_default, required=False)  # nothing is lost
     owner, models, model = spec(wire).owner, spec(wire).models, request.get("model")
     other_model = isinstance(model, str) and re.match(models, model) is None

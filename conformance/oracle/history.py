@@ -173,7 +173,7 @@ def reply(exchange: SubjectExchange) -> list[Any]:
         raise Irregular("the response has no history")
     items = read(exchange)
     member = _IDS.get(exchange.wire, "id")
-    ids = [value for name, value in leaves(items) if name == member]
+    ids = [value for name, value in leaves(_without_server_results(items)) if name == member]
     if '""' in ids or len(ids) != len(set(ids)):
         raise Irregular("two calls with one id, or a call without an id")
     return items
@@ -302,6 +302,16 @@ def _gemini(exchange: SubjectExchange) -> list[Any]:
     if any("error" in value for value in values):
         raise Irregular("the response failed")
     return [{"role": "model", "parts": google_gemini.assembled(values)[1]["parts"]}]
+
+
+def _without_server_results(items: list[Any]) -> list[Any]:
+    """Return the items without the results of Bedrock's own tools, which repeat the ids of their calls."""
+    return [
+        {**item, "content": [part for part in item["content"] if "toolResult" not in part]}
+        if isinstance(item.get("content"), list)
+        else item
+        for item in items
+    ]
 
 
 #: Wire -> the member with the id of a call, if it has another name than ``id``.
@@ -471,10 +481,14 @@ def _tool_choice(choice: Any) -> str:
 
 def unknown_words(body: Json, wire: str) -> Iterator[str]:
     """Yield the types, roles and states in a conversation that its wire does not have, or not at this place."""
-    for item in conversation(body)[1]:
+    system = body.get("system")
+    prompt = (
+        [{"role": "system", "content": system}] if wire == "anthropic.messages" and isinstance(system, list) else []
+    )
+    for item in [*prompt, *conversation(body)[1]]:
         parts = item.get("content") if isinstance(item.get("content"), list) else []
         places = [(item, _WORDS[wire]["item"])]
-        places += [(part, _WORDS[wire]["part"]) for part in parts]
+        places += [(part, _WORDS[wire]["part"]) for part in [*parts, *_result_parts([item, *parts])]]
         places += [(call, _WORDS[wire]["call"]) for call in item.get("tool_calls") or []]
         for place, words in places:
             for name, allowed in words.items():
@@ -483,6 +497,13 @@ def unknown_words(body: Json, wire: str) -> Iterator[str]:
         for call in item.get("tool_calls") or []:
             if wire == "openai.chat" and call.get("type") not in call:
                 yield f"type {call.get('type')} of a call that has none"
+
+
+def _result_parts(holders: list[Json]) -> list[Json]:
+    """Return the parts of the results among items and parts."""
+    members = {"tool_result": "content", "function_result": "result"}
+    found = [holder.get(members.get(holder.get("type", ""), "")) for holder in holders]
+    return [part for parts in found if isinstance(parts, list) for part in parts]
 
 
 _Words = dict[str, frozenset[Any]]
@@ -526,7 +547,7 @@ _WORDS: dict[str, dict[str, _Words]] = {
         "call": _words(type="function"),
     },
     "ollama.chat": {"item": _words(role="system user assistant tool"), "part": {}, "call": {}},
-    "bedrock.converse": {"item": _words(role="user assistant"), "part": {}, "call": {}},
+    "bedrock.converse": {"item": _words(role="system user assistant"), "part": {}, "call": {}},
     "google.interactions": {
         "item": _words(type="user_input model_output function_call function_result"),
         "part": _words(type="text image audio video document"),

@@ -196,7 +196,7 @@ def _shipped(name: str) -> Subject:
     try:
         subject_class = getattr(import_module(f".{module}", __name__), attribute)
     except ImportError as error:
-        hint = "pip install 'toolparity[conformance]'"
+        hint = "pip install 'toolparity[conformance,sdks]'"
         raise MissingExtra(f"{name} needs a package that is not installed: {error}", hint=hint) from error
     return _instance(subject_class, name)
 

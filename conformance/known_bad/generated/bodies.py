@@ -16,7 +16,9 @@ from .lists import REORDERINGS
 from .operators import other_scalar
 
 #: Members whose value is free JSON: they are changed as a whole.
-_FREE = frozenset(("parameters", "input_schema", "schema", "arguments", "action", "outputs", "frames"))
+_FREE = frozenset(
+    ("parameters", "input_schema", "inputSchema", "schema", "json", "arguments", "action", "outputs", "frames")
+)
 #: Settings of the connection: the answer has the same content with any value.
 TRANSPORT = frozenset(("stream", "stream_options"))
 
