@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from typing import Any
 
-import aiohttp
 import anthropic
 import grpc
 import httpx
@@ -198,7 +197,7 @@ def test_a_broken_connection_is_reported(wire: str) -> None:
         assert response.error is not None
         assert response.error.retryable
     else:
-        assert raised in ("RemoteProtocolError", "ReadError", "ProtocolError", "ClientPayloadError")
+        assert raised in ("RemoteProtocolError", "ReadError", "ProtocolError")
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -217,7 +216,6 @@ def test_an_unreachable_server_raises_the_error_of_the_sdk(wire: str) -> None:
             anthropic.APIConnectionError,
             EndpointConnectionError,
             GoogleConnectionError,
-            aiohttp.ClientConnectorError,
             httpx.ConnectError,
             openai.APIConnectionError,
         )
@@ -312,9 +310,11 @@ def test_only_the_stream_members_are_added_to_the_body(wire: str) -> None:
         provider = reach(servers, wire)
         body = {**body_with_tool(provider), "of_next_year": {"depth": [1, None]}}
         at_once(_first(provider, body))
-    added = {"stream": True}
+    added = {} if spec(wire).stream_path else {"stream": True}
     if wire == "openai.chat":
         added["stream_options"] = {"include_usage": True}  # type: ignore[assignment]
+    if spec(wire).stream_path:
+        del body[spec(wire).model_member]  # the address has it, and requests a stream
     assert recorder.bodies == [{**body, **added}]
 
 
