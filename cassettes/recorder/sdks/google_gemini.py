@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import aclosing, closing
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager, closing
 from typing import Any
 
+import httpx
+from google.genai import Client
 from google.genai._api_client import HttpResponse
 from google.genai.errors import APIError
 
-from . import CUT_AT, AsyncSent, ProviderError, RequestSettings, Sent
-from .google_interactions import async_client, client
+from . import CUT_AT, AsyncSent, Link, ProviderError, RequestSettings, Sent
+from .google_interactions import client, http_options
 
 __all__ = ("HOSTED", "REFUSALS", "async_client", "async_sent", "client", "refused", "sent", "settings")
 
@@ -31,6 +34,18 @@ def settings(wanted: RequestSettings) -> dict[str, Any]:
     if "web_search" in wanted.script.hosted:
         parameters["toolConfig"] = {"includeServerSideToolInvocations": True}
     return parameters
+
+
+@asynccontextmanager
+async def async_client(link: Link) -> AsyncIterator[Any]:
+    """Yield an asynchronous client without retries, over httpx as the synchronous one."""
+    options = http_options(link)
+    options.async_client_args = {"transport": httpx.AsyncHTTPTransport()}
+    sdk = Client(api_key=link.key, http_options=options, vertexai=False).aio
+    try:
+        yield sdk
+    finally:
+        await sdk.aclose()
 
 
 def sent(client: Any, body: dict[str, Any], stream: bool) -> Sent:

@@ -32,7 +32,8 @@ def settings(wanted: RequestSettings) -> dict[str, Any]:
     return parameters
 
 
-def _options(link: Link) -> HttpOptions:
+def http_options(link: Link) -> HttpOptions:
+    """Return the SDK's options for a link, without retries."""
     return HttpOptions(
         base_url=link.base, timeout=round(link.timeout * 1000), retry_options=HttpRetryOptions(attempts=1)
     )
@@ -41,7 +42,7 @@ def _options(link: Link) -> HttpOptions:
 @contextmanager
 def client(link: Link) -> Iterator[Any]:
     """Yield a client without retries."""
-    sdk = Client(api_key=link.key, http_options=_options(link), vertexai=False)
+    sdk = Client(api_key=link.key, http_options=http_options(link), vertexai=False)
     try:
         yield sdk
     finally:
@@ -51,7 +52,7 @@ def client(link: Link) -> Iterator[Any]:
 @asynccontextmanager
 async def async_client(link: Link) -> AsyncIterator[Any]:
     """Yield an asynchronous client without retries."""
-    sdk = Client(api_key=link.key, http_options=_options(link), vertexai=False).aio
+    sdk = Client(api_key=link.key, http_options=http_options(link), vertexai=False).aio
     try:
         yield sdk
     finally:

@@ -150,14 +150,14 @@ def _block(part: Json, texts: Any, *, cut: bool) -> WireBlock:
         return call(made.get("id"), made["name"], next(texts), [rest, without(made, "id", "name", "args")], cut=cut)
     if isinstance(code := part.get("executableCode"), dict):
         arguments = json_codec.text(without(code, "id"))
-        name = "executableCode"
-        return server_call(code.get("id") or "", "code_execution", name, arguments, None, without(rest, name))
+        beside = without(rest, "executableCode")
+        return server_call(code.get("id") or "", "code_execution", "executableCode", arguments, None, beside)
     if isinstance(ran := part.get("codeExecutionResult"), dict):
         raw, failed = {"codeExecutionResult": ran}, ran.get("outcome") != "OUTCOME_OK"
         return server_result(ran.get("id") or "", "code_execution", raw, without(rest, *raw), failed=failed)
     if isinstance(hosted := part.get("toolCall"), dict):
-        kind, arguments = hosted["toolType"], hosted.get("args")
-        text = "" if arguments is None else json_codec.text(arguments)
+        kind, given = hosted["toolType"], hosted.get("args")
+        text = "" if given is None else json_codec.text(given)
         return server_call(hosted.get("id") or "", _TOOLS[kind], kind, text, None, without(rest, "toolCall"))
     if isinstance(found := part.get("toolResponse"), dict):
         raw, failed = {"toolResponse": found}, "error" in (found.get("response") or {})

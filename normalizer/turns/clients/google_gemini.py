@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import httpx
 from google.genai import Client as SdkOfGoogle
 from google.genai._transformers import t_model
 from google.genai.errors import APIError
@@ -58,10 +59,11 @@ class Client(SdkClient):
         return with_retry_after(canonical, error.response.headers)
 
     def _create(self, options: dict[str, Any]) -> Any:
-        rest = {name: value for name, value in options.items() if name != "base_url"}
-        if (base := options.get("base_url")) is not None:
-            rest.setdefault("http_options", HttpOptions(base_url=base))
-        return SdkOfGoogle(**rest).aio
+        rest = {name: value for name, value in options.items() if name not in ("base_url", "http_options")}
+        http = HttpOptions.model_validate(options.get("http_options") or {"base_url": options.get("base_url")})
+        if not http.async_client_args:  # aiohttp, which the SDK prefers, warns about the session that the SDK defines
+            http.async_client_args = {"transport": httpx.AsyncHTTPTransport()}
+        return SdkOfGoogle(**rest, http_options=http).aio
 
     async def aclose(self) -> None:
         """See `SdkClient.aclose`. The method has another name on this SDK's client."""
@@ -71,7 +73,7 @@ class Client(SdkClient):
 
 
 def _chunks(answer: Any) -> Any:
-    """Return the chunks of a response of httpx, or of aiohttp, which the SDK uses if it is installed."""
+    """Return the chunks of a response of httpx, or of aiohttp, which a caller's SDK client may use."""
     return answer.aiter_bytes() if hasattr(answer, "aiter_bytes") else answer.content.iter_any()
 
 
