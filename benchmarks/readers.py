@@ -72,6 +72,8 @@ def sdk(wire: str) -> Read:
         return lambda body: Interaction.model_validate(json.loads(body))
     if wire == "google.gemini":
         return _generate_content()
+    if wire == "bedrock.converse":
+        return _converse("Converse")
     if wire == "ollama.chat":
         from ollama import ChatResponse
 
@@ -113,6 +115,7 @@ def sdk_streamed(wire: str) -> Read:
         "anthropic.messages": _anthropic,
         "xai.grpc": _xai,
         "cohere.chat": _cohere,
+        "bedrock.converse": _converse_stream,
         "google.gemini": _gemini,
         "google.interactions": _google,
         "ollama.chat": _ollama,
@@ -175,6 +178,34 @@ def _generate_content() -> Read:
     from google.genai.types import GenerateContentResponse
 
     return lambda body: GenerateContentResponse._from_response(response=converted(json.loads(body)), kwargs={})
+
+
+def _converse(operation: str) -> Read:
+    """Return the parser of boto3's client."""
+    from botocore.parsers import create_parser
+    from botocore.session import Session
+
+    shape = Session().get_service_model("bedrock-runtime").operation_model(operation).output_shape
+    parser = create_parser("rest-json")
+    told = {"status_code": 200, "headers": {}, "context": {"operation_name": operation}}
+    return lambda body: parser.parse({**told, "body": body}, shape)
+
+
+def _converse_stream() -> Read:
+    """Return the reader of boto3's events; it has no accumulator, so that the calls are put together here."""
+    parse = _converse("ConverseStream")
+
+    def read(pieces: Iterable[bytes]) -> Any:
+        blocks: dict[int, dict[str, Any]] = {}
+        for event in parse(SimpleNamespace(stream=lambda: iter(pieces)))["stream"]:
+            if begun := event.get("contentBlockStart"):
+                blocks[begun["contentBlockIndex"]] = {**begun["start"]["toolUse"], "input": ""}
+            elif (more := event.get("contentBlockDelta")) and "toolUse" in more["delta"]:
+                blocks[more["contentBlockIndex"]]["input"] += more["delta"]["toolUse"]["input"]
+        content = [{"toolUse": {**block, "input": json.loads(block["input"])}} for block in blocks.values()]
+        return {"output": {"message": {"content": content}}}
+
+    return read
 
 
 def _gemini() -> Read:
@@ -282,6 +313,9 @@ def calls(answer: Any) -> list[tuple[str, str, dict[str, Any]]]:
     """
     if isinstance(answer, Response):
         return [(call.id, call.name, call.arguments or {}) for call in answer.calls]
+    if isinstance(answer, dict):
+        used = [block["toolUse"] for block in answer["output"]["message"]["content"] if "toolUse" in block]
+        return [(call["toolUseId"], call["name"], call["input"]) for call in used]
     if hasattr(answer, "steps"):
         return [(step.id, step.name, step.arguments) for step in answer.steps if step.type == "function_call"]
     if hasattr(answer, "function_calls"):

@@ -63,6 +63,6 @@ def test_the_normalizer_has_nothing_to_report_on_clean_traffic(name):
 
 
 def test_a_body_is_as_whole_as_the_provider_sends_it():
-    response = normalize(traffic.anthropic_body(), "anthropic.messages")
+    response = normalize(traffic.JSON_WIRES["anthropic.messages"][0](), "anthropic.messages")
     assert response.text == "I'll check the weather in all three cities."
     assert [call.caller for call in response.calls] == [{"type": "direct"}] * 3

@@ -14,6 +14,7 @@ from toolparity import Wire
 
 from . import (
     anthropic_messages,
+    bedrock_converse,
     cohere_chat,
     google_gemini,
     google_interactions,
@@ -31,6 +32,7 @@ JSON_WIRES: dict[Wire, tuple[Callable[[], bytes], Callable[[], bytes]]] = {
     "openai.chat": (openai_chat.body, openai_chat.stream),
     "openai.responses": (openai_responses.body, openai_responses.stream),
     "anthropic.messages": (anthropic_messages.body, anthropic_messages.stream),
+    "bedrock.converse": (bedrock_converse.body, bedrock_converse.stream),
     "cohere.chat": (cohere_chat.body, cohere_chat.stream),
     "google.gemini": (google_gemini.body, google_gemini.stream),
     "google.interactions": (google_interactions.body, google_interactions.stream),
@@ -45,8 +47,9 @@ def payloads(stream: bytes) -> list[bytes]:
     """Return the JSON payloads of a stream's events."""
     if stream.startswith(b"{"):
         return stream.splitlines()
-    found = re.findall(rb"^data: (.*?)\r?$", stream, re.MULTILINE)
-    return [data for data in found if data != b"[DONE]"]
+    if stream.startswith(b"\0"):
+        return [message[12 + int.from_bytes(message[4:8], "big") : -4] for message in events(stream)]
+    return re.findall(rb"^data: ?(\{.*?)\r?$", stream, re.MULTILINE)
 
 
 def pieces(stream: bytes, size: int) -> list[bytes]:
@@ -55,7 +58,14 @@ def pieces(stream: bytes, size: int) -> list[bytes]:
 
 
 def events(stream: bytes) -> list[bytes]:
-    """Split a stream into its events."""
+    """Split a stream into its events: server-sent events, JSON lines, or messages of an AWS event stream."""
     if stream.startswith(b"{"):
         return stream.splitlines(keepends=True)
+    if stream.startswith(b"\0"):
+        found, start = [], 0
+        while start < len(stream):
+            end = start + int.from_bytes(stream[start : start + 4], "big")
+            found.append(stream[start:end])
+            start = end
+        return found
     return re.findall(rb"(?s).+?\n\r?\n", stream)
