@@ -16,7 +16,7 @@ from toolparity.normalizer.turns.turn import Turn
 from . import playing
 from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, only, script
 
-#: Wires on which calls arrive whole, unless their arguments are streamed.
+#: The wires whose streams send each call whole.
 WHOLE_CALLS = ("google.gemini", "ollama.chat")
 TWO = script([Say("Let me see."), call("look", at=1), call("count", of="ducks")], [Say("Two ducks, and a goose.")])
 
