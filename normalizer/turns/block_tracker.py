@@ -65,10 +65,10 @@ class BlockTracker:
         for shown in self._shown:
             final = final_rows.pop(shown.key, None)
             if shown.row is None:
-                last = final or self._row_from_deltas(shown)
-                if shown.block_type in TEXT_TYPES and last.text_content != shown.text:
-                    inputs.append(_completed(shown, last.text_content or ""))
-                inputs.append(BlockEnded(shown.key, *last, cut=cut))
+                kept = (final.text_content if final is not None else None) or ""
+                if kept.startswith(shown.text) and kept != shown.text:  # the last event was not terminated
+                    inputs.append(BlockExtended(shown.key, kept.removeprefix(shown.text)))
+                inputs.append(BlockEnded(shown.key, *(final or self._row_from_deltas(shown)), cut=cut))
             elif final is not None and final != shown.row:
                 inputs.append(BlockRevised(shown.key, *final))
         for key, final in final_rows.items():  # not streamed
@@ -145,13 +145,6 @@ class BlockTracker:
                 not_shown.append(block)
         final_rows.update((key, row_of(block)) for key, block in enumerate(not_shown, len(self._shown)))
         return final_rows
-
-
-def _completed(shown: _ShownRow, text: str) -> Input:
-    """Return the input that shows the rest of a text: the last event of a stream can lack its end."""
-    if text.startswith(shown.text):
-        return BlockExtended(shown.key, text[len(shown.text) :])
-    return BlockReplaced(shown.key, text)
 
 
 def _distributed(final: BlockRow, shown: list[_ShownRow]) -> dict[int, BlockRow]:
