@@ -55,6 +55,8 @@ READ = [("read_files", {"path": "file.txt"}, "complete")]
 PATIENCE = 20.0
 #: The wires of the SDKs by OpenAI and by Anthropic, whose streams have the headers of the response.
 WITH_HEADERS = ("openai.chat", "openai.responses", "anthropic.messages")
+#: The asynchronous SDK closes a stream only with its client.
+LEFT_OPEN = ("google.gemini",)
 #: Pieces that still leave behind the one with the second opening tag.
 BEHIND = 3
 
@@ -255,7 +257,7 @@ def test_usage_that_had_arrived_is_kept(stage: Stage) -> None:
     assert response.usage.input_tokens > 0
 
 
-@pytest.mark.parametrize("name", SURFACES)
+@pytest.mark.parametrize("name", [name for name in SURFACES if name not in LEFT_OPEN])
 def test_an_awaited_response_is_closed_too(name: str, stage: Stage) -> None:
     """The streams of the official asynchronous SDKs have their ``close`` themselves; gRPC's calls are cancelled."""
     surface = SURFACES[name]

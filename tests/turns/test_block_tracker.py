@@ -123,6 +123,18 @@ def test_the_blocks_of_recorded_streams_match_their_answers(wire: str, recording
     assert checked >= (4 if wire == "google.interactions" else 6)
 
 
+def test_a_text_whose_last_event_lacks_its_end_is_shown_completely() -> None:
+    def event(text: str, **more: Any) -> bytes:
+        candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "index": 0, **more}
+        return b"data: " + json_codec.encode({"candidates": [candidate]})
+
+    pieces = [event("It is ") + b"\n\n", event("dry.", finishReason="STOP")]
+    inputs, response = track(StreamDecoder("google.gemini"), pieces)
+    assert response.text == "It is dry."
+    assert "".join(input.text for input in inputs if isinstance(input, BlockExtended)) == response.text
+    assert_blocks_match(inputs, response)
+
+
 def _response(*blocks: Any, complete: bool = True) -> Response:
     return Response("openai.chat", None, None, None, [Choice(0, list(blocks), Stop("end_turn"))], complete=complete)
 

@@ -46,7 +46,7 @@ OVER_THE_NETWORK = [
     "truncated-arguments",
     "wrong-key",
 ]
-#: Of these, what some wires cannot express: arguments that are no JSON, and names with dashes.
+#: Of these, what some wires cannot express: arguments that are not JSON, and names with dashes.
 NOT_ON_EVERY_WIRE = {"truncated-arguments", "long-tool-name"}
 #: Surfaces of other providers.
 OTHERS = ("xai.chat", "xai.responses")
