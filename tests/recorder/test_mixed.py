@@ -62,12 +62,18 @@ def test_all_sdks_are_recorded_into_one_cassette(mixed: tuple[Path, Said]) -> No
     assert len(said) == len(SPEAKERS) * 4
     requests = files.load(path).requests
     assert len(requests) == sum(map(len, said.values())) == len(said) * 2
+    bedrock = "https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude-haiku-4-5-20251001-v1%3A0"
     assert {request.uri for request in requests} == {
         "https://api.openai.com/v1/chat/completions",
         "https://api.openai.com/v1/responses",
         "https://api.anthropic.com/v1/messages",
         "grpc://api.x.ai/xai_api.Chat/GetCompletion",
         "grpc://api.x.ai/xai_api.Chat/GetCompletionChunk",
+        f"{bedrock}/converse",
+        f"{bedrock}/converse-stream",
+        "https://generativelanguage.googleapis.com/v1/interactions",
+        "https://api.cohere.com/v2/chat",
+        "https://ollama.com/api/chat",
     }
 
 
