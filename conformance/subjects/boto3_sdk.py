@@ -119,8 +119,8 @@ def _is_of_server(call: dict[str, Any]) -> bool:
 
 def _text(block: dict[str, Any]) -> str:
     """Return the text of a block, which has citations in parts."""
-    cited = block.get("citationsContent", {}).get("content", [])
-    return block.get("text", "") + "".join(part["text"] for part in cited)
+    parts = [block, *block.get("citationsContent", {}).get("content", [])]
+    return "".join(part.get("text", "") for part in parts)
 
 
 def _counts(usage: dict[str, Any] | None) -> dict[str, Any] | None:

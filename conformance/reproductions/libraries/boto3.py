@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..code import URL, Ask, Code, text_calls, value_calls
 
-_IMPORTS = ("import boto3", "from botocore.config import Config")
+_IMPORTS = ("import boto3",)
 _EACH = "for call in (block['toolUse'] for block in content if 'toolUse' in block)"
 _PLAIN = {
     "calls": f"[[call['name'], call['input']] {_EACH}]",
@@ -27,8 +27,7 @@ def code(ask: Ask) -> Code:
     """Return the code that asks this library."""
     lines = [
         'keys = {"region_name": "us-east-1", "aws_access_key_id": "none", "aws_secret_access_key": "none"}',
-        'once = Config(retries={"total_max_attempts": 1})',
-        f'client = boto3.client("bedrock-runtime", endpoint_url=f"{URL}", config=once, **keys)',
+        f'client = boto3.client("bedrock-runtime", endpoint_url=f"{URL}", **keys)',
     ]
     if not ask.stream:
         lines += [
@@ -39,11 +38,11 @@ def code(ask: Ask) -> Code:
     lines += [
         'calls, text, ended = {}, "", {}',
         'for event in client.converse_stream(modelId="m", messages=[])["stream"]:',
-        "    ((kind, told),) = event.items()",
-        '    index, start, delta = (told.get(name, {}) for name in ("contentBlockIndex", "start", "delta"))',
+        "    ((kind, value),) = event.items()",
+        '    index, start, delta = (value.get(name, {}) for name in ("contentBlockIndex", "start", "delta"))',
         '    if "toolUse" in start: calls[index] = [start["toolUse"]["name"], ""]',
         '    if "toolUse" in delta: calls[index][1] += delta["toolUse"]["input"]',
         '    text += delta.get("text", "")',
-        '    if kind in ("messageStop", "metadata"): ended.update(told)',
+        '    if kind in ("messageStop", "metadata"): ended.update(value)',
     ]
     return Code(["boto3"], _IMPORTS, lines, _STREAMED)

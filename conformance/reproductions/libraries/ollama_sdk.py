@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..code import URL, Ask, Code, value_calls
 
-_CALL = "call.function.name", "call.function.arguments", "for part in answer for call in part.message.tool_calls or ()"
+_CALL = "call.name", "call.arguments", "for call in calls"
 #: The values of the parts of a response. A plain one is its only part.
 _VALUES = {
     "calls": f"[[{_CALL[0]}, {_CALL[1]}] {_CALL[2]}]",
@@ -20,5 +20,6 @@ def code(ask: Ask) -> Code:
     lines = [
         f'client = Client(f"{URL}")',
         'answer = list(client.chat("m", [], stream=True))' if ask.stream else 'answer = [client.chat("m", [])]',
+        "calls = [call.function for part in answer for call in part.message.tool_calls or ()]",
     ]
     return Code(["ollama"], ["from ollama import Client"], lines, _VALUES)
