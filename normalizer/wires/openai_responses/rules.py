@@ -12,8 +12,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ...conversation import ToolDefinition
 from ..rule import Rule, Violations, rule, rules_in
 from ..strict_schema import lacking_for_strict
+from ..tool_rules import refused_tools
 from ..traverse import items, member, objects, text
 from ..xai_tools import RESERVED_ON_RESPONSES
 from .request_params import SMALLEST_LIMIT
@@ -360,6 +362,16 @@ def tool_schema(body: Any) -> Violations:
         type = member(tool.get("parameters"), "type")
         if tool["type"] == "function" and type not in (None, "object"):
             yield f"{path}.parameters", f"must have type object, got {type!r}"
+
+
+@rule("tool-keywords", "normalizer.schemas.rules.openai", _OPENAI)
+def tool_keywords(body: Any) -> Violations:
+    """The schema of a function follows the rules for tools."""
+    functions = [(path, tool) for path, tool in _declared(body) if member(tool.get("parameters"), "type") == "object"]
+    declared = [
+        (path, ToolDefinition(text(tool.get("name")), parameters=tool["parameters"])) for path, tool in functions
+    ]
+    yield from refused_tools(declared, "openai.responses")  # `tool_strict` checks the rest
 
 
 @rule("tool-strict", _API, _OPENAI)
