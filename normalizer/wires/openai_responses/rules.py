@@ -367,11 +367,12 @@ def tool_schema(body: Any) -> Violations:
 @rule("tool-keywords", "normalizer.schemas.rules.openai", _OPENAI)
 def tool_keywords(body: Any) -> Violations:
     """The schema of a function follows the rules for tools."""
-    functions = [(path, tool) for path, tool in _declared(body) if member(tool.get("parameters"), "type") == "object"]
-    declared = [
-        (path, ToolDefinition(text(tool.get("name")), parameters=tool["parameters"])) for path, tool in functions
-    ]
-    yield from refused_tools(declared, "openai.responses")  # `tool_strict` checks the rest
+    declared: list[tuple[str, ToolDefinition]] = []
+    for path, tool in _declared(body):
+        schema = tool.get("parameters")
+        if member(schema, "type") == "object":  # see `tool_schema`; `tool_strict` checks the rest
+            declared.append((path, ToolDefinition(text(tool.get("name")), parameters=schema)))
+    yield from refused_tools(declared, "openai.responses")
 
 
 @rule("tool-strict", _API, _OPENAI)
