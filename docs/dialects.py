@@ -13,7 +13,7 @@ HEAD = """\
 What the responses of providers do that serve `openai.chat` besides OpenAI. Values are all that is known, so a recorded
 trait lists every value of the provider's recordings; an empty cell is unknown. This page is written by
 `python docs/dialects.py > docs/dialects.md`; the table is `PROFILES` in `normalizer/wires/openai_chat/profiles.py`.
-The normalizer reads all of these without being told the provider.
+The normalizer reads all of these, whether or not the caller names the provider.
 
 """
 MEANINGS = """

@@ -219,6 +219,13 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
     "tool-schema": [
         (request(tools=[function(parameters={"type": "string"})]), "tools[0].parameters", [request(tools=[function()])])
     ],
+    "tool-keywords": [
+        (
+            request(tools=[function(parameters={"type": "object", "properties": {"x": {"type": "array"}}})]),
+            "tools[0].parameters.properties.x",
+            [request(tools=[function(parameters={"type": "object", "properties": {"x": {"type": "string"}}})])],
+        )
+    ],
     "tool-strict": [
         (
             request(tools=[function(strict=True, parameters={**OBJECT, "required": []})]),

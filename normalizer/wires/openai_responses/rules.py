@@ -12,8 +12,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ...conversation import ToolDefinition
 from ..rule import Rule, Violations, rule, rules_in
 from ..strict_schema import lacking_for_strict
+from ..tool_rules import refused_tools
 from ..traverse import items, member, objects, text
 from ..xai_tools import RESERVED_ON_RESPONSES
 from .request_params import SMALLEST_LIMIT
@@ -360,6 +362,17 @@ def tool_schema(body: Any) -> Violations:
         type = member(tool.get("parameters"), "type")
         if tool["type"] == "function" and type not in (None, "object"):
             yield f"{path}.parameters", f"must have type object, got {type!r}"
+
+
+@rule("tool-keywords", "normalizer.schemas.rules.openai", _OPENAI)
+def tool_keywords(body: Any) -> Violations:
+    """The schema of a function follows the rules for tools."""
+    declared: list[tuple[str, ToolDefinition]] = []
+    for path, tool in _declared(body):
+        schema = tool.get("parameters")
+        if member(schema, "type") == "object":  # see `tool_schema`; `tool_strict` checks the rest
+            declared.append((path, ToolDefinition(text(tool.get("name")), parameters=schema)))
+    yield from refused_tools(declared, "openai.responses")
 
 
 @rule("tool-strict", _API, _OPENAI)
