@@ -47,11 +47,8 @@ def test_calls_in_the_last_answer_are_rejected_with_a_result(wire: str) -> None:
 
     class Stubborn(Emulated):
         async def ask(self, body: Any) -> Any:
-            is_last = isinstance(body, dict) and body.get("tool_choice") in ("none", "NONE", {"type": "none"})
-            if wire == "xai.grpc":
-                is_last = read_request(body, wire).tool_choice == ToolChoice("none")
-            if is_last and len(self.bodies) < 3:
-                request = read_request(body, wire, provider=self.name)
+            request = read_request(body, wire, provider=self.name)
+            if request.tool_choice == ToolChoice("none") and len(self.bodies) < 3:
                 body = playing.write(request, tool_choice=ToolChoice("auto"))
             async for piece in super().ask(body):
                 yield piece
