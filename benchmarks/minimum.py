@@ -1,9 +1,10 @@
-"""Measure the least cost of reading a stream in Python: `python -m benchmarks.minimum RECORDINGS [--json FILE]`.
+"""Measure the least cost of reading responses in Python: `python -m benchmarks.minimum RECORDINGS [--json FILE]`.
 
-For the streams whose pieces are known, as multiples of `msgspec.json.decode` of the same payloads, with jobs that take
-turns: decoding the events into structs, the same with one method call and one search for line ends a piece, the same
-with the creation of the canonical events and of the response from parts that are known before, and the normalizer.
-The jobs before the normalizer contain no decision of it: no routing, no state and no check.
+For the bodies and the streams whose pieces are known, as multiples of `msgspec.json.decode` of the same payloads, with
+jobs that take turns: decoding the body or the events into structs; of a stream, the same with one method call and one
+search for line ends a piece; the same with the creation of the canonical events and of the response from parts that are
+known before, and with the parsing of the arguments of a body's calls; and the normalizer. The jobs before it contain no
+decision of it: no routing, no state and no check.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ import msgspec
 from msgspec.structs import astuple
 from tabulate import tabulate
 
-from toolparity import Response, StreamDecoder, Wire
+from toolparity import Response, StreamDecoder, ToolCall, Wire, normalize
 from toolparity.normalizer.events import BlockDelta
+from toolparity.normalizer.wires.schema import UNFIT
 
 from .measure import Job
 from .readers import msgspec_each, ours_streamed
@@ -39,27 +41,34 @@ _DECODERS = {
     "google.interactions": ("google_interactions.schema", "decode_piece"),
     "ollama.chat": ("ollama_chat.schema", "decode_piece"),
 }
+#: The module and name of each wire's decoder of regular bodies.
+_BODIES = {
+    "openai.chat": ("openai_chat.decode_fast", "_read"),
+    "openai.responses": ("openai_responses.decode", "_reader"),
+    "anthropic.messages": ("anthropic_messages.decode", "_reader"),
+}
 #: A class and the arguments that create an object of it.
 _Made = tuple[Any, tuple[Any, ...]]
 
 
 class Minimum(msgspec.Struct):
-    """Figures of one wire.
+    """Figures of one wire and kind ("bodies", "streams"). What is None exists for streams only.
 
-    ``typed``, ``framed``, ``created``, ``normalizer``: the jobs as multiples of the base, medians of the streams.
+    ``typed``, ``framed``, ``created``, ``normalizer``: the jobs as multiples of the base, medians of the responses.
     ``deltas``: the percentage of the normalizer's time that goes into pieces of deltas alone, and ``beginnings`` into
     the construction of the decoder and its first piece. ``ends``: into its last piece and ``finish``.
     """
 
     wire: str
+    kind: str
     count: int
     typed: float
-    framed: float
+    framed: float | None
     created: float
     normalizer: float
-    beginnings: float
-    deltas: float
-    ends: float
+    beginnings: float | None = None
+    deltas: float | None = None
+    ends: float | None = None
 
 
 class _Pieces:
@@ -114,6 +123,34 @@ class _Pieces:
         return [cls(*arguments) for cls, arguments in made]
 
 
+class _Whole:
+    """Steps of reading a body."""
+
+    def __init__(self, wire: Wire, exchange: Exchange) -> None:
+        module, name = _BODIES[wire]
+        reader = getattr(import_module(f"toolparity.normalizer.wires.{module}"), name)
+        self._decode = getattr(reader, "strict", reader)
+        self._data = exchange.data
+        response = normalize(self._data, wire, provider=exchange.provider)
+        blocks = [block for choice in response.choices for block in choice.blocks]
+        calls = [block for block in blocks if isinstance(block, ToolCall) and block.arguments is not None]
+        self._arguments = [call.arguments_text for call in calls]
+        self._response = list(_parts(response))
+        self._decode(self._data)
+
+    def typed(self) -> None:
+        """Decode the body."""
+        self._decode(self._data)
+
+    def created(self) -> None:
+        """Parse the arguments and create the response as well."""
+        self._decode(self._data)
+        for text in self._arguments:
+            msgspec.json.decode(text)
+        for cls, arguments in self._response:
+            cls(*arguments)
+
+
 def _parts(response: Response) -> Iterator[_Made]:
     """Yield the objects of a response."""
     values: list[Any] = [response]
@@ -152,25 +189,43 @@ def _split(wire: Wire, pieces: list[bytes], turns: int) -> tuple[int, int, int, 
     return sum(steps), sum(steps[:2]), sum(step for step, is_delta in between if is_delta), sum(steps[-2:])
 
 
-def minima(folder: Path, wire: Wire, turns: int) -> Minimum | None:
-    """Measure the streams of a wire whose pieces are known; None if there is none."""
+def minima(folder: Path, wire: Wire, turns: int) -> list[Minimum]:
+    """Measure the bodies of a wire that its regular decoder takes, and the streams whose pieces are known."""
     print(f"{wire} …", file=sys.stderr)
-    measured = []
-    splits = []
+    whole, streamed, splits = [], [], []
     for exchange in exchanges(folder, wire):
-        if exchange.stream and exchange.chunk_lengths:
+        base: Job = partial(msgspec_each, exchange.payloads)
+        if not exchange.stream:
+            try:
+                body = _Whole(wire, exchange)
+            except UNFIT:
+                continue
+            read: Job = partial(normalize, exchange.data, wire, provider=exchange.provider)
+            whole.append(_multiples([base, body.typed, body.created, read], turns))
+        elif exchange.chunk_lengths:
             loops = _Pieces(wire, exchange)
-            base: Job = partial(msgspec_each, exchange.payloads)
-            jobs = [base, loops.typed, loops.framed, loops.created, partial(ours_streamed(wire), exchange.pieces)]
-            times = fastest(jobs, turns)
-            measured.append([taken / times[0] for taken in times[1:]])
+            read = partial(ours_streamed(wire), exchange.pieces)
+            streamed.append(_multiples([base, loops.typed, loops.framed, loops.created, read], turns))
             if len(exchange.pieces) > 1:
                 splits.append(_split(wire, exchange.pieces, turns))
-    if not measured:
-        return None
-    multiples = (round(median(column), 2) for column in zip(*measured, strict=True))
-    shares = (round(100 * median(split[part] / split[0] for split in splits), 1) for part in (1, 2, 3))
-    return Minimum(wire, len(measured), *multiples, *shares)
+    rows = []
+    if whole:
+        typed, created, normalizer = _medians(whole)
+        rows.append(Minimum(wire, "bodies", len(whole), typed, None, created, normalizer))
+    if streamed:
+        shares = (round(100 * median(split[part] / split[0] for split in splits), 1) for part in (1, 2, 3))
+        rows.append(Minimum(wire, "streams", len(streamed), *_medians(streamed), *shares))
+    return rows
+
+
+def _multiples(jobs: list[Job], turns: int) -> list[float]:
+    """Return the times of the jobs as multiples of that of the first."""
+    base, *times = fastest(jobs, turns)
+    return [taken / base for taken in times]
+
+
+def _medians(rows: list[list[float]]) -> list[float]:
+    return [round(median(column), 2) for column in zip(*rows, strict=True)]
 
 
 def main() -> int:
@@ -181,10 +236,10 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
     given = parser.parse_args()
     gc.freeze()
-    rows = [row for wire in WIRES if (row := minima(given.recordings, wire, given.turns)) is not None]
+    rows = [row for wire in WIRES for row in minima(given.recordings, wire, given.turns)]
     if given.json:
         given.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
-    headers = ["wire", "streams", "typed", "and framing", "and objects", "normalizer", "begin %", "deltas %", "end %"]
+    headers = ["wire", "what", "count", "typed", "and framing", "and objects", "normalizer", "begin", "deltas", "end"]
     print(tabulate([astuple(row) for row in rows], headers, floatfmt=".2f"))
     return 0
 

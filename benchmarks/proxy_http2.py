@@ -25,7 +25,7 @@ from statistics import median
 import psutil
 from h2.config import H2Configuration
 from h2.connection import H2Connection
-from h2.events import RequestReceived, StreamEnded
+from h2.events import DataReceived, RequestReceived, StreamEnded
 from h2.exceptions import ProtocolError
 from tabulate import tabulate
 
@@ -55,6 +55,8 @@ class _Http2(asyncio.Protocol):
                 self._state.send_headers(
                     event.stream_id or 0, [(":status", "200"), ("content-type", "text/event-stream")]
                 )
+            elif isinstance(event, DataReceived):  # a connection takes 64 KB of requests otherwise
+                self._state.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id or 0)
             elif isinstance(event, StreamEnded):
                 task = asyncio.ensure_future(self._answer(event.stream_id or 0))
                 self._tasks.add(task)

@@ -25,7 +25,7 @@ HEAD = """# Speed
 |---|---|
 | `python -m benchmarks` | made bodies and streams, requests, cassettes, calls in text and imports, with goals |
 | `python -m benchmarks.recorded RECORDINGS` | every recorded body and stream |
-| `python -m benchmarks.minimum RECORDINGS` | the least cost of reading the recorded streams in Python |
+| `python -m benchmarks.minimum RECORDINGS` | the least cost of reading recorded traffic in Python |
 | `python -m benchmarks.fast_paths RECORDINGS` | the share of recorded traffic that takes the fast paths |
 | `python -m benchmarks.peers RECORDINGS` | other libraries on recorded responses |
 | `python -m benchmarks.bulk RECORDINGS --size 2GB` | `toolparity normalize` and `toolparity audit` on large files |
@@ -50,16 +50,16 @@ a piece. The sum compares the times of all recordings together. The goals are fo
 the sum as well.
 """
 
-LEAST = """## What a stream costs at least
+LEAST = """## What reading costs at least
 
-The same recorded pieces, measured together in another run; the figures are medians. "Parsing" decodes the events into
-structs. "Framing" adds one call of a method and one search for line ends a piece. "Objects" adds the creation of the
-canonical events and of the response, from parts that are known before. These loops contain no decision of the
-normalizer.
+The recorded bodies, and the streams whose pieces are known, measured together in another run; the figures are medians.
+"Parsing" decodes the body or the events into structs. "Framing" adds one call of a method and one search for line ends
+a piece. "Objects" adds the creation of the canonical events and of the response, from parts that are known before, and
+the parsing of the calls' arguments. These loops contain no decision of the normalizer.
 """
 
 STEPS = """The difference between the last two columns is the normalizer's logic: framing of all shapes, routing, state,
-checks and the response. The median share of its time by step; other pieces take the rest:
+checks and the response. The median share of a stream's time by step; other pieces take the rest:
 """
 
 FAST = """## Fast paths
@@ -188,18 +188,29 @@ def recorded() -> str:
 
 
 def least() -> str:
-    """Return the table of the least cost of streams."""
+    """Return the table of the least cost of reading."""
+    columns = ("typed", "framed", "created", "normalizer")
     rows = [
-        [f"`{row['wire']}`", *(f"{row[name]:.2f}" for name in ("typed", "framed", "created", "normalizer"))]
+        [
+            f"`{row['wire']}`",
+            row["kind"],
+            f"{row['count']:,}",
+            *("" if row[name] is None else f"{row[name]:.2f}" for name in columns),
+        ]
         for row in _read("minimum")
     ]
-    return _table(rows, ["wire", "parsing", "and framing", "and objects", "normalizer"], text_columns=1)
+    headers = ["wire", "what", "count", "parsing", "and framing", "and objects", "normalizer"]
+    return _table(rows, headers, text_columns=2)
 
 
 def steps() -> str:
     """Return the table of the normalizer's time by step."""
     shares = ("beginnings", "deltas", "ends")
-    rows = [[f"`{row['wire']}`", *(f"{row[name]:.0f} %" for name in shares)] for row in _read("minimum")]
+    rows = [
+        [f"`{row['wire']}`", *(f"{row[name]:.0f} %" for name in shares)]
+        for row in _read("minimum")
+        if row["kind"] == "streams"
+    ]
     headers = ["wire", "start and first piece", "pieces of deltas in between", "last piece and end"]
     return _table(rows, headers, text_columns=1)
 

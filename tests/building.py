@@ -16,14 +16,11 @@ from toolparity.normalizer.wires.registry import spec
 
 Given = tuple[str | None, str | None, str]  # id, name, argument text
 
-#: Every wire, plain and streamed; the second list leaves out those that carry arguments as JSON, not as text.
 #: Every wire, plain and streamed; the second list leaves out bodies that carry arguments as JSON, not as text.
 FORMS = [(wire, stream) for wire in WIRES for stream in (False, True)]
-JSON_FORMS = [("anthropic.messages", False), ("ollama.chat", False), ("ollama.chat", True)]
-TEXT_FORMS = [form for form in FORMS if form not in JSON_FORMS]
-TEXT_FORMS = [form for form in FORMS if form[1] or not spec(form[0]).parsed_arguments]
-TEXT_FORMS = [(wire, stream) for wire, stream in FORMS if stream or not spec(wire).parsed_arguments]
-TEXT_FORMS = [form for form in FORMS if form[0] in TEXT_WIRES and form != ("anthropic.messages", False)]
+TEXT_FORMS = [
+    (wire, stream) for wire, stream in FORMS if wire in TEXT_WIRES and (stream or not spec(wire).parsed_arguments)
+]
 
 
 # What to compare

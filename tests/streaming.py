@@ -323,6 +323,57 @@ def gemini(body: Json, chance: Random) -> bytes:
     return _sse(events, named=False)
 
 
+def interactions(body: Json, chance: Random) -> bytes:
+    """Interactions: each step starts, grows and stops; the last event has everything but the steps."""
+    whole = {key: value for key, value in body.items() if key != "steps"}
+    begun = {key: whole[key] for key in ("id", "object", "model") if key in whole} | {"status": "in_progress"}
+    events: list[Json] = [{"event_type": "interaction.created", "interaction": begun}]
+    for index, step in enumerate(body["steps"]):
+        start, deltas = _interactions_step(step, chance)
+        events.append({"event_type": "step.start", "index": index, "step": start})
+        events += ({"event_type": "step.delta", "index": index, "delta": delta} for delta in deltas)
+        events.append({"event_type": "step.stop", "index": index})
+    events.append({"event_type": "interaction.completed", "interaction": whole})
+    return _sse(events, named=False)
+
+
+def _interactions_step(step: Json, chance: Random) -> tuple[Json, list[Json]]:
+    kind = step["type"]
+    if kind == "thought":
+        texts = [piece for part in step.get("summary") or () for piece in pieces(part["text"], chance)]
+        deltas = [{"type": "thought_summary", "content": {"type": "text", "text": piece}} for piece in texts]
+        if step.get("signature"):
+            deltas.append({"type": "thought_signature", "signature": step["signature"]})
+        return {"type": kind}, deltas
+    if kind == "model_output":
+        deltas = []
+        for part in step.get("content") or ():
+            deltas += ({"type": "text", "text": piece} for piece in pieces(part["text"], chance))
+            if part.get("annotations"):
+                deltas.append({"type": "text_annotation_delta", "annotations": part["annotations"]})
+        return {"type": kind}, deltas
+    if kind == "function_call":
+        text = json.dumps(step["arguments"], ensure_ascii=False)
+        return {**step, "arguments": {}}, [
+            {"type": "arguments_delta", "arguments": piece} for piece in pieces(text, chance)
+        ]
+    return step, []
+
+
+def ollama(body: Json, chance: Random) -> bytes:
+    """Ollama: thoughts and words in pieces, each call whole; the last line has the counts."""
+    head = {key: body[key] for key in ("model", "created_at") if key in body}
+    message = body["message"]
+    said: list[Json] = [
+        {member: piece} for member in ("thinking", "content") for piece in pieces(message.get(member) or "", chance)
+    ]
+    said += ({"tool_calls": [call]} for call in message.get("tool_calls") or ())
+    rest = {key: value for key, value in message.items() if key not in ("thinking", "content", "tool_calls")}
+    lines = [{**head, "message": {"role": "assistant", "content": "", **members}, "done": False} for members in said]
+    lines.append({**body, "message": {"role": "assistant", "content": "", **rest}})
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
 AS_STREAM: dict[str, Callable[[Json, Random], bytes]] = {
     "google.gemini": gemini,
     "openai.chat": chat,
@@ -330,4 +381,6 @@ AS_STREAM: dict[str, Callable[[Json, Random], bytes]] = {
     "anthropic.messages": messages,
     "cohere.chat": cohere,
     "bedrock.converse": converse,
+    "google.interactions": interactions,
+    "ollama.chat": ollama,
 }

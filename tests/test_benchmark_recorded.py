@@ -69,11 +69,11 @@ def test_what_the_general_readers_parse_does_not_count_as_fast(tmp_path: Path) -
     assert (bodies.percent, events.percent) == (0, 75)
 
 
-def test_the_least_cost_is_measured_for_streams_in_known_pieces(tmp_path: Path) -> None:
-    measured = minimum.minima(_recordings(tmp_path), "openai.chat", 2)
-    assert measured is not None
-    assert measured.count == 1
-    assert measured.typed > 0
+def test_the_least_cost_is_measured_for_bodies_and_for_streams_in_known_pieces(tmp_path: Path) -> None:
+    bodies, streams = minimum.minima(_recordings(tmp_path), "openai.chat", 2)
+    assert (bodies.kind, bodies.count, bodies.framed) == ("bodies", 1, None)
+    assert (streams.kind, streams.count) == ("streams", 1)
+    assert all(0 < row.typed <= row.created for row in (bodies, streams))
 
 
 def test_a_ratio_compares_whole_times_and_leaves_out_refused_responses(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ CASES = [
 #: Of the recorded bodies, each so-many-th is given as a stream.
 EVERY = 3
 #: How many are given as a stream, on the wires with fewer recordings.
-LEAST = {"bedrock.converse": 90}
+LEAST = {"bedrock.converse": 90, "cohere.chat": 25, "google.interactions": 0, "ollama.chat": 5}
 
 
 def skeleton(response: Response) -> dict[str, Any]:

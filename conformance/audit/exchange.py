@@ -159,24 +159,29 @@ def raw_of(exchange: Exchange) -> RawExchange:
     )
 
 
-_lock = Lock()
-_silencers = 0  # the callers inside of `unlogged`
+class _Silence:
+    """The callers inside of `unlogged`, and whether the log was disabled before the first of them."""
+
+    lock = Lock()
+    callers = 0
+    was_disabled = False
 
 
 @contextmanager
 def unlogged() -> Iterator[None]:
     """Suppress the log's warnings about dropped calls, which callers report as findings."""
     log = logging.getLogger("toolparity")
-    global _silencers  # noqa: PLW0603
-    with _lock:  # parts are audited in several threads of a Dask worker
-        _silencers += 1
+    with _Silence.lock:  # parts are audited in several threads of a Dask worker
+        if not _Silence.callers:
+            _Silence.was_disabled = log.disabled
+        _Silence.callers += 1
         log.disabled = True
     try:
         yield
     finally:
-        with _lock:
-            _silencers -= 1
-            log.disabled = _silencers > 0
+        with _Silence.lock:
+            _Silence.callers -= 1
+            log.disabled = _Silence.callers > 0 or _Silence.was_disabled
 
 
 def _nothing(wire: str | None, code: str, message: str) -> DecodedExchange:

@@ -171,19 +171,20 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     cited = any(text["annotations"] for text in handed_over.of_type("text"))
     yield _Loss("annotations", cited or _has(earlier, "annotations", "citations"), cited)
     yield _both("opaque", bool(handed_over.of_type("opaque")))
-    yield _both("hosted-tool", len(tools(request)) < len(declared_tools(request)))
-    custom = any(tool.schema is None for tool in tools(request))
+    declared = tools(request, handed_over.round.exchange.wire)
+    yield _both("hosted-tool", len(declared) < len(declared_tools(request)))
+    custom = any(tool.schema is None for tool in declared)
     yield _both("kind", custom and not wire.startswith("openai."))
     yield _both("arguments", spec(wire).parsed_arguments and _has_other_arguments(handed_over))
     limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
     unlimited = not any(request.get(name) for name in limits)
-    has_default = wire == "bedrock.converse" or (wire == "anthropic.messages" and unlimited)
+    has_default = (wire == "bedrock.converse" and not declared) or (wire == "anthropic.messages" and unlimited)
     yield _Loss("default", has_default, required=False)  # nothing is lost
     owner, models, model = spec(wire).owner, spec(wire).models, request.get("model")
-    other_model = bool(models) and isinstance(model, str) and re.match(models, model) is None
-    foreign = owner != handed_over.round.exchange.provider or other_model
+    other_model = isinstance(model, str) and re.match(models, model) is None
+    foreign = bool(models) and (owner != handed_over.round.exchange.provider or other_model)
     yield _Loss("model", foreign, required=False)  # its name is sent unchanged
-    strict = wire in WITHOUT_STRICT and any(tool.strict for tool in tools(request))
+    strict = wire in WITHOUT_STRICT and any(tool.strict for tool in declared)
     left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
     single = settings(request, handed_over.round.exchange.wire).get("parallel calls") is False
     yield _both("parallel", wire in WITHOUT_PARALLEL and single)

@@ -20,7 +20,10 @@ Json = dict[str, Any]
 
 
 class RequestItem(NamedTuple):
-    """A call or a tool result in a request. ``content``: the arguments or the result, unchanged."""
+    """A call or a tool result in a request. ``content``: the arguments or the result, unchanged.
+
+    ``name``: of a result, the name that its wire gives it, or "".
+    """
 
     kind: Literal["call", "result"]
     id: str

@@ -26,7 +26,9 @@ def items(body: Json) -> Iterator[RequestItem]:
             function = call["function"]
             yield RequestItem("call", call.get("id", ""), function["name"], function["arguments"])
         if message.get("role") == "tool":
-            yield RequestItem("result", message.get("tool_call_id", ""), "", message.get("content"))
+            yield RequestItem(
+                "result", message.get("tool_call_id", ""), message.get("tool_name", ""), message.get("content")
+            )
 
 
 def texts(body: Any, role: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from .records import CallRecord, MessageRecord, ResultRecord
 #: The handling of a call: it has one result, a finding says what is wrong, or it is not judged.
 Handling = Literal["answered", "finding"] | Unjudged
 #: Wires on which the results must directly follow the message with their calls.
-_ADJACENT = frozenset(("openai.chat", "anthropic.messages", "cohere.chat"))
+_ADJACENT = frozenset(("openai.chat", "anthropic.messages", "bedrock.converse", "cohere.chat"))
 
 
 class Judged(Struct):
@@ -117,7 +117,7 @@ def _added(link: Link, calls: list[_Call]) -> set[str]:
     kept = link.kept
     if kept is None:
         return set()
-    return ids_of(kept.calls) - {id for call in calls for id in call.ids}
+    return ids_of(other for other in kept.calls if not any(_same_id(call.made, other) for call in calls))
 
 
 def _assign(calls: list[_Call], following: list[MessageRecord], others: set[str]) -> list[ResultRecord]:
@@ -130,7 +130,7 @@ def _assign(calls: list[_Call], following: list[MessageRecord], others: set[str]
     for message in following:
         if message.role == "assistant":
             later = True
-            others.update(call.id for call in message.calls)
+            others |= ids_of(message.calls)
         for result in message.results:
             if result.call_id in others:
                 continue
@@ -218,7 +218,7 @@ def _judge_answered(judged: Judged, link: Link, call: _Call) -> None:
         shows = " | ".join(_shown(result) for result in call.results[:3])
         judged.accuse(
             call.index,
-            finding("answered-twice", message, link, call=made, evidence=next(iter(call.ids)), request_shows=shows),
+            finding("answered-twice", message, link, call=made, evidence=call.results[0].call_id, request_shows=shows),
         )
     comparable = kept is not None and made.runnable and _same_id(kept, made) and kept.redacted == made.redacted
     if kept is not None and comparable and kept.arguments != made.arguments:

@@ -51,6 +51,7 @@ class Link(Struct, eq=False):
     if the provider stores it. ``choice``: which choice of the response it is. ``shared``: how many messages at their
     beginning the two requests share. ``pieces``: the indexes of the other messages into which the history divides the
     response, as when each call directly precedes its result. ``ambiguous``: another response is as likely, and differs.
+    ``names``: the ids of the response's calls, by those assigned in the history, if the application left them out.
     """
 
     parent: Node
@@ -60,6 +61,7 @@ class Link(Struct, eq=False):
     pieces: tuple[int, ...] = ()
     choice: int = 0
     ambiguous: bool = False
+    names: dict[str, str] = {}
 
     @property
     def response(self) -> MessageRecord | None:
@@ -73,7 +75,7 @@ class Link(Struct, eq=False):
         messages = self.child.record.messages
         if self.position < 0 or not messages:
             return None
-        first = messages[self.position]
+        first = self._named(messages[self.position])
         if not self.pieces:
             return first
         parts = [first, *(messages[index] for index in self.pieces)]
@@ -90,8 +92,19 @@ class Link(Struct, eq=False):
         """The messages after the response, without its pieces."""
         after = (self.child.record.messages or [])[self.position + 1 :]
         if not self.pieces:
-            return after
+            return list(map(self._named, after)) if self.names else after
         return [message for index, message in enumerate(after, self.position + 1) if index not in self.pieces]
+
+    def _named(self, message: MessageRecord) -> MessageRecord:
+        """Return a message of the history with the ids of the response's calls."""
+        names = self.names
+        if not names:
+            return message
+        calls = (
+            replace(call, id=names[call.id], position=None) if call.id in names else call for call in message.calls
+        )
+        results = (replace(result, call_id=names.get(result.call_id, result.call_id)) for result in message.results)
+        return replace(message, calls=tuple(calls), results=tuple(results))
 
     @property
     def changes_wire(self) -> bool:
@@ -149,6 +162,8 @@ class Linker:
             if message.role != "assistant":
                 continue
             if link := self._by_calls(child, position, message.calls):
+                return link
+            if link := self._without_ids(child, position, message):
                 return link
             same = self._same_response(child, position, message)
             if same is None:
@@ -252,7 +267,7 @@ class Linker:
         """
         if not calls:
             return None
-        candidates = {n.number: n for call in calls for n in self._latest(call.id)}
+        candidates = {n.number: n for id in ids_of(calls) for n in self._latest(id)}
         candidates |= {node.number: node for node in self._same_requests(child, position)}
         ids = ids_of(calls)
         links = [
@@ -284,6 +299,19 @@ class Linker:
             ):
                 if node is not None:
                     yield node
+
+    def _without_ids(self, child: Node, position: int, message: MessageRecord) -> Link | None:
+        """Return the link of calls to which the provider gave ids, and which the application sends back without them.
+
+        The Python SDK of Ollama leaves them out, for instance. Equal calls belong together, then calls of one tool.
+        """
+        if not message.calls or any(call.position is None for call in message.calls):
+            return None
+        for node in reversed([*self._same_requests(child, position)]):
+            for number, choice in enumerate(node.choices):
+                if names := _names(message.calls, choice.calls):
+                    return Link(node, child, position, position, choice=number, names=names)
+        return None
 
     def _same_response(self, child: Node, position: int, message: MessageRecord) -> Node | None:
         """Return the exchange whose response is this message, after the same messages.
@@ -344,22 +372,26 @@ def _is_plausible(link: Link) -> bool:
     """Return whether an equal id means the same call: ids repeat where they were scrubbed or are counted from 1.
 
     The request repeats the earlier one, or the call has the same name and arguments. If its id is not drawn, all calls
-    must be equal, and the question too, as many conversations begin with the same call.
+    must be equal, and the question too, as many conversations begin with the same call. Such ids repeat within one
+    conversation as well, so another response before this one must not be the one of the earlier request.
     """
     response, kept = link.response, link.kept
     if response is None or kept is None:
         return False
-    if _extends(link):
+    same = [(call, made) for call in kept.calls for made in response.calls if call.ids & made.ids]
+    drawn = {call.content == made.content for call, made in same if any(map(is_drawn, call.ids & made.ids))}
+    extends = link.shared == len(link.parent.chain) and link.position >= link.shared
+    if True in drawn or (extends and (drawn or _is_next(link))):
         return True
-    same = [c for c in kept.calls for made in response.calls if c.content == made.content and c.ids & made.ids]
-    if any(is_drawn(call.id) for call in same):
-        return True
-    return bool(same) and link.complete and _question(link.parent.record) == _question(link.child.record, link.position)
+    if not link.complete:
+        return False
+    return extends or _question(link.parent.record) == _question(link.child.record, link.position)
 
 
-def _extends(link: Link) -> bool:
-    """Return whether the request repeats all messages of the earlier one before the response."""
-    return link.shared == len(link.parent.chain) and link.position >= link.shared
+def _is_next(link: Link) -> bool:
+    """Return whether no other response is between the messages that the two requests share and this one."""
+    between = (link.child.record.messages or ())[link.shared : link.position]
+    return all(message.role != "assistant" for message in between)
 
 
 def _question(record: ExchangeRecord, end: int | None = None) -> int | None:
@@ -368,8 +400,21 @@ def _question(record: ExchangeRecord, end: int | None = None) -> int | None:
 
 
 def _calls(message: MessageRecord | None) -> list[tuple[str, str, int]]:
-    """Return the calls of a message with their ids, in any order."""
-    return sorted((call.id, *call.content) for call in (message.calls if message is not None else ()))
+    """Return the calls of a message with their ids, or their positions if they have none, in any order."""
+    return sorted((call.position or call.id, *call.content) for call in (message.calls if message is not None else ()))
+
+
+def _names(calls: tuple[CallRecord, ...], made: tuple[CallRecord, ...]) -> dict[str, str]:
+    """Return the ids of a response's calls, by those of the same calls in a history: first equal ones, then by tool."""
+    names: dict[str, str] = {}
+    left = list(made)
+    for of_tool in (False, True):
+        for call in calls:
+            same = (other for other in left if other.name == call.name and (of_tool or other.content == call.content))
+            if call.id not in names and (match := next(same, None)) is not None:
+                names[call.id] = match.id
+                left.remove(match)
+    return names
 
 
 def _continued(parent: Node, child: Node, messages: list[MessageRecord]) -> Link:

@@ -132,7 +132,22 @@ def _fitting(member: Member, parameter: Parameter, context: WriteContext) -> Any
     if member.longest is not None and len(value) > member.longest:
         context.lose("param", f"{parameter.member}: the values after the first {member.longest} were left out")
         return value[: member.longest]
+    if member.write is not None and member.read is not None:
+        lost = list(_left_out(parameter.value, member.read(value)))
+        if lost:
+            context.lose("param", f"{parameter.member}: left out: {', '.join(lost)}")
     return value
+
+
+def _left_out(value: Any, kept: Any) -> Iterator[str]:
+    """Yield the names of the members of a shared value that the form of the target does not keep."""
+    if value is kept or not isinstance(value, dict) or not isinstance(kept, dict):
+        return
+    for name, inner in value.items():
+        if name in kept:
+            yield from (f"{name}.{lost}" for lost in _left_out(inner, kept[name]))
+        elif inner is not None:
+            yield name
 
 
 def _shared(name: str | None, member: Member | None, value: Any) -> Any:

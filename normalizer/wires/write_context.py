@@ -181,10 +181,10 @@ class WriteContext:
         alias = canonical
         if canonical in style.reserved or not self._takes_name(canonical):
             tail = digest(canonical, 8)
-            readable = re.sub(style.alphabet, "_", canonical)
+            readable = re.sub(style.alphabet, "_", canonical)[: style.length - len(tail) - 1]
             if style.prefix and not self._takes_name(readable):
-                readable = style.prefix + readable
-            alias = f"{readable[: style.length - len(tail) - 1]}_{tail}"
+                readable = (style.prefix + readable)[: style.length - len(tail) - 1]
+            alias = f"{readable}_{tail}"
             self.names[alias] = canonical
         self.known_names[canonical] = alias
         return alias

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -19,9 +19,9 @@ DEFECTS = {
 
 
 class Log:
-    """Writes a random log on one wire. ``counted``: the ids of calls are counted in each conversation."""
+    """Writes a random log on one wire. ``counted``: in what the ids of calls are counted, or None if they are drawn."""
 
-    def __init__(self, bodies: Any, random: Random, counted: bool) -> None:
+    def __init__(self, bodies: Any, random: Random, counted: Literal["conversation", "response"] | None) -> None:
         self._bodies, self._random, self._counted = bodies, random, counted
         self._made = 0
 
@@ -43,7 +43,7 @@ class Log:
         made = 0
         for number in range(rounds):
             ids = [self._id(made + n) for n in range(random.randint(2, 3))]
-            made += len(ids)
+            made += len(ids) if self._counted == "conversation" else 0
             turn = bodies.turn(*(bodies.call(id, question=question, round=number, part=n) for n, id in enumerate(ids)))
             exchanges.append((bodies.request(*history), bodies.response(turn)))
             kept, answered = list(ids), random.sample(ids, len(ids))
@@ -75,21 +75,27 @@ class Log:
 @pytest.mark.parametrize("defect", DEFECTS)
 @pytest.mark.parametrize("seed", range(6))
 def test_an_agent_in_a_random_log_is_convicted_of_its_defect_alone(bodies: Any, defect: str, seed: int) -> None:
-    log = Log(bodies, Random(seed), counted=False).written(defect)
+    log = Log(bodies, Random(seed), counted=None).written(defect)
     assert codes(audited(bodies.wire, *log)) == DEFECTS[defect]
     assert codes(audited(bodies.wire, *log, *log)) == DEFECTS[defect]
 
 
 @on_every_wire
+@pytest.mark.parametrize("counted", ["conversation", "response"])
 @pytest.mark.parametrize("seed", range(6))
-def test_counted_ids_in_a_random_log_accuse_no_correct_agent(bodies: Any, seed: int) -> None:
-    log = Log(bodies, Random(seed), counted=True).written("none")
+def test_counted_ids_in_a_random_log_accuse_no_correct_agent(
+    bodies: Any, seed: int, counted: Literal["conversation", "response"]
+) -> None:
+    log = Log(bodies, Random(seed), counted).written("none")
     assert codes(audited(bodies.wire, *log)) == []
 
 
 @on_every_wire
+@pytest.mark.parametrize("counted", [None, "conversation", "response"])
 @pytest.mark.parametrize("seed", range(6))
-def test_lost_exchanges_of_a_random_log_accuse_no_correct_agent(bodies: Any, seed: int) -> None:
+def test_lost_exchanges_of_a_random_log_accuse_no_correct_agent(
+    bodies: Any, seed: int, counted: Literal["conversation", "response"] | None
+) -> None:
     random = Random(seed)
-    log = Log(bodies, random, counted=False).written("none")
+    log = Log(bodies, random, counted).written("none")
     assert codes(audited(bodies.wire, *random.sample(log, len(log) // 2 + 1))) == []

@@ -373,14 +373,18 @@ def gemini(*parts: Any, finish: str | None = None, **more: Any) -> str:
 
 
 def _gemini_part(step: Step) -> Any:
-    """A part; that of a call is written by hand, because the spelling of its arguments is the point."""
+    """A part; that of a call is written by hand, because the spelling of its arguments is the point.
+
+    The arguments of an unfinished call are in it if they are whole: its next event would add to them.
+    """
     if isinstance(step, Say):
         return {"text": step.text}
     if isinstance(step, Think):
         return {"text": step.text, "thought": True}
     head = json.dumps({"id": step.id, "name": step.name})[:-1]
-    arguments = f', "args": {step.text}' if step.closed else ', "willContinue": true'
-    return f'{{"functionCall": {head}{arguments}}}}}'
+    arguments = f', "args": {step.text}' if step.closed or step.text.endswith("}") else ""
+    more = "" if step.closed else ', "willContinue": true'
+    return f'{{"functionCall": {head}{arguments}{more}}}}}'
 
 
 def _gemini_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:

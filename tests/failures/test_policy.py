@@ -11,12 +11,11 @@ from tests.building import respond as carried
 from tests.failures.back import PROVIDERS, WIRES, call, codes, request, respond, user, written
 from tests.history.views import calls, results
 from toolparity import Choice, Reasoning, Response, Stop, Text, normalize, select
-from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.requests import with_policy, write_request
 
 #: The wires whose requests cannot turn parallel calls off.
-WITHOUT_SWITCH = frozenset(surface.wire for surface in SURFACES.values() if "one call" in surface.lacks)
+WITHOUT_SWITCH = ("google.gemini", "google.interactions", "bedrock.converse", "ollama.chat", "cohere.chat")
 EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
 GIVEN = [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}'), ("c", "f", '{"z":3}')]
 

@@ -31,11 +31,13 @@ REFUSING = [
     ("openai.responses", "content_filter"),
     ("anthropic.messages", "refusal"),
     ("bedrock.converse", "content_filter"),
+    ("google.gemini", "content_filter"),
+    ("cohere.chat", "content_filter"),
 ]
 
 
 def test_only_the_wires_without_a_refusal_stop_reason_are_left_out() -> None:
-    assert {wire for wire, _ in REFUSING} == set(WIRES) - {"xai.grpc", "google.interactions"}
+    assert {wire for wire, _ in REFUSING} == set(WIRES) - {"xai.grpc", "google.interactions", "ollama.chat"}
 
 
 @pytest.mark.parametrize(("wire", "stop"), REFUSING)

@@ -46,8 +46,6 @@ def played(wire: str, call: Call, before: list[Any]) -> list[Response]:
 
 
 @cut_calls
-@pytest.mark.parametrize("wire", TEXT_WIRES)
-@pytest.mark.parametrize("call", [OPEN, WHOLE], ids=["broken text", "text that parses"])
 def test_TRUNC_01_a_call_cut_by_the_token_limit_is_truncated_even_if_its_text_parses(wire: str, call: Call) -> None:
     for response in played(wire, call, []):
         (cut,) = response.calls

@@ -580,6 +580,104 @@ CONVERSE: dict[str, Any] = {
     "outputConfig": {"effort": "low"},
 }
 
+GEMINI: dict[str, Any] = {
+    "model": "gemini-3-flash-preview",
+    "systemInstruction": {"parts": [{"text": "Be brief."}]},
+    "contents": [
+        {"role": "user", "parts": [{"text": "What is the weather?"}]},
+        {
+            "role": "user",
+            "parts": [
+                {"text": "And here?", "partMetadata": {"k": "v"}},
+                {
+                    "inlineData": {"mimeType": "image/png", "data": PNG, "displayName": "a.png"},
+                    "mediaResolution": {"level": "MEDIA_RESOLUTION_LOW"},
+                },
+                {"inlineData": {"mimeType": "application/pdf", "data": "AAAA"}},
+                {"inlineData": {"mimeType": "audio/wav", "data": "AAAA"}},
+                {"fileData": {"mimeType": "image/png", "fileUri": "https://x.test/a.png"}},
+                {
+                    "fileData": {"mimeType": "video/mp4", "fileUri": "gs://bucket/a.mp4"},
+                    "videoMetadata": {"startOffset": "1s", "fps": 2},
+                },
+            ],
+        },
+        {
+            "role": "model",
+            "parts": [
+                {"text": "Two cities.", "thought": True},
+                {"text": "Let me look.", "thoughtSignature": "c2ln"},
+                {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+                {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+                {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["q"]}}},
+                {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"found": "it"}}},
+                {
+                    "functionCall": {"id": "call_1", "name": "weather", "args": {"city": "Oslo"}},
+                    "thoughtSignature": "c2ln",
+                },
+                {"functionCall": {"id": "call_2", "name": "weather", "args": {"city": "Rome"}}},
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [
+                {
+                    "functionResponse": {
+                        "id": "call_1",
+                        "name": "weather",
+                        "response": {"output": "5 degrees"},
+                        "parts": [{"inlineData": {"mimeType": "image/png", "data": PNG}}],
+                        "scheduling": "WHEN_IDLE",
+                    }
+                },
+                {"functionResponse": {"id": "call_2", "name": "weather", "response": {"error": "no such city"}}},
+            ],
+        },
+        {"role": "user", "parts": [{"text": "Thanks."}]},
+    ],
+    "tools": [
+        {
+            "functionDeclarations": [
+                {
+                    "name": "weather",
+                    "description": "Tells it.",
+                    "parametersJsonSchema": SCHEMA,
+                    "behavior": "BLOCKING",
+                    "responseJsonSchema": {"type": "object"},
+                }
+            ]
+        },
+        {"googleSearch": {"timeRangeFilter": {"startTime": "2026-01-01T00:00:00Z"}}},
+    ],
+    "toolConfig": {
+        "functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["weather"]},
+        "retrievalConfig": {"languageCode": "en"},
+    },
+    "safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}],
+    "cachedContent": "cachedContents/1",
+    "labels": {"k": "v"},
+    "serviceTier": "flex",
+    "store": False,
+    "generationConfig": {
+        "temperature": 0.25,
+        "topP": 0.5,
+        "topK": 3,
+        "maxOutputTokens": 321,
+        "stopSequences": ["END"],
+        "seed": 7,
+        "candidateCount": 2,
+        "presencePenalty": 0.2,
+        "frequencyPenalty": 0.1,
+        "responseLogprobs": True,
+        "logprobs": 3,
+        "responseMimeType": "application/json",
+        "responseJsonSchema": SCHEMA,
+        "responseModalities": ["TEXT"],
+        "mediaResolution": "MEDIA_RESOLUTION_LOW",
+        "thinkingConfig": {"includeThoughts": True, "thinkingLevel": "LOW"},
+    },
+}
+
 REQUESTS: dict[str, dict[str, Any]] = {
     "openai.chat": CHAT,
     "openai.responses": RESPONSES,
@@ -589,4 +687,5 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "ollama.chat": OLLAMA,
     "google.interactions": INTERACTIONS,
     "bedrock.converse": CONVERSE,
+    "google.gemini": GEMINI,
 }

@@ -14,6 +14,7 @@ from toolparity.normalizer.wires.cohere_chat.rules import RULES
 
 WIRE = "cohere.chat"
 Body = dict[str, Any]
+COUNT = {"type": "object", "properties": {"x": {"type": "integer", "minimum": 1}}, "required": ["x"]}
 USER = {"role": "user", "content": "hi"}
 
 
@@ -75,6 +76,18 @@ CASES: dict[str, list[tuple[Any, str, Body]]] = {
         (declared({"type": "custom", "custom": {"name": "f"}}), "tools[0]", declared()),
         (declared(parameters=None), "tools[0].function.parameters", declared()),
         (declared(name=None), "tools[0].function.name", declared()),
+    ],
+    "tool-schema": [
+        (
+            declared(parameters={"type": "string"}),
+            "tools[0].function.parameters",
+            declared(parameters=COUNT),
+        ),
+        (
+            {**declared(parameters=COUNT), "strict_tools": True},
+            "tools[0].function.parameters.properties.x.minimum",
+            {**declared(parameters={**COUNT, "properties": {"x": {"type": "integer"}}}), "strict_tools": True},
+        ),
     ],
     "tool-name": [(declared(name="a-b"), "tools[0].function.name", declared(name="a_b"))],
     "field-unknown": [

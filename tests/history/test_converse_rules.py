@@ -76,6 +76,11 @@ BROKEN: list[tuple[str, str, Callable[[dict[str, Any]], None]]] = [
     ("tools", "toolConfig.tools", put("toolConfig", "tools", to=[])),
     ("tools", "toolConfig.tools[0].toolSpec.inputSchema.json.type", put(*TOOL, "inputSchema", "json", to={})),
     ("tools", "toolConfig.tools[0].toolSpec.description", put(*TOOL, "description", to="")),
+    (
+        "tool-schema",
+        "toolConfig.tools[0].toolSpec.inputSchema.json.anyOf",
+        put(*TOOL, "inputSchema", "json", to={"type": "object", "anyOf": [{}]}),
+    ),
     ("unique-tools", "toolConfig.tools[1].toolSpec.name", put("toolConfig", "tools", to=[SPEC, SPEC])),
     ("tool-choice", "toolConfig.toolChoice", put("toolConfig", "toolChoice", to={"none": {}})),
     ("tool-choice", "toolConfig.toolChoice.tool.name", put("toolConfig", "toolChoice", "tool", "name", to="g")),

@@ -19,6 +19,7 @@ from tests.history.talks import PROVIDERS
 from tests.thoroughness import sampled
 from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.requests import read_request, write_request
+from toolparity.normalizer.wires.registry import wire_name
 
 #: The type of the requests of each wire's SDK.
 REQUESTS: dict[str, Any] = {
@@ -53,7 +54,7 @@ _ALIKE = {
     ".messages=list": "the roles system and developer, which mean the same",
     "(ResponseFunctionToolCallParam).id=a id": "not an id that OpenAI made, which it refuses",
     "(ResponseCustomToolCallParam).id=a id": "not an id that OpenAI made, which it refuses",
-    "(ResponseReasoningItemParam).content=list": "the same text as the summary, which stands for it elsewhere",
+    "(ResponseReasoningItemParam).content=list": "the same text as the summary, which other wires get",
 }
 #: Members whose loss codes have other names.
 _CODES = {"citations": "annotations", "tool_choice": "tool-choice"}
@@ -146,8 +147,8 @@ def silent(wire: str, target: str, cases: list[Change]) -> Iterator[str]:
 
 
 def _written(body: Any, wire: str, target: str) -> Encoded:
-    request = read_request(body, wire, provider=PROVIDERS[wire])  # type: ignore[arg-type]
-    return write_request(request, target, provider=PROVIDERS[target])  # type: ignore[arg-type]
+    request = read_request(body, wire_name(wire), provider=PROVIDERS[wire])
+    return write_request(request, wire_name(target), provider=PROVIDERS[target])
 
 
 def _is_explained(case: Change, before: Encoded, *, other: bool) -> bool:

@@ -214,10 +214,11 @@ def test_calls_of_another_model_get_the_signature_that_gemini_accepts() -> None:
 def test_parameters_that_all_wires_have_go_to_another_wire() -> None:
     config = {"temperature": 0.5, "topP": 0.9, "maxOutputTokens": 7, "stopSequences": ["."], "topK": 3}
     encoded = write_request(read_request({**body_with(), "generationConfig": config}, WIRE), "anthropic.messages")
-    assert {k: encoded.body[k] for k in ("temperature", "top_p", "max_tokens", "stop_sequences")} == {
+    assert {k: encoded.body[k] for k in ("temperature", "top_p", "max_tokens", "stop_sequences", "top_k")} == {
         "temperature": 0.5,
         "top_p": 0.9,
         "max_tokens": 7,
         "stop_sequences": ["."],
+        "top_k": 3,
     }
-    assert [loss.code for loss in encoded.losses] == ["param"]  # topK
+    assert encoded.losses == []

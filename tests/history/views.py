@@ -285,7 +285,7 @@ def _gemini_parts(parts: Any, kind: str) -> Iterator[Said]:
     for part in parts:
         call, result = part.get("functionCall"), part.get("functionResponse")
         if call is not None:
-            yield Said("call", _compact(call.get("args", {})), call.get("id", ""), call["name"])
+            yield Said("call", json.dumps(call.get("args", {})), call.get("id", ""), call["name"])
         elif result is not None:
             holder = next((key for key in ("output", "result", "error") if result["response"].keys() == {key}), None)
             value = result["response"] if holder is None else result["response"][holder]

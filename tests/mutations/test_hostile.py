@@ -18,7 +18,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.policies import POLICIES
 
 from . import hostile
-from .material import DONE, EVERY, WIRES, read, received, sample
+from .material import DONE, EVENT_TYPE, EVERY, WIRES, read, received, sample
 
 ROUNDS = 4 if EVERY else 2
 #: Stop reasons of an answer of which nothing may run.
@@ -113,12 +113,17 @@ def _stops(wire: str, part: object) -> bool:
         return part == DONE
     if wire == "openai.chat":
         return any(choice.get("finish_reason") for choice in part.get("choices") or ())
-    return part.get("type") in (
+    if wire == "ollama.chat":
+        return bool(part["done"])
+    kind = part.get(EVENT_TYPE, part.get("event_type", part.get("type")))
+    return kind in (
         "response.completed",
         "response.incomplete",
         "response.failed",
         "message_stop",
         "message-end",
+        "messageStop",
+        "interaction.completed",
     )
 
 

@@ -34,6 +34,7 @@ class Row(msgspec.Struct):
     body_encoding: str | None = None
     frames: list[str] | None = None
     chunk_lengths: list[int] | None = None
+    source: dict[str, str] = {}
 
     @property
     def failed(self) -> bool:

@@ -43,4 +43,6 @@ def shown(heard: list[Received]) -> list[list[Any]]:
 
 def plain(one: Any) -> Any:
     """All that an SDK's object holds."""
+    if isinstance(one, dict):  # of boto3
+        return one
     return one.proto.SerializeToString(deterministic=True) if hasattr(one, "proto") else one.model_dump(warnings=False)

@@ -142,7 +142,7 @@ def test_the_command_tells_its_addresses_and_serves_until_it_is_ended() -> None:
         process.send_signal(signal.SIGINT)
         _, told_of = process.communicate(timeout=20)
     assert process.returncode == 130
-    count = 2 * len(SURFACES)  # plain and streamed
+    count = len(SURFACES) * 2  # plain and streamed
     assert f"{count} recorded responses: {count} emulated; interrupt to stop" in told_of
 
 

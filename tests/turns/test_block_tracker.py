@@ -120,7 +120,7 @@ def test_the_blocks_of_recorded_streams_match_their_answers(wire: str, recording
             continue  # not a stream of this wire
         assert_blocks_match(inputs, response)
         checked += 1
-    assert checked > 5
+    assert checked >= (4 if wire == "google.interactions" else 6)
 
 
 def _response(*blocks: Any, complete: bool = True) -> Response:

@@ -46,6 +46,8 @@ OVER_THE_NETWORK = [
     "truncated-arguments",
     "wrong-key",
 ]
+#: Of these, what some wires cannot express: arguments that are no JSON, and names with dashes.
+NOT_ON_EVERY_WIRE = {"truncated-arguments", "long-tool-name"}
 #: Surfaces of other providers.
 OTHERS = ("xai.chat", "xai.responses")
 Skeleton = list[dict[str, Any]]
@@ -76,22 +78,17 @@ def ended(skeletons: Skeleton) -> tuple[str, str]:
 
 def test_more_than_50_scripts_can_be_played_on_every_wire() -> None:
     assert len(COMMON) > 50
-    assert set(OVER_THE_NETWORK) <= set(COMMON)
+    assert set(OVER_THE_NETWORK) - NOT_ON_EVERY_WIRE <= set(COMMON)
 
 
 @pytest.mark.thorough(keep=15)
 @pytest.mark.parametrize("id", COMMON)
 def test_a_recorded_script_yields_the_same_events_on_every_wire(id: str) -> None:
     """000, Why This Matters; 003, Testing Approach: the same events and rows with every provider."""
-    skeletons = {wire: recorded(id, wire)[0] for wire in WIRES}
-    assert (
-        skeletons["openai.chat"]
-        == skeletons["openai.responses"]
-        == skeletons["anthropic.messages"]
-        == skeletons["xai.grpc"]
-        == skeletons["bedrock.converse"]
-    )
-    assert ended(skeletons["openai.chat"])[0] in ("turn_complete", "turn_failed")
+    expected = recorded(id, "openai.chat")[0]
+    for wire in WIRES:
+        assert recorded(id, wire)[0] == expected, wire
+    assert ended(expected)[0] in ("turn_complete", "turn_failed")
 
 
 @pytest.mark.thorough(keep=40)

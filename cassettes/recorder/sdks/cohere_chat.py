@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any
 
 import cohere
@@ -52,8 +53,9 @@ async def async_sent(client: Any, body: dict[str, Any], stream: bool) -> AsyncSe
     if not stream:
         yield await client.chat(**_arguments(V2Client.chat, body))
         return
-    async for event in client.chat_stream(**_arguments(V2Client.chat_stream, body)):
-        yield event
+    async with aclosing(client.chat_stream(**_arguments(V2Client.chat_stream, body))) as events:
+        async for event in events:
+            yield event
 
 
 def refused(error: Any) -> ProviderError | None:

@@ -107,9 +107,15 @@ def _grow(block: Json, delta: Json) -> None:
         raise Irregular(f"a delta of type {kind}")
 
 
+def take_text(call: Json) -> str:
+    """Remove the argument text from a call of `assembled`, and return it."""
+    text: str = call.pop(_STREAMED, "")
+    return text
+
+
 def _streamed(block: Json) -> str | None:
     call = block.get("toolUse")
-    return call.pop(_STREAMED, "") if call is not None else None
+    return None if call is None else take_text(call)
 
 
 class _Input(msgspec.Struct):

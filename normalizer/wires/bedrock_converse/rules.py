@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ...conversation import ToolDefinition
 from ..rule import Violations, rule, rules_in
+from ..tool_rules import refused_tools
 from ..traverse import items, member, objects, text
 from .parts import kind_of
 
@@ -216,6 +218,18 @@ def tools(body: Any) -> Violations:
             yield f"{path}.inputSchema.json.type", f"must be object, got {schema.get('type')!r}"
         if member(spec, "description") is not None and not text(member(spec, "description")):
             yield f"{path}.description", "must not be empty"
+
+
+@rule("tool-schema", "normalizer.schemas.rules.anthropic")
+def tool_schema(body: Any) -> Violations:
+    """The schema of a tool follows the rules for tools."""
+    declared: list[tuple[str, ToolDefinition]] = []
+    for path, spec in _tools(body, "toolSpec"):
+        schema = member(member(spec, "inputSchema"), "json")
+        if member(schema, "type") == "object":  # see `tools`
+            strict = member(spec, "strict") is True
+            declared.append((path, ToolDefinition(text(member(spec, "name")), parameters=schema, strict=strict)))
+    yield from refused_tools(declared, "bedrock.converse", schema="inputSchema.json")
 
 
 @rule("unique-tools", "refusal: The tool names are not unique")

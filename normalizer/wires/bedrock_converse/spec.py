@@ -30,9 +30,12 @@ def shape(body: dict[str, Any]) -> Shape | None:
         message = output.get("message")
         whole = isinstance(message, dict) and isinstance(message.get("content"), list)
         return Shape(body=True, whole=whole, marked=True)
-    if not EVENTS.isdisjoint(body):
-        return _EVENT
-    return None if EXCEPTIONS.isdisjoint(body) else _ERROR
+    if len(body) != 1:
+        return None
+    ((kind, payload),) = body.items()
+    if not isinstance(payload, dict):
+        return None
+    return _EVENT if kind in EVENTS else _ERROR if kind in EXCEPTIONS else None
 
 
 def boundary(event: dict[str, Any]) -> Boundary:

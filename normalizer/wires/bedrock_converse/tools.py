@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...conversation import Request, ToolChoice, ToolDefinition
+from ..tool_rules import keeps_strict
 from ..traverse import members_except
 from ..write_context import WriteContext, merged
 from .parts import kind_of
@@ -119,7 +120,7 @@ def _write_tool(tool: ToolDefinition, context: WriteContext) -> Any:
         schema = {"type": "object", **schema}
     written["inputSchema"] = {"json": schema}
     if tool.strict is not None:
-        written["strict"] = tool.strict
+        written["strict"] = tool.strict and (own or keeps_strict(tool.name, schema, context))
     if own:
         written = merged(written, tool.extra)
     else:

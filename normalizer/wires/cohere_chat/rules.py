@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from ...conversation import ToolDefinition
 from ..rule import Violations, rule, rules_in
-from ..traverse import items, member, objects
+from ..tool_rules import refused_tools
+from ..traverse import items, member, objects, text
 from .read_v1 import is_v1
 from .request_params import MEMBERS, PARAMETERS
 
@@ -163,6 +165,19 @@ def _tool_form(body: Any) -> Violations:
             yield f"{path}.function.name", "must be a text"
         if not isinstance(function.get("parameters"), dict):
             yield f"{path}.function.parameters", "must be a JSON schema"
+
+
+@rule("tool-schema", "normalizer.schemas.rules.cohere")
+def tool_schema(body: Any) -> Violations:
+    """The schema of a function follows the rules for tools."""
+    strict = member(body, "strict_tools") is True
+    declared: list[tuple[str, ToolDefinition]] = []
+    for path, tool in _tools(body):
+        schema = member(tool.get("function"), "parameters")
+        if isinstance(schema, dict):
+            name = text(member(tool["function"], "name"))
+            declared.append((f"{path}.function", ToolDefinition(name, parameters=schema, strict=strict)))
+    yield from refused_tools(declared, "cohere.chat")
 
 
 @rule("tool-name", f"{_ERRORS}: tool names can only contain certain characters (A-Za-z0-9_)")

@@ -62,7 +62,11 @@ def read_media(part: dict[str, Any], member: str) -> MediaPart | None:
     family = (kind or "").partition("/")[0]
     place = "data" if content == "data" else "file_id" if value.startswith(_UPLOADS) else "url"
     extra = members_except(part, member)
-    return MediaPart(family if family in _KINDS else "file", kind, name=name, extra=extra, **{place: value})
+    if family not in _KINDS:
+        return MediaPart("file", kind, name=name, extra=extra, **{place: value})
+    if name is not None:  # on the other wires, only files have names
+        extra[member] = {"displayName": name}
+    return MediaPart(family, kind, extra=extra, **{place: value})
 
 
 def write_parts(parts: list[Part], context: WriteContext) -> list[dict[str, Any]]:
@@ -119,6 +123,7 @@ def write_media(part: MediaPart, context: WriteContext) -> dict[str, Any] | None
         source["displayName"] = part.name
     elif part.name is not None:  # the Gemini API refuses a name
         context.lose("extra", f"left out: the name {part.name}")
-    return _with_extra(
-        {member: {name: value for name, value in source.items() if value is not None}}, part.extra, context
-    )
+    written = {name: value for name, value in source.items() if value is not None}
+    if context.own and isinstance(inner := part.extra.get(member), dict):
+        written.update(inner)
+    return _with_extra({member: written}, part.extra, context)

@@ -6,8 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ...conversation import ToolDefinition
+from ...schemas.reading import with_json_types
 from ..rule import Violations, rule, rules_in
-from ..traverse import member
+from ..tool_rules import refused_tools
+from ..traverse import member, text
 from .schema import DATA
 from .spelling import camel_case, listed
 
@@ -161,6 +164,18 @@ def one_schema(body: Any) -> Violations:
     for path, declaration in _declarations(body):
         if declaration.get("parameters") is not None and declaration.get("parametersJsonSchema") is not None:
             yield path, "has parameters and parametersJsonSchema"
+
+
+@rule("tool-schema", "normalizer.schemas.rules.google")
+def tool_schema(body: Any) -> Violations:
+    """The schema of a function follows the rules for tools, which differ for `parameters`."""
+    for path, declaration in _declarations(body):
+        for name, target in (("parameters", "google.gemini/parameters"), ("parametersJsonSchema", "google.gemini")):
+            schema = declaration.get(name)
+            if isinstance(schema, dict):
+                schema = with_json_types(schema) if name == "parameters" else schema
+                tool = ToolDefinition(text(declaration.get("name")), parameters=schema)
+                yield from refused_tools([(path, tool)], target, schema=name)
 
 
 @rule("tool-mode", "https://ai.google.dev/api/caching#FunctionCallingConfig")

@@ -23,7 +23,7 @@ from .write_assistant import AssistantWriter
 #: Ids are free texts; recorded ones have up to 64 characters.
 IDS = IdStyle(r"[^\ud800-\udfff]+", length=64)
 #: https://ai.google.dev/api/caching#FunctionDeclaration
-NAMES = NameStyle(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
+NAMES = NameStyle(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}", prefix="_")
 
 #: Messages before the first user or assistant message; tool results there belong to no call.
 _NOT_SPOKEN = (System, ToolResults)

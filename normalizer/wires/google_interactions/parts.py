@@ -87,6 +87,8 @@ def _write_media(part: MediaPart, context: WriteContext) -> dict[str, Any]:
     if reason is not None:
         label = " ".join(filter(None, (part.kind, part.name, part.media_type)))
         context.lose("media", f"{label} {reason}")
+        if not context.own:
+            context.lose_extra(part.extra)
         return {"type": "text", "text": f"[{label} left out: it {reason}]"}
     content: dict[str, Any] = {"type": _TYPES[part.kind]}
     if part.data is not None:

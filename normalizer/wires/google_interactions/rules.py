@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...errors import MissingExtra
-from ...schemas import check_tools
 from ..rule import Violations, rule, rules_in
+from ..tool_rules import refused_tools
 from ..traverse import items, member, objects
 from .parts import CONTENTS, KINDS
 from .schema import WIRE, Step
@@ -196,14 +195,7 @@ def tool(body: Any) -> Violations:
             yield f"{path}.type", "missing"
         elif kind == "function" and not isinstance(name, str):
             yield f"{path}.name", "missing"
-    definitions = [read_tool(definition) for _, definition in declared]
-    try:
-        violations = check_tools(definitions, WIRE)
-    except MissingExtra:  # a schema has references; only their targets remain unchecked
-        return
-    for violation in violations:
-        if violation.effect == "refused":
-            yield declared[violation.tool][0] + violation.pointer.replace("/", "."), violation.message
+    yield from refused_tools([(path, read_tool(definition)) for path, definition in declared], WIRE, names=True)
 
 
 @rule("tool-choice", _API)

@@ -125,6 +125,8 @@ def _write_media(part: MediaPart, dialect: Dialect, context: WriteContext) -> di
         written = {"type": f"{part.kind}_url", f"{part.kind}_url": {"url": url}}
     if written is None:
         context.lose("media")
+        if not own:
+            context.lose_extra(part.extra)
         return {"type": "text", "text": describe(part)}
     return _with_extra(written, context.kept_extra(part.extra))
 

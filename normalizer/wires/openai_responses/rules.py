@@ -25,6 +25,8 @@ _XAI = frozenset(("xai",))
 _API = "the API's reference: create a response"
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ROLES = ("user", "assistant", "system", "developer")
+#: The tools of deep research models, as OpenAI's error message lists them; web_search is the later name of the first.
+_RESEARCH = ("web_search_preview", "web_search", "code_interpreter", "mcp", "file_search")
 #: Call that the client may have to answer -> type of its output.
 _CALLS = {output.removesuffix("_output"): output for output in OUTPUTS if output != "tool_search_output"}
 _CALLS["tool_search_call"] = "tool_search_output"
@@ -368,6 +370,15 @@ def tool_strict(body: Any) -> Violations:
         if tool["type"] == "function" and tool.get("strict") is True and isinstance(schema, dict):
             for message in lacking_for_strict(schema):
                 yield f"{path}.parameters", message
+
+
+@rule("tool-kinds", "refusal: Deep research models only support …", _OPENAI)
+def tool_kinds(body: Any) -> Violations:
+    """Deep research models have only tools that OpenAI runs."""
+    if "deep-research" in text(member(body, "model")):
+        for path, tool in objects(body, "tools"):
+            if text(tool.get("type")) not in _RESEARCH:
+                yield f"{path}.type", f"must be one of {', '.join(_RESEARCH)}, got {tool.get('type')!r}"
 
 
 @rule("tool-choice", _API)
