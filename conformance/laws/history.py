@@ -30,6 +30,7 @@ from ..oracle.history import (
     instructions,
     is_comparable,
     merged_turns,
+    refused_calls,
     reply,
     result_texts,
     settings,
@@ -238,6 +239,8 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
     pairs += [
         (f"the setting {name}", value, stated.get(name)) for name, value in both if is_comparable(name, stated, wire)
     ]
+    if wire == "google.gemini":
+        pairs.append(("the signatures of the calls", [], refused_calls(body)))
     pairs.append(("the settings", [], added_settings(request, body, wire)))
     pairs += _renamed(round, body, wire, names)
     for what, wanted, got in pairs:

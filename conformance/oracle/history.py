@@ -5,6 +5,7 @@ The readings are of the wires in `_REPLIES`. Other wires have none, and the laws
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -421,6 +422,20 @@ _CHOICES = {
 STRUCTURE = frozenset(("model", "messages", "input", "system", "instructions", "tools", "tool_choice"))
 STRUCTURE |= {"parallel_tool_calls", "strict_tools", "modelId", "toolConfig", "system_instruction"}
 STRUCTURE |= {"contents", "systemInstruction"}
+
+
+#: The signature with which Gemini accepts a call of another model
+#: (https://ai.google.dev/gemini-api/docs/thought-signatures).
+_ACCEPTED = base64.b64encode(b"skip_thought_signature_validator").decode()
+
+
+def refused_calls(body: Json) -> list[str]:
+    """Return the calls of another model that Gemini refuses: the first ones of a content need a signature."""
+    contents = [item.get("parts") or [] for item in conversation(body)[1] if item.get("role") == "model"]
+    first = [next((part for part in parts if "functionCall" in part), None) for parts in contents]
+    return [
+        part["functionCall"]["name"] for part in first if part is not None and part.get("thoughtSignature") != _ACCEPTED
+    ]
 
 
 def added_settings(request: Json, body: Json, wire: str) -> list[str]:

@@ -75,8 +75,10 @@ class TurnsAgent:
         if wire == "cohere.chat":  # its SDK has no copy of a client with another address
             return client(wire, "model", api_key="none", base_url=exchange.base_url, max_retries=0)
         if wire in ("google.gemini", "google.interactions"):
-            return client(wire, "model", provider=exchange.provider, api_key="none", base_url=exchange.base_url)
-        if wire == "ollama.chat":  # without TLS, certificates need not be loaded for each response
+            unchecked = {"verify": False}  # without TLS, certificates need not be loaded for each response
+            http = {"base_url": exchange.base_url, "client_args": unchecked, "async_client_args": unchecked}
+            return client(wire, "model", provider=exchange.provider, api_key="none", http_options=http)
+        if wire == "ollama.chat":
             return client(wire, "model", host=exchange.base_url, verify=False)
         if wire not in self._sdks:
             self._sdks[wire] = _SDKS[wire](api_key="none", base_url=exchange.base_url, max_retries=0)

@@ -61,8 +61,10 @@ class Client(SdkClient):
     def _create(self, options: dict[str, Any]) -> Any:
         rest = {name: value for name, value in options.items() if name not in ("base_url", "http_options")}
         http = HttpOptions.model_validate(options.get("http_options") or {"base_url": options.get("base_url")})
-        if not http.async_client_args:  # aiohttp, which the SDK prefers, warns about the session that the SDK defines
-            http.async_client_args = {"transport": httpx.AsyncHTTPTransport()}
+        args = http.async_client_args or {}
+        # aiohttp, which the SDK prefers without a transport, warns about the session that the SDK defines.
+        transport = args.get("transport") or httpx.AsyncHTTPTransport(verify=args.get("verify", True))
+        http.async_client_args = {**args, "transport": transport}
         return SdkOfGoogle(**rest, http_options=http).aio
 
     async def aclose(self) -> None:
