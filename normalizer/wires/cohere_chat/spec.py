@@ -47,7 +47,8 @@ _WITHIN, _END = Boundary(), Boundary(ends=True)
 
 def shape(body: dict[str, Any]) -> Shape | None:
     """See `Shape`. A body has no type; its `message` and a member that only this API has show it."""
-    if body.get("type") in _EVENTS or body.get("event_type") in _EVENTS_V1:
+    kind, kind_v1 = body.get("type"), body.get("event_type")
+    if (isinstance(kind, str) and kind in _EVENTS) or (isinstance(kind_v1, str) and kind_v1 in _EVENTS_V1):
         return _EVENT
     message = body.get("message")
     if isinstance(message, dict):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..registry import Boundary, Shape, WireSpec
 from ..sdk_objects import model_json
+from ..traverse import text
 
 if TYPE_CHECKING:
     from ..decode_context import Declared
@@ -38,7 +39,7 @@ def shape(body: dict[str, Any]) -> Shape | None:
 
 def boundary(event: dict[str, Any]) -> Boundary:
     """See `Boundary`."""
-    kind = event.get("event_type")
+    kind = text(event.get("event_type"))
     if kind not in _BEGINS:
         return _END if kind in _ENDS else _WITHIN
     interaction = event.get("interaction")
