@@ -507,7 +507,11 @@ def test_an_empty_directory_is_a_problem(tmp_path: Path) -> None:
             "google",
             "anthropic.messages",
         ),
-        ("https://generativelanguage.googleapis.com/v1beta/models/g:streamGenerateContent?alt=sse", "google", "google.gemini"),
+        (
+            "https://generativelanguage.googleapis.com/v1beta/models/g:streamGenerateContent?alt=sse",
+            "google",
+            "google.gemini",
+        ),
         ("https://generativelanguage.googleapis.com/v1beta/openai/chat/completions", "google", "openai.chat"),
         ("https://api.groq.com/openai/v1/chat/completions", "groq", "openai.chat"),
         ("https://api.cohere.com/v2/chat", "cohere", "cohere.chat"),
