@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.errors import ServerNotStarted
 from toolparity.cassettes.scripts import scripts
+from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.turns.clients import client_class
 from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.wires.registry import WIRES
@@ -42,7 +43,8 @@ def ready_to_serve(
     Raises ServerNotStarted and LogFailed.
     """
     for wire in WIRES:
-        client_class(wire)  # loading an SDK takes time and would block requests
+        with contextlib.suppress(MissingExtra):  # the extra of the suite lacks the SDKs of some wires
+            client_class(wire)  # loading an SDK takes time and would block requests
     library = ScriptLibrary(scripts())
     with running(library) as servers, Log(log, lease=_LEASE) as turn_log:
         names = ("127.0.0.1", "localhost", "[::1]", host)
