@@ -96,7 +96,8 @@ def input_text(call: s.ToolUse) -> str:
 def _joined(pieces: list[Any]) -> list[Any]:
     """Return the content of a tool result; texts that follow each other are fragments of one text."""
     joined: list[Any] = []
-    for is_text, run in groupby(pieces, _is_text):
+    for is_text, group in groupby(pieces, _is_text):
+        run = list(group)
         joined += [{"text": "".join(piece["text"] for piece in run)}] if is_text else run
     return joined
 
