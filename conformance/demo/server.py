@@ -14,10 +14,10 @@ from starlette.applications import Starlette
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.errors import ServerNotStarted
 from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.turns.clients import client_class
 from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.wires.registry import WIRES
 
 from .app import application
 from .narrator import ScriptLibrary
@@ -42,7 +42,7 @@ def ready_to_serve(
 
     Raises ServerNotStarted and LogFailed.
     """
-    for wire in WIRES:
+    for wire in {surface.wire for surface in SURFACES.values()}:
         with contextlib.suppress(MissingExtra):  # the extra of the suite lacks the SDKs of some wires
             client_class(wire)  # loading an SDK takes time and would block requests
     library = ScriptLibrary(scripts())
