@@ -436,11 +436,83 @@ CONVERSE: dict[str, Json] = {
     ),
 }
 
+
+def _ollama(message: Json, stop: str = "stop") -> Json:
+    return {
+        "model": "m-6",
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": {"role": "assistant", **message},
+        "done": True,
+        "done_reason": stop,
+        "total_duration": 12,
+        "prompt_eval_count": 5,
+        "eval_count": 9,
+    }
+
+
+def _ollama_call(id: str, index: int, name: str, arguments: Json) -> Json:
+    return {"id": id, "function": {"index": index, "name": name, "arguments": arguments}}
+
+
+OLLAMA: dict[str, Json] = {
+    "text": _ollama({"content": "Grüße, 世界 🎉"}),
+    "calls": _ollama(
+        {
+            "content": "Let me see.",
+            "thinking": "Two cities\nand a note.",
+            "tool_calls": [
+                _ollama_call("call_a", 0, "weather", {"city": "Oslo"}),
+                _ollama_call("call_b", 1, "weather", {"city": "Rom", "days": [1, 2, {"x": "}{"}]}),
+                _ollama_call("call_c", 2, "note", {}),
+            ],
+        }
+    ),
+    "calls without ids": _ollama(
+        {"content": "", "tool_calls": [{"function": {"name": "f", "arguments": {"a": n}}} for n in range(2)]}
+    ),
+    "cut": _ollama({"content": "It is"}, "length"),
+}
+
+
+def _interaction(*steps: Json, status: str = "completed", **more: Any) -> Json:
+    figures = {"total_input_tokens": 5, "total_output_tokens": 9, "total_thought_tokens": 4, "total_tokens": 18}
+    head = {"id": "v1-seed", "object": "interaction", "model": "m-7", "status": status}
+    return {**head, "steps": list(steps), "usage": figures, **more}
+
+
+def _output(text: str, **more: Any) -> Json:
+    return {"type": "model_output", "content": [{"type": "text", "text": text, **more}]}
+
+
+def _step_call(id: str, name: str, arguments: Json, **more: Any) -> Json:
+    return {"type": "function_call", "id": id, "name": name, "arguments": arguments, **more}
+
+
+INTERACTIONS: dict[str, Json] = {
+    "text": _interaction(_output("Grüße, 世界 🎉")),
+    "calls": _interaction(
+        {"type": "thought", "signature": "c2ln", "summary": [{"type": "text", "text": "Two cities."}]},
+        _output("Let me see."),
+        _step_call("call_a", "weather", {"city": "Oslo"}, signature="c2ln"),
+        _step_call("call_b", "weather", {"city": "Rom", "days": [1, 2, {"x": "}{"}]}),
+        _step_call("call_c", "note", {}),
+        status="requires_action",
+    ),
+    "search": _interaction(
+        {"type": "google_search_call", "id": "s1", "arguments": {"queries": ["q"]}, "signature": "c2ln"},
+        {"type": "google_search_result", "call_id": "s1", "result": [{"search_suggestions": "s"}], "signature": "c2ln"},
+        _output("It is so.", annotations=[{"type": "url_citation", "url": "u", "start_index": 0, "end_index": 2}]),
+    ),
+    "cut": _interaction(_step_call("call_a", "f", {"a": 1}), _step_call("call_b", "g", {"b": 2}), status="incomplete"),
+}
+
 BODIES: dict[str, dict[str, Json]] = {
     "openai.chat": CHAT,
     "openai.responses": RESPONSES,
     "anthropic.messages": MESSAGES,
     "google.gemini": GEMINI,
     "cohere.chat": COHERE,
+    "ollama.chat": OLLAMA,
+    "google.interactions": INTERACTIONS,
     "bedrock.converse": CONVERSE,
 }

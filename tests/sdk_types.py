@@ -24,9 +24,13 @@ Model = type[BaseModel]
 
 
 def models(annotation: Any) -> Iterator[Model]:
-    """Every model that a union (annotated, optional, list or nested) can hold."""
+    """Every model that a union (annotated, optional, list or nested) can hold.
+
+    Google's SDK adds to its unions a model that holds what the SDK does not know.
+    """
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
+        if "is_unknown" not in annotation.model_fields:
+            yield annotation
     elif typing.get_origin(annotation) is typing.Annotated:
         yield from models(typing.get_args(annotation)[0])
     elif typing.get_origin(annotation) in (typing.Union, types.UnionType, list):

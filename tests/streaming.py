@@ -14,6 +14,7 @@ from typing import Any
 from xai_sdk.proto import chat_pb2
 
 from tests import eventstream
+from tests.wires import EVENT_STREAM_WIRES
 
 Json = dict[str, Any]
 
@@ -28,7 +29,8 @@ def _sse(events: list[Json], *, named: bool) -> bytes:
     out = []
     for event in events:
         data = b"data: " + json.dumps(event).encode() + b"\n\n"
-        out.append(b"event: " + event["type"].encode() + b"\n" + data if named else data)
+        name = event.get("type", event.get("event_type"))
+        out.append(f"event: {name}\n".encode() + data if named else data)
     return b"".join(out)
 
 
@@ -323,55 +325,65 @@ def gemini(body: Json, chance: Random) -> bytes:
     return _sse(events, named=False)
 
 
+def ollama(body: Json, chance: Random) -> bytes:
+    """Ollama: thoughts and words in pieces, each call whole; the stop reason and the figures in the last line."""
+    message = body["message"]
+    said: list[Json] = []
+    for member in ("thinking", "content"):
+        said += [{"content": "", member: piece} for piece in pieces(message.get(member) or "", chance)]
+    said += [{"content": "", "tool_calls": [call]} for call in message.get("tool_calls") or ()]
+    head = {"model": body["model"], "created_at": body.get("created_at")}
+    events = [{**head, "message": {"role": "assistant", **delta}, "done": False} for delta in said]
+    rest = {name: value for name, value in message.items() if name not in ("thinking", "content", "tool_calls")}
+    events.append({**body, "message": {**rest, "content": ""}})
+    return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+
 def interactions(body: Json, chance: Random) -> bytes:
-    """Interactions: each step starts, grows and stops; the last event has everything but the steps."""
-    whole = {key: value for key, value in body.items() if key != "steps"}
-    begun = {key: whole[key] for key in ("id", "object", "model") if key in whole} | {"status": "in_progress"}
+    """Interactions: each step starts, grows and stops; the end has the interaction without its steps."""
+    head = {name: value for name, value in body.items() if name != "steps"}
+    begun = {"id": body["id"], "model": body.get("model"), "object": "interaction", "status": "in_progress"}
     events: list[Json] = [{"event_type": "interaction.created", "interaction": begun}]
-    for index, step in enumerate(body["steps"]):
-        start, deltas = _interactions_step(step, chance)
+    for index, step in enumerate(body.get("steps") or ()):
+        start, deltas = _interaction_step(step, chance)
         events.append({"event_type": "step.start", "index": index, "step": start})
         events += ({"event_type": "step.delta", "index": index, "delta": delta} for delta in deltas)
         events.append({"event_type": "step.stop", "index": index})
-    events.append({"event_type": "interaction.completed", "interaction": whole})
-    return _sse(events, named=False)
+    events.append({"event_type": "interaction.completed", "interaction": head})
+    return _sse(events, named=True) + b"event: done\ndata: [DONE]\n\n"
 
 
-def _interactions_step(step: Json, chance: Random) -> tuple[Json, list[Json]]:
+def _interaction_step(step: Json, chance: Random) -> tuple[Json, list[Json]]:
     kind = step["type"]
-    if kind == "thought":
-        texts = [piece for part in step.get("summary") or () for piece in pieces(part["text"], chance)]
-        deltas = [{"type": "thought_summary", "content": {"type": "text", "text": piece}} for piece in texts]
-        if step.get("signature"):
-            deltas.append({"type": "thought_signature", "signature": step["signature"]})
-        return {"type": kind}, deltas
-    if kind == "model_output":
-        deltas = []
-        for part in step.get("content") or ():
-            deltas += ({"type": "text", "text": piece} for piece in pieces(part["text"], chance))
-            if part.get("annotations"):
-                deltas.append({"type": "text_annotation_delta", "annotations": part["annotations"]})
-        return {"type": kind}, deltas
+    deltas: list[Json] = []
     if kind == "function_call":
-        text = json.dumps(step["arguments"], ensure_ascii=False)
+        text = json.dumps(step.get("arguments"), ensure_ascii=False)
         return {**step, "arguments": {}}, [
             {"type": "arguments_delta", "arguments": piece} for piece in pieces(text, chance)
         ]
+    if kind == "thought":
+        for content in step.get("summary") or ():
+            texts = pieces(content["text"], chance)
+            deltas += [{"type": "thought_summary", "content": {**content, "text": piece}} for piece in texts]
+        if "signature" in step:
+            deltas.append({"type": "thought_signature", "signature": step["signature"]})
+        return {name: value for name, value in step.items() if name not in ("summary", "signature")}, deltas
+    if kind == "model_output" and all(content["type"] == "text" for content in step.get("content") or ()):
+        for content in step.get("content") or ():
+            deltas += [{"type": "text", "text": piece} for piece in pieces(content["text"], chance)]
+            if content.get("annotations"):
+                deltas.append({"type": "text_annotation_delta", "annotations": content["annotations"]})
+        return {name: value for name, value in step.items() if name != "content"}, deltas
     return step, []
 
 
-def ollama(body: Json, chance: Random) -> bytes:
-    """Ollama: thoughts and words in pieces, each call whole; the last line has the counts."""
-    head = {key: body[key] for key in ("model", "created_at") if key in body}
-    message = body["message"]
-    said: list[Json] = [
-        {member: piece} for member in ("thinking", "content") for piece in pieces(message.get(member) or "", chance)
-    ]
-    said += ({"tool_calls": [call]} for call in message.get("tool_calls") or ())
-    rest = {key: value for key, value in message.items() if key not in ("thinking", "content", "tool_calls")}
-    lines = [{**head, "message": {"role": "assistant", "content": "", **members}, "done": False} for members in said]
-    lines.append({**body, "message": {"role": "assistant", "content": "", **rest}})
-    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+def events_of(wire: str, stream: bytes) -> list[Any]:
+    """The parsed events of a well-behaved stream, in the form in which `StreamDecoder` takes them."""
+    if wire in EVENT_STREAM_WIRES:
+        found = eventstream.messages(stream)
+        return [{headers[":event-type"]: json.loads(payload)} for headers, payload in found]
+    lines = [line.removeprefix(b"data: ") for line in stream.split(b"\n") if line.startswith((b"data: {", b"{"))]
+    return [json.loads(line) for line in lines]
 
 
 AS_STREAM: dict[str, Callable[[Json, Random], bytes]] = {
@@ -380,7 +392,7 @@ AS_STREAM: dict[str, Callable[[Json, Random], bytes]] = {
     "openai.responses": responses,
     "anthropic.messages": messages,
     "cohere.chat": cohere,
-    "bedrock.converse": converse,
-    "google.interactions": interactions,
     "ollama.chat": ollama,
+    "google.interactions": interactions,
+    "bedrock.converse": converse,
 }

@@ -8,8 +8,20 @@ import pytest
 
 from tests.eventstream import event, exception
 from tests.failures.play import codes, play
-from toolparity import Opaque, Reasoning, Response, ServerToolCall, ServerToolResult, Text, ToolCall, normalize
+from toolparity import (
+    Opaque,
+    Reasoning,
+    Response,
+    ServerToolCall,
+    ServerToolResult,
+    StreamDecoder,
+    Text,
+    ToolCall,
+    normalize,
+)
+from toolparity.normalizer.errors import TooManyCalls
 from toolparity.normalizer.requests import read_request, write_request
+from toolparity.normalizer.wires.call_builder import MAX_CALLS
 
 WIRE = "bedrock.converse"
 BEGIN = event("messageStart", {"role": "assistant"})
@@ -219,3 +231,25 @@ def test_the_figures_include_the_cache() -> None:
         236,
     )
     assert response.extra == {"metrics": {"latencyMs": 1}}
+
+
+def test_the_texts_of_a_result_that_bedrock_streams_are_one_text() -> None:
+    pieces = [delta(0, toolResult=[{"text": "a"}]), delta(0, toolResult=[{"text": "b"}, {"json": {"x": 1}}])]
+    response = played(start(0, toolResult={"toolUseId": "t"}), *pieces, stop(0), end("end_turn"))
+    (block,) = response.choices[0].blocks
+    assert isinstance(block, ServerToolResult)
+    assert block.raw["toolResult"]["content"] == [{"text": "ab"}, {"json": {"x": 1}}]
+
+
+def test_a_result_whose_start_is_no_object_is_kept_by_its_deltas() -> None:
+    response = played(start(0, toolResult=True), delta(0, toolResult=[{"text": "a"}]), stop(0), end("end_turn"))
+    (block,) = response.choices[0].blocks
+    assert isinstance(block, ServerToolResult)
+    assert block.raw["toolResult"]["content"] == [{"text": "a"}]
+    assert "wrong-type" in codes(response)
+
+
+def test_a_stream_of_more_blocks_than_any_answer_has_is_refused() -> None:
+    decoder = StreamDecoder(WIRE)
+    with pytest.raises(TooManyCalls, match="4096 content blocks"):
+        decoder.feed(BEGIN + b"".join(delta(n, text="a") for n in range(MAX_CALLS + 1)))

@@ -102,7 +102,7 @@ def block_role(body: Any) -> Violations:
     """Calls and reasoning belong in assistant messages, the results of client calls in user messages."""
     for path, message in objects(body, "messages"):
         served = {
-            member(block["toolUse"], "toolUseId")
+            _id(block["toolUse"])
             for _, block in objects(message, "content")
             if member(block.get("toolUse"), "type") == "server_tool_use"
         }
@@ -296,7 +296,7 @@ def location(body: Any) -> Violations:
         return
     for kind in _MEDIA:
         for path, media in _media(body, kind):
-            if "s3Location" in (member(media, "source") or {}):
+            if member(member(media, "source"), "s3Location") is not None:
                 yield f"{path}.source", "a location in S3"
 
 

@@ -13,10 +13,11 @@ from msgspec.structs import replace
 
 from ... import json_codec
 from ...arguments import by_value
+from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as CanonicalEvent
 from ...model import Block, Choice, Response, Stop, ToolCall, Usage
-from ..call_builder import CallBuilder
+from ..call_builder import MAX_CALLS, CallBuilder
 from ..decode_context import Context
 from ..schema import UNFIT, Reader
 from ..stop_reason import CUTS, effective_stop
@@ -130,6 +131,8 @@ class Stream(StreamBase):
         self._add(BlockState(kind, index, len(self._blocks), held, start=start), out)
 
     def _add(self, state: BlockState, out: list[CanonicalEvent]) -> BlockState:
+        if len(self._blocks) >= MAX_CALLS:
+            raise TooManyCalls(f"more than {MAX_CALLS} content blocks", hint="the stream is not a valid response")
         self._blocks.append(state)
         self._by_index[state.index] = state
         call = state.call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
+from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
@@ -69,7 +70,7 @@ class BlockState(Struct, eq=False):
             call.extra_ = {**(call.extra_ or {}), **self.extra} or None
             return s.Block(tool_use=call)
         if self.kind == "toolResult":
-            result = self.start or s.ToolResult()
+            result = self.start if type(self.start) is s.ToolResult else s.ToolResult()
             result.content = _joined(self.pieces)
             result.extra_ = {**(result.extra_ or {}), **self.extra} or None
             return s.Block(tool_result=result)
@@ -95,11 +96,9 @@ def input_text(call: s.ToolUse) -> str:
 def _joined(pieces: list[Any]) -> list[Any]:
     """Return the content of a tool result; texts that follow each other are fragments of one text."""
     joined: list[Any] = []
-    for piece in pieces:
-        if joined and _is_text(piece) and _is_text(joined[-1]):
-            joined[-1] = {"text": joined[-1]["text"] + piece["text"]}
-        else:
-            joined.append(piece)
+    for is_text, group in groupby(pieces, _is_text):
+        run = list(group)
+        joined += [{"text": "".join(piece["text"] for piece in run)}] if is_text else run
     return joined
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...conversation import Request, ToolChoice, ToolDefinition
 from ..tool_rules import keeps_strict
-from ..traverse import members_except
+from ..traverse import member, members_except
 from ..write_context import WriteContext, merged
 from .parts import kind_of
 from .schema import WIRE
@@ -95,7 +95,7 @@ def write_tools(request: Request, context: WriteContext, called: Iterable[str]) 
         return {"tools": tools} if tools else None
     config: dict[str, Any] = {"tools": tools}
     if choice is not None and mode != "none":
-        names = [tool["toolSpec"].get("name") for tool in tools if isinstance(tool, dict) and "toolSpec" in tool]
+        names = [member(member(tool, "toolSpec"), "name") for tool in tools]
         config["toolChoice"] = _write_choice(choice, request.wire == WIRE, context, names)
     return config
 

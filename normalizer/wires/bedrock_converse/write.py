@@ -51,7 +51,8 @@ class Writer(WriterBase):
         config = write_tools(self._request, self._context, self._assistant.called)
         body["messages"] = self._written
         if config is not None:
-            body["toolConfig"] = {**params.pop("toolConfig", {}), **config}
+            beside = params.pop("toolConfig", None)
+            body["toolConfig"] = {**beside, **config} if isinstance(beside, dict) else config
         body.update(params)
         return self._context.encoded(replace_in_members(body, "messages", self._context))
 

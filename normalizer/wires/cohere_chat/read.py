@@ -108,7 +108,8 @@ class _History:
             if source.get(member) is not None and getattr(message, member) is None:
                 extra[member] = source[member]
         written: dict[str, Any] = {"text": True} if isinstance(message.content, str) else {}
-        wire_ids = {call.get("id") for call in items(source, "tool_calls") if isinstance(call, dict)}
+        calls = [call for call in items(source, "tool_calls") if isinstance(call, dict)]
+        wire_ids = {call["id"] for call in calls if isinstance(call.get("id"), str)}
         self._open = []
         ids: dict[str, str | None] = {}
         for call in choice.calls:

@@ -195,7 +195,7 @@ def tool_mode(body: Any) -> Violations:
 def allowed_name(body: Any) -> Violations:
     """The functions that the request allows are declared."""
     calling = member(member(camel_case(body), "toolConfig"), "functionCallingConfig")
-    declared = {declaration.get("name") for _, declaration in _declarations(body)}
+    declared = [declaration.get("name") for _, declaration in _declarations(body)]
     for number, name in enumerate(listed(member(calling, "allowedFunctionNames"))):
         if not (isinstance(name, str) and name in declared):
             yield f"toolConfig.functionCallingConfig.allowedFunctionNames[{number}]", f"{name!r} is not declared"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ... import json_codec
 from ..registry import Boundary, Shape, WireSpec
 from ..sdk_objects import model_json
+from ..traverse import member
+from .spelling import listed
 
 if TYPE_CHECKING:
     from ..decode_context import Declared
@@ -56,11 +58,11 @@ def sdk_bytes(source: Any, event: bool) -> bytes:
     The service writes signatures and data in standard base64, the SDK in the alphabet for addresses.
     """
     body = json_codec.decode(model_json(source, _ADDED))
-    for candidate in body.get("candidates") or ():
-        for part in (candidate.get("content") or {}).get("parts") or ():
-            for holder, name in ((part, "thoughtSignature"), (part.get("inlineData"), "data")):
-                if isinstance(holder, dict) and isinstance(holder.get(name), str):
-                    holder[name] = holder[name].translate(_STANDARD)
+    for candidate in listed(member(body, "candidates")):
+        for part in listed(member(member(candidate, "content"), "parts")):
+            for holder, name in ((part, "thoughtSignature"), (member(part, "inlineData"), "data")):
+                if isinstance(text := member(holder, name), str):
+                    holder[name] = text.translate(_STANDARD)
     return json_codec.encode(body)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ...errors import MalformedBody
+
 #: Members whose values are not messages of the API: arguments, results, schemas and maps of the caller's own names.
 _VERBATIM = frozenset(
     (
@@ -22,24 +24,34 @@ _SNAKE = r"_+([a-zA-Z0-9])"
 
 
 def camel_case(value: Any) -> Any:
-    """Return a JSON value of the API with all member names in `camelCase`; the same object if it has no others."""
+    """Return a JSON value of the API with all member names in `camelCase`; the same object if it has no others.
+
+    Raises MalformedBody if it is nested too deeply.
+    """
+    try:
+        return _camel_members(value)
+    except RecursionError:
+        raise MalformedBody("the request is nested too deeply", body=value) from None
+
+
+def _camel_members(value: Any) -> Any:
     if isinstance(value, dict):
         changed = False
         members: dict[str, Any] = {}
         for name, member in value.items():
             camel = _camel(name)
-            written = member if camel in _VERBATIM else camel_case(member)
+            written = member if camel in _VERBATIM else _camel_members(member)
             changed = changed or camel is not name or written is not member
             members[camel] = written
         return members if changed else value
     if isinstance(value, list):
-        items = [camel_case(item) for item in value]
+        items = [_camel_members(item) for item in value]
         return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
     return value
 
 
-def _camel(name: str) -> str:
-    if "_" not in name or name.startswith("_"):
+def _camel(name: Any) -> Any:
+    if not isinstance(name, str) or "_" not in name or name.startswith("_"):
         return name
     return re.sub(_SNAKE, lambda match: match[1].upper(), name)
 

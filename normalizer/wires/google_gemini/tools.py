@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request, ToolChoice, ToolDefinition
+from ...errors import MalformedBody
 from ...schemas.reading import with_json_types
 from ..declared_tools import declared_by_json
 from ..decode_context import Declared
@@ -80,8 +81,14 @@ def _fits(declaration: dict[str, Any]) -> bool:
 
 
 def _json_schema(schema: Any) -> Any:
-    """Return the JSON schema of a schema in Gemini's subset of OpenAPI: types in small letters, no ``nullable``."""
-    return _nullable(with_json_types(schema))
+    """Return the JSON schema of a schema in Gemini's subset of OpenAPI: types in small letters, no ``nullable``.
+
+    Raises MalformedBody if it is nested too deeply.
+    """
+    try:
+        return _nullable(with_json_types(schema))
+    except RecursionError:
+        raise MalformedBody("a schema of the request is nested too deeply", body=schema) from None
 
 
 def _nullable(schema: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..registry import Boundary, Shape, WireSpec
 from ..sdk_objects import model_json
+from ..traverse import text
 
 if TYPE_CHECKING:
     from ..decode_context import Declared
@@ -38,9 +39,9 @@ def shape(body: dict[str, Any]) -> Shape | None:
 
 def boundary(event: dict[str, Any]) -> Boundary:
     """See `Boundary`."""
-    kind = event.get("event_type")
-    if not isinstance(kind, str) or kind not in _BEGINS:
-        return _END if isinstance(kind, str) and kind in _ENDS else _WITHIN
+    kind = text(event.get("event_type"))
+    if kind not in _BEGINS:
+        return _END if kind in _ENDS else _WITHIN
     interaction = event.get("interaction")
     id = interaction.get("id") if isinstance(interaction, dict) else None
     return Boundary(id if isinstance(id, str) and id else None, begins=True)
