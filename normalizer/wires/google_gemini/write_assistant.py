@@ -43,6 +43,7 @@ class AssistantWriter:
         self.inputs: list[dict[str, Any]] = []
         self._context = context
         self._regular_names: list[str] = []  # of the calls that `regular` wrote last
+        self._regular_without_id: set[str] = set()  # and those of them without an id
 
     def fork(self, context: WriteContext) -> AssistantWriter:
         """Return an independent copy, for another request."""
@@ -66,6 +67,7 @@ class AssistantWriter:
             return False
         context, inputs = self._context, self.inputs
         names: list[str] = []
+        without_id: set[str] = set()
         written: list[dict[str, Any]] = []
         for block in choices[0].blocks:
             if type(block) is ToolCall:
@@ -78,7 +80,9 @@ class AssistantWriter:
                 call: dict[str, Any] = {"name": name, "args": arguments}
                 if id in call_ids:
                     return False
-                if not is_synthetic(id):
+                if is_synthetic(id):
+                    without_id.add(id)
+                else:
                     if not context.accepts_id(id) or not is_encodable(id):
                         return False
                     call = {"id": id, **call}
@@ -97,7 +101,7 @@ class AssistantWriter:
                 return False
         if not written:
             return False
-        self._regular_names = names
+        self._regular_names, self._regular_without_id = names, without_id
         out.append({"role": "model", "parts": written})
         return True
 
@@ -105,6 +109,7 @@ class AssistantWriter:
         """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
         parts: list[dict[str, Any]] = []
         names, ids = dict(zip(call_ids, self._regular_names, strict=True)), iter(call_ids)
+        without_id = self._regular_without_id
         for result in results:  # every request runs this loop; zip takes longer
             id = next(ids)
             content = result.parts
@@ -114,9 +119,9 @@ class AssistantWriter:
             if type(part) is not TextPart or part.extra or not (part.text.isascii() or is_encodable(part.text)):
                 return False
             response = {"name": names[id], "response": {"output": part.text}}
-            parts.append({"functionResponse": response if is_synthetic(id) else {"id": id, **response}})
+            parts.append({"functionResponse": response if id in without_id else {"id": id, **response}})
         self.names.update(names)
-        self.without_id.update(filter(is_synthetic, call_ids))
+        self.without_id.update(without_id)
         out.append({"role": "user", "parts": parts})
         return True
 
