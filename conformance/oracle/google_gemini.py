@@ -28,26 +28,27 @@ def request_body(ask: str, tools: Sequence[OfferedTool], model: str, *, stream: 
 def items(body: Json) -> Iterator[RequestItem]:
     """Yield the calls and results. Those without an id get one from their position, which is their identity.
 
-    The results of a content belong to the calls of the content before it: by name and order, unless they have ids.
+    The results of a content belong to the calls of the content before it: by id, and by name and order where a call has
+    none.
     """
-    waiting: list[tuple[str, str]] = []
+    waiting: list[tuple[str, str, str | None]] = []
     for number, content in enumerate(body.get("contents") or []):
         for index, part in enumerate(content.get("parts") or []):
             call, result = part.get("functionCall"), part.get("functionResponse")
             if isinstance(call, dict):
                 id = call.get("id") or f"{number}/{index}"
-                waiting.append((id, call["name"]))
+                waiting.append((id, call["name"], call.get("id")))
                 yield RequestItem("call", id, call["name"], call.get("args"))
             elif isinstance(result, dict):
                 yield RequestItem("result", _taken(waiting, result), result["name"], result_value(result))
 
 
-def _taken(waiting: list[tuple[str, str]], result: Json) -> str:
+def _taken(waiting: list[tuple[str, str, str | None]], result: Json) -> str:
     """Return the id of the call that a result answers, and remove the call from the waiting ones."""
-    given, name = result.get("id"), result["name"]
-    call = next((call for call in waiting if given in (None, call[0]) and call[1] == name), None)
+    wanted = result["name"], result.get("id")
+    call = next((call for call in waiting if call[1:] == wanted), None)
     if call is None:
-        return given or ""
+        return result.get("id") or ""
     waiting.remove(call)
     return call[0]
 

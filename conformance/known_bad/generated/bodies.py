@@ -17,7 +17,19 @@ from .operators import other_scalar
 
 #: Members whose value is free JSON: they are changed as a whole.
 _FREE = frozenset(
-    ("parameters", "input_schema", "inputSchema", "schema", "json", "arguments", "action", "outputs", "frames")
+    (
+        "action",
+        "args",
+        "arguments",
+        "frames",
+        "inputSchema",
+        "input_schema",
+        "json",
+        "outputs",
+        "parameters",
+        "parametersJsonSchema",
+        "schema",
+    )
 )
 #: Settings of the connection: the answer has the same content with any value.
 TRANSPORT = frozenset(("stream", "stream_options"))
