@@ -125,11 +125,12 @@ def _grounding(play: Play, hits: list[Hit]) -> _Json:
 
 
 def _prompt_usage(play: Play) -> _Json:
-    """Return the usage in the events before the last one."""
+    """Return the usage in the events before the last one. Their count of the output is not complete yet."""
     prompt = play.usage().input
     return {
         "promptTokenCount": prompt,
-        "totalTokenCount": prompt,
+        "candidatesTokenCount": 1,
+        "totalTokenCount": prompt + 1,
         "promptTokensDetails": [{"modality": "TEXT", "tokenCount": prompt}],
     }
 
