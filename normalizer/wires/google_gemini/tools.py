@@ -149,8 +149,8 @@ def write_tools(request: Request, context: WriteContext, body: dict[str, Any], c
     if tools:
         body["tools"] = tools
     calling = _write_choice(request, context, [declaration["name"] for declaration in declarations])
-    if request.parallel is not None:
-        context.lose("parallel", f"parallel: {request.parallel} was left out")
+    if request.parallel is False and declarations:
+        context.lose("parallel")
     if calling is not None:
         more = config.get("functionCallingConfig")
         config = {**config, "functionCallingConfig": merged(calling, more if isinstance(more, dict) else {})}
