@@ -64,7 +64,7 @@ def _read_declaration(declaration: Any) -> ToolDefinition:
     schema, original = declaration.get("parametersJsonSchema"), declaration.get("parameters")
     extra = members_except(declaration, *_REPRESENTED)
     if original is not None and schema is None:
-        schema = _json_schema(original)
+        schema = json_schema(original)
         extra["parameters"] = original
     elif schema is None:
         extra[AS_WRITTEN] = "no schema"
@@ -80,7 +80,7 @@ def _fits(declaration: dict[str, Any]) -> bool:
     )
 
 
-def _json_schema(schema: Any) -> Any:
+def json_schema(schema: Any) -> Any:
     """Return the JSON schema of a schema in Gemini's subset of OpenAPI: types in small letters, no ``nullable``.
 
     Raises MalformedBody if it is nested too deeply.
@@ -168,7 +168,7 @@ def _write_declaration(tool: ToolDefinition, context: WriteContext) -> dict[str,
         context.lose("param", f"strict: {tool.name} was declared without it")
     if tool.wire == WIRE:
         original = tool.extra.get("parameters")
-        if isinstance(original, dict) and tool.parameters == _json_schema(original):
+        if isinstance(original, dict) and tool.parameters == json_schema(original):
             written["parameters"] = original
         elif tool.parameters is not None:
             written["parametersJsonSchema"] = tool.parameters
