@@ -67,6 +67,8 @@ _GEMINI_DATA = frozenset(DATA)
 _GEMINI_MODEL = frozenset(
     ("functionCall", "executableCode", "codeExecutionResult", "toolCall", "toolResponse", "thought", "thoughtSignature")
 )
+#: The types of contents of Interactions that are media, and a MIME type of each.
+_MEDIA = {"image": "image/png", "audio": "audio/wav", "video": "video/mp4", "document": "application/pdf"}
 _CALLS = {each["type"]: each for each in alternatives(ResponseInputItemParam) if "call_id" in each and "type" in each}
 
 
@@ -159,10 +161,19 @@ def of_gemini(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _gemini_part(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a part with data, which each part needs, and with the name that a call and its result need."""
+    """Return a part with data, which each part needs, and with what a call, its result and media need."""
     for member in ("functionCall", "functionResponse"):
         if member in part:
             part[member].setdefault("name", "f")
+    for inner in (part, *part.get("functionResponse", {}).get("parts", ())):
+        if "inlineData" in inner:
+            inner["inlineData"] = {"mimeType": "image/png", "data": "AAAA", **inner["inlineData"]}
+        if "fileData" in inner:
+            inner["fileData"] = {
+                "mimeType": "image/png",
+                "fileUri": "https://example.invalid/a.png",
+                **inner["fileData"],
+            }
     return part if _GEMINI_DATA & part.keys() else {"text": "a text", **part}
 
 
@@ -185,7 +196,7 @@ def of_converse(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_interactions(body: dict[str, Any]) -> dict[str, Any]:
-    given = body.get("input", "hi")
+    given = _with_media(body.get("input", "hi"))
     if isinstance(given, list) and given[0]["type"] == "function_result":
         call = {"type": "function_call", "id": "call_1", "name": "f", "arguments": {}}
         given = [{"type": "user_input", "content": [{"type": "text", "text": "hi"}]}, call, *given]
@@ -193,6 +204,18 @@ def of_interactions(body: dict[str, Any]) -> dict[str, Any]:
     if "tool_choice" in body.get("generation_config", {}):
         body.setdefault("tools", [_FUNCTION])
     return body
+
+
+def _with_media(value: Any) -> Any:
+    """Return a value with data in each content that is media and has none."""
+    if isinstance(value, list):
+        return [_with_media(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    members = {name: _with_media(member) for name, member in value.items()}
+    if (media_type := _MEDIA.get(members.get("type"))) is None:
+        return members
+    return {"mime_type": media_type, **({} if "uri" in members else {"data": "AAAA"}), **members}
 
 
 def of_ollama(body: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import pytest
@@ -62,16 +63,16 @@ _NEEDLESS = {
     "google.gemini": {r"\.stream=True": "the method in the address decides whether a response is streamed"},
     "bedrock.converse": {r"\.stream=True": "the operation decides whether a response is streamed"},
     "ollama.chat": {
-        r"(?i)image.*\.(media_type|format)=\S+": "the server recognizes the format from the data (`server/prompt.go`)"
+        r"(?i)image.*\.(media_type|mime_type|format)=.+": "the data has the format, and the wire has no member for it"
     },
 }
 #: Members whose loss codes have other names.
 _CODES = {"citations": "annotations", "tool_choice": "tool-choice"}
 
 
-def silent(wire: str, target: str, cases: list[Change]) -> Iterator[str]:
+def silent(wire: str, target: str, given: list[Change]) -> Iterator[str]:
     """Yield the members whose value changes neither the written request nor its losses."""
-    for case in cases:
+    for case in given:
         bodies = [CONTEXTS[wire](deepcopy(value)) for value in (case.before, case.after)]
         before, after = (_written(body, wire, target) for body in bodies)
         same = before.losses == after.losses and str(before.body) == str(after.body)
@@ -98,9 +99,14 @@ def _is_explained(case: Change, before: Encoded, wire: str, target: str) -> bool
     )
 
 
+@cache
+def cases(wire: str) -> list[Change]:
+    found = list(changes(REQUESTS[wire]))
+    assert len(found) > 60
+    return sampled(found, 200)
+
+
 @pytest.mark.parametrize("target", REQUESTS)
 @pytest.mark.parametrize("wire", REQUESTS)
 def test_a_member_arrives_or_is_reported(wire: str, target: str) -> None:
-    cases = sampled(list(changes(REQUESTS[wire])), 200)
-    assert len(cases) > 60
-    assert list(silent(wire, target, cases)) == []
+    assert list(silent(wire, target, cases(wire))) == []
