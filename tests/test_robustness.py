@@ -574,6 +574,23 @@ def test_twice_as_much_copies_twice_as_much(wire: str, what: str) -> None:
     assert twice < 2.6 * once
 
 
+@pytest.mark.parametrize("piece", ["word " * 20, [{"line": "word " * 20}]], ids=["text", "list"])
+@pytest.mark.parametrize("kind", ["code_execution_result", "result_of_a_later_version"])
+def test_the_result_of_a_server_call_in_pieces_is_put_together_once(kind: str, piece: Any) -> None:
+    def pieces(number: int) -> list[bytes]:
+        step, delta = {"type": kind, "call_id": "a"}, {"type": kind, "result": piece}
+        events = [
+            {"event_type": "step.start", "index": 0, "step": step},
+            *({"event_type": "step.delta", "index": 0, "delta": delta} for _ in range(number)),
+        ]
+        return [framed("google.interactions", event) for event in events]
+
+    (block,) = streamed("google.interactions", pieces(3)).choices[0].blocks
+    assert block.raw["result"] == piece * 3  # type: ignore[union-attr]
+    once, twice = (allocated(pieces(size), "google.interactions") for size in (1500, 3000))
+    assert twice < 2.6 * once
+
+
 def test_the_checks_see_an_invented_call_and_an_unwritable_response() -> None:
     body = CHAT["three calls"]
     response = normalize(body, "openai.chat")

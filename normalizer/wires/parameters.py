@@ -43,6 +43,8 @@ SHARED: dict[str, str] = {
 }
 #: Values that mean the same as leaving the parameter out.
 _DEFAULTS: dict[str, Any] = {"n": 1, "format": {"type": "text"}}
+#: Values that any other value of the same parameter includes, which another member may have.
+_INCLUDED: dict[str, Any] = {"format": {"type": "json_object"}}
 
 Number = (int, float)
 
@@ -83,6 +85,15 @@ _BY_SHARED_NAME = {name: Member(name) for name in SHARED}
 
 def parameters(request: Request) -> Iterator[Parameter]:
     """Yield the parameters of a request under their shared names. None means unset."""
+    found = list(_found(request))
+    for parameter in found:
+        others = (other.value for other in found if other.name == parameter.name)
+        included = parameter.name in _INCLUDED and parameter.value == _INCLUDED[parameter.name]
+        if not (included and any(value not in (None, parameter.value) for value in others)):
+            yield parameter
+
+
+def _found(request: Request) -> Iterator[Parameter]:
     known = _paths(request.wire)
     for key, value in request.params.items():
         leaves = {key: value}

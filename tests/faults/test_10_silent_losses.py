@@ -110,6 +110,7 @@ PLACES = {
     "contents.*.parts.*.functionResponse.parts.*.inlineData.mimeType": "the first bytes of the image say it",
     "input.*.name": "a result has the name of its call",
     "contents.*.parts.*.functionResponse.name": "a result has the name of its call",
+    "generationConfig.responseMimeType": "a schema for the response asks for JSON",
     "contents.*.role": "contents without a role are the user's",
     "messages.*.reasoning_content": "the thought is lost as one block with what is sealed beside it",
     "messages.*.encrypted_content": "the thought is lost as one block with its words",

@@ -89,7 +89,7 @@ def _read_part(block: Any) -> Part:
     if kind == "guardContent" and isinstance(value, dict) and value.keys() == {"text"}:
         guarded = value["text"]
         if isinstance(guarded, dict) and isinstance(guarded.get("text"), str):
-            return TextPart(guarded["text"], {kind: members_except(guarded, "text")})
+            return TextPart(guarded["text"], {kind: "text", **members_except(guarded, "text")})
     part = _media(kind, value) if kind in _KINDS and isinstance(value, dict) else None
     return OpaquePart(kind, block) if part is None else part
 
@@ -166,9 +166,8 @@ def _text_block(part: TextPart, context: WriteContext) -> dict[str, Any] | None:
         if part.text:
             context.lose("empty", "a text of only white space was left out")
         return None
-    guarded = part.extra.get("guardContent")
-    if context.own and isinstance(guarded, dict):
-        return {"guardContent": {"text": {"text": part.text, **guarded}}}
+    if context.own and part.extra.get("guardContent") == "text":
+        return {"guardContent": {"text": {"text": part.text, **members_except(part.extra, "guardContent")}}}
     context.lose_extra(part.extra)
     return {"text": part.text}
 

@@ -91,15 +91,17 @@ class Writer(WriterBase):
 
     def _write_system(self, message: System) -> None:
         content = write_content(message.parts, self._context)
-        if not self._written:
-            self._context.lose_extra(message.extra)
-            self._system = [*self._system, *_system_blocks(content, self._context)]
-        elif content and self._context.own and message.role == "system":
+        if self._written and content and self._context.own and message.role == "system":
             self._append("system", content, message.extra)
+            return
+        self._context.lose_extra(message.extra)
+        if not self._written:
+            self._system = [*self._system, *_system_blocks(content, self._context)]
         elif content:  # only some models accept system messages here, so they become user text
             text = "\n".join(block["text"] for block in content if "text" in block)
             self._context.lose("order", "a system message within the conversation was written as a user message")
-            self._append("user", [{"text": f"<system>\n{text}\n</system>"}], {})
+            media = [block for block in content if "text" not in block]
+            self._append("user", [{"text": f"<system>\n{text}\n</system>"}, *media], {})
 
     def _append(self, role: str, content: list[Any], extra: dict[str, Any]) -> None:
         """Append a message, or add its content to the last one if it has the same role."""

@@ -53,6 +53,7 @@ PARAMETERS = {
     "presence_penalty": Member("presence_penalty", Number, least=0, most=1),
     "stop": Member("stop_sequences", list, longest=5),
     "stream": Member("stream", bool),
+    "logprobs": Member("logprobs", bool),
     "format": Member("response_format", dict, read=_read_format, write=_write_format),
 }
 

@@ -64,7 +64,7 @@ def _read_declaration(declaration: Any) -> ToolDefinition:
     schema, original = declaration.get("parametersJsonSchema"), declaration.get("parameters")
     extra = members_except(declaration, *_REPRESENTED)
     if original is not None and schema is None:
-        schema = _json_schema(original)
+        schema = json_schema(original)
         extra["parameters"] = original
     elif schema is None:
         extra[AS_WRITTEN] = "no schema"
@@ -80,7 +80,7 @@ def _fits(declaration: dict[str, Any]) -> bool:
     )
 
 
-def _json_schema(schema: Any) -> Any:
+def json_schema(schema: Any) -> Any:
     """Return the JSON schema of a schema in Gemini's subset of OpenAPI: types in small letters, no ``nullable``.
 
     Raises MalformedBody if it is nested too deeply.
@@ -149,8 +149,8 @@ def write_tools(request: Request, context: WriteContext, body: dict[str, Any], c
     if tools:
         body["tools"] = tools
     calling = _write_choice(request, context, [declaration["name"] for declaration in declarations])
-    if request.parallel is not None:
-        context.lose("parallel", f"parallel: {request.parallel} was left out")
+    if request.parallel is False and declarations:
+        context.lose("parallel")
     if calling is not None:
         more = config.get("functionCallingConfig")
         config = {**config, "functionCallingConfig": merged(calling, more if isinstance(more, dict) else {})}
@@ -168,7 +168,7 @@ def _write_declaration(tool: ToolDefinition, context: WriteContext) -> dict[str,
         context.lose("param", f"strict: {tool.name} was declared without it")
     if tool.wire == WIRE:
         original = tool.extra.get("parameters")
-        if isinstance(original, dict) and tool.parameters == _json_schema(original):
+        if isinstance(original, dict) and tool.parameters == json_schema(original):
             written["parameters"] = original
         elif tool.parameters is not None:
             written["parametersJsonSchema"] = tool.parameters

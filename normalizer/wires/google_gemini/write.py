@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ...conversation import Assistant, Encoded, Message, Request, System, TextPart, ToolResults, User
+from ...conversation import Assistant, Encoded, Message, Request, System, ToolResults, User
 from ..fast_history import RegularWriters
 from ..surrogates import are_encodable, is_encodable, replace_in_members
 from ..write_context import IdStyle, NameStyle, WriteContext
@@ -100,10 +100,13 @@ class Writer(WriterBase):
         if all(type(earlier) in _NOT_SPOKEN for earlier in before):
             self._system += parts
             self._system_extra = {**self._system_extra, **self._context.kept_extra(message.extra)}
-        elif parts:  # the API has no system role
-            text = "\n".join(part.text for part in message.parts if type(part) is TextPart)
+            return
+        self._context.lose_extra(message.extra)
+        if parts:  # the API has no system role
+            text = "\n".join(part["text"] for part in parts if "text" in part)
             self._context.lose("order", "a system message within the conversation was written as a user message")
-            self._append("user", [{"text": f"<system>\n{text}\n</system>"}], {})
+            media = [part for part in parts if "text" not in part]
+            self._append("user", [{"text": f"<system>\n{text}\n</system>"}, *media], {})
 
     def _append(self, role: str, parts: list[Any], extra: dict[str, Any]) -> None:
         """Append a content. Contents of one role stay separate, which keeps their bytes."""

@@ -27,8 +27,32 @@ GENERATION = frozenset(
         "video_config",
     )
 )
+#: The members of `google.genai.interactions.TextResponseFormat`.
+_OF_TEXTS = frozenset(("type", "mime_type", "schema"))
+_JSON = "application/json"
 #: OpenAI's words for efforts are the thinking levels.
 _LEVELS = frozenset(("minimal", "low", "medium", "high", "xhigh"))
+
+
+def _read_format(format: Any) -> Any:
+    """Return a ``response_format`` for texts in the form of Chat Completions; None for any other."""
+    if not isinstance(format, dict) or format.get("type") != "text" or not format.keys() <= _OF_TEXTS:
+        return None
+    if format.get("mime_type") != _JSON:
+        return {"type": "text"} if format.get("mime_type") in (None, "text/plain") and "schema" not in format else None
+    schema = format.get("schema")
+    return {"type": "json_object"} if schema is None else {"type": "json_schema", "json_schema": {"schema": schema}}
+
+
+def _write_format(format: Any) -> Any:
+    kind = format.get("type") if isinstance(format, dict) else None
+    if kind == "json_object":
+        return {"type": "text", "mime_type": _JSON}
+    wrapped = format.get("json_schema") if kind == "json_schema" else None
+    schema = wrapped.get("schema") if isinstance(wrapped, dict) else None
+    return {"type": "text", "mime_type": _JSON, "schema": schema} if isinstance(schema, dict) else None
+
+
 #: The members of ``generation_config`` under the names that `read_params` gives them.
 PARAMETERS = {
     "max_tokens": Member("max_output_tokens", int),
@@ -38,6 +62,7 @@ PARAMETERS = {
     "seed": Member("seed", int),
     "stream": Member("stream", bool),
     "effort": Member("thinking_level", str, values=_LEVELS),
+    "format": Member("response_format", dict, read=_read_format, write=_write_format),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -50,6 +51,7 @@ class StepState(Struct, eq=False):
     signature: list[str] = []
     annotations: list[Any] = []  # of the current text
     contents: list[Any] = []  # of an output or of a summary, before the current text
+    growing: dict[str, list[Any]] = {}  # member -> its pieces, all texts or all lists, or its only value
     stopped: bool = False
     doubtful: bool = False
 
@@ -87,7 +89,7 @@ class StepState(Struct, eq=False):
             if isinstance(step.raw, dict):
                 for name, value in raw_object(delta).items():
                     if name != "type":
-                        step.raw[name] = _continued(step.raw.get(name), value)
+                        self._grow(name, step.raw.get(name), value)
             return
         for name in step.__struct_fields__:
             if name in ("extra_", "signature"):
@@ -97,8 +99,21 @@ class StepState(Struct, eq=False):
                 if memoryview(value):
                     setattr(step, name, value)
             elif value is not None:
-                held = getattr(step, name)
-                setattr(step, name, _continued(held, value) if name == "result" else value)
+                if name == "result":
+                    self._grow(name, step.result, value)
+                else:
+                    setattr(step, name, value)
+
+    def _grow(self, name: str, initial: Any, value: Any) -> None:
+        """Add a value to a member: texts and lists continue earlier ones, and any other value replaces them.
+
+        ``initial``: the value in the start event. `complete` joins the pieces, so that each is copied only once.
+        """
+        pieces = self.growing.setdefault(name, [initial])
+        if type(value) in (str, list) and type(value) is type(pieces[-1]):
+            pieces.append(value)
+        else:
+            self.growing[name] = [value]
 
     def has_no_arguments(self) -> bool:
         """Report whether the step is a call without any argument, in its start event and in its deltas."""
@@ -112,6 +127,11 @@ class StepState(Struct, eq=False):
     def complete(self) -> None:
         """Complete the step with everything that its deltas brought, except for the arguments of a client call."""
         step = self.step
+        for name, pieces in self.growing.items():
+            if type(step) is Unknown:
+                step.raw[name] = _joined(pieces)
+            else:
+                setattr(step, name, _joined(pieces))
         if self.signature and "signature" in step.__struct_fields__:
             step.signature = "".join(self.signature)
         if type(step) is s.TextContent:
@@ -127,12 +147,11 @@ class StepState(Struct, eq=False):
 _CONTENTS = (s.TextContent, s.MediaContent)
 
 
-def _continued(held: Any, value: Any) -> Any:
-    if isinstance(held, str) and isinstance(value, str):
-        return held + value
-    if isinstance(held, list) and isinstance(value, list):
-        return held + value
-    return value
+def _joined(pieces: list[Any]) -> Any:
+    """Return one value from pieces that are all texts or all lists; any other value is alone."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return "".join(pieces) if isinstance(pieces[0], str) else list(chain.from_iterable(pieces))
 
 
 def arguments_of(delta: s.Delta) -> tuple[str, bool]:

@@ -86,6 +86,8 @@ def write_content(parts: list[Part], plain: bool, dialect: Dialect, context: Wri
     """Return the content of a message: a text if possible and ``plain`` or foreign, else a list of parts."""
     own = context.own
     if len(parts) == 1 and type(part := parts[0]) is TextPart and (plain or not (own or part.extra)):
+        if not own:
+            context.lose_extra(part.extra)
         return part.text
     written = [made for part in parts if (made := write_part(part, dialect, context)) is not None]
     if not (own or dialect.lists) and all(map(is_text, written)):

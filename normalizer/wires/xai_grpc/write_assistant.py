@@ -194,6 +194,7 @@ class _ForeignMessages:
             self._context.lose("reasoning", block=index)
         if not block.text:
             return
+        self._context.lose_extra(block.extra, "", index)
         message = self._current()
         if message.tool_calls:
             self._context.lose("order", "reasoning after a call was moved before it", index)
