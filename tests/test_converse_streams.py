@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from tests.eventstream import event, exception
+from tests.eventstream import event, exception, message
 from tests.failures.play import codes, play
 from toolparity import (
     Opaque,
@@ -51,6 +52,14 @@ def use(index: int, id: str, *pieces: str, name: str = "f", **more: Any) -> list
 
 def played(*messages: bytes) -> Response:
     return play(WIRE, [BEGIN, *messages])
+
+
+def test_members_of_the_invocation_beside_a_further_text_are_kept() -> None:
+    metrics = {"amazon-bedrock-invocationMetrics": {"outputTokenCount": 2}}
+    further = {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "b"}}, **metrics}
+    response = played(delta(0, text="a"), message(json.dumps(further).encode()), stop(0), end("end_turn"))
+    assert response.choices[0].blocks == [Text("ab")]
+    assert response.extra == metrics
 
 
 def test_calls_are_kept_by_the_index_of_their_block() -> None:

@@ -226,6 +226,15 @@ def test_an_error_within_a_stream_ends_it() -> None:
     assert not response.complete
 
 
+def test_members_beside_a_further_text_are_kept() -> None:
+    more = {"error": {"code": 500, "message": "overloaded"}, "createTime": "2026-11-26T00:00:00Z"}
+    response = streamed(answer({"text": "a"}, finish=None), {**answer({"text": "b"}, finish=None), **more})
+    assert response.error is not None
+    assert response.error.message == "overloaded"
+    assert response.extra["createTime"] == more["createTime"]
+    assert response.choices[0].blocks == [Text("ab")]
+
+
 def test_an_array_of_events_is_a_stream() -> None:
     events = [answer({"text": "Hel"}, finish=None), answer({"text": "lo"})]
     decoder = StreamDecoder(WIRE)

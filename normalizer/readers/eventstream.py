@@ -20,6 +20,7 @@ from ..errors import EventTooLarge
 from .base import StreamEvent
 
 _PRELUDE = struct.Struct(">III")
+_CHECKSUM = struct.Struct(">I")
 
 
 class _Payload(msgspec.Struct):
@@ -48,6 +49,38 @@ class EventStreamReader:
         self._max = max_event_bytes
         self._buffer = bytearray()
         self._lost = False
+
+    def run(self, chunk: bytes) -> list[bytes] | None:
+        """Fast path for a chunk of complete, valid messages whose payloads are JSON objects.
+
+        Return their unwrapped payloads. Return None if the chunk has another shape; then no byte was consumed and the
+        caller has to pass the chunk to ``feed``.
+        """
+        if self._buffer or self._lost:
+            return None
+        events: list[bytes] = []
+        start, end = 0, len(chunk)
+        while start < end:
+            if end - start < 16:
+                return None
+            size, headers_size, crc = _PRELUDE.unpack_from(chunk, start)
+            body = start + 12 + headers_size
+            last = start + size - 4
+            if last + 4 > end or size > self._max or body > last or crc32(chunk[start : start + 8]) != crc:
+                return None
+            if crc32(chunk[start + 8 : last], crc) != _CHECKSUM.unpack_from(chunk, last)[0]:
+                return None
+            beginning, payload = _beginning(chunk[start + 12 : body]), chunk[body:last]
+            if beginning is None:
+                return None
+            if beginning:
+                events.append(b"%b%b}" % (beginning, payload or b"{}"))
+            elif (event := _unwrapped(payload)) is not None and event[:1] == b"{":
+                events.append(event)
+            else:
+                return None
+            start = last + 4
+        return events
 
     def feed(self, chunk: bytes) -> list[StreamEvent]:
         """Return the unwrapped payload of each message that the chunk completes."""
@@ -78,30 +111,21 @@ class EventStreamReader:
         if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
             self.problems.append(("undecodable-event", "an event-stream message with a wrong checksum"))
             return
-        headers = _headers(message[12 : 12 + headers_size])
-        payload = message[12 + headers_size : -4]
-        failure = headers.get(":exception-type") or headers.get(":error-code")
-        kind = headers.get(":event-type", _CHUNK)
-        if failure:
-            error = {"type": failure, **_error_members(payload, headers)}
-            events.append(("error", msgspec.json.encode({"error": error})))
-        elif kind != _CHUNK:
-            events.append((None, b"{%b:%b}" % (msgspec.json.encode(kind), payload or b"{}")))
+        headers, payload = message[12 : 12 + headers_size], message[12 + headers_size : -4]
+        beginning = _beginning(headers)
+        if beginning is None:
+            events.append(("error", msgspec.json.encode({"error": _error(payload, _headers(headers))})))
+        elif beginning:
+            events.append((None, b"%b%b}" % (beginning, payload or b"{}")))
         elif payload.strip():
             self._chunk(payload, events)
 
     def _chunk(self, payload: bytes, events: list[StreamEvent]) -> None:
-        try:
-            inner = _payload(payload).bytes
-            if inner is not None:
-                payload = a2b_base64(inner)
-        except (msgspec.MsgspecError, RecursionError):
-            pass  # not wrapped: the payload itself is the event
-        except ValueError:
+        event = _unwrapped(payload)
+        if event is None:
             self.problems.append(("undecodable-event", "an event-stream message whose bytes are not base64"))
-            return
-        if payload.strip():
-            events.append((None, payload))
+        elif event.strip():
+            events.append((None, event))
 
     def close(self) -> list[StreamEvent]:
         """Report an incomplete message without decoding it, because its checksum is missing."""
@@ -111,12 +135,34 @@ class EventStreamReader:
         return []
 
 
-def _error_members(payload: bytes, headers: dict[str, str]) -> dict[str, Any]:
-    """Return the members of an exception, or else its text as ``message``."""
+def _error(payload: bytes, headers: dict[str, str]) -> dict[str, Any]:
+    """Return the type of an exception with its members, or else with its text as ``message``."""
+    kind = headers.get(":exception-type") or headers.get(":error-code")
     try:
-        return _members(payload)
+        return {"type": kind, **_members(payload)}
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return {"message": headers.get(":error-message") or payload.decode("utf-8", "replace")}
+        return {"type": kind, "message": headers.get(":error-message") or payload.decode("utf-8", "replace")}
+
+
+def _unwrapped(payload: bytes) -> bytes | None:
+    """Return the event of a model in a `chunk`, or None if its bytes are not base64."""
+    try:
+        inner = _payload(payload).bytes
+        return payload if inner is None else a2b_base64(inner)
+    except (msgspec.MsgspecError, RecursionError):
+        return payload  # not wrapped: the payload itself is the event
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _beginning(headers: bytes) -> bytes | None:
+    """Return what precedes the payload of an event: its type, or nothing in a `chunk`; None for an exception."""
+    named = _headers(headers)
+    if named.get(":exception-type") or named.get(":error-code"):
+        return None
+    kind = named.get(":event-type", _CHUNK)
+    return b"" if kind == _CHUNK else b"{%b:" % msgspec.json.encode(kind)
 
 
 @lru_cache(maxsize=64)

@@ -36,7 +36,8 @@ class JsonLinesReader:
         """Return every object that the chunk completes."""
         events: list[StreamEvent] = []
         if not self._pending and chunk[:1] == b"{" and b"\n" in chunk:
-            chunk = self._take_lines(chunk, events)
+            lines, chunk = self._lines(chunk)
+            events += [(None, line) for line in lines]
         start = 0
         skip = -1
         if self._escaped and chunk:
@@ -76,8 +77,20 @@ class JsonLinesReader:
             self._hold(rest)
         return events
 
-    def _take_lines(self, chunk: bytes, events: list[StreamEvent]) -> bytes:
-        """Fast path: append the objects at the beginning of a chunk that are a line each, and return the rest."""
+    def run(self, chunk: bytes) -> list[bytes] | None:
+        """Fast path: return the objects of a chunk that has one on each line.
+
+        Return None if the chunk has another shape; then no byte was consumed and the caller has to pass the chunk to
+        ``feed``.
+        """
+        if self._pending or chunk[-1:] != b"\n":
+            return None
+        lines, rest = self._lines(chunk)
+        return None if rest else lines
+
+    def _lines(self, chunk: bytes) -> tuple[list[bytes], bytes]:
+        """Return the objects at the beginning of a chunk that are a line each, and the rest."""
+        lines: list[bytes] = []
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
             line = chunk[start:end]
@@ -87,9 +100,9 @@ class JsonLinesReader:
                 _check(line)
             except (msgspec.DecodeError, RecursionError):
                 break
-            events.append((None, line))
+            lines.append(line)
             start = end + 1
-        return chunk[start:]
+        return lines, chunk[start:]
 
     def _hold(self, piece: bytes) -> None:
         self._size += len(piece)

@@ -23,12 +23,12 @@ NOT_AN_OBJECT = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 #: The ids that `CallBuilder` assigns to calls without one.
-_SYNTHETIC = r"call_[0-9a-f]{8}_\d+_\d+x*"
+_synthetic_form = re.compile(r"call_[0-9a-f]{8}_\d+_\d+x*").fullmatch
 
 
 def is_synthetic(id: str) -> bool:
     """Report whether an id has the form of those that `CallBuilder` assigns to calls without one."""
-    return id.startswith("call_") and re.fullmatch(_SYNTHETIC, id) is not None
+    return id.startswith("call_") and _synthetic_form(id) is not None
 
 
 def position_of(id: str) -> str:

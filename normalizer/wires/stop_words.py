@@ -281,7 +281,7 @@ def reason_of(raw: str) -> StopReason:
 
 def is_listed(raw: str) -> bool:
     """Report whether `WORDS` lists a word, in any spelling."""
-    return raw in WORDS or any(fold(part) in WORDS for part in raw.split(":"))
+    return raw in WORDS or raw.lower() in WORDS or any(fold(part) in WORDS for part in raw.split(":"))
 
 
 def _folded(raw: str) -> StopReason:

@@ -27,6 +27,10 @@ def wrapped(event: Any) -> bytes:
     return message(payload, event_type="chunk", content_type="application/json", message_type="event")
 
 
+def flipped(body: bytes, at: int) -> bytes:
+    return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
+
+
 EVENTS: list[dict[str, Any]] = [
     {"type": "message_start", "message": {"id": "r1", "type": "message", "role": "assistant", "content": []}},
     {
@@ -83,6 +87,41 @@ def test_a_bedrock_stream_is_one_response_wherever_it_is_cut(cuts: list[int]) ->
         assert response.choices[0].blocks == [CALL]
 
 
+MESSAGES = st.sampled_from(
+    [
+        wrapped({"a": 1}),
+        message(b'{"b": 2}'),
+        message(b"[3]"),
+        message(b""),
+        event("messageStart", {"role": "assistant"}),
+        exception("throttlingException", {"message": "slow down"}),
+        flipped(wrapped({"a": 1}), 30),
+        wrapped({"a": 1})[:-4],
+        message(b'{"bytes": "no base64"}'),
+    ]
+)
+PIECES = st.lists(MESSAGES, max_size=3).map(b"".join)
+
+
+@given(pieces=st.lists(PIECES, max_size=5))
+def test_the_fast_path_returns_the_events_of_the_general_reader(pieces: list[bytes]) -> None:
+    reader = EventStreamReader(1 << 20)
+    events: list[bytes] = []
+    for piece in pieces:
+        of_fast_path = reader.run(piece)
+        events += [data for _, data in reader.feed(piece)] if of_fast_path is None else of_fast_path
+    reader.close()
+    items, codes = read(*pieces)
+    assert (events, [code for code, _ in reader.problems]) == ([data for _, data in items], codes)
+
+
+def test_whole_messages_take_the_fast_path() -> None:
+    pieces = wrapped({"a": 1}) * 2, event("messageStop", {"stopReason": "end_turn"})
+    reader = EventStreamReader(1 << 20)
+    expected = [[b'{"a": 1}'] * 2, [data for _, data in read(pieces[1])[0]]]
+    assert [reader.run(piece) for piece in pieces] == expected
+
+
 def test_a_whole_event_stream_is_told_by_its_prelude() -> None:
     assert looks_like_event_stream(BODY)
     assert not looks_like_event_stream(BODY[:11])
@@ -92,10 +131,6 @@ def test_a_whole_event_stream_is_told_by_its_prelude() -> None:
     response = normalize(BODY, "anthropic.messages")
     assert response.choices[0].blocks == [CALL]
     assert [finding.code for finding in response.findings] == ["stream-body"]
-
-
-def flipped(body: bytes, at: int) -> bytes:
-    return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
 
 
 FIRST = message(b'{"a": 1}', event_type="chunk")

@@ -74,8 +74,8 @@ class Stream(StreamBase):
                 self.take(None, data, out)
             elif state is not None and text:
                 state.parts.append(text)
-                if event.guardrail_action is not None:
-                    self._extra.update(s.carry_event(event))
+                if extra := s.carry_event(event):
+                    self._extra.update(extra)
             else:
                 self._apply(event, data, out)
         if target is not None and self.emits:

@@ -60,13 +60,16 @@ class Writer(WriterBase):
         return RegularWriters(self._regular_user, self._assistant.regular, self._assistant.regular_results)
 
     def _regular_user(self, text: str) -> dict[str, Any] | None:
-        """Return a user message of one text, or None if the text is not regular or has to be merged."""
+        """Return a user message of one text, or None if it is not regular. It replaces a user message before it."""
         written = self._written
         if not text or text.isspace() or not is_encodable(text):
             return None
-        if written and role_of(written[-1]) == "user":
+        if not written or role_of(written[-1]) != "user":
+            return {"role": "user", "content": [{"text": text}]}
+        if not isinstance(written[-1].get("content"), list):
             return None
-        return {"role": "user", "content": [{"text": text}]}
+        last = written.pop()
+        return {**last, "content": [*last["content"], {"text": text}]}
 
     def _write_assistant(self, message: Assistant) -> None:
         blocks = self._assistant.write(message)

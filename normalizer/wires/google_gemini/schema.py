@@ -139,5 +139,7 @@ def carry_part(part: Part) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None} if part.extra_ else members
 
 
+#: All members of a candidate but `content` and `index`.
+carry_beside = carrier(Candidate, "content", "index")
 carry_candidate = carrier(Candidate, "content", "finish_reason", "index", "citation_metadata", "grounding_metadata")
 carry_response = carrier(GenerateContent, "candidates", "usage_metadata", "model_version", "response_id", "error")

@@ -61,30 +61,29 @@ class Stream(StreamBase):
                 candidate = event.candidates[0]  # type: ignore[index]
                 index = candidate.index or 0
                 state.texts.append(candidate.content.parts[0].text)  # type: ignore[union-attr, index, arg-type]
+                if extra := s.carry_response(event):
+                    self._extra.update(extra)
                 if event.usage_metadata is not None:
                     self._take_figures(event.usage_metadata)
         if target is not None and self.emits:
             out.append(merged_delta(index, target.key, target.texts, start))
 
     def _fragment(self, event: s.GenerateContent) -> PartState | None:
-        """Return the part that an event continues if it has nothing but more text; otherwise None."""
+        """Return the part that an event of strict form continues if it has nothing but more text; otherwise None."""
         candidates = event.candidates
         if candidates is None or len(candidates) != 1 or self._id != event.response_id:
             return None
+        if self._model != event.model_version or event.error is not None or event.prompt_feedback is not None:
+            return None
         candidate = candidates[0]
         content = candidate.content
-        if content is None or candidate.finish_reason is not None or candidate.grounding_metadata is not None:
-            return None
-        parts = content.parts
         state = self._candidates.get(candidate.index or 0)
-        if state is None or parts is None or len(parts) != 1 or not state.parts:
+        if content is None or content.parts is None or len(content.parts) != 1 or state is None or not state.parts:
             return None
-        part, last = parts[0], state.parts[-1]
+        part, last = content.parts[0], state.parts[-1]
         if not (last.open and last.texts and part.text) or last.part.thought is not part.thought:
             return None
-        if s.carry_part(part) or s.carry_candidate(candidate) or content.extra_ is not None:
-            return None
-        return last if part.function_call is None and candidate.citation_metadata is None else None
+        return None if s.carry_members(part) or s.carry_beside(candidate) else last
 
     def event(self, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
         """Process one event. Raises MalformedBody if its data is not a JSON object."""

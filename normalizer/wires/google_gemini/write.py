@@ -21,7 +21,7 @@ from .tools import write_tools
 from .write_assistant import AssistantWriter
 
 #: Ids are free texts; recorded ones have up to 64 characters.
-IDS = IdStyle(r"[^\ud800-\udfff]+", length=64)
+IDS = IdStyle(r"[^\ud800-\udfff]+", length=64, plain=1000)
 #: https://ai.google.dev/api/caching#FunctionDeclaration
 NAMES = NameStyle(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}", prefix="_")
 

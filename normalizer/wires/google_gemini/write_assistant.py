@@ -66,37 +66,46 @@ class AssistantWriter:
         if not own and response.extra:
             return False
         context, inputs = self._context, self.inputs
+        accepts, known, plain = context.accepts_id, context.known_names, context.plain_length
         names: list[str] = []
         without_id: set[str] = set()
         written: list[dict[str, Any]] = []
+        signed = own
         for block in choices[0].blocks:
             if type(block) is ToolCall:
-                arguments = block.arguments
-                if arguments is None or block.kind != "function" or block.caller or block.namespace or not own:
+                arguments, extra = block.arguments, block.extra
+                if arguments is None or block.kind != "function" or block.caller or block.namespace:
                     return False
-                if block.extra and block.extra.keys() != _SIGNATURE:
+                if extra and (not own or extra.keys() != _SIGNATURE):
                     return False
-                id, name = block.id, context.name(block.name)
-                call: dict[str, Any] = {"name": name, "args": arguments}
+                id = block.id
                 if id in call_ids:
                     return False
-                if is_synthetic(id):
+                name = known.get(block.name) or context.name(block.name)
+                if own and is_synthetic(id):
                     without_id.add(id)
+                    call = {"name": name, "args": arguments}
+                elif (len(id) <= plain and id.isascii() and id.isidentifier()) or accepts(id):
+                    call = {"id": id, "name": name, "args": arguments}
                 else:
-                    if not context.accepts_id(id) or not is_encodable(id):
-                        return False
-                    call = {"id": id, **call}
+                    return False
                 call_ids.append(id)
                 inputs.append(arguments)
                 names.append(name)
-                written.append({"functionCall": call, **block.extra})
+                part: dict[str, Any] = {"functionCall": call}
+                if not signed:
+                    signed = True
+                    part["thoughtSignature"] = UNVALIDATED
+                elif extra:
+                    part.update(extra)
+                written.append(part)
             elif type(block) is Text:
                 text = block.text
                 if not text or block.annotations or not (text.isascii() or is_encodable(text)):
                     return False
                 if block.extra and (not own or block.extra.keys() != _SIGNATURE):
                     return False
-                written.append({"text": text, **block.extra})
+                written.append({"text": text, **block.extra} if block.extra else {"text": text})
             else:
                 return False
         if not written:
@@ -108,7 +117,7 @@ class AssistantWriter:
     def regular_results(self, results: list[ToolResult], call_ids: list[str], out: list[Any]) -> bool:
         """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
         parts: list[dict[str, Any]] = []
-        names, ids = dict(zip(call_ids, self._regular_names, strict=True)), iter(call_ids)
+        ids, names = iter(call_ids), iter(self._regular_names)
         without_id = self._regular_without_id
         for result in results:  # every request runs this loop; zip takes longer
             id = next(ids)
@@ -118,9 +127,12 @@ class AssistantWriter:
             part = content[0]
             if type(part) is not TextPart or part.extra or not (part.text.isascii() or is_encodable(part.text)):
                 return False
-            response = {"name": names[id], "response": {"output": part.text}}
-            parts.append({"functionResponse": response if id in without_id else {"id": id, **response}})
-        self.names.update(names)
+            written = {"id": id, "name": next(names), "response": {"output": part.text}}
+            if id in without_id:
+                del written["id"]
+            parts.append({"functionResponse": written})
+        self.names.update(zip(call_ids, self._regular_names, strict=True))
+        self.without_id.difference_update(call_ids)
         self.without_id.update(without_id)
         out.append({"role": "user", "parts": parts})
         return True

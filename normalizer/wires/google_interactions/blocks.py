@@ -231,6 +231,11 @@ def usage(figures: dict[str, Any] | None) -> Usage | None:
     """
     if not figures:
         return None
+    get = figures.get
+    input, output, cached = get("total_input_tokens"), get("total_output_tokens"), get("total_cached_tokens")
+    thought, used = get("total_thought_tokens"), get("total_tool_use_tokens")
+    if type(input) is type(output) is type(cached) is type(thought) is type(used) is int:  # fast path: all documented
+        return Usage(input + used, output + thought, thought, cached, None, figures)
     input = first_int(figures, ("total_input_tokens",))
     output = first_int(figures, ("total_output_tokens",))
     thought = first_int(figures, ("total_thought_tokens",))

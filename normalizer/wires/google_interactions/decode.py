@@ -22,6 +22,7 @@ from .blocks import (
 from .schema import FunctionCall, FunctionResult, Interaction
 
 _reader = Reader(Interaction)
+_NONE: frozenset[str] = frozenset()
 
 
 def decode(data: bytes, context: Context) -> Response:
@@ -39,7 +40,7 @@ def decode(data: bytes, context: Context) -> Response:
     if not complete:
         context.find("response-unfinished", f"the interaction's status is {body.status!r}")
     steps = steps or []
-    answered = answered_calls(steps) if FunctionResult in map(type, steps) else frozenset[str]()
+    answered = answered_calls(steps) if FunctionResult in map(type, steps) else _NONE
     builder = CallBuilder.of(context, 0, body.id)
     conversion = Conversion(builder, answered)
     last = steps[-1] if steps and is_cut(body.status) else None
