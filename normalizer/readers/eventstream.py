@@ -76,7 +76,7 @@ class EventStreamReader:
 
     def _message(self, message: bytes, headers_size: int, events: list[StreamEvent]) -> None:
         if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
-            self.problems.append(("undecodable-event", "an event-stream message with a wrong checksum"))
+            self._fail("an event-stream message with a wrong checksum", events)
             return
         headers = _headers(message[12 : 12 + headers_size])
         payload = message[12 + headers_size : -4]
@@ -98,10 +98,16 @@ class EventStreamReader:
         except (msgspec.MsgspecError, RecursionError):
             pass  # not wrapped: the payload itself is the event
         except ValueError:
-            self.problems.append(("undecodable-event", "an event-stream message whose bytes are not base64"))
+            self._fail("an event-stream message whose bytes are not base64", events)
             return
         if payload.strip():
             events.append((None, payload))
+
+    def _fail(self, message: str, events: list[StreamEvent]) -> None:
+        """Report a message that cannot be read as a stream error: it may have held a part of a call's arguments."""
+        self.problems.append(("undecodable-event", message))
+        error = {"type": "undecodable_event", "message": message}
+        events.append(("error", msgspec.json.encode({"error": error})))
 
     def close(self) -> list[StreamEvent]:
         """Report an incomplete message without decoding it, because its checksum is missing."""
