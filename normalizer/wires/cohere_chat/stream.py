@@ -15,7 +15,7 @@ from ...arguments import by_value
 from ...events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as CanonicalEvent
 from ...model import Response, Stop, Usage
-from ..call_builder import CallBuilder
+from ..call_builder import CallBuilder, respell_arguments
 from ..decode_context import Context
 from ..schema import UNFIT, Reader
 from ..stop_words import reason_of
@@ -239,8 +239,14 @@ class Stream(StreamBase):
         if other:
             self._continue_content(index, s.ContentPiece(thinking=other), out)
 
+    def _arguments(self, call: s.Call) -> str | None:
+        if call.function is None:
+            return None
+        respell_arguments(call.function, "arguments", self._context)
+        return call.function.arguments
+
     def _start_call(self, index: int | None, call: s.Call, out: list[CanonicalEvent]) -> BlockState:
-        text = None if call.function is None else call.function.arguments
+        text = self._arguments(call)
         state = self._calls.get(index)
         if state is not None and not state.stopped:
             held: s.Call = state.start
@@ -259,7 +265,7 @@ class Stream(StreamBase):
         return state
 
     def _continue_call(self, index: int | None, call: s.Call, out: list[CanonicalEvent]) -> None:
-        text = None if call.function is None else call.function.arguments
+        text = self._arguments(call)
         if not text:
             return
         state = self._calls.get(index)
@@ -308,6 +314,7 @@ class Stream(StreamBase):
         index = None if delta.index is None else int(delta.index)
         if delta.name is not None:
             self._calls[index] = self._add("call", s.Call(function=s.Function(name=delta.name)), out)
+        respell_arguments(delta, "parameters", self._context)
         if delta.parameters:
             self._continue_call(index, s.Call(function=s.Function(arguments=delta.parameters)), out)
 
