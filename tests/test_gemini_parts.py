@@ -12,9 +12,10 @@ from tests.building import codes, sse
 from toolparity import Reasoning, Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, normalize, select
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, User
 from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop
-from toolparity.normalizer.model import Opaque
-from toolparity.normalizer.requests import write_request
+from toolparity.normalizer.model import Opaque, Wire
+from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.google_gemini.partial_args import UnfitPartialArg, assembled
+from toolparity.normalizer.wires.registry import WIRES
 
 WIRE = "google.gemini"
 
@@ -313,3 +314,26 @@ def test_usage_counts_thoughts_and_tool_results() -> None:
         7,
         4,
     )
+
+
+# tools
+
+
+@pytest.mark.parametrize("wire", sorted(set(WIRES) - {WIRE}))
+def test_a_schema_in_the_form_of_openapi_is_translated_and_no_loss(wire: Wire) -> None:
+    schema = {"type": "OBJECT", "properties": {"x": {"type": "STRING", "nullable": True}}, "required": ["x"]}
+    declaration = {"name": "f", "description": "d", "parameters": schema}
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "tools": [{"functionDeclarations": [declaration]}],
+    }
+    request = read_request(body, WIRE)
+    assert write_request(request).body == body
+    written = write_request(request, wire)
+    assert [loss for loss in written.losses if loss.code == "extra"] == []
+    [tool] = read_request(written.body, wire).tools
+    assert tool.parameters == {
+        "type": "object",
+        "properties": {"x": {"type": ["string", "null"]}},
+        "required": ["x"],
+    }
