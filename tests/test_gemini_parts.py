@@ -130,6 +130,15 @@ def test_a_call_whose_arguments_do_not_end_is_truncated() -> None:
     assert not select(response).kept
 
 
+def test_arguments_of_no_call_run_nothing() -> None:
+    """The first event does not say that its call continues."""
+    part = {"functionCall": {"partialArgs": [{"jsonPath": "$.x", "stringValue": "a"}]}}
+    response = pieces({"functionCall": {"name": "f"}}, part)
+    assert [call.status for call in response.calls] == ["truncated", "invalid"]
+    assert select(response).calls == []
+    assert "arguments-misplaced" in codes(response)
+
+
 def test_a_second_call_begins_where_its_name_comes() -> None:
     response = pieces(*STREAMED[:2], arguments_event(name="g", id="c2", willContinue=True), arguments_event())
     assert [(call.name, call.status) for call in response.calls] == [("f", "truncated"), ("g", "complete")]

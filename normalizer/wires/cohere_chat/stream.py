@@ -17,6 +17,7 @@ from ...events import Event as CanonicalEvent
 from ...model import Response, Stop, Usage
 from ..call_builder import CallBuilder, respell_arguments
 from ..decode_context import Context
+from ..misplaced_arguments import mark_beside_nameless
 from ..schema import UNFIT, Reader
 from ..stop_words import reason_of
 from ..stream_base import StreamBase, merged_delta
@@ -362,6 +363,7 @@ class Stream(StreamBase):
             extra = {**extra, **s.carry_body(body)}
         else:
             choice = build_choice(builder, self._finished(calls), self._stop, unfinished)
+        mark_beside_nameless(self._context, 0, choice.blocks)
         choices = [choice] if choice.blocks or complete or self._stop else []
         return self._response(self._id, None, choices, self._usage, complete, extra)
 

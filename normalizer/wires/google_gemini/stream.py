@@ -16,6 +16,7 @@ from ...events import Event as CanonicalEvent
 from ...model import Choice, Response, Stop
 from ..call_builder import MAX_CALLS
 from ..decode_context import Context
+from ..misplaced_arguments import mark_beside_nameless
 from ..schema import UNFIT, Reader
 from ..stream_base import StreamBase, merged_delta
 from . import schema as s
@@ -199,6 +200,8 @@ class Stream(StreamBase):
             for state in states
             if state.parts or complete or state.candidate.finish_reason is not None
         ]
+        for choice in choices:
+            mark_beside_nameless(self._context, choice.index, choice.blocks)
         if not choices and was_blocked:
             choices = blocked(self._context, s.GenerateContent(prompt_feedback=self._feedback))
         return self._response(self._id, self._model, choices, usage(self._figures), complete, self._extra)
