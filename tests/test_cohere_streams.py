@@ -231,6 +231,7 @@ def test_a_stream_of_version_1_is_read_like_its_body(events: list[dict[str, Any]
     assert [(call.name, call.arguments) for call in streamed.calls] == [("f", {"a": 1}), ("g", {})]
     assert [call.id for call in streamed.calls] == [call.id for call in whole.calls]
     assert streamed.choices[0].stop == whole.choices[0].stop
+    assert "stop-disagrees" not in {*codes(streamed), *codes(whole)}
     assert streamed.usage == whole.usage
     assert ran(streamed) == ran(whole)
 

@@ -119,6 +119,8 @@ def build_choice_v1(
             builder.context.find("arguments-respelled", "", builder.choice, len(blocks))
         cut = number == last or number in unfinished
         blocks.append(builder.build(len(blocks), None, call.name, text, extra=call.extra_, cut=cut))
+    if reason == "end_turn" and calls:
+        reason = "tool_calls"  # version 1 has no word for calls (`cohere.types.FinishReason`)
     return Choice(builder.choice, blocks, effective_stop(builder, reason, raw), {"message": extra} if extra else {})
 
 
