@@ -1,4 +1,4 @@
-"""Arguments that a server sends as JSON where the wire has a text: none is lost, and what is no object does not run."""
+"""Arguments that a server sends as JSON where the wire has a text: none is lost, and only an object runs."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def _call(builder: CallBuilder, call: s.FunctionCall, extra: dict[str, Any], ind
 def text_of(call: s.FunctionCall) -> str:
     """Return the argument text of a call, which its streamed arguments complete.
 
-    Streamed arguments that are no list of objects give their own JSON, which cannot run.
+    Streamed arguments that are not a list of objects give their own JSON, which cannot run.
     """
     text = exact_text(call.args) if memoryview(call.args) else ""
     unread = (call.extra_ or {}).get("partialArgs")
