@@ -228,6 +228,14 @@ def test_a_blocked_prompt_is_a_refused_answer(stream: bool) -> None:
     assert response.extra == {"promptFeedback": {"blockReason": "SAFETY"}}
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_no_call_of_a_blocked_prompt_runs(stream: bool) -> None:
+    body = {**answer(CALL), "promptFeedback": {"blockReason": "SAFETY"}}
+    response = streamed(body) if stream else normalize(body, WIRE)
+    assert (response.choices[0].stop.reason, select(response).calls) == ("content_filter", [])
+    assert "refused" in codes(response)
+
+
 def test_an_error_within_a_stream_ends_it() -> None:
     error = {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
     response = streamed(answer(CALL, finish=None), error)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec.structs import replace
+
 from ...model import Block, Choice, Response, Stop, Text
 from ..call_builder import CallBuilder
 from ..decode_context import Context, read_whole
@@ -26,8 +30,7 @@ def decode(data: bytes, context: Context) -> Response:
         choice_of(context, body.response_id, candidate, number if candidate.index is None else candidate.index)
         for number, candidate in enumerate(body.candidates or ())
     ]
-    if not choices:
-        choices = blocked(context, body)
+    choices = blocked(context, body.prompt_feedback, choices)
     extra = carry_response(body)
     if body.error is not None:
         extra["error"] = body.error
@@ -40,13 +43,17 @@ def is_answer(body: GenerateContent) -> bool:
     return body.prompt_feedback is not None or (body.model_version is not None and body.usage_metadata is not None)
 
 
-def blocked(context: Context, body: GenerateContent) -> list[Choice]:
-    """Return the choice of a response without candidates: none, unless its prompt was blocked."""
-    reason = None if body.prompt_feedback is None else body.prompt_feedback.get("blockReason")
+def blocked(context: Context, feedback: dict[str, Any] | None, choices: list[Choice]) -> list[Choice]:
+    """Return the choices of a response, as refused if its prompt was blocked.
+
+    Such a response has no candidates by the documentation of ``blockReason``. The calls of one that has must not run.
+    """
+    reason = None if feedback is None else feedback.get("blockReason")
     if not isinstance(reason, str):
-        return []
+        return choices
     context.find("refused", f"the prompt was blocked: {reason}", 0)
-    return [Choice(0, [], Stop("content_filter", reason))]
+    stop = Stop("content_filter", reason)
+    return [replace(choice, stop=stop) for choice in choices] or [Choice(0, [], stop)]
 
 
 def choice_of(context: Context, response_id: str | None, candidate: Candidate, index: int) -> Choice:

@@ -202,6 +202,5 @@ class Stream(StreamBase):
         ]
         for choice in choices:
             mark_beside_nameless(self._context, choice.index, choice.blocks)
-        if not choices and was_blocked:
-            choices = blocked(self._context, s.GenerateContent(prompt_feedback=self._feedback))
+        choices = blocked(self._context, self._feedback, choices)
         return self._response(self._id, self._model, choices, usage(self._figures), complete, self._extra)
