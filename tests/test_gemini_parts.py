@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -312,6 +313,29 @@ def test_objects_of_the_sdk_have_the_signatures_of_the_wire() -> None:
     response = normalize(types.GenerateContentResponse.model_validate(answer(*parts)))
     assert response.wire == WIRE
     assert sent_back(response) == parts
+
+
+@pytest.mark.parametrize("mode", ["python", "json"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_dictionaries_of_the_sdk_are_read_like_its_objects(whole: bool, mode: str) -> None:
+    """Logs hold them: `model_dump` writes `snake_case`, every unset member, and three members of its own."""
+    parts = [
+        {"text": "th", "thought": True},
+        {**CALL, "thoughtSignature": "+/8="},
+        {"text": 'snake_case: "finish_reason"'},
+    ]
+    model = types.GenerateContentResponse.model_validate(answer(*parts, finish="STOP"))
+    body = json.loads(json.dumps(model.model_dump(mode=mode), default=lambda value: base64.b64encode(value).decode()))
+    if whole:
+        read, expected = normalize(body, WIRE), normalize(model)
+        assert normalize(json.dumps(body)) == expected
+    else:
+        decoder = StreamDecoder(WIRE)
+        decoder.feed(model)
+        read, expected = streamed(body), decoder.finish()
+    assert read == expected
+    assert read.choices[0].blocks[1].extra == {"thoughtSignature": "+/8="}
+    assert set(codes(read)) == {"arguments-respelled", "id-missing"}
 
 
 def test_usage_counts_thoughts_and_tool_results() -> None:

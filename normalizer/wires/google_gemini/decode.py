@@ -10,10 +10,11 @@ from ...model import Block, Choice, Response, Stop, Text
 from ..call_builder import CallBuilder
 from ..decode_context import Context, read_whole
 from ..error_response import response_without_output
-from ..schema import Reader
+from ..schema import UNFIT, Reader
 from ..stop_reason import CUTS, effective_stop
 from .blocks import add_part, annotated, usage
 from .schema import ENDS, Candidate, GenerateContent, carry_candidate, carry_members, carry_response, finish_reason
+from .spelling import camel_bytes
 
 _reader = Reader(GenerateContent)
 
@@ -23,7 +24,7 @@ def decode(data: bytes, context: Context) -> Response:
 
     Raises MalformedBody if the bytes are not a JSON object, and NotAResponse if it is neither a response nor an error.
     """
-    body = read_whole(_reader, data, context)
+    body = _read(data, context)
     if body.candidates is None and (body.error is not None or not is_answer(body)):
         return response_without_output(context, data, id=body.response_id, model=body.model_version)
     choices = [
@@ -36,6 +37,15 @@ def decode(data: bytes, context: Context) -> Response:
         extra["error"] = body.error
     figures = usage(body.usage_metadata)
     return context.response(body.response_id, body.model_version, choices, figures, None, True, extra)
+
+
+def _read(data: bytes, context: Context) -> GenerateContent:
+    try:
+        return _reader.strict(data)
+    except UNFIT:
+        spelled = camel_bytes(data)
+        context.respelled = context.respelled or spelled is not data
+        return read_whole(_reader, spelled, context)
 
 
 def is_answer(body: GenerateContent) -> bool:

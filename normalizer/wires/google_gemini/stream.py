@@ -22,6 +22,7 @@ from ..stream_base import StreamBase, merged_delta
 from . import schema as s
 from .blocks import text_of, usage
 from .decode import blocked, choice_of
+from .spelling import camel_bytes
 from .stream_state import CandidateState, PartState, continues, extend_call, is_text
 
 _reader = Reader(s.GenerateContent)
@@ -90,7 +91,9 @@ class Stream(StreamBase):
         """Process one event. Raises MalformedBody if its data is not a JSON object."""
         if data == b"[DONE]":
             return
-        event = _reader.read(data, self._notes)
+        spelled = camel_bytes(data)
+        self._context.respelled = self._context.respelled or spelled is not data
+        event = _reader.read(spelled, self._notes)
         if event.error is None and name != "error" and self._notes:
             self._context.report_notes(self._notes)
         self._notes.clear()
