@@ -318,7 +318,7 @@ def test_objects_of_the_sdk_have_the_signatures_of_the_wire() -> None:
 @pytest.mark.parametrize("mode", ["python", "json"])
 @pytest.mark.parametrize("whole", [True, False])
 def test_dictionaries_of_the_sdk_are_read_like_its_objects(whole: bool, mode: str) -> None:
-    """Logs hold them: `model_dump` writes `snake_case`, every unset member, and three members of its own."""
+    """Logs hold them: `model_dump` writes `snake_case`, every unset member, and three members that the SDK adds."""
     parts = [
         {"text": "th", "thought": True},
         {**CALL, "thoughtSignature": "+/8="},
