@@ -48,6 +48,13 @@ def test_fragments_of_two_calls_may_be_interleaved() -> None:
     assert codes(response) == []
 
 
+def test_arguments_under_the_index_of_no_call_run_nothing() -> None:
+    response = read(begin(0), grow(1, '{"a":1}'), stop(0))
+    assert [call.status for call in response.calls] == ["truncated", "invalid"]
+    assert ran(response) == []
+    assert "arguments-misplaced" in codes(response)
+
+
 def test_a_call_that_begins_twice_is_one_call() -> None:
     response = read(begin(0), begin(0), grow(0, "{}"), stop(0))
     assert arguments(response) == [("f_1", "{}")]
@@ -224,6 +231,7 @@ def test_a_stream_of_version_1_is_read_like_its_body(events: list[dict[str, Any]
     assert [(call.name, call.arguments) for call in streamed.calls] == [("f", {"a": 1}), ("g", {})]
     assert [call.id for call in streamed.calls] == [call.id for call in whole.calls]
     assert streamed.choices[0].stop == whole.choices[0].stop
+    assert "stop-disagrees" not in {*codes(streamed), *codes(whole)}
     assert streamed.usage == whole.usage
     assert ran(streamed) == ran(whole)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -12,9 +13,10 @@ from tests.building import codes, sse
 from toolparity import Reasoning, Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, normalize, select
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, User
 from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop
-from toolparity.normalizer.model import Opaque
-from toolparity.normalizer.requests import write_request
+from toolparity.normalizer.model import Opaque, Wire
+from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.google_gemini.partial_args import UnfitPartialArg, assembled
+from toolparity.normalizer.wires.registry import WIRES
 
 WIRE = "google.gemini"
 
@@ -129,6 +131,15 @@ def test_a_call_whose_arguments_do_not_end_is_truncated() -> None:
     assert not select(response).kept
 
 
+def test_arguments_of_no_call_run_nothing() -> None:
+    """The first event does not say that its call continues."""
+    part = {"functionCall": {"partialArgs": [{"jsonPath": "$.x", "stringValue": "a"}]}}
+    response = pieces({"functionCall": {"name": "f"}}, part)
+    assert [call.status for call in response.calls] == ["truncated", "invalid"]
+    assert select(response).calls == []
+    assert "arguments-misplaced" in codes(response)
+
+
 def test_a_second_call_begins_where_its_name_comes() -> None:
     response = pieces(*STREAMED[:2], arguments_event(name="g", id="c2", willContinue=True), arguments_event())
     assert [(call.name, call.status) for call in response.calls] == [("f", "truncated"), ("g", "complete")]
@@ -218,6 +229,14 @@ def test_a_blocked_prompt_is_a_refused_answer(stream: bool) -> None:
     assert response.extra == {"promptFeedback": {"blockReason": "SAFETY"}}
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_no_call_of_a_blocked_prompt_runs(stream: bool) -> None:
+    body = {**answer(CALL), "promptFeedback": {"blockReason": "SAFETY"}}
+    response = streamed(body) if stream else normalize(body, WIRE)
+    assert (response.choices[0].stop.reason, select(response).calls) == ("content_filter", [])
+    assert "refused" in codes(response)
+
+
 def test_an_error_within_a_stream_ends_it() -> None:
     error = {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
     response = streamed(answer(CALL, finish=None), error)
@@ -305,6 +324,29 @@ def test_objects_of_the_sdk_have_the_signatures_of_the_wire() -> None:
     assert sent_back(response) == parts
 
 
+@pytest.mark.parametrize("mode", ["python", "json"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_dictionaries_of_the_sdk_are_read_like_its_objects(whole: bool, mode: str) -> None:
+    """Logs hold them: `model_dump` writes `snake_case`, every unset member, and three members that the SDK adds."""
+    parts = [
+        {"text": "th", "thought": True},
+        {**CALL, "thoughtSignature": "+/8="},
+        {"text": 'snake_case: "finish_reason"'},
+    ]
+    model = types.GenerateContentResponse.model_validate(answer(*parts, finish="STOP"))
+    body = json.loads(json.dumps(model.model_dump(mode=mode), default=lambda value: base64.b64encode(value).decode()))
+    if whole:
+        read, expected = normalize(body, WIRE), normalize(model)
+        assert normalize(json.dumps(body)) == expected
+    else:
+        decoder = StreamDecoder(WIRE)
+        decoder.feed(model)
+        read, expected = streamed(body), decoder.finish()
+    assert read == expected
+    assert read.choices[0].blocks[1].extra == {"thoughtSignature": "+/8="}
+    assert set(codes(read)) == {"arguments-respelled", "id-missing"}
+
+
 def test_usage_counts_thoughts_and_tool_results() -> None:
     figures = {
         "promptTokenCount": 10,
@@ -322,3 +364,26 @@ def test_usage_counts_thoughts_and_tool_results() -> None:
         7,
         4,
     )
+
+
+# tools
+
+
+@pytest.mark.parametrize("wire", sorted(set(WIRES) - {WIRE}))
+def test_a_schema_in_the_form_of_openapi_is_translated_and_no_loss(wire: Wire) -> None:
+    schema = {"type": "OBJECT", "properties": {"x": {"type": "STRING", "nullable": True}}, "required": ["x"]}
+    declaration = {"name": "f", "description": "d", "parameters": schema}
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "tools": [{"functionDeclarations": [declaration]}],
+    }
+    request = read_request(body, WIRE)
+    assert write_request(request).body == body
+    written = write_request(request, wire)
+    assert [loss for loss in written.losses if loss.code == "extra"] == []
+    [tool] = read_request(written.body, wire).tools
+    assert tool.parameters == {
+        "type": "object",
+        "properties": {"x": {"type": ["string", "null"]}},
+        "required": ["x"],
+    }

@@ -183,7 +183,7 @@ def _judge_surplus(
     if unanswered:
         call = unanswered.pop(0)
         code = "answered-under-another-id" if known else "unknown-call-answered"
-        message = f"{call.made.name} ({call.made.id}) has no result, and a result names {result.call_id}"
+        message = f"{call.made.name} ({call.made.id}) has no result, and a result names {result.call_id or 'no id'}"
         judged.accuse(
             call.index,
             finding(code, message, link, call=call.made, evidence=result.call_id, request_shows=_shown(result)),
@@ -195,6 +195,8 @@ def _judge_surplus(
         )
     elif not known and link.position >= 0 and not link.child.record.stored:
         message = f"no call of the conversation has the id {result.call_id}"
+        if not result.call_id:
+            message = f"a further result of {result.name} belongs to no call of the conversation"
         judged.accuse(
             None, finding("unknown-call-answered", message, link, evidence=result.call_id, request_shows=_shown(result))
         )

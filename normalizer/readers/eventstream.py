@@ -109,7 +109,7 @@ class EventStreamReader:
 
     def _message(self, message: bytes, headers_size: int, events: list[StreamEvent]) -> None:
         if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
-            self.problems.append(("undecodable-event", "an event-stream message with a wrong checksum"))
+            self._fail("an event-stream message with a wrong checksum", events)
             return
         headers, payload = message[12 : 12 + headers_size], message[12 + headers_size : -4]
         beginning = _beginning(headers)
@@ -123,9 +123,15 @@ class EventStreamReader:
     def _chunk(self, payload: bytes, events: list[StreamEvent]) -> None:
         event = _unwrapped(payload)
         if event is None:
-            self.problems.append(("undecodable-event", "an event-stream message whose bytes are not base64"))
+            self._fail("an event-stream message whose bytes are not base64", events)
         elif event.strip():
             events.append((None, event))
+
+    def _fail(self, message: str, events: list[StreamEvent]) -> None:
+        """Report a message that cannot be read as a stream error: it may have held a part of a call's arguments."""
+        self.problems.append(("undecodable-event", message))
+        error = {"type": "undecodable_event", "message": message}
+        events.append(("error", msgspec.json.encode({"error": error})))
 
     def close(self) -> list[StreamEvent]:
         """Report an incomplete message without decoding it, because its checksum is missing."""

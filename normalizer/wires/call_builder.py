@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from .. import json_codec
 from ..model import CallStatus, ToolCall
 from .decode_context import Context
+from .schema import Wire
 
 #: Maximum number of calls or items in one response. Real responses stay far below; DOS-01 had 16,000 phantom slots.
 MAX_CALLS = 4096
@@ -38,6 +40,16 @@ def position_of(id: str) -> str:
 
 #: Kinds of calls whose tools a request declares by name.
 BY_NAME = frozenset(("function", "custom", "legacy_function"))
+
+
+def respell_arguments(holder: Wire, member: str, context: Context) -> None:
+    """Replace arguments that are JSON but not text, and hence unknown to the schema, by compact JSON (ARG-02).
+
+    ``member``: the name of the member of ``holder`` with the argument text, or with a fragment of it.
+    """
+    if holder.extra_ is not None and member in holder.extra_ and getattr(holder, member) is None:
+        context.find_once("arguments-respelled", "the arguments are JSON, not text")
+        setattr(holder, member, json_codec.text(holder.extra_.pop(member)))
 
 
 class CallBuilder(Struct, gc=False):

@@ -15,7 +15,7 @@ from tests.conversations.built import Body
 from toolparity import Wire, normalize
 from toolparity.normalizer.conversations import ConversationAudit, ConversationReport
 from toolparity.normalizer.conversations.records import ExchangeRecord, record
-from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.requests import read_request, write_request
 
 WIRE: Wire = "google.gemini"
 CALLS = [{"functionCall": {"name": "f", "args": {"x": number}}} for number in (1, 2)]
@@ -70,6 +70,24 @@ def test_a_conversation_without_ids_is_linked() -> None:
 def test_lost_exchanges_without_ids_accuse_no_correct_agent(kept: tuple[int, ...]) -> None:
     records = gemini(3)
     assert audited([records[number] for number in kept]).findings == []
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        ([*RESULTS, RESULTS[1]], "a further result of f belongs to no call of the conversation"),
+        ([RESULTS[0], {"functionResponse": {"name": "g", "response": {}}}], "a result names no id"),
+    ],
+)
+def test_the_message_about_a_result_of_no_call_names_its_tool_or_says_that_it_has_no_id(
+    results: list[Any], message: str
+) -> None:
+    history = [ASKED, {"role": "model", "parts": CALLS}, {"role": "user", "parts": results}]
+    [found] = audited([exchange([ASKED], "r1"), exchange(history, "r2", [])]).findings
+    assert found.code == "unknown-call-answered"
+    assert message in found.message
+    written = write_request(read_request({"contents": history}, WIRE), "openai.chat")
+    assert "a result that belongs to no call" in [loss.message for loss in written.losses]
 
 
 class Server:

@@ -11,7 +11,7 @@ from ...arguments import by_value
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as CanonicalEvent
 from ...model import Block, Choice, Response, Stop, ToolCall, Usage
-from ..call_builder import CallBuilder
+from ..call_builder import CallBuilder, respell_arguments
 from ..decode_context import Context
 from ..schema import UNFIT, Reader, Unknown, Wire
 from ..stop_reason import CUTS, effective_stop
@@ -179,6 +179,7 @@ class Stream(StreamBase):
                 out.append(BlockDelta(0, state.key, text))
 
     def _delta(self, index: int | None, delta: s.Delta, out: list[CanonicalEvent]) -> None:
+        respell_arguments(delta, "partial_json", self._context)
         member, text = delta_text(delta)
         beside = delta.type in WORDLESS or delta.signature is not None or delta.citation is not None
         if not (text or delta.encrypted_content or beside):

@@ -17,7 +17,7 @@ from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as CanonicalEvent
 from ...model import Block, Choice, Response, Stop, ToolCall, Usage
-from ..call_builder import MAX_CALLS, CallBuilder
+from ..call_builder import MAX_CALLS, CallBuilder, respell_arguments
 from ..decode_context import Context
 from ..schema import UNFIT, Reader
 from ..stop_reason import CUTS, effective_stop
@@ -157,6 +157,8 @@ class Stream(StreamBase):
         if delta is None:
             self._extra.setdefault("events", []).append({"contentBlockDelta": event.extra_ or {}})
             return
+        if delta.tool_use is not None:
+            respell_arguments(delta.tool_use, "input", self._context)
         text, kind = _fragment(delta)
         reasoning = delta.reasoning
         state = None

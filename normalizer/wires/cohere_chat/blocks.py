@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...model import Block, Choice, Opaque, Reasoning, Text, ToolCall, Usage
-from ..call_builder import CallBuilder
+from ..call_builder import CallBuilder, respell_arguments
 from ..schema import exact_text
 from ..stop_reason import CUTS, effective_stop
 from ..stop_words import reason_of
@@ -89,6 +89,8 @@ def _cite(blocks: list[Block], first: int, citations: list[Any]) -> list[Any]:
 def convert_call(builder: CallBuilder, call: s.Call, index: int, cut: bool) -> ToolCall | None:
     """Convert a call. Returns None if it repeats an earlier call. ``cut``: the response was cut inside this call."""
     function = call.function
+    if function is not None:
+        respell_arguments(function, "arguments", builder.context)
     name, text = (None, "") if function is None else (function.name, function.arguments or "")
     if not (cut or call.extra_ or (function is not None and function.extra_) or call.type not in (None, "function")):
         regular = builder.regular_call(call.id, name, text)
@@ -117,6 +119,8 @@ def build_choice_v1(
             builder.context.find("arguments-respelled", "", builder.choice, len(blocks))
         cut = number == last or number in unfinished
         blocks.append(builder.build(len(blocks), None, call.name, text, extra=call.extra_, cut=cut))
+    if reason == "end_turn" and calls:
+        reason = "tool_calls"  # version 1 has no word for calls (`cohere.types.FinishReason`)
     return Choice(builder.choice, blocks, effective_stop(builder, reason, raw), {"message": extra} if extra else {})
 
 

@@ -15,8 +15,9 @@ from ...arguments import by_value
 from ...events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as CanonicalEvent
 from ...model import Response, Stop, Usage
-from ..call_builder import CallBuilder
+from ..call_builder import CallBuilder, respell_arguments
 from ..decode_context import Context
+from ..misplaced_arguments import mark_beside_nameless
 from ..schema import UNFIT, Reader
 from ..stop_words import reason_of
 from ..stream_base import StreamBase, merged_delta
@@ -239,8 +240,14 @@ class Stream(StreamBase):
         if other:
             self._continue_content(index, s.ContentPiece(thinking=other), out)
 
+    def _arguments(self, call: s.Call) -> str | None:
+        if call.function is None:
+            return None
+        respell_arguments(call.function, "arguments", self._context)
+        return call.function.arguments
+
     def _start_call(self, index: int | None, call: s.Call, out: list[CanonicalEvent]) -> BlockState:
-        text = None if call.function is None else call.function.arguments
+        text = self._arguments(call)
         state = self._calls.get(index)
         if state is not None and not state.stopped:
             held: s.Call = state.start
@@ -259,7 +266,7 @@ class Stream(StreamBase):
         return state
 
     def _continue_call(self, index: int | None, call: s.Call, out: list[CanonicalEvent]) -> None:
-        text = None if call.function is None else call.function.arguments
+        text = self._arguments(call)
         if not text:
             return
         state = self._calls.get(index)
@@ -308,6 +315,7 @@ class Stream(StreamBase):
         index = None if delta.index is None else int(delta.index)
         if delta.name is not None:
             self._calls[index] = self._add("call", s.Call(function=s.Function(name=delta.name)), out)
+        respell_arguments(delta, "parameters", self._context)
         if delta.parameters:
             self._continue_call(index, s.Call(function=s.Function(arguments=delta.parameters)), out)
 
@@ -355,6 +363,7 @@ class Stream(StreamBase):
             extra = {**extra, **s.carry_body(body)}
         else:
             choice = build_choice(builder, self._finished(calls), self._stop, unfinished)
+        mark_beside_nameless(self._context, 0, choice.blocks)
         choices = [choice] if choice.blocks or complete or self._stop else []
         return self._response(self._id, None, choices, self._usage, complete, extra)
 

@@ -60,9 +60,7 @@ _NOTHING: dict[str, Any] = {}
 def _call(builder: CallBuilder, call: s.FunctionCall, extra: dict[str, Any], index: int, cut: bool) -> ToolCall | None:
     if call.extra_ is not None:
         extra = {**extra, **call.extra_}
-    text = exact_text(call.args) if memoryview(call.args) else ""
-    if call.partial_args is not None:
-        text = argument_text(text, call.partial_args)
+    text = text_of(call)
     if call.partial_args is not None or (text and builder.context.respelled):
         builder.context.find("arguments-respelled", "", builder.choice, index)
     if call.id in builder.seen and builder.repeats(call.id, call.name, text):
@@ -73,6 +71,18 @@ def _call(builder: CallBuilder, call: s.FunctionCall, extra: dict[str, Any], ind
         if regular is not None:
             return regular
     return builder.build(index, call.id, call.name, text, extra=extra, cut=cut)
+
+
+def text_of(call: s.FunctionCall) -> str:
+    """Return the argument text of a call, which its streamed arguments complete.
+
+    Streamed arguments that are not a list of objects give their own JSON, which cannot run.
+    """
+    text = exact_text(call.args) if memoryview(call.args) else ""
+    unread = (call.extra_ or {}).get("partialArgs")
+    if unread is not None:
+        return json_codec.text([*(call.partial_args or ()), unread])
+    return text if call.partial_args is None else argument_text(text, call.partial_args)
 
 
 def _server_block(member: str, data: dict[str, Any], extra: dict[str, Any], before: list[Block]) -> Block:

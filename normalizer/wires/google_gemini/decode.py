@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from msgspec.structs import replace
+
 from ...model import Block, Choice, Response, Stop, Text
 from ..call_builder import CallBuilder
 from ..decode_context import Context, read_whole
 from ..error_response import response_without_output
-from ..schema import Reader
+from ..schema import UNFIT, Reader
 from ..stop_reason import CUTS, effective_stop
 from .blocks import add_part, annotated, usage
 from .schema import ENDS, Candidate, GenerateContent, carry_candidate, carry_members, carry_response, finish_reason
+from .spelling import camel_bytes
 
 _reader = Reader(GenerateContent)
 
@@ -19,15 +24,14 @@ def decode(data: bytes, context: Context) -> Response:
 
     Raises MalformedBody if the bytes are not a JSON object, and NotAResponse if it is neither a response nor an error.
     """
-    body = read_whole(_reader, data, context)
+    body = _read(data, context)
     if body.candidates is None and (body.error is not None or not is_answer(body)):
         return response_without_output(context, data, id=body.response_id, model=body.model_version)
     choices = [
         choice_of(context, body.response_id, candidate, number if candidate.index is None else candidate.index)
         for number, candidate in enumerate(body.candidates or ())
     ]
-    if not choices:
-        choices = blocked(context, body)
+    choices = blocked(context, body.prompt_feedback, choices)
     extra = carry_response(body)
     if body.error is not None:
         extra["error"] = body.error
@@ -35,18 +39,31 @@ def decode(data: bytes, context: Context) -> Response:
     return context.response(body.response_id, body.model_version, choices, figures, None, True, extra)
 
 
+def _read(data: bytes, context: Context) -> GenerateContent:
+    try:
+        return _reader.strict(data)
+    except UNFIT:
+        spelled = camel_bytes(data)
+        context.respelled = context.respelled or spelled is not data
+        return read_whole(_reader, spelled, context)
+
+
 def is_answer(body: GenerateContent) -> bool:
     """Report whether a body without candidates is a response: one to a blocked prompt, or an empty one."""
     return body.prompt_feedback is not None or (body.model_version is not None and body.usage_metadata is not None)
 
 
-def blocked(context: Context, body: GenerateContent) -> list[Choice]:
-    """Return the choice of a response without candidates: none, unless its prompt was blocked."""
-    reason = None if body.prompt_feedback is None else body.prompt_feedback.get("blockReason")
+def blocked(context: Context, feedback: dict[str, Any] | None, choices: list[Choice]) -> list[Choice]:
+    """Return the choices of a response, as refused if its prompt was blocked.
+
+    Such a response has no candidates by the documentation of ``blockReason``. The calls of one that has must not run.
+    """
+    reason = None if feedback is None else feedback.get("blockReason")
     if not isinstance(reason, str):
-        return []
+        return choices
     context.find("refused", f"the prompt was blocked: {reason}", 0)
-    return [Choice(0, [], Stop("content_filter", reason))]
+    stop = Stop("content_filter", reason)
+    return [replace(choice, stop=stop) for choice in choices] or [Choice(0, [], stop)]
 
 
 def choice_of(context: Context, response_id: str | None, candidate: Candidate, index: int) -> Choice:

@@ -123,6 +123,24 @@ def answered(body: Any) -> Violations:
             yield path, f"{results} function responses after {called} function calls"
 
 
+@rule("call-signed", "https://ai.google.dev/gemini-api/docs/thought-signatures")
+def call_signed(body: Any) -> Violations:
+    """Gemini 3 accepts calls of the current turn only with the signature of the first call of each content."""
+    model = text(member(body, "model")).rpartition("/")[2]
+    if not model.startswith("gemini-3"):
+        return
+    turn: list[_Content] = []
+    for content in _contents(body):
+        if content[1].get("role") == "model":
+            turn.append(content)
+        elif not _count(content, "functionResponse"):
+            turn.clear()
+    for content in turn:
+        calls = [(path, part) for path, part in _parts(content) if part.get("functionCall") is not None]
+        if calls and not calls[0][1].get("thoughtSignature"):
+            yield f"{calls[0][0]}.thoughtSignature", "is missing"
+
+
 def _turns(body: Any) -> list[tuple[str, str, int, int]]:
     """Return role, path, number of calls and of function responses of each turn: consecutive contents of one role."""
     turns: list[tuple[str, str, int, int]] = []

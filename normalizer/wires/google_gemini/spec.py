@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 from ... import json_codec
 from ..registry import Boundary, Shape, WireSpec
 from ..sdk_objects import model_json
-from ..traverse import member
-from .spelling import listed
+from .spelling import use_standard_base64
 
 if TYPE_CHECKING:
     from ..decode_context import Declared
 
 #: Members that the SDK adds to a response: the HTTP response, the value parsed from JSON, and its own calls of tools.
 _ADDED = {"sdk_http_response": True, "parsed": True, "automatic_function_calling_history": True}
-_STANDARD = str.maketrans("-_", "+/")
 #: Members beside `candidates` that only responses of this wire have.
 _MARKS = frozenset(("usageMetadata", "modelVersion", "responseId", "promptFeedback"))
 _RESPONSE = Shape(body=True, event=True, marked=True)
@@ -33,10 +31,12 @@ def shape(body: dict[str, Any]) -> Shape | None:
 
 def boundary(event: dict[str, Any]) -> Boundary:
     """See `Boundary`. An event with a finish reason of the first candidate can be the last, or a whole response."""
-    listed, id = event.get("candidates"), event.get("responseId")
+    listed, id = event.get("candidates"), event.get("responseId", event.get("response_id"))
     candidates = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
     continued = frozenset(map(_index, candidates))
-    finished = frozenset(_index(candidate) for candidate in candidates if candidate.get("finishReason"))
+    finished = frozenset(
+        _index(candidate) for candidate in candidates if candidate.get("finishReason") or candidate.get("finish_reason")
+    )
     return Boundary(
         id if isinstance(id, str) and id else None,
         begins=0 in finished,
@@ -53,16 +53,9 @@ def _index(candidate: dict[str, Any]) -> int:
 
 
 def sdk_bytes(source: Any, event: bool) -> bytes:
-    """Return the JSON of an object of the `google-genai` SDK.
-
-    The service writes signatures and data in standard base64, the SDK in the alphabet for addresses.
-    """
+    """Return the JSON of an object of the `google-genai` SDK."""
     body = json_codec.decode(model_json(source, _ADDED))
-    for candidate in listed(member(body, "candidates")):
-        for part in listed(member(member(candidate, "content"), "parts")):
-            for holder, name in ((part, "thoughtSignature"), (member(part, "inlineData"), "data")):
-                if isinstance(text := member(holder, name), str):
-                    holder[name] = text.translate(_STANDARD)
+    use_standard_base64(body)
     return json_codec.encode(body)
 
 

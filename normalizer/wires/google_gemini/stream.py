@@ -16,12 +16,13 @@ from ...events import Event as CanonicalEvent
 from ...model import Choice, Response, Stop
 from ..call_builder import MAX_CALLS
 from ..decode_context import Context
-from ..schema import UNFIT, Reader, exact_text
+from ..misplaced_arguments import mark_beside_nameless
+from ..schema import UNFIT, Reader
 from ..stream_base import StreamBase, merged_delta
 from . import schema as s
-from .blocks import usage
+from .blocks import text_of, usage
 from .decode import blocked, choice_of
-from .partial_args import argument_text
+from .spelling import camel_bytes
 from .stream_state import CandidateState, PartState, continues, extend_call, is_text
 
 _reader = Reader(s.GenerateContent)
@@ -89,7 +90,9 @@ class Stream(StreamBase):
         """Process one event. Raises MalformedBody if its data is not a JSON object."""
         if data == b"[DONE]":
             return
-        event = _reader.read(data, self._notes)
+        spelled = camel_bytes(data)
+        self._context.respelled = self._context.respelled or spelled is not data
+        event = _reader.read(spelled, self._notes)
         if event.error is None and name != "error" and self._notes:
             self._context.report_notes(self._notes)
         self._notes.clear()
@@ -175,7 +178,7 @@ class Stream(StreamBase):
             last.part.thought_signature = last.part.thought_signature or part.thought_signature
             last.open = call.will_continue is True
         if not last.open and last.part.function_call is not None:
-            out.append(BlockDelta(state.index, last.key, _text_of(last.part.function_call)))
+            out.append(BlockDelta(state.index, last.key, text_of(last.part.function_call)))
             out.append(BlockStop(state.index, last.key))
 
     def _begin(self, state: CandidateState, part: s.Part, is_open: bool, out: list[CanonicalEvent]) -> PartState:
@@ -199,11 +202,7 @@ class Stream(StreamBase):
             for state in states
             if state.parts or complete or state.candidate.finish_reason is not None
         ]
-        if not choices and was_blocked:
-            choices = blocked(self._context, s.GenerateContent(prompt_feedback=self._feedback))
+        for choice in choices:
+            mark_beside_nameless(self._context, choice.index, choice.blocks)
+        choices = blocked(self._context, self._feedback, choices)
         return self._response(self._id, self._model, choices, usage(self._figures), complete, self._extra)
-
-
-def _text_of(call: s.FunctionCall) -> str:
-    text = exact_text(call.args) if memoryview(call.args) else ""
-    return text if call.partial_args is None else argument_text(text, call.partial_args)

@@ -65,7 +65,7 @@ def _read_declaration(declaration: Any) -> ToolDefinition:
     extra = members_except(declaration, *_REPRESENTED)
     if original is not None and schema is None:
         schema = json_schema(original)
-        extra["parameters"] = original
+        extra[AS_WRITTEN] = original
     elif schema is None:
         extra[AS_WRITTEN] = "no schema"
     name, description = declaration.get("name") or "", declaration.get("description")
@@ -167,12 +167,12 @@ def _write_declaration(tool: ToolDefinition, context: WriteContext) -> dict[str,
     if tool.strict:
         context.lose("param", f"strict: {tool.name} was declared without it")
     if tool.wire == WIRE:
-        original = tool.extra.get("parameters")
+        original = tool.extra.get(AS_WRITTEN)
         if isinstance(original, dict) and tool.parameters == json_schema(original):
             written["parameters"] = original
         elif tool.parameters is not None:
             written["parametersJsonSchema"] = tool.parameters
-        return merged(written, tool.extra, "parameters", AS_WRITTEN)
+        return merged(written, tool.extra, AS_WRITTEN)
     context.lose_extra(tool.extra, f"the tool {tool.name}", None, "type", "name", "parameters")
     schema = _FREE_TEXT if tool.kind == "custom" else tool.parameters
     if schema:
