@@ -97,10 +97,10 @@ class Stream(StreamBase):
         elif kind in s.BETWEEN:
             self._apply(event, out)
         elif kind == "error" or name == "error" or kind is None:
-            self.fail(json_codec.decode(data), out)
+            self.fail(json_codec.decode_or_text(data), out)
         else:
             self._context.find("unknown-event", f"event {kind!r}")
-            self._extra.setdefault("events", []).append(json_codec.decode(data))
+            self._extra.setdefault("events", []).append(json_codec.decode_or_text(data))
 
     def _apply(self, event: s.EventMembers, out: list[CanonicalEvent]) -> None:
         """Process an event of a type in `schema.BETWEEN`."""

@@ -102,7 +102,8 @@ class Stream(StreamBase):
         elif event.metadata is not None:
             self._metadata(event.metadata, out)
         else:
-            self._other(json_codec.decode(data), out)
+            value = json_codec.decode_or_text(data)
+            self._other(value if isinstance(value, dict) else {"message": value}, out)
             return
         self._extra.update(s.carry_event(event))
 

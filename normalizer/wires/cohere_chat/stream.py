@@ -111,13 +111,13 @@ class Stream(StreamBase):
         elif kind == "debug":
             self._extra["prompt"] = event.prompt
         elif kind is None or name == "error":
-            self.fail(json_codec.decode(data), out)
+            self.fail(json_codec.decode_or_text(data), out)
         else:
             self._report_unknown(kind, data)
 
     def _report_unknown(self, kind: str, data: bytes) -> None:
         self._context.find("unknown-event", f"event {kind!r}")
-        self._extra.setdefault("events", []).append(json_codec.decode(data))
+        self._extra.setdefault("events", []).append(json_codec.decode_or_text(data))
 
     def _apply(self, kind: str | None, event: s.EventMembers, out: list[CanonicalEvent]) -> None:
         """Process an event of a type in `schema.EVENTS`."""

@@ -97,13 +97,13 @@ class Stream(StreamBase):
             self._context.report_notes(self._notes)
         self._notes.clear()
         if name == "error":
-            self.fail(json_codec.decode(data), out)
+            self.fail(json_codec.decode_or_text(data), out)
         else:
             self._apply(event, data, out)
 
     def _apply(self, event: s.GenerateContent, data: bytes, out: list[CanonicalEvent]) -> None:
         if event.error is not None:
-            self.fail(json_codec.decode(data), out)
+            self.fail(json_codec.decode_or_text(data), out)
         self._id = self._id or event.response_id
         self._model = self._model or event.model_version
         if event.prompt_feedback is not None:

@@ -114,7 +114,7 @@ class Stream(StreamBase):
         elif kind == "step.stop":
             self._stop(event.index, out)
         elif kind == "error" or name == "error" or kind is None:
-            self.fail(json_codec.decode(data), out)
+            self.fail(json_codec.decode_or_text(data), out)
             return
         elif kind == "interaction.status_update":
             self._set_status(event.status, out)
@@ -123,7 +123,7 @@ class Stream(StreamBase):
             self._ended = self._ended or kind == "interaction.completed"
         else:
             self._context.find("unknown-event", f"event {kind!r}")
-            self._extra.setdefault("events", []).append(json_codec.decode(data))
+            self._extra.setdefault("events", []).append(json_codec.decode_or_text(data))
         self._update_usage(event.usage or _usage_in(event.metadata), out)
 
     # The interaction

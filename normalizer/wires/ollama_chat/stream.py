@@ -77,13 +77,13 @@ class Stream(StreamBase):
         body = _reader.read(data, self._notes)
         if body.error is not None:
             self._notes.clear()  # the schema describes responses
-            self.fail(json_codec.decode(data), out)
+            self.fail(json_codec.decode_or_text(data), out)
             return
         if self._notes:
             self._context.report_notes(self._notes)
         if body.message is None and body.done is None:
             self._context.find("unknown-event", "an event without a message")
-            self._extra.setdefault("events", []).append(json_codec.decode(data))
+            self._extra.setdefault("events", []).append(json_codec.decode_or_text(data))
             return
         if self._ended:
             self._context.find("event-after-end", "an event after the last one")
