@@ -22,7 +22,15 @@ MEMBERS = "each member through the official SDK"
 MSGSPEC = "msgspec.json.decode"
 PROTOBUF = "protobuf FromString"
 #: The largest ratio of a stream to the base: in pieces of 4,096 bytes, and in one event a piece.
-STREAM_GOALS = {"openai.chat": (2.0, 3.5), "openai.responses": (2.6, 6.0), "anthropic.messages": (2.3, 7.0)}
+STREAM_GOALS = {
+    "openai.chat": (2.0, 3.5),
+    "openai.responses": (2.6, 6.0),
+    "anthropic.messages": (2.3, 7.0),
+    "cohere.chat": (2.3, 7.0),
+    "google.gemini": (2.3, 7.0),
+    "google.interactions": (2.3, 7.0),
+    "ollama.chat": (5.0, 12.0),
+}
 
 
 class Case(NamedTuple):

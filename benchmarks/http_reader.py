@@ -11,6 +11,7 @@ _PATHS = {
     "openai.chat": "/v1/chat/completions",
     "openai.responses": "/v1/responses",
     "anthropic.messages": "/v1/messages",
+    "ollama.chat": "/api/chat",
 }
 QUESTION = [{"role": "user", "content": "Hello"}]
 _client = httpx2.Client()

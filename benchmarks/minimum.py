@@ -30,16 +30,19 @@ from toolparity.normalizer.wires.schema import UNFIT
 
 from .measure import Job
 from .readers import msgspec_each, ours_streamed
-from .recorded import WIRES, Exchange, exchanges, fastest
+from .recorded import Exchange, exchanges, fastest
 
 #: The module and name of each wire's decoder of regular events.
 _DECODERS = {
     "openai.chat": ("openai_chat.schema", "decode_piece"),
     "openai.responses": ("openai_responses.stream_events", "decode_event"),
     "anthropic.messages": ("anthropic_messages.schema", "decode_event"),
+    "cohere.chat": ("cohere_chat.schema", "decode_event"),
+    "google.interactions": ("google_interactions.schema", "decode_piece"),
+    "ollama.chat": ("ollama_chat.schema", "decode_piece"),
 }
-#: The module and name of each wire's decoder of regular bodies.
-_BODIES = {
+#: The module and name of each wire's decoder of regular bodies: the wires that are measured.
+_BODIES: dict[Wire, tuple[str, str]] = {
     "openai.chat": ("openai_chat.decode_fast", "_read"),
     "openai.responses": ("openai_responses.decode", "_reader"),
     "anthropic.messages": ("anthropic_messages.decode", "_reader"),
@@ -233,7 +236,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
     given = parser.parse_args()
     gc.freeze()
-    rows = [row for wire in WIRES for row in minima(given.recordings, wire, given.turns)]
+    rows = [row for wire in _BODIES for row in minima(given.recordings, wire, given.turns)]
     if given.json:
         given.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
     headers = ["wire", "what", "count", "typed", "and framing", "and objects", "normalizer", "begin", "deltas", "end"]

@@ -22,9 +22,10 @@ from typing import Any
 import msgspec
 from tabulate import tabulate
 
+from toolparity import Wire
 from toolparity.conformance.subjects.peers import HERE as PROGRAMS
 
-from .recorded import WIRES, Exchange, exchanges
+from .recorded import Exchange, exchanges
 
 TRANSPORT, OURS = "HTTP client alone", "toolparity"
 #: Reader -> its module for `peer_timer`, and its environment in the cache; None for the environment of this program.
@@ -43,6 +44,7 @@ READERS: dict[str, tuple[str, str | None]] = {
 _REQUIREMENTS = {"llm-rosetta": ("llm-rosetta==0.13.0", "httpx2==2.16.2")}
 _ENVIRONMENTS = Path("~/.cache/toolparity/subjects").expanduser()
 _PROVIDERS = ("openai", "anthropic", "xai")
+_WIRES: tuple[Wire, ...] = ("openai.chat", "openai.responses", "anthropic.messages")
 
 
 class Figures(msgspec.Struct):
@@ -64,7 +66,7 @@ class Figures(msgspec.Struct):
 def sample(folder: Path, count: int) -> list[Exchange]:
     """Return at most ``count`` bodies and streams of each wire and provider, spread over the recordings."""
     chosen: list[Exchange] = []
-    for wire in WIRES:
+    for wire in _WIRES:
         found = [exchange for exchange in exchanges(folder, wire) if exchange.provider in _PROVIDERS]
         for provider in _PROVIDERS:
             for stream in (False, True):
@@ -121,7 +123,7 @@ def times(reader: str, lines: str) -> list[float | None]:
 
 def figures(chosen: list[Exchange], taken: dict[str, list[float | None]]) -> Iterator[Figures]:
     """Yield the figures of each reader, by wire and kind of response."""
-    for wire in WIRES:
+    for wire in _WIRES:
         for stream in (False, True):
             places = [n for n, each in enumerate(chosen) if (each.wire, each.stream) == (wire, stream)]
             for reader in READERS:

@@ -11,7 +11,6 @@ import argparse
 import base64
 import gc
 import gzip
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -27,10 +26,9 @@ from toolparity import Wire, normalize
 
 from .measure import Job
 from .readers import msgspec_each, ours_streamed
-from .traffic import JSON_WIRES, events
+from .traffic import JSON_WIRES, events, payloads
 
 WIRES: tuple[Wire, ...] = tuple(JSON_WIRES)
-_PAYLOAD = re.compile(rb"^data: ?(\{.*?)\r?$", re.MULTILINE)
 #: Shorter streams are errors.
 _FEWEST_EVENTS = 3
 
@@ -70,7 +68,7 @@ class Exchange(msgspec.Struct):
     @property
     def payloads(self) -> list[bytes]:
         """The JSON of a body, or of each event of a stream."""
-        return _PAYLOAD.findall(self.data) if self.stream else [self.data]
+        return [line for line in payloads(self.data) if line] if self.stream else [self.data]
 
 
 class Ratios(msgspec.Struct):
@@ -85,16 +83,21 @@ class Ratios(msgspec.Struct):
 
 
 def exchanges(folder: Path, wire: Wire) -> Iterator[Exchange]:
-    """Yield the answers of a wire that are JSON: bodies, and streams of server-sent events."""
+    """Yield the answers of a wire that are JSON: bodies, and streams of JSON events."""
     with gzip.open(folder / f"{wire}.jsonl.gz") as file:
         for line in file:
             exchange = msgspec.json.decode(line, type=Exchange)
             failed = exchange.status is not None and exchange.status >= 400
-            if failed or exchange.body is None or exchange.body_encoding:
-                continue
+            if failed or exchange.body is None or (exchange.body_encoding and wire != "bedrock.converse"):
+                continue  # an encoded stream of another wire has base64 in its events
             is_answer = len(exchange.payloads) >= _FEWEST_EVENTS if exchange.stream else exchange.body[:1] == "{"
-            if is_answer:
+            if is_answer and not (wire == "ollama.chat" and _is_of_chat(exchange)):
                 yield exchange
+
+
+def _is_of_chat(exchange: Exchange) -> bool:
+    """Return whether a body is one of Ollama's endpoint for Chat Completions, two of which are filed under its API."""
+    return not exchange.stream and b'"object":"chat.completion"' in exchange.data
 
 
 def fastest(jobs: list[Job], turns: int) -> list[int]:
@@ -123,6 +126,8 @@ def ratios(folder: Path, wire: Wire, turns: int) -> Iterator[Ratios]:
         if exchange.chunk_lengths:
             times["streams in recorded pieces"].append((base, own))
     for kind, measured in times.items():
+        if not measured:
+            continue
         multiples = sorted(own / base for base, own in measured)
         total = sum(own for _, own in measured) / sum(base for base, _ in measured)
         high = multiples[len(multiples) * 9 // 10]

@@ -33,12 +33,25 @@ ROUNDS = 50
 PER_ROUND = 3
 BASE = "msgspec.json.encode"
 #: The largest ratio to the base.
-GOALS = {"openai.chat": 3.5, "openai.responses": 3.5, "anthropic.messages": 3.5, "xai.grpc": 7.0}
+GOALS = {
+    "openai.chat": 3.5,
+    "openai.responses": 3.5,
+    "anthropic.messages": 3.5,
+    "xai.grpc": 7.0,
+    "cohere.chat": 3.5,
+    "google.gemini": 3.5,
+    "google.interactions": 3.5,
+    "ollama.chat": 3.5,
+}
 PROVIDERS: dict[Wire, str] = {
     "openai.chat": "openai",
     "openai.responses": "openai",
     "anthropic.messages": "anthropic",
     "xai.grpc": "xai",
+    "cohere.chat": "cohere",
+    "google.gemini": "google",
+    "google.interactions": "google",
+    "ollama.chat": "ollama",
 }
 _FOUND = (
     "The archive holds three letters of that year, and one of them names the harbour where the ship was seen last. "

@@ -9,6 +9,8 @@ from collections.abc import Callable
 _ODD = (1, 7, 2, 33, 3, 128, 5)
 #: A byte of a UTF-8 character after its first.
 _CONTINUATION = re.compile(rb"[\x80-\xBF]")
+#: The end of an event. Google ends lines with CR LF.
+_BLANK_LINE = re.compile(rb"\n\r?\n")
 #: From this length on, bodies are cut into proportionally wider chunks, so that their number does not grow further.
 _LONG = 1 << 16
 #: Number of bytes at each end of a long body that `ends` sends one at a time.
@@ -16,9 +18,22 @@ _END = 1024
 
 
 def events(data: bytes) -> list[bytes]:
-    """Return one chunk per event of an SSE stream, each with the blank line that ends it."""
-    parts = data.split(b"\n\n")
-    return [part + b"\n\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+    """Return one chunk per event: of an SSE stream with its blank line, or a message of an AWS event stream."""
+    if data[:1] == b"\x00":
+        return _messages(data)
+    cuts = [match.end() for match in _BLANK_LINE.finditer(data)]
+    return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True) if a < b]
+
+
+def _messages(data: bytes) -> list[bytes]:
+    """Split an AWS event stream by the lengths of its messages, which are at their beginning."""
+    found = []
+    at = 0
+    while at < len(data):
+        end = at + max(int.from_bytes(data[at : at + 4], "big"), 1)
+        found.append(data[at:end])
+        at = end
+    return found
 
 
 def whole(data: bytes) -> list[bytes]:

@@ -178,6 +178,13 @@ class OfferedTool(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     waiting_hint: str | None = None
 
 
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except msgspec.DecodeError:
+        return False
+
+
 class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The script of one scenario. ``hosted``: canonical names of the declared tools that the provider executes."""
 
@@ -206,7 +213,25 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
                 needs.add("refusal")
         if any(tool.kind == "custom" for tool in self.tools):
             needs.add("custom")
+        if self.parallel is False:
+            needs.add("single")
         return frozenset(needs)
+
+    @property
+    def common_needs(self) -> frozenset[str]:
+        """The features that the script needs and that nearly all surfaces support.
+
+        "argument text": arguments that are not a JSON object. "one call": a ban of parallel calls. "strict": a tool
+        whose schema the provider enforces. "dashed names": a tool whose name has a dash.
+        """
+        calls = [call for round in self.rounds for call in round.calls]
+        needs = {
+            "argument text": not all(_is_object(call.text) for call in calls),
+            "one call": self.parallel is False,
+            "strict": any(tool.strict for tool in self.tools),
+            "dashed names": any("-" in tool.name for tool in self.tools),
+        }
+        return frozenset(name for name, needed in needs.items() if needed)
 
     @property
     def hash(self) -> str:

@@ -24,7 +24,8 @@ from .scripts import Script
 class Surface(NamedTuple):
     """One provider on one wire. ``base``: the SDK's default base URL. ``key``: environment variable with the API key.
 
-    ``model``: the default model. ``able``: the `Script.needs` that the surface supports.
+    ``model``: the default model. ``able``: the `Script.needs` that the surface supports. ``lacks``: the
+    `Script.common_needs` that it does not support.
     """
 
     name: str
@@ -35,10 +36,11 @@ class Surface(NamedTuple):
     key: str
     model: str
     able: frozenset[str]
+    lacks: frozenset[str] = frozenset()
 
     def plays(self, script: Script) -> bool:
         """Return whether the surface supports everything that the script needs."""
-        return script.needs <= self.able
+        return script.needs <= self.able and self.lacks.isdisjoint(script.common_needs)
 
     @property
     def spec(self) -> WireSpec:
@@ -70,7 +72,8 @@ class Surface(NamedTuple):
         return import_module(f"toolparity.cassettes.emulated.{self.name.replace('.', '_')}")
 
 
-_CHAT = frozenset(("refusal", "ending:length", "ending:content_filter"))
+#: ``single``: a request can turn off parallel calls.
+_CHAT = frozenset(("single", "refusal", "ending:length", "ending:content_filter"))
 
 _BUILT_IN = (
     Surface(
@@ -101,7 +104,7 @@ _BUILT_IN = (
         "https://api.anthropic.com",
         "ANTHROPIC_API_KEY",
         "claude-haiku-4-5",
-        frozenset(("refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution")),
+        frozenset(("single", "refusal", "ending:length", "ending:pause", "server:web_search", "server:code_execution")),
     ),
     Surface(
         "xai.grpc",
@@ -111,7 +114,39 @@ _BUILT_IN = (
         "https://api.x.ai",
         "XAI_API_KEY",
         "grok-4-fast",
-        frozenset(("ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+        frozenset(("single", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+    ),
+    Surface(
+        "bedrock.converse",
+        "bedrock",
+        "bedrock.converse",
+        "boto3",
+        "https://bedrock-runtime.us-east-1.amazonaws.com",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "us.anthropic.claude-haiku-4-5-20251001-v1:0",
+        frozenset(("ending:length", "ending:content_filter", "server:code_execution")),
+    ),
+    Surface(
+        "google.gemini",
+        "google",
+        "google.gemini",
+        "google-genai",
+        "https://generativelanguage.googleapis.com",
+        "GEMINI_API_KEY",
+        "gemini-3-flash-preview",
+        frozenset(("ending:length", "ending:content_filter", "server:web_search", "server:code_execution")),
+        frozenset(("argument text", "one call", "strict")),
+    ),
+    Surface(
+        "google.interactions",
+        "google",
+        "google.interactions",
+        "google-genai",
+        "https://generativelanguage.googleapis.com",
+        "GEMINI_API_KEY",
+        "gemini-3-flash-preview",
+        frozenset(("ending:length", "server:web_search", "server:code_execution")),
+        frozenset(("one call", "strict")),
     ),
     Surface("xai.chat", "xai", "openai.chat", "openai", "https://api.x.ai/v1", "XAI_API_KEY", "grok-4-fast", _CHAT),
     Surface(
@@ -122,7 +157,31 @@ _BUILT_IN = (
         "https://api.x.ai/v1",
         "XAI_API_KEY",
         "grok-4-fast",
-        frozenset(("refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")),
+        frozenset(
+            ("single", "refusal", "ending:length", "server:web_search", "server:x_search", "server:code_execution")
+        ),
+    ),
+    Surface(
+        "cohere.chat",
+        "cohere",
+        "cohere.chat",
+        "cohere",
+        "https://api.cohere.com",
+        "CO_API_KEY",
+        "command-a-reasoning-08-2025",
+        frozenset(("ending:length",)),
+        frozenset(("one call", "dashed names")),
+    ),
+    Surface(
+        "ollama.chat",
+        "ollama",
+        "ollama.chat",
+        "ollama",
+        "https://ollama.com",
+        "OLLAMA_API_KEY",
+        "gpt-oss:20b",
+        frozenset(("ending:length",)),
+        frozenset(("argument text", "one call", "strict")),
     ),
 )
 

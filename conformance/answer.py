@@ -27,8 +27,16 @@ _RETURN = 'return {"response": …} or {"calls": […]}'
 
 def call_text(name: str, arguments: Any, text: str | None) -> str:
     """Return a call in one short line."""
-    shown = text if text is not None else json_codec.shown(arguments)
+    shown = json_codec.shown(arguments) if text is None else _in_one_line(text)
     return f"{name}({shown if len(shown) <= 60 else shown[:57] + '...'})"
+
+
+def _in_one_line(text: str) -> str:
+    """Return an argument text; JSON over several lines, as in Gemini's bodies, becomes compact."""
+    try:
+        return json_codec.text(json_codec.decode(text)) if "\n" in text else text
+    except ValueError:
+        return text
 
 
 class AnsweredCall(Struct, frozen=True):

@@ -26,7 +26,8 @@ the link. A conversation may continue on another wire; then a call without a res
 
 A history may divide a response over several messages, for instance each call before its result, or refer to stored
 items by their id. Ids that an application or a server counts (`call_0`) repeat in other conversations. They prove a
-link only together with the earlier messages, and if several responses fit, none is judged.
+link only together with the earlier messages, and if several responses fit, none is judged. Calls without ids, as most
+of Gemini's and those that the Python SDK of Ollama sends back, are compared by their position and their signature.
 
 Each choice of a response is judged by the requests that continue it. A legacy `function_call` has no id on the wire;
 its place and its name show which result it has, and its findings have the id `function_call`.

@@ -3,8 +3,9 @@
 A body is one response: a single JSON object, or the events of one stream in any framing. A file can contain several:
 JSON lines or an array of responses, consecutive responses or streams, responses of different wires. `responses` splits
 such data. Each wire's spec classifies the JSON documents: ``shape`` recognizes whole responses and events, ``boundary``
-the first and last event of a response. An error that follows the events of an unfinished stream belongs to that stream;
-any other error is a response.
+the first and last event of a response. On some wires the last event has the form of a whole response; it ends the open
+stream, or is a stream by itself. An error that follows the events of an unfinished stream belongs to that stream; any
+other error is a response.
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ def _document(item: StreamEvent) -> _Document:
         return _Document()
     wire = whole_wire(body)
     if wire is not None:
-        return _Document("response", wire)
+        limits = spec(wire).boundary(body)
+        return _Document("event", wire, limits) if limits.ends else _Document("response", wire)
     return _Document("error", boundary=Boundary(ends=True)) if is_error(body) else _event_document(body)
 
 
@@ -139,7 +141,7 @@ def _server_sent(item: StreamEvent, likely: str | None) -> _Document:
         return _Document() if wire is None else _Document("response", wire)
     if body is not None:
         return _event_document(body, likely)
-    ended = end_of_stream_wire(data)
+    ended = end_of_stream_wire(data, likely)
     return _Document() if ended is None else _Document("event", ended, Boundary(ends=True))
 
 

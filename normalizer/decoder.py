@@ -160,7 +160,7 @@ class StreamDecoder:
         self._by_messages = self._wire is not None and self._wire.framing == "messages"
         self._unframed = b""  # the bytes before the framing is known
         self._reader: EventReader | None = None
-        self._fast_reader: SseReader | None = None  # the same reader, once the fast path can use it
+        self._fast_reader: EventReader | None = None  # the same reader, once the fast path can use it
         self._max_event_bytes = max_event_bytes
         self._event_count = 0
         self._undetected: list[StreamEvent] = []  # the events before the first one that identifies the wire
@@ -209,7 +209,7 @@ class StreamDecoder:
                 self._unframed = data
                 return
             self._unframed, self._reader = b"", reader
-            if self._stream is not None and isinstance(reader, SseReader):
+            if self._stream is not None and not isinstance(reader, JsonLinesReader):  # its first object may be a body
                 self._fast_reader = reader
                 out += self.feed(data)
                 return
@@ -265,8 +265,7 @@ class StreamDecoder:
         if self._stream is None:
             events = self._detect(events)
         if self._stream is not None:
-            if isinstance(self._reader, SseReader):
-                self._fast_reader = self._reader
+            self._fast_reader = self._reader
             self._stream.feed(events, out)
 
     def _report(self, code: str, message: str) -> None:

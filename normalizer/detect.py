@@ -134,9 +134,13 @@ def detect_event(data: bytes) -> str:
     return event_wire(event) or _body_wire(event)
 
 
-def end_of_stream_wire(data: bytes) -> str | None:
-    """Return the wire whose streams end with this data, such as ``[DONE]``; else None."""
-    return next((wire.name for wire in specs() if wire.end_of_stream == data), None)
+def end_of_stream_wire(data: bytes, likely: str | None = None) -> str | None:
+    """Return the wire whose streams end with this data, such as ``[DONE]``; else None.
+
+    ``likely``: the wire of the events before. Gateways end the streams of other wires in this way, too.
+    """
+    ended = next((wire.name for wire in specs() if wire.end_of_stream == data), None)
+    return ended if ended is None or likely is None else likely
 
 
 def event_wire(event: dict[str, Any], likely: str | None = None) -> str | None:

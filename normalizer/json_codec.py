@@ -31,6 +31,14 @@ def decode(data: bytes | str) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+def decode_or_text(data: bytes) -> Any:
+    """Decode any JSON value; return the text if `decode` raises ValueError."""
+    try:
+        return decode(data)
+    except ValueError:
+        return data.decode("utf-8", "replace")
+
+
 def encode(value: Any) -> bytes:
     """Encode canonical structs or plain values as compact JSON. Half surrogate pairs are escaped, not rejected."""
     try:

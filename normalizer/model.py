@@ -16,7 +16,17 @@ from msgspec.structs import astuple
 from .findings import Finding
 
 #: The names of the wires (`normalizer.wires.registry.WIRES`). `normalizer.wires.registry.wire_name` converts a str.
-Wire = Literal["openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"]
+Wire = Literal[
+    "openai.chat",
+    "openai.responses",
+    "anthropic.messages",
+    "xai.grpc",
+    "google.gemini",
+    "google.interactions",
+    "bedrock.converse",
+    "cohere.chat",
+    "ollama.chat",
+]
 
 #: The names of the policies (`normalizer.policies.POLICIES`). `normalizer.policies.policy_name` converts a str.
 Policy = Literal["first", "all", "batch"]

@@ -265,7 +265,8 @@ class _Pairing:
         if id in self._last:
             self.mismatches.append((index, "duplicate-answer", f"a second result for {id}"))
             return
-        self.mismatches.append((index, "orphan", f"a result for {id}, but no preceding call has this id"))
+        surplus = f"a result for {id}, but no preceding call has this id" if id else "a result that belongs to no call"
+        self.mismatches.append((index, "orphan", surplus))
         if index not in self.orphans:
             self.orphans[index] = ToolResults([], self._messages[index].extra if alone else {})  # type: ignore[union-attr]
         self.orphans[index].results.append(result)

@@ -100,7 +100,7 @@ def check_request(body: Any, wire: Wire, *, provider: str | None = None) -> list
     """Return the violations for which the provider would refuse a request, by the request rules of its wire.
 
     ``body``: as for `read_request`. ``provider``: by default the provider that owns the wire. Raises UnknownWire for an
-    unknown wire name.
+    unknown wire name, and MalformedBody for a body that is nested too deeply.
     """
     wire_spec = spec(wire)
     rules = wire_spec.part("rules")

@@ -275,8 +275,244 @@ GRPC: dict[str, chat_pb2.GetChatCompletionResponse] = {
     ),
 }
 
+
+def _gemini(*parts: Json, finish: str = "STOP", **more: Any) -> Json:
+    candidate = {"content": {"role": "model", "parts": list(parts)}, "finishReason": finish, "index": 0, **more}
+    figures = {"promptTokenCount": 11, "candidatesTokenCount": 7, "thoughtsTokenCount": 3, "totalTokenCount": 21}
+    return {"candidates": [candidate], "usageMetadata": figures, "modelVersion": "m-5", "responseId": "g-seed"}
+
+
+def _gemini_call(name: str, arguments: Json, **more: Any) -> Json:
+    return {"functionCall": {"name": name, "args": arguments, **more}}
+
+
+GEMINI: dict[str, Json] = {
+    "text": _gemini({"text": "Grüße, 世界 🎉", "thoughtSignature": "c2ln"}),
+    "calls": _gemini(
+        {"text": "Two cities\nand a note.", "thought": True},
+        {"text": "Let me see."},
+        {**_gemini_call("weather", {"city": "Oslo"}, id="call_a"), "thoughtSignature": "c2ln"},
+        _gemini_call("weather", {"city": "Rom", "days": [1, 2, {"x": "}{"}]}),
+        _gemini_call("note", {}),
+    ),
+    "code": _gemini(
+        {"executableCode": {"language": "PYTHON", "code": "print(1)"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+        {"inlineData": {"mimeType": "image/png", "data": "AA=="}},
+        {"text": "One."},
+    ),
+    "search": _gemini(
+        {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["q"]}}},
+        {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"found": "it"}}},
+        {"text": "It is so."},
+        groundingMetadata={
+            "webSearchQueries": ["q"],
+            "groundingSupports": [{"segment": {"text": "It"}, "groundingChunkIndices": [0]}],
+        },
+    ),
+    "cut": _gemini({"text": "It is"}, finish="MAX_TOKENS"),
+    "malformed": _gemini(finish="MALFORMED_FUNCTION_CALL", finishMessage="Malformed function call: f("),
+    "blocked": {
+        "promptFeedback": {"blockReason": "SAFETY"},
+        "usageMetadata": {"promptTokenCount": 11, "totalTokenCount": 11},
+        "modelVersion": "m-5",
+        "responseId": "g-seed",
+    },
+}
+
+
+COHERE: dict[str, Json] = {
+    "text": {
+        "id": "c-seed",
+        "message": {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "Grüße, 世界 🎉"}],
+            "citations": [
+                {
+                    "start": 0,
+                    "end": 5,
+                    "text": "Grüße",
+                    "sources": [{"type": "document", "id": "doc:0", "document": {"id": "doc:0", "text": "t"}}],
+                    "type": "TEXT_CONTENT",
+                    "content_index": 0,
+                }
+            ],
+        },
+        "finish_reason": "COMPLETE",
+        "usage": {
+            "billed_units": {"input_tokens": 3, "output_tokens": 9},
+            "tokens": {"input_tokens": 5, "output_tokens": 9},
+            "cached_tokens": 2,
+        },
+    },
+    "calls": {
+        "id": "c-seed",
+        "message": {
+            "role": "assistant",
+            "tool_plan": "I will look at two cities.",
+            "tool_calls": [
+                {"id": "w_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}},
+                {"id": "w_2", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Rom"}'}},
+            ],
+        },
+        "finish_reason": "TOOL_CALL",
+        "usage": {"tokens": {"input_tokens": 5, "output_tokens": 9, "reasoning_tokens": 4}},
+    },
+    "thinking": {
+        "id": "c-seed",
+        "message": {
+            "role": "assistant",
+            "content": [{"type": "thinking", "thinking": "Two cities."}, {"type": "text", "text": "Done."}],
+        },
+        "finish_reason": "COMPLETE",
+    },
+    "cut": {
+        "id": "c-seed",
+        "message": {
+            "role": "assistant",
+            "tool_calls": [{"id": "f_1", "type": "function", "function": {"name": "f", "arguments": '{"a": "cu'}}],
+        },
+        "finish_reason": "MAX_TOKENS",
+    },
+}
+
+
+def _answer(content: list[Json], stop: str, **more: Any) -> Json:
+    return {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": stop,
+        "usage": {
+            "inputTokens": 5,
+            "outputTokens": 9,
+            "totalTokens": 19,
+            "cacheReadInputTokens": 3,
+            "cacheWriteInputTokens": 2,
+        },
+        "metrics": {"latencyMs": 12},
+        **more,
+    }
+
+
+def _tool_use(id: str, name: str, given: Json, **more: Any) -> Json:
+    return {"toolUse": {"toolUseId": id, "name": name, "input": given, **more}}
+
+
+CONVERSE: dict[str, Json] = {
+    "text": _answer([{"text": "Grüße, 世界 🎉"}], "end_turn"),
+    "calls": _answer(
+        [
+            {"reasoningContent": {"reasoningText": {"text": "Two cities.", "signature": "c2ln"}}},
+            {"reasoningContent": {"redactedContent": "ZW5j"}},
+            {"text": "Let me see."},
+            _tool_use("tooluse_a", "weather", {"city": "Oslo"}),
+            _tool_use("tooluse_b", "weather", {"city": "Rom", "days": [1, 2, {"x": "}{"}]}, type="tool_use"),
+            _tool_use("functions.note:2", "note", {}),
+        ],
+        "tool_use",
+    ),
+    "server tools": _answer(
+        [
+            _tool_use("tooluse_a", "nova_code_interpreter", {"snippet": "1"}, type="server_tool_use"),
+            {
+                "toolResult": {
+                    "toolUseId": "tooluse_a",
+                    "type": "nova_code_interpreter_result",
+                    "status": "success",
+                    "content": [{"json": {"stdOut": "1", "isError": False}}],
+                }
+            },
+            {
+                "citationsContent": {
+                    "content": [{"text": "Done."}],
+                    "citations": [{"title": "t", "location": {"web": {"url": "u", "domain": "d"}}}],
+                }
+            },
+        ],
+        "end_turn",
+    ),
+    "cut": _answer([_tool_use("tooluse_a", "f", {"a": 1}), _tool_use("tooluse_b", "g", {"b": 2})], "max_tokens"),
+    "guarded": _answer(
+        [{"text": "No."}], "guardrail_intervened", trace={"guardrail": {"actionReason": "Guardrail blocked."}}
+    ),
+}
+
+
+def _ollama(message: Json, stop: str = "stop") -> Json:
+    return {
+        "model": "m-6",
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": {"role": "assistant", **message},
+        "done": True,
+        "done_reason": stop,
+        "total_duration": 12,
+        "prompt_eval_count": 5,
+        "eval_count": 9,
+    }
+
+
+def _ollama_call(id: str, index: int, name: str, arguments: Json) -> Json:
+    return {"id": id, "function": {"index": index, "name": name, "arguments": arguments}}
+
+
+OLLAMA: dict[str, Json] = {
+    "text": _ollama({"content": "Grüße, 世界 🎉"}),
+    "calls": _ollama(
+        {
+            "content": "Let me see.",
+            "thinking": "Two cities\nand a note.",
+            "tool_calls": [
+                _ollama_call("call_a", 0, "weather", {"city": "Oslo"}),
+                _ollama_call("call_b", 1, "weather", {"city": "Rom", "days": [1, 2, {"x": "}{"}]}),
+                _ollama_call("call_c", 2, "note", {}),
+            ],
+        }
+    ),
+    "calls without ids": _ollama(
+        {"content": "", "tool_calls": [{"function": {"name": "f", "arguments": {"a": n}}} for n in range(2)]}
+    ),
+    "cut": _ollama({"content": "It is"}, "length"),
+}
+
+
+def _interaction(*steps: Json, status: str = "completed", **more: Any) -> Json:
+    figures = {"total_input_tokens": 5, "total_output_tokens": 9, "total_thought_tokens": 4, "total_tokens": 18}
+    head = {"id": "v1-seed", "object": "interaction", "model": "m-7", "status": status}
+    return {**head, "steps": list(steps), "usage": figures, **more}
+
+
+def _output(text: str, **more: Any) -> Json:
+    return {"type": "model_output", "content": [{"type": "text", "text": text, **more}]}
+
+
+def _step_call(id: str, name: str, arguments: Json, **more: Any) -> Json:
+    return {"type": "function_call", "id": id, "name": name, "arguments": arguments, **more}
+
+
+INTERACTIONS: dict[str, Json] = {
+    "text": _interaction(_output("Grüße, 世界 🎉")),
+    "calls": _interaction(
+        {"type": "thought", "signature": "c2ln", "summary": [{"type": "text", "text": "Two cities."}]},
+        _output("Let me see."),
+        _step_call("call_a", "weather", {"city": "Oslo"}, signature="c2ln"),
+        _step_call("call_b", "weather", {"city": "Rom", "days": [1, 2, {"x": "}{"}]}),
+        _step_call("call_c", "note", {}),
+        status="requires_action",
+    ),
+    "search": _interaction(
+        {"type": "google_search_call", "id": "s1", "arguments": {"queries": ["q"]}, "signature": "c2ln"},
+        {"type": "google_search_result", "call_id": "s1", "result": [{"search_suggestions": "s"}], "signature": "c2ln"},
+        _output("It is so.", annotations=[{"type": "url_citation", "url": "u", "start_index": 0, "end_index": 2}]),
+    ),
+    "cut": _interaction(_step_call("call_a", "f", {"a": 1}), _step_call("call_b", "g", {"b": 2}), status="incomplete"),
+}
+
 BODIES: dict[str, dict[str, Json]] = {
     "openai.chat": CHAT,
     "openai.responses": RESPONSES,
     "anthropic.messages": MESSAGES,
+    "google.gemini": GEMINI,
+    "cohere.chat": COHERE,
+    "ollama.chat": OLLAMA,
+    "google.interactions": INTERACTIONS,
+    "bedrock.converse": CONVERSE,
 }

@@ -9,14 +9,18 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tests.wires import WIRES
+from tests import eventstream
+from tests.wires import TEXT_WIRES, WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize
+from toolparity.normalizer.wires.registry import spec
 
 Given = tuple[str | None, str | None, str]  # id, name, argument text
 
-#: Every wire, plain and streamed; the second list leaves out the one that carries arguments as JSON, not as text.
+#: Every wire, plain and streamed; the second list leaves out bodies that carry arguments as JSON, not as text.
 FORMS = [(wire, stream) for wire in WIRES for stream in (False, True)]
-TEXT_FORMS = [form for form in FORMS if form != ("anthropic.messages", False)]
+TEXT_FORMS = [
+    (wire, stream) for wire, stream in FORMS if wire in TEXT_WIRES and (stream or not spec(wire).parsed_arguments)
+]
 
 
 # What to compare
@@ -202,6 +206,14 @@ def anthropic(*events: dict[str, Any], stop: str = "tool_use", **told: Any) -> R
     return stream("anthropic.messages", anthropic_stream(*events, stop=stop), **told)
 
 
+# google.interactions
+
+
+def interaction(status: str = "requires_action", **more: Any) -> dict[str, Any]:
+    """An interaction, by default one that waits for the results of calls."""
+    return {"id": "v1_1", "object": "interaction", "model": "m", "status": status, **more}
+
+
 # xai.grpc
 
 
@@ -229,6 +241,45 @@ def grpc_body(*calls: Any, finish: int = 4, content: str = "") -> bytes:
     message = pb.CompletionMessage(content=content, role=2, tool_calls=calls)
     output = pb.CompletionOutput(index=0, message=message, finish_reason=finish)
     return pb.GetChatCompletionResponse(id="x1", model="m", outputs=[output]).SerializeToString()
+
+
+# ollama.chat
+
+
+def ollama_line(message: str, stop: str | None = None) -> bytes:
+    """An event, or with a stop a whole body. ``message``: the members of the message besides its role, in JSON."""
+    end = f'"done_reason": {json.dumps(stop)}, "done": true' if stop else '"done": false'
+    head = f'{{"model": "m", "created_at": "2026-01-01T00:00:00Z", "message": {{"role": "assistant", {message}}}'
+    return f"{head}, {end}}}\n".encode()
+
+
+def ollama_call(id: str | None, name: str | None, arguments: str) -> str:
+    """The JSON of a call; a null id is left out, and the arguments are the given text."""
+    function = f'"name": {json.dumps(name)}, "arguments": {arguments}'
+    head = "" if id is None else f'"id": {json.dumps(id)}, '
+    return f'{{{head}"function": {{{function}}}}}'
+
+
+def ollama_lines(calls: Sequence[Given]) -> bytes:
+    """A streamed ollama.chat body, each call in its own event."""
+    events = [ollama_line(f'"content": "", "tool_calls": [{ollama_call(*call)}]') for call in calls]
+    return b"".join([*events, ollama_line('"content": ""', "stop")])
+
+
+# google.gemini
+
+
+def gemini_body(*parts: str, finish: str | None = "STOP") -> bytes:
+    """A whole response, or a stream event, whose candidate has parts with this JSON."""
+    candidate = f'{{"content": {{"role": "model", "parts": [{", ".join(parts)}]}}'
+    ended = "" if finish is None else f', "finishReason": "{finish}"'
+    return f'{{"candidates": [{candidate}{ended}}}], "modelVersion": "m", "responseId": "g1"}}'.encode()
+
+
+def gemini_call(id: str | None, name: str | None, text: str) -> str:
+    """The JSON of a part with a call."""
+    given = {key: value for key, value in (("id", id), ("name", name)) if value is not None}
+    return f'{{"functionCall": {json.dumps(given)[:-1]}{", " if given else ""}"args": {text}}}}}'
 
 
 # The same calls on any wire
@@ -313,15 +364,126 @@ def _grpc_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> R
     return stream("xai.grpc", [*chunks, grpc_chunk(finish=4)], **told)
 
 
+def _cohere_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    given = [chat_call(*call) for call in calls]
+    message = {"role": "assistant", "tool_calls": given}
+    body = {"id": "c1", "message": message, "finish_reason": "TOOL_CALL"}
+    return normalize(json.dumps(body).encode(), "cohere.chat", **told)
+
+
+def _cohere_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    events: list[dict[str, Any]] = [{"type": "message-start", "id": "c1", "delta": {"message": {"role": "assistant"}}}]
+    for index, (id, name, text) in enumerate(calls):
+        begun = {"message": {"tool_calls": chat_call(id, name, "")}}
+        events.append({"type": "tool-call-start", "index": index, "delta": begun})
+        for part in cut(text, size):
+            delta = {"message": {"tool_calls": {"function": {"arguments": part}}}}
+            events.append({"type": "tool-call-delta", "index": index, "delta": delta})
+        events.append({"type": "tool-call-end", "index": index})
+    events.append({"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}})
+    return stream("cohere.chat", sse(*events, done=True), **told)
+
+
+def _ollama_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    message = f'"content": "", "tool_calls": [{", ".join(ollama_call(*call) for call in calls)}]'
+    return normalize(ollama_line(message, "stop"), "ollama.chat", **told)
+
+
+def _ollama_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    """Ollama sends each call whole."""
+    return stream("ollama.chat", ollama_lines(calls), **told)
+
+
+def _interactions_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    steps = []
+    for id, name, text in calls:
+        given = {"type": "function_call", "id": id, "name": name}
+        head = json.dumps({key: value for key, value in given.items() if value is not None})
+        steps.append(f'{head[:-1]}, "arguments": {text}}}')
+    body = json.dumps(interaction(steps=[])).replace('"steps": []', f'"steps": [{", ".join(steps)}]')
+    return normalize(body.encode(), "google.interactions", **told)
+
+
+def interactions_sse(calls: Sequence[Given], size: int) -> bytes:
+    """A streamed google.interactions body."""
+    events: list[dict[str, Any]] = []
+    for index, (id, name, text) in enumerate(calls):
+        step = {"type": "function_call", "id": id, "name": name, "arguments": {}}
+        step = {key: value for key, value in step.items() if value is not None}
+        events.append({"event_type": "step.start", "index": index, "step": step})
+        for part in cut(text, size):
+            delta = {"type": "arguments_delta", "arguments": part}
+            events.append({"event_type": "step.delta", "index": index, "delta": delta})
+        events.append({"event_type": "step.stop", "index": index})
+    begin = {"event_type": "interaction.created", "interaction": interaction("in_progress")}
+    return sse(begin, *events, {"event_type": "interaction.completed", "interaction": interaction()}, done=True)
+
+
+def _interactions_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return stream("google.interactions", interactions_sse(calls, size), **told)
+
+
+def _converse_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    blocks = []
+    for id, name, text in calls:
+        given = {key: value for key, value in (("toolUseId", id), ("name", name)) if value is not None}
+        head = json.dumps(given)[:-1]
+        blocks.append(f'{{"toolUse": {head}{", " if given else ""}"input": {text}}}}}')
+    body = f'{{"output":{{"message":{{"role":"assistant","content":[{", ".join(blocks)}]}}}},"stopReason":"tool_use"}}'
+    return normalize(body.encode(), "bedrock.converse", **told)
+
+
+def converse_stream(calls: Sequence[Given], size: int) -> bytes:
+    """A streamed bedrock.converse body."""
+    events = [eventstream.event("messageStart", {"role": "assistant"})]
+    for index, (id, name, text) in enumerate(calls):
+        use = {key: value for key, value in (("toolUseId", id), ("name", name)) if value is not None}
+        place = {"contentBlockIndex": index}
+        events.append(eventstream.event("contentBlockStart", {**place, "start": {"toolUse": use}}))
+        deltas = ({**place, "delta": {"toolUse": {"input": part}}} for part in cut(text, size))
+        events += (eventstream.event("contentBlockDelta", delta) for delta in deltas)
+        events.append(eventstream.event("contentBlockStop", place))
+    return b"".join([*events, eventstream.event("messageStop", {"stopReason": "tool_use"})])
+
+
+def _converse_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return stream("bedrock.converse", converse_stream(calls, size), **told)
+
+
+def _gemini_plain(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return normalize(gemini_body(*(gemini_call(*call) for call in calls)), "google.gemini", **told)
+
+
+def gemini_sse(calls: Sequence[Given], size: int) -> bytes:
+    """A streamed google.gemini body: each call is whole, in its own event."""
+    events = [gemini_body(gemini_call(*call), finish=None) for call in calls]
+    lines = [event.replace(b"\n", b"\ndata: ") for event in (*events, gemini_body('{"text": ""}'))]
+    return b"".join(b"data: " + line + b"\n\n" for line in lines)
+
+
+def _gemini_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:
+    return stream("google.gemini", gemini_sse(calls, size), **told)
+
+
 _plain = {
     "openai.chat": _chat_plain,
     "openai.responses": _responses_plain,
     "anthropic.messages": _anthropic_plain,
     "xai.grpc": _grpc_plain,
+    "cohere.chat": _cohere_plain,
+    "ollama.chat": _ollama_plain,
+    "google.interactions": _interactions_plain,
+    "bedrock.converse": _converse_plain,
+    "google.gemini": _gemini_plain,
 }
 _streamed = {
     "openai.chat": _chat_streamed,
     "openai.responses": _responses_streamed,
     "anthropic.messages": _anthropic_streamed,
     "xai.grpc": _grpc_streamed,
+    "cohere.chat": _cohere_streamed,
+    "ollama.chat": _ollama_streamed,
+    "google.interactions": _interactions_streamed,
+    "bedrock.converse": _converse_streamed,
+    "google.gemini": _gemini_streamed,
 }

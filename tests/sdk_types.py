@@ -8,11 +8,15 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import anthropic.types as stable
+import botocore.session
 import openai.types.beta as openai_beta
 from anthropic.types import beta
+from cohere import AssistantMessageResponseContentItem
+from google.genai import interactions
 from openai.types import responses
 from pydantic import BaseModel
 
@@ -20,9 +24,13 @@ Model = type[BaseModel]
 
 
 def models(annotation: Any) -> Iterator[Model]:
-    """Every model that a union (annotated, optional, list or nested) can hold."""
+    """Every model that a union (annotated, optional, list or nested) can hold.
+
+    Google's SDK adds to its unions a model that holds what the SDK does not know.
+    """
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
+        if "is_unknown" not in annotation.model_fields:
+            yield annotation
     elif typing.get_origin(annotation) is typing.Annotated:
         yield from models(typing.get_args(annotation)[0])
     elif typing.get_origin(annotation) in (typing.Union, types.UnionType, list):
@@ -52,6 +60,16 @@ def member_models(model: Model, member: str) -> list[Model]:
     return list(models(model.model_fields[member].annotation))
 
 
+@cache
+def _bedrock() -> Any:
+    return botocore.session.get_session().get_service_model("bedrock-runtime")
+
+
+def bedrock_shape(name: str) -> Any:
+    """A shape of botocore's service model of Bedrock's runtime."""
+    return _bedrock().shape_for(name)
+
+
 def block_types() -> dict[str, set[str]]:
     """For each wire, the types of content blocks and output items that its installed SDK names."""
 
@@ -63,4 +81,9 @@ def block_types() -> dict[str, set[str]]:
         "openai.responses": tagged(responses.ResponseOutputItem, openai_beta.BetaResponseOutputItem),
         "anthropic.messages": tagged(stable.ContentBlock, beta.BetaContentBlock),
         "xai.grpc": set(),
+        "cohere.chat": tagged(AssistantMessageResponseContentItem),
+        "ollama.chat": set(),
+        "google.interactions": tagged(interactions.Step, interactions.Content),
+        "bedrock.converse": set(bedrock_shape("ContentBlock").members),
+        "google.gemini": set(),
     }

@@ -13,6 +13,9 @@ from typing import Any
 
 from xai_sdk.proto import chat_pb2
 
+from tests import eventstream
+from tests.wires import EVENT_STREAM_WIRES
+
 Json = dict[str, Any]
 
 
@@ -26,7 +29,8 @@ def _sse(events: list[Json], *, named: bool) -> bytes:
     out = []
     for event in events:
         data = b"data: " + json.dumps(event).encode() + b"\n\n"
-        out.append(b"event: " + event["type"].encode() + b"\n" + data if named else data)
+        name = event.get("type", event.get("event_type"))
+        out.append(f"event: {name}\n".encode() + data if named else data)
     return b"".join(out)
 
 
@@ -214,8 +218,181 @@ def grpc(message: chat_pb2.GetChatCompletionResponse, chance: Random) -> list[by
     return [each.SerializeToString() for each in chunks]
 
 
+def cohere(body: Json, chance: Random) -> bytes:
+    """Cohere: the plan, the contents and the calls grow one after the other; citations follow their content."""
+    message = body["message"]
+    events: list[Json] = [
+        {
+            "type": "message-start",
+            "id": body["id"],
+            "delta": {
+                "message": {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
+            },
+        }
+    ]
+
+    def grow(kind: str, index: int | None = None, **members: Any) -> None:
+        place = {} if index is None else {"index": index}
+        delta = {"delta": {"message": members}} if members else {}
+        events.append({"type": kind, **place, **delta})
+
+    for piece in pieces(message.get("tool_plan") or "", chance):
+        grow("tool-plan-delta", tool_plan=piece)
+    for index, content in enumerate(message.get("content") or ()):
+        kind = content["type"]
+        grow("content-start", index, content={**content, kind: ""} if kind in ("text", "thinking") else content)
+        for piece in pieces(content.get(kind) or "", chance) if kind in ("text", "thinking") else ():
+            grow("content-delta", index, content={kind: piece})
+        grow("content-end", index)
+    for index, citation in enumerate(message.get("citations") or ()):
+        grow("citation-start", index, citations=citation)
+        grow("citation-end", index)
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        function = call.get("function") or {}
+        grow("tool-call-start", index, tool_calls={**call, "function": {**function, "arguments": ""}})
+        for piece in pieces(function.get("arguments") or "", chance):
+            grow("tool-call-delta", index, tool_calls={"function": {"arguments": piece}})
+        grow("tool-call-end", index)
+    late = {key: body[key] for key in ("finish_reason", "usage") if key in body}
+    events.append({"type": "message-end", "delta": late})
+    return _sse(events, named=True) + b"data: [DONE]\n\n"
+
+
+def converse(body: Json, chance: Random) -> bytes:
+    """Converse: text and reasoning begin with their first delta, calls with a start; the figures come last."""
+    events: list[tuple[str, Json]] = [("messageStart", {"role": "assistant"})]
+    for index, block in enumerate(body["output"]["message"]["content"]):
+        place = {"contentBlockIndex": index}
+        start, deltas = _converse_block(block, chance)
+        if start:
+            events.append(("contentBlockStart", {**place, "start": start}))
+        events += (("contentBlockDelta", {**place, "delta": delta}) for delta in deltas)
+        events.append(("contentBlockStop", place))
+    late = {key: body[key] for key in ("usage", "metrics", "trace") if key in body}
+    events += [("messageStop", {"stopReason": body["stopReason"]}), ("metadata", late)]
+    return b"".join(eventstream.event(kind, {**event, "p": "abc"}) for kind, event in events)
+
+
+def _converse_block(block: Json, chance: Random) -> tuple[Json, list[Json]]:
+    if "text" in block:
+        return {}, [{"text": piece} for piece in pieces(block["text"], chance)]
+    if "toolUse" in block:
+        call = {key: value for key, value in block["toolUse"].items() if key != "input"}
+        text = json.dumps(block["toolUse"]["input"], ensure_ascii=False)
+        return {"toolUse": call}, [{"toolUse": {"input": piece}} for piece in pieces(text, chance)]
+    if "toolResult" in block:
+        result = {key: value for key, value in block["toolResult"].items() if key != "content"}
+        return {"toolResult": result}, [{"toolResult": [part]} for part in block["toolResult"]["content"]]
+    if "citationsContent" in block:
+        cited = block["citationsContent"]
+        deltas = [{"citation": citation} for citation in cited["citations"]]
+        return {}, deltas + [{"text": piece} for part in cited["content"] for piece in pieces(part["text"], chance)]
+    content = block["reasoningContent"]
+    if "redactedContent" in content:
+        return {}, [{"reasoningContent": content}]
+    thought = content["reasoningText"]
+    deltas = [{"reasoningContent": {"text": piece}} for piece in pieces(thought["text"], chance)]
+    signature = thought.get("signature")
+    return {}, [*deltas, {"reasoningContent": {"signature": signature}}] if signature else deltas
+
+
+def gemini(body: Json, chance: Random) -> bytes:
+    """Gemini: each event has the next parts; texts come in pieces, and the signature of a text in an empty one."""
+    head = {key: value for key, value in body.items() if key not in ("candidates", "usageMetadata")}
+    events: list[Json] = []
+    for place, candidate in enumerate(body.get("candidates") or ()):
+        index = candidate.get("index", place)
+
+        def say(*parts: Json, at: int = index, **more: Any) -> None:
+            content = {"parts": list(parts), "role": "model"}
+            events.append({"candidates": [{"content": content, "index": at, **more}], **head})
+
+        for part in (candidate.get("content") or {}).get("parts") or ():
+            text = part.get("text") if isinstance(part, dict) else None
+            if not isinstance(text, str) or not text:
+                say(part)
+                continue
+            rest = {key: value for key, value in part.items() if key not in ("text", "thoughtSignature")}
+            for piece in pieces(text, chance):
+                say({"text": piece, **rest})
+            if "thoughtSignature" in part:
+                say({"text": "", **rest, "thoughtSignature": part["thoughtSignature"]})
+        say({"text": ""}, **{key: value for key, value in candidate.items() if key not in ("content", "index")})
+    if not events:
+        events.append(dict(head))
+    if "usageMetadata" in body:
+        events[-1]["usageMetadata"] = body["usageMetadata"]
+    return _sse(events, named=False)
+
+
+def ollama(body: Json, chance: Random) -> bytes:
+    """Ollama: thoughts and words in pieces, each call whole; the stop reason and the figures in the last line."""
+    message = body["message"]
+    said: list[Json] = []
+    for member in ("thinking", "content"):
+        said += [{"content": "", member: piece} for piece in pieces(message.get(member) or "", chance)]
+    said += [{"content": "", "tool_calls": [call]} for call in message.get("tool_calls") or ()]
+    head = {"model": body["model"], "created_at": body.get("created_at")}
+    events = [{**head, "message": {"role": "assistant", **delta}, "done": False} for delta in said]
+    rest = {name: value for name, value in message.items() if name not in ("thinking", "content", "tool_calls")}
+    events.append({**body, "message": {**rest, "content": ""}})
+    return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+
+def interactions(body: Json, chance: Random) -> bytes:
+    """Interactions: each step starts, grows and stops; the end has the interaction without its steps."""
+    head = {name: value for name, value in body.items() if name != "steps"}
+    begun = {"id": body["id"], "model": body.get("model"), "object": "interaction", "status": "in_progress"}
+    events: list[Json] = [{"event_type": "interaction.created", "interaction": begun}]
+    for index, step in enumerate(body.get("steps") or ()):
+        start, deltas = _interaction_step(step, chance)
+        events.append({"event_type": "step.start", "index": index, "step": start})
+        events += ({"event_type": "step.delta", "index": index, "delta": delta} for delta in deltas)
+        events.append({"event_type": "step.stop", "index": index})
+    events.append({"event_type": "interaction.completed", "interaction": head})
+    return _sse(events, named=True) + b"event: done\ndata: [DONE]\n\n"
+
+
+def _interaction_step(step: Json, chance: Random) -> tuple[Json, list[Json]]:
+    kind = step["type"]
+    deltas: list[Json] = []
+    if kind == "function_call":
+        text = json.dumps(step.get("arguments"), ensure_ascii=False)
+        return {**step, "arguments": {}}, [
+            {"type": "arguments_delta", "arguments": piece} for piece in pieces(text, chance)
+        ]
+    if kind == "thought":
+        for content in step.get("summary") or ():
+            texts = pieces(content["text"], chance)
+            deltas += [{"type": "thought_summary", "content": {**content, "text": piece}} for piece in texts]
+        if "signature" in step:
+            deltas.append({"type": "thought_signature", "signature": step["signature"]})
+        return {name: value for name, value in step.items() if name not in ("summary", "signature")}, deltas
+    if kind == "model_output" and all(content["type"] == "text" for content in step.get("content") or ()):
+        for content in step.get("content") or ():
+            deltas += [{"type": "text", "text": piece} for piece in pieces(content["text"], chance)]
+            if content.get("annotations"):
+                deltas.append({"type": "text_annotation_delta", "annotations": content["annotations"]})
+        return {name: value for name, value in step.items() if name != "content"}, deltas
+    return step, []
+
+
+def events_of(wire: str, stream: bytes) -> list[Any]:
+    """The parsed events of a well-behaved stream, in the form in which `StreamDecoder` takes them."""
+    if wire in EVENT_STREAM_WIRES:
+        found = eventstream.messages(stream)
+        return [{headers[":event-type"]: json.loads(payload)} for headers, payload in found]
+    lines = [line.removeprefix(b"data: ") for line in stream.split(b"\n") if line.startswith((b"data: {", b"{"))]
+    return [json.loads(line) for line in lines]
+
+
 AS_STREAM: dict[str, Callable[[Json, Random], bytes]] = {
+    "google.gemini": gemini,
     "openai.chat": chat,
     "openai.responses": responses,
     "anthropic.messages": messages,
+    "cohere.chat": cohere,
+    "ollama.chat": ollama,
+    "google.interactions": interactions,
+    "bedrock.converse": converse,
 }

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import readers, traffic
-from benchmarks.cases import SIZES, cases
+from benchmarks.cases import SDK, SIZES, cases
 from toolparity import normalize
 
 pytest.importorskip("xai_sdk")
@@ -26,6 +26,8 @@ def test_every_wire_has_a_body_and_a_stream():
 def test_each_reader_finds_the_three_calls(name, reader):
     case = CASES[name]
     calls = traffic.expected(case.wire, case.what == "stream")
+    if case.wire == "ollama.chat" and reader == SDK:
+        calls = [call._replace(id="") for call in calls]
     assert readers.calls(case.jobs[reader]()) == [tuple(call) for call in calls]
 
 

@@ -13,6 +13,8 @@ from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cli import main
 
+PROVIDERS = sorted({surface.provider for surface in SURFACES.values()})
+
 
 def record(*arguments: str, env: dict[str, str | None] | None = None) -> Result:
     return CliRunner().invoke(main, ["record", *arguments], env={"TOOLPARITY_RAN_BY": "Tests", **(env or {})})
@@ -175,7 +177,7 @@ def test_all_missing_keys_are_said_at_once(tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         (["singel-call"], "unknown scenario: 'singel-call'; did you mean single-call?"),
-        (["--provider", "nobody"], "unknown provider: 'nobody'; known: anthropic, openai, xai"),
+        (["--provider", "nobody"], f"unknown provider: 'nobody'; known: {', '.join(PROVIDERS)}"),
         (["--wire", "smoke"], "unknown wire: 'smoke'; known:"),
         (["--live", "--emulate"], "No such option"),
     ],

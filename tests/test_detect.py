@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
+from tests.wires import BYTE_WIRES, SSE_WIRES
 from toolparity import StreamDecoder, normalize
 from toolparity.normalizer.detect import detect_body, detect_event
 from toolparity.normalizer.errors import AmbiguousBody, MalformedBody, UnknownWire
 
-from .failures.play import LOOKUP, MESSAGE_START, SSE_WIRES, Say, chunk, plain, stream
+from .failures.play import LOOKUP, MESSAGE_START, Say, chunk, plain, stream
 
 wires = pytest.mark.parametrize("wire", SSE_WIRES)
 
@@ -66,10 +68,10 @@ def test_the_closing_word_of_a_chat_stream_belongs_to_chat() -> None:
 
 @pytest.mark.parametrize("read", [normalize, lambda body: StreamDecoder().feed(b"data: " + body + b"\n\n")])
 def test_an_error_body_that_fits_several_wires_names_them(read: Any) -> None:
-    named = r"fits several wires: openai\.chat, openai\.responses, anthropic\.messages \(pass wire="
+    named = rf"fits several wires: {re.escape(', '.join(BYTE_WIRES))} \(pass wire="
     with pytest.raises(AmbiguousBody, match=named) as caught:
         read(b'{"error": {"message": "no such model", "type": "invalid_request_error"}}')
-    assert caught.value.candidates == ("openai.chat", "openai.responses", "anthropic.messages")
+    assert caught.value.candidates == BYTE_WIRES
 
 
 @pytest.mark.parametrize(

@@ -10,21 +10,27 @@ from importlib import import_module
 from typing import Any
 
 import anthropic
+import cohere
+import google.genai
+import httpx
+import ollama
 import openai
 import pydantic
 import pytest
 import xai_sdk.chat
 from anthropic.types import Message, RawMessageStreamEvent
 from anthropic.types.beta import BetaMessage, BetaRawMessageStreamEvent
+from cohere.core.unchecked_base_model import construct_type as cohere_construct
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.responses import Response as OpenAIResponse
 from openai.types.responses import ResponseStreamEvent
 from xai_sdk.proto import chat_pb2
 
-from toolparity import Response, StreamDecoder, normalize
+from tests.wires import JSON_WIRES, WIRES
+from toolparity import Reasoning, Response, StreamDecoder, normalize
 from toolparity.normalizer.errors import MalformedBody
 
-from .failures.play import LOOKUP, SSE_WIRES, WIRES, Call, Say, Think, plain, play, stream
+from .failures.play import LOOKUP, Call, Say, Think, plain, play, stream
 
 STEPS = [Think("Hm."), Say("I look."), LOOKUP, Call(('{"a": [1, ', "2]}"), "call_b", "other")]
 SPOKEN = [Say("I look."), LOOKUP, Call(('{"a": [1, ', "2]}"), "call_b", "other")]
@@ -36,7 +42,7 @@ def told(response: Response) -> tuple[Any, ...]:
     return calls, response.text, [choice.stop for choice in response.choices], response.complete, response.error
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", JSON_WIRES)
 @pytest.mark.parametrize("form", [bytes.decode, bytearray, memoryview], ids=["text", "bytearray", "memoryview"])
 def test_a_body_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, form: Callable[[bytes], Any]) -> None:
     body = plain(wire, STEPS)
@@ -51,7 +57,7 @@ def test_a_protobuf_message_in_any_kind_of_bytes_is_the_same_response(form: Call
     assert normalize(form(body), "xai.grpc") == normalize(body, "xai.grpc")
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", JSON_WIRES)
 def test_parsed_json_is_the_same_response(wire: str) -> None:
     body = plain(wire, STEPS)
     assert told(normalize(json.loads(body), wire)) == told(normalize(body, wire))
@@ -68,7 +74,7 @@ def test_arguments_that_had_no_text_are_spelled_compactly_and_a_finding_says_so(
     assert exact.findings == ()
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", JSON_WIRES)
 @pytest.mark.parametrize("form", [bytes.decode, bytearray, memoryview], ids=["text", "bytearray", "memoryview"])
 def test_a_stream_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, form: Callable[[bytes], Any]) -> None:
     frames = stream(wire, STEPS)
@@ -81,7 +87,7 @@ def test_a_stream_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, f
 def payloads(wire: str, steps: list[Any]) -> list[Any]:
     """The parsed payload of every event of a stream."""
     lines = b"".join(stream(wire, steps)).splitlines()
-    return [json.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
+    return [json.loads(line.removeprefix(b"data: ")) for line in lines if line.startswith((b"data: {", b"{"))]
 
 
 def fed(events: Iterable[Any], wire: str | None = None) -> Response:
@@ -91,7 +97,7 @@ def fed(events: Iterable[Any], wire: str | None = None) -> Response:
     return decoder.finish()
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+@pytest.mark.parametrize("wire", JSON_WIRES)
 def test_parsed_events_are_the_same_response(wire: str) -> None:
     expected = told(play(wire, stream(wire, STEPS)))
     assert told(fed(payloads(wire, STEPS), wire)) == expected
@@ -105,12 +111,14 @@ def test_parsed_events_are_the_same_response(wire: str) -> None:
         ("openai.responses", OpenAIResponse),
         ("anthropic.messages", Message),
         ("anthropic.messages", BetaMessage),
+        ("cohere.chat", cohere.V2ChatResponse),
     ],
 )
 @pytest.mark.parametrize("say_which", [True, False])
 def test_the_sdks_response_objects_are_the_same_response(wire: str, model: Any, say_which: bool) -> None:
     body = plain(wire, STEPS)
-    thing = model.construct(**json.loads(body))
+    value = json.loads(body)
+    thing: Any = model.construct(**value) if wire != "cohere.chat" else cohere_construct(type_=model, object_=value)
     response = normalize(thing, wire if say_which else None)
     assert response.wire == wire
     assert told(response) == told(normalize(body, wire))
@@ -124,12 +132,16 @@ def test_the_sdks_response_objects_are_the_same_response(wire: str, model: Any, 
         ("openai.responses", ResponseStreamEvent),
         ("anthropic.messages", RawMessageStreamEvent),
         ("anthropic.messages", BetaRawMessageStreamEvent),
+        ("cohere.chat", cohere.v2.V2ChatStreamResponse),
     ],
 )
 @pytest.mark.parametrize("say_which", [True, False])
 def test_the_sdks_stream_events_are_the_same_response(wire: str, union: Any, say_which: bool) -> None:
-    build = openai._models.construct_type if wire.startswith("openai") else anthropic._models.construct_type
-    events = [build(type_=union, value=payload) for payload in payloads(wire, STEPS)]
+    build: Callable[[Any, Any], Any] = {
+        "cohere.chat": lambda type, value: cohere_construct(type_=type, object_=value),
+        "anthropic.messages": lambda type, value: anthropic._models.construct_type(type_=type, value=value),
+    }.get(wire, lambda type, value: openai._models.construct_type(type_=type, value=value))
+    events = [build(union, payload) for payload in payloads(wire, STEPS)]
     assert {type(event).__module__.partition(".")[0] for event in events} == {wire.partition(".")[0]}
     response = fed(events, wire if say_which else None)
     assert response.wire == wire
@@ -140,10 +152,11 @@ def test_the_sdks_stream_events_are_the_same_response(wire: str, union: Any, say
 def client(sdk: Any, body: bytes, content_type: str) -> Any:
     """An HTTP client of the SDK whose every request is answered with this body; nothing leaves the machine."""
     # The SDKs changed their HTTP library between versions: take the one they are on.
-    base = next(cls for cls in sdk.DefaultHttpxClient.__mro__ if cls.__name__ == "Client")
+    factory = getattr(sdk, "DefaultHttpxClient", httpx.Client)
+    base = next(cls for cls in factory.__mro__ if cls.__name__ == "Client")
     http = import_module(base.__module__.partition(".")[0])
     answer = http.MockTransport(lambda _: http.Response(200, headers={"content-type": content_type}, content=body))
-    return sdk.DefaultHttpxClient(transport=answer)
+    return factory(transport=answer)
 
 
 def answering(sdk: Any, wire: str, steps: list[Any]) -> Any:
@@ -164,6 +177,20 @@ def helper_events(wire: str) -> list[Any]:
         claude = anthropic.Anthropic(api_key="none", http_client=answering(anthropic, wire, SPOKEN))
         with claude.messages.stream(model="m", max_tokens=9, messages=ask) as message_stream:
             return list(message_stream)
+    if wire == "google.interactions":
+        answer = httpx.Response(
+            200, headers={"content-type": "text/event-stream"}, content=b"".join(stream(wire, SPOKEN))
+        )
+        served = httpx.Client(transport=httpx.MockTransport(lambda _: answer))
+        options = google.genai.types.HttpOptions(httpx_client=served)
+        with google.genai.Client(api_key="none", http_options=options).interactions.create(
+            model="m", input="?", stream=True
+        ) as event_stream:
+            return list(event_stream)
+    if wire == "cohere.chat":
+        body = b"".join(stream(wire, SPOKEN))
+        command = cohere.ClientV2("none", httpx_client=client(cohere, body, "text/event-stream"))
+        return list(command.chat_stream(model="m", messages=ask))
     gpt = openai.OpenAI(api_key="none", http_client=answering(openai, wire, SPOKEN))
     if wire == "openai.chat":
         with gpt.chat.completions.stream(model="m", messages=ask) as chat_stream:
@@ -172,7 +199,11 @@ def helper_events(wire: str) -> list[Any]:
         return list(response_stream)
 
 
-@pytest.mark.parametrize("wire", SSE_WIRES)
+#: The wires whose SDKs have helpers for streams that give all members: Gemini's has none, and Ollama's has no ids.
+HELPED_WIRES = [wire for wire in JSON_WIRES if wire not in ("google.gemini", "ollama.chat")]
+
+
+@pytest.mark.parametrize("wire", HELPED_WIRES)
 @pytest.mark.parametrize("say_which", [True, False])
 def test_the_events_of_the_sdks_stream_helpers_are_the_same_response(wire: str, say_which: bool) -> None:
     events = helper_events(wire)
@@ -251,14 +282,14 @@ def test_importing_the_normalizer_imports_no_sdk() -> None:
 
 
 def test_reading_the_wires_of_openai_and_anthropic_imports_no_sdk_either() -> None:
-    bodies = {wire: plain(wire, STEPS).decode() for wire in SSE_WIRES}
-    heavy = "('openai', 'anthropic', 'xai_sdk', 'google.protobuf', 'pydantic')"
+    bodies = {wire: plain(wire, STEPS).decode() for wire in JSON_WIRES}
+    heavy = "('openai', 'anthropic', 'xai_sdk', 'google.protobuf', 'google.genai', 'pydantic')"
     program = (
         "import sys, toolparity\n"
         f"for wire, body in {bodies!r}.items(): print(len(toolparity.normalize(body, wire).calls))\n"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
-    assert run(program).split() == ["2", "2", "2", "[]"]
+    assert run(program).split() == ["2"] * len(JSON_WIRES) + ["[]"]
 
 
 @pytest.mark.parametrize("missing", ["xai_sdk", "google.protobuf"])
@@ -278,7 +309,43 @@ def test_without_the_xai_extra_its_wire_says_how_to_install_it(missing: str) -> 
 
 
 def test_every_wire_is_covered_here() -> None:
-    assert set(WIRES) == {*SSE_WIRES, "xai.grpc"}
+    assert set(WIRES) == {*JSON_WIRES, "xai.grpc", "bedrock.converse"}
+
+
+@pytest.mark.parametrize("wire", ["ollama.chat", None])
+def test_the_objects_of_ollamas_sdk_lack_the_ids_and_nothing_else(wire: str | None) -> None:
+    def shapes(response: Response) -> list[Any]:
+        return [response.wire, response.text, *((call.name, call.arguments) for call in response.calls)]
+
+    body = plain("ollama.chat", STEPS)
+    whole = normalize(ollama.ChatResponse(**json.loads(body)), wire)
+    answer = httpx.Response(200, content=b"".join(stream("ollama.chat", STEPS)))
+    served = ollama.Client("http://localhost", transport=httpx.MockTransport(lambda _: answer))
+    streamed = fed(served.chat("m", [{"role": "user", "content": "?"}], stream=True), wire)
+    assert shapes(whole) == shapes(streamed) == shapes(normalize(body, "ollama.chat"))
+    assert [finding.code for finding in whole.findings].count("id-missing") == 2
+
+
+def test_the_objects_of_boto3_are_read_like_the_bytes() -> None:
+    """They are plain objects, with bytes where the JSON has base64, and with the metadata of the response."""
+    reasoning = {"reasoningContent": {"redactedContent": b"sealed"}}
+    answer = {
+        "ResponseMetadata": {"RequestId": "req_1", "HTTPStatusCode": 200},
+        "output": {"message": {"role": "assistant", "content": [reasoning, {"text": "so"}]}},
+        "stopReason": "end_turn",
+    }
+    response = normalize(answer)
+    assert (response.wire, response.id, response.text) == ("bedrock.converse", "req_1", "so")
+    assert response.choices[0].blocks[0] == Reasoning("", None, "c2VhbGVk", True)
+    decoder = StreamDecoder()
+    for event in (
+        {"messageStart": {"role": "assistant"}},
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": reasoning}},
+        {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"text": "so"}}},
+        {"messageStop": {"stopReason": "end_turn"}},
+    ):
+        decoder.feed(event)
+    assert decoder.finish().choices == response.choices
 
 
 def test_messages_of_own_classes_are_recognized_by_their_protobuf_name() -> None:

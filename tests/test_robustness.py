@@ -18,11 +18,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
-from tests import thoroughness
+from tests import eventstream, thoroughness
 from tests.answers import BODIES, CHAT, GRPC, MESSAGES, RESPONSES
 from tests.damage import garbled, grown, hurt, spelled, strings, subtrees
 from tests.recorded.rows import rows
-from tests.streaming import AS_STREAM, grpc
+from tests.streaming import AS_STREAM, events_of, grpc
+from tests.wires import EVENT_STREAM_WIRES, LINE_WIRES, SSE_WIRES
 from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize, select
 from toolparity.normalizer.arguments import parse
 from toolparity.normalizer.errors import MalformedBody
@@ -146,10 +147,14 @@ def test_a_body_with_bytes_flipped_lost_repeated_or_cut_off(wire: str, seeds: di
     holds()
 
 
-def events_of(stream: bytes) -> list[Any]:
-    """The payloads of a well-behaved stream."""
-    lines = (line[6:] for line in stream.split(b"\n") if line.startswith(b"data: "))
-    return [json.loads(line) for line in lines if line != b"[DONE]"]
+def framed(wire: str, event: Any) -> bytes:
+    """The bytes of one event, which may be any JSON value."""
+    if wire in LINE_WIRES:
+        return spelled(event) + b"\n"
+    if wire not in EVENT_STREAM_WIRES:
+        return b"data: " + spelled(event) + b"\n\n"
+    (kind, payload), *_ = event.items() if isinstance(event, dict) and event else [("messageStart", event)]
+    return eventstream.event(kind.encode("utf-8", "replace").decode(), payload)
 
 
 @pytest.mark.parametrize(("wire", "seeds"), SEEDS)
@@ -159,8 +164,9 @@ def test_a_stream_with_events_damaged_or_missing(wire: str, seeds: dict[str, Any
     def holds(data: st.DataObject) -> None:
         body = data.draw(st.sampled_from(list(seeds.values())))
         stream = AS_STREAM[wire](body, Random(data.draw(st.integers(0, 9))))
-        damaged = data.draw(hurt(events_of(stream)))
-        sent = b"".join(b"data: " + spelled(event) + b"\n\n" for event in damaged) + b"data: [DONE]\n\n"
+        damaged = data.draw(hurt(events_of(wire, stream)))
+        end = b"data: [DONE]\n\n" if wire in SSE_WIRES else b""
+        sent = b"".join(framed(wire, event) for event in damaged) + end
         # The Responses wire says everything up to three times: as deltas, as items, as the terminal output.
         at_most = possible(normalize(body, wire)) * (3 if wire == "openai.responses" else 1)
         nothing_invented(survived(lambda: streamed(wire, [sent])), damaged, at_most)
@@ -190,6 +196,11 @@ def test_a_stream_cut_off_anywhere_never_runs_a_call(wire: str, seeds: dict[str,
         "openai.chat": b'"finish_reason": "',
         "openai.responses": b'"type": "response.completed"',
         "anthropic.messages": b'"type": "message_stop"',
+        "cohere.chat": b'"type": "message-end"',
+        "google.gemini": b'"finishReason"',
+        "google.interactions": b'"event_type": "interaction.completed"',
+        "ollama.chat": b'"done": true',
+        "bedrock.converse": b"messageStop",
     }[wire]
     for seed, body in enumerate(seeds.values()):
         stream = AS_STREAM[wire](body, Random(seed))
@@ -257,8 +268,9 @@ def _texts(message: chat_pb2.GetChatCompletionResponse) -> list[str]:
 @pytest.mark.parametrize("wire", WIRES)
 def test_recorded_bodies_and_streams_damaged(wire: str, recordings: Path) -> None:
     found = [row for row in rows(recordings, wire) if not row.failed and 100 < len(row.data) < 8_000]
-    plain = [row for row in found if not row.stream][::17]
-    streams = [row for row in found if row.stream and not row.body_encoding][::5]
+    bodies = [row for row in found if not row.stream]
+    plain = bodies[:: 17 if len(bodies) > 100 else 1]
+    streams = [row for row in found if row.stream and (not row.body_encoding or wire in EVENT_STREAM_WIRES)][::5]
 
     @examples(500)
     @given(st.data())
@@ -315,6 +327,53 @@ HOLES = {
         '{"type":"message","content":[{"type":"tool_use","id":"a","name":"f","input":HOLE}],"stop_reason":"tool_use"}',
         '{"type":"message","content":[{"type":"unheard_of","x":HOLE}],"usage":{"input_tokens":HOLE}}',
     ],
+    "google.gemini": [
+        '{"candidates":HOLE,"modelVersion":"m"}',
+        '{"candidates":[HOLE],"modelVersion":"m"}',
+        '{"candidates":[{"index":HOLE,"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}',
+        '{"candidates":[{"content":{"parts":[{"text":HOLE}]},"finishReason":HOLE}],"modelVersion":"m"}',
+        '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":HOLE}}]},"finishReason":"STOP"}]}',
+        '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","partialArgs":[HOLE]}}]}}],"responseId":"r"}',
+        '{"candidates":[{"content":{"parts":[{"new":HOLE}]}}],"usageMetadata":{"promptTokenCount":HOLE}}',
+        '{"error":HOLE}',
+    ],
+    "cohere.chat": [
+        '{"message":HOLE,"finish_reason":"COMPLETE"}',
+        '{"message":{"content":HOLE},"finish_reason":"COMPLETE"}',
+        '{"message":{"content":[{"type":"text","text":HOLE}]},"finish_reason":"COMPLETE"}',
+        '{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":HOLE}}]},"finish_reason":"TOOL_CALL"}',
+        '{"message":{"content":[{"type":"unheard_of","x":HOLE}],"citations":HOLE},"finish_reason":"COMPLETE"}',
+        '{"message":{"content":[]},"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":HOLE}}}',
+        '{"generation_id":"r","text":"a","tool_calls":[{"name":"f","parameters":HOLE}]}',
+    ],
+    "ollama.chat": [
+        '{"message":HOLE,"done":true}',
+        '{"message":{"content":HOLE},"done":true}',
+        '{"message":{"content":"hi"},"done":HOLE}',
+        '{"message":{"content":"","tool_calls":[{"function":{"name":"f","arguments":HOLE}}]},"done":true}',
+        '{"message":{"content":"","tool_calls":[{"function":{"index":HOLE,"name":"f"}}]},"done":true}',
+        '{"message":{"content":"hi","new":HOLE},"done":true,"eval_count":HOLE}',
+        '{"error":HOLE}',
+    ],
+    "google.interactions": [
+        '{"object":"interaction","status":"completed","steps":HOLE}',
+        '{"object":"interaction","status":"completed","steps":[HOLE]}',
+        '{"object":"interaction","status":HOLE,"steps":[{"type":"model_output","content":HOLE}]}',
+        '{"object":"interaction","steps":[{"type":"function_call","id":"a","name":"f","arguments":HOLE}]}',
+        '{"object":"interaction","steps":[{"type":"google_search_call","id":"a","arguments":HOLE}]}',
+        '{"object":"interaction","steps":[{"type":"unheard_of","x":HOLE}],"usage":{"total_input_tokens":HOLE}}',
+        '{"event_type":"step.delta","index":HOLE,"delta":{"type":"arguments_delta","arguments":HOLE}}',
+        '{"event_type":"error","error":HOLE}',
+    ],
+    "bedrock.converse": [
+        '{"output":HOLE,"stopReason":"end_turn"}',
+        '{"output":{"message":{"content":HOLE}},"stopReason":"end_turn"}',
+        '{"output":{"message":{"content":[{"text":HOLE}]}},"stopReason":HOLE}',
+        '{"output":{"message":{"content":[{"toolUse":{"toolUseId":"a","name":"f","input":HOLE}}]}},"stopReason":"tool_use"}',
+        '{"output":{"message":{"content":[{"unheardOf":HOLE}]}},"stopReason":"end_turn"}',
+        '{"output":{"message":{"content":[]}},"stopReason":"end_turn","usage":{"inputTokens":HOLE}}',
+        '{"message":HOLE}',
+    ],
 }
 
 
@@ -328,6 +387,10 @@ def test_a_number_or_a_nesting_beyond_every_limit_in_a_body(wire: str, monster: 
         survived(lambda: normalize(body))  # noqa: B023
         survived(lambda: streamed(wire, [b"data: " + body + b"\n\n"]))  # noqa: B023
         survived(lambda: streamed(wire, [body]))  # noqa: B023
+        if wire in EVENT_STREAM_WIRES:
+            for kind in ("contentBlockStart", "contentBlockDelta", "metadata"):
+                message = eventstream.message(body, event_type=kind, message_type="event")
+                survived(lambda: streamed(wire, [message]))  # noqa: B023
 
 
 @pytest.mark.parametrize("monster", MONSTERS)
@@ -372,9 +435,9 @@ def steps(work: Callable[[], None]) -> int:
     return count
 
 
-def long_stream(wire: str, words: int) -> list[bytes]:
-    """One call whose arguments come in so many pieces, as the bytes of each event."""
-    texts = ['{"a":"', *["word " for _ in range(words)], '"}']
+def long_stream(wire: str, words: int, word: str = "word ") -> list[bytes]:
+    """One call whose arguments come in so many pieces, as the bytes of each event; a text where calls come whole."""
+    texts = ['{"a":"', *[word for _ in range(words)], '"}']
     if wire == "openai.chat":
         opening = {"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}
         calls: list[Any] = [opening, *({"index": 0, "function": {"arguments": text}} for text in texts)]
@@ -386,6 +449,40 @@ def long_stream(wire: str, words: int) -> list[bytes]:
             {"type": "response.output_item.added", "output_index": 0, "item": item},
             *({"type": delta, "output_index": 0, "item_id": "i", "delta": text} for text in texts),
         ]
+    elif wire == "google.gemini":
+        words_of = [text.removeprefix('{"a":"').removesuffix('"}') for text in texts]
+        partial = ({"jsonPath": "$.a", "stringValue": word, "willContinue": True} for word in words_of)
+        given: list[dict[str, Any]] = [
+            {"name": "f", "id": "a", "willContinue": True},
+            *({"partialArgs": [one], "willContinue": True} for one in partial),
+            {},
+        ]
+        events = [
+            {"candidates": [{"content": {"parts": [{"functionCall": call}]}}], "responseId": "r"} for call in given
+        ]
+    elif wire == "cohere.chat":
+        start = {"id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}
+        events = [
+            {"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": start}}},
+            *(
+                {"type": "tool-call-delta", "index": 0, "delta": {"message": {"tool_calls": {"function": function}}}}
+                for function in ({"arguments": text} for text in texts)
+            ),
+        ]
+    elif wire == "google.interactions":
+        step = {"type": "function_call", "id": "a", "name": "f", "arguments": {}}
+        parts = ({"type": "arguments_delta", "arguments": text} for text in texts)
+        events = [
+            {"event_type": "step.start", "index": 0, "step": step},
+            *({"event_type": "step.delta", "index": 0, "delta": part} for part in parts),
+        ]
+    elif wire == "ollama.chat":
+        events = [{"message": {"role": "assistant", "content": text}, "done": False} for text in ("", *texts)]
+    elif wire == "bedrock.converse":
+        events = [
+            {"contentBlockStart": {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "a", "name": "f"}}}},
+            *({"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"toolUse": {"input": text}}}} for text in texts),
+        ]
     else:
         block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
         deltas = ({"type": "input_json_delta", "partial_json": text} for text in texts)
@@ -393,7 +490,7 @@ def long_stream(wire: str, words: int) -> list[bytes]:
             {"type": "content_block_start", "index": 0, "content_block": block},
             *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
         ]
-    return [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
+    return [framed(wire, event) for event in events]
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -408,7 +505,7 @@ def test_twice_as_many_pieces_are_twice_as_much_work(wire: str) -> None:
     assert twice < 2.1 * once
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire not in LINE_WIRES])
 def test_what_is_told_of_growing_arguments_is_as_long_as_the_arguments(wire: str) -> None:
     """No event repeats what an earlier one reported: a caller who shows them does linear work, too."""
     decoder = StreamDecoder(wire)
@@ -422,8 +519,7 @@ def test_what_is_told_of_growing_arguments_is_as_long_as_the_arguments(wire: str
 @pytest.mark.parametrize("wire", WIRES)
 def test_an_event_that_comes_byte_by_byte_is_linear_work(wire: str) -> None:
     def work(size: int) -> Callable[[], None]:
-        data = long_stream(wire, 1)[1].replace(b'\\"', b'\\"' + b"x" * size, 1)
-        pieces = [data[i : i + 1] for i in range(len(data))]
+        pieces = in_bytes(long_stream(wire, 1, "x" * size)[2])
         streamed(wire, pieces)
         return lambda: streamed(wire, pieces) and None
 
@@ -456,7 +552,7 @@ GROWING: dict[str, Callable[[str, int], list[bytes]]] = {
     "arguments in pieces": long_stream,
     "an event byte by byte": lambda wire, size: [
         *long_stream(wire, 1)[:2],
-        *in_bytes(long_stream(wire, 1)[2].replace(b"word", b"x" * size)),
+        *in_bytes(long_stream(wire, 1, "x" * size)[2]),
     ],
     "an event of many lines": lambda wire, size: [
         *long_stream(wire, 1)[:2],
@@ -464,14 +560,34 @@ GROWING: dict[str, Callable[[str, int], list[bytes]]] = {
     ],
     "comments": lambda wire, size: [*long_stream(wire, 1)[:2], *[b": keep-alive\n"] * size],
 }
+#: What only server-sent events have.
+OF_SSE = ("an event of many lines", "comments")
 
 
 @pytest.mark.thorough(keep=1, per="{what}")
-@pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("what", GROWING)
+@pytest.mark.parametrize(
+    ("what", "wire"), [(what, wire) for what in GROWING for wire in WIRES if what not in OF_SSE or wire in SSE_WIRES]
+)
 def test_twice_as_much_copies_twice_as_much(wire: str, what: str) -> None:
     """What waits for its end is put together once: no piece copies all that came before it."""
     once, twice = (allocated(GROWING[what](wire, size), wire) for size in (1500, 3000))
+    assert twice < 2.6 * once
+
+
+@pytest.mark.parametrize("piece", ["word " * 20, [{"line": "word " * 20}]], ids=["text", "list"])
+@pytest.mark.parametrize("kind", ["code_execution_result", "result_of_a_later_version"])
+def test_the_result_of_a_server_call_in_pieces_is_put_together_once(kind: str, piece: Any) -> None:
+    def pieces(number: int) -> list[bytes]:
+        step, delta = {"type": kind, "call_id": "a"}, {"type": kind, "result": piece}
+        events = [
+            {"event_type": "step.start", "index": 0, "step": step},
+            *({"event_type": "step.delta", "index": 0, "delta": delta} for _ in range(number)),
+        ]
+        return [framed("google.interactions", event) for event in events]
+
+    (block,) = streamed("google.interactions", pieces(3)).choices[0].blocks
+    assert block.raw["result"] == piece * 3  # type: ignore[union-attr]
+    once, twice = (allocated(pieces(size), "google.interactions") for size in (1500, 3000))
     assert twice < 2.6 * once
 
 

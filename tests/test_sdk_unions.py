@@ -10,10 +10,14 @@ from importlib import import_module
 from typing import Any, Literal
 
 import anthropic.types as stable
+import cohere.types as cohere_types
 import openai.types.beta as openai_beta
 import pytest
 from anthropic import BaseModel as AnthropicModel
 from anthropic.types import beta
+from cohere import v2 as cohere_v2
+from google.genai import interactions
+from google.genai import types as gemini_types
 from msgspec.structs import fields as struct_fields
 from openai.types import chat, responses
 from openai.types.chat import chat_completion, chat_completion_chunk
@@ -28,6 +32,13 @@ from toolparity.normalizer.wires.anthropic_messages import blocks as anthropic_b
 from toolparity.normalizer.wires.anthropic_messages import routing as anthropic_routing
 from toolparity.normalizer.wires.anthropic_messages import schema as anthropic
 from toolparity.normalizer.wires.anthropic_messages import stream_state as anthropic_stream_state
+from toolparity.normalizer.wires.cohere_chat import schema as cohere_schema
+from toolparity.normalizer.wires.google_gemini import blocks as gemini_blocks
+from toolparity.normalizer.wires.google_gemini import schema as gemini
+from toolparity.normalizer.wires.google_interactions import blocks as google_blocks
+from toolparity.normalizer.wires.google_interactions import request_params as google_params
+from toolparity.normalizer.wires.google_interactions import schema as google
+from toolparity.normalizer.wires.google_interactions import stream_state as google_stream_state
 from toolparity.normalizer.wires.openai_chat import schema as openai_chat
 from toolparity.normalizer.wires.openai_responses import blocks as responses_items
 from toolparity.normalizer.wires.openai_responses import schema as openai_responses
@@ -151,6 +162,64 @@ def test_every_server_tool_of_anthropic_is_a_canonical_one(model: Model) -> None
     expect_none(unnamed(canonical, set(anthropic.RESULTS.values()), "anthropic_messages.schema.RESULTS"))
 
 
+# google.interactions
+
+
+def test_every_step_and_content_of_interactions_and_each_of_its_members_is_named() -> None:
+    steps = lacking_union(interactions.Step, google.Step, "google_interactions.schema.Step")
+    contents = lacking_union(interactions.Content, google.Content, "google_interactions.schema.Content")
+    gaps = (*steps, *contents)
+    expect_none(line for line in gaps if "'UNKNOWN'" not in line)  # the SDK's types for those it does not know
+
+
+def test_every_stream_event_of_interactions_and_each_of_its_members_is_named() -> None:
+    def gaps() -> Iterator[str]:
+        for event in sdk_types.models(interactions.InteractionSSEEvent):
+            if event.model_fields["event_type"].annotation is not Literal["UNKNOWN"]:
+                yield from lacking(event, google.Event)
+
+    expect_none(gaps())
+
+
+def test_every_stream_event_of_interactions_is_known() -> None:
+    def gaps() -> Iterator[str]:
+        for event in sdk_types.models(interactions.InteractionSSEEvent):
+            for kind in sdk_types.literals(event.model_fields["event_type"].annotation) - {"UNKNOWN"}:
+                decoder = StreamDecoder("google.interactions")
+                decoder.feed(json_text({"event_type": kind, "interaction": {"id": "v"}}))
+                if any(f.code == "unknown-event" for f in decoder.finish().findings):
+                    yield f"event {kind!r} is not named by google_interactions.stream.Stream.event"
+
+    expect_none(gaps())
+
+
+def test_every_delta_of_interactions_and_each_of_its_members_is_named() -> None:
+    def gaps() -> Iterator[str]:
+        for delta in sdk_types.models(interactions.StepDeltaData):
+            for tag in sdk_types.tags(delta) - {"UNKNOWN"}:
+                yield from lacking(delta, google.Delta, tag)
+                yield from unnamed(
+                    [tag], google_stream_state.IMPLIED.keys(), "google_interactions.stream_state.IMPLIED"
+                )
+
+    expect_none(gaps())
+
+
+def test_every_member_of_an_interaction_is_named() -> None:
+    expect_none(lacking(interactions.Interaction, google.Interaction))
+    expect_none(lacking(interactions.InteractionSseEventInteraction, google.Interaction))
+
+
+def test_every_status_of_an_interaction_is_named() -> None:
+    statuses = sdk_types.literals(interactions.Interaction.model_fields["status"].annotation)
+    expect_none(unnamed(statuses, stop_words.WORDS.keys() | google_blocks.UNFINISHED, "stop_words.WORDS"))
+
+
+def test_every_member_of_a_generation_config_is_named() -> None:
+    members = sdk_types.members(interactions.GenerationConfig) - {"tool_choice"}
+    expect_none(unnamed(members, google_params.GENERATION, "google_interactions.request_params.GENERATION"))
+
+
 # openai.responses
 
 
@@ -270,6 +339,53 @@ def test_every_kind_of_tool_call_and_each_of_its_members_is_named(model: Model) 
     expect_none(gaps())
 
 
+# cohere.chat
+
+
+def test_every_content_of_cohere_and_each_of_its_members_is_named() -> None:
+    union = cohere_types.AssistantMessageResponseContentItem
+    expect_none(lacking_union(union, cohere_schema.Content, "cohere_chat.schema.Content"))
+
+
+@pytest.mark.parametrize(
+    ("model", "struct"),
+    [
+        (cohere_v2.V2ChatResponse, cohere_schema.Body),
+        (cohere_types.NonStreamedChatResponse, cohere_schema.Body),
+        (cohere_types.AssistantMessageResponse, cohere_schema.Message),
+        (cohere_types.ToolCallV2, cohere_schema.Call),
+        (cohere_types.ToolCallV2Function, cohere_schema.Function),
+        (cohere_types.ToolCall, cohere_schema.CallV1),
+        (cohere_types.ToolCallDelta, cohere_schema.CallDelta),
+    ],
+    ids=lambda given: given.__name__,
+)
+def test_every_member_of_a_response_of_cohere_is_named(model: Model, struct: Any) -> None:
+    expect_none(lacking(model, struct))
+
+
+@pytest.mark.parametrize("union", [cohere_v2.V2ChatStreamResponse, cohere_types.StreamedChatResponse], ids=["2", "1"])
+def test_every_event_of_cohere_and_each_of_its_members_is_named(union: Any) -> None:
+    def gaps() -> Iterator[str]:
+        for event in sdk_types.models(union):
+            yield from lacking(event, cohere_schema.Event)
+            member = "type" if "type" in event.model_fields else "event_type"
+            for tag in sdk_types.literals(event.model_fields[member].annotation):
+                decoder = StreamDecoder("cohere.chat")
+                decoder.feed(json_text({member: tag}).encode() + b"\n")
+                if any(finding.code == "unknown-event" for finding in decoder.finish().findings):
+                    yield f"the event {tag!r} is unknown"
+
+    expect_none(gaps())
+
+
+@pytest.mark.parametrize("union", [cohere_types.ChatFinishReason, cohere_types.FinishReason], ids=["2", "1"])
+def test_every_finish_reason_of_cohere_is_named(union: Any) -> None:
+    reasons = {stop_words.fold(reason) for reason in sdk_types.literals(union)}
+    assert reasons
+    expect_none(unnamed(reasons, stop_words.WORDS.keys(), "stop_words.WORDS"))
+
+
 # xai.grpc
 
 
@@ -306,6 +422,39 @@ def test_an_answer_of_xai_is_read_whatever_its_role(role: str) -> None:
     output.message.content = "said"
     (choice,) = normalize(message).choices
     assert json_text(choice.blocks).count("said") == 1
+
+
+# google.gemini
+
+#: Members that the SDK adds to a response.
+_ADDED_BY_GOOGLE = {"sdkHttpResponse", "parsed", "automaticFunctionCallingHistory"}
+
+
+@pytest.mark.parametrize(
+    ("model", "struct"),
+    [
+        (gemini_types.GenerateContentResponse, gemini.GenerateContent),
+        (gemini_types.Candidate, gemini.Candidate),
+        (gemini_types.Content, gemini.Content),
+        (gemini_types.Part, gemini.Part),
+        (gemini_types.FunctionCall, gemini.FunctionCall),
+    ],
+)
+def test_every_member_of_a_response_of_gemini_is_named(model: Model, struct: Any) -> None:
+    members = {field.alias or name for name, field in model.model_fields.items()} - _ADDED_BY_GOOGLE
+    expect_none(unnamed(members, names_of(struct), f"google_gemini.schema.{struct.__name__}"))
+
+
+@pytest.mark.parametrize("enum", [gemini_types.FinishReason, gemini_types.BlockedReason])
+def test_every_finish_reason_of_gemini_is_named(enum: Any) -> None:
+    words = (reason.value.removeprefix("BLOCKED_REASON_") for reason in enum)
+    reasons = {stop_words.fold(word) for word in words}
+    expect_none(unnamed(reasons, stop_words.WORDS.keys(), "stop_words.WORDS"))
+
+
+def test_every_server_tool_of_gemini_has_a_canonical_name() -> None:
+    kinds = {kind.value for kind in gemini_types.ToolType} - {"TOOL_TYPE_UNSPECIFIED"}
+    expect_none(unnamed(kinds, gemini_blocks.TOOLS.keys(), "google_gemini.blocks.TOOLS"))
 
 
 def marked(message: Any, seed: list[int]) -> dict[str, str]:

@@ -25,6 +25,8 @@ CASES = [
 ]
 #: Of the recorded bodies, each so-many-th is given as a stream.
 EVERY = 3
+#: How many are given as a stream, on the wires with fewer recordings.
+LEAST = {"bedrock.converse": 90, "cohere.chat": 20, "google.interactions": 0, "ollama.chat": 5}
 
 
 def skeleton(response: Response) -> dict[str, Any]:
@@ -96,13 +98,17 @@ def test_every_recorded_answer_is_the_same_when_it_is_told_as_a_stream(wire: str
         stream = streamed(wire, [AS_STREAM[wire](json.loads(row.data), Random(number))])
         assert skeleton(stream) == skeleton(plain), row.id
         told += 1
-    assert told > 300
+    assert told > LEAST.get(wire, 300)
 
 
 def _unspeakable(data: bytes) -> bool:
-    """Bodies that no endpoint streams: a choice that a filter left without a message, a compacted conversation."""
+    """Bodies that no endpoint streams: a choice without a message, a compacted conversation, an answer without end."""
     body = json.loads(data)
     if body.get("object") == "response.compaction":
+        return True
+    if "generation_id" in body:  # of version 1 of Cohere's API, whose streams are different
+        return True
+    if any(candidate.get("finishReason") is None for candidate in body.get("candidates") or ()):
         return True
     return any(choice.get("message") is None for choice in body.get("choices") or ())
 

@@ -14,6 +14,11 @@ from toolparity import Wire
 
 from . import (
     anthropic_messages,
+    bedrock_converse,
+    cohere_chat,
+    google_gemini,
+    google_interactions,
+    ollama_chat,
     openai_chat,
     openai_responses,
     xai_grpc,
@@ -27,6 +32,11 @@ JSON_WIRES: dict[Wire, tuple[Callable[[], bytes], Callable[[], bytes]]] = {
     "openai.chat": (openai_chat.body, openai_chat.stream),
     "openai.responses": (openai_responses.body, openai_responses.stream),
     "anthropic.messages": (anthropic_messages.body, anthropic_messages.stream),
+    "bedrock.converse": (bedrock_converse.body, bedrock_converse.stream),
+    "cohere.chat": (cohere_chat.body, cohere_chat.stream),
+    "google.gemini": (google_gemini.body, google_gemini.stream),
+    "google.interactions": (google_interactions.body, google_interactions.stream),
+    "ollama.chat": (ollama_chat.body, ollama_chat.stream),
 }
 #: Those of xai.grpc: messages in the encoding of protocol buffers.
 grpc_body = xai_grpc.body
@@ -35,8 +45,11 @@ grpc_stream = xai_grpc.stream
 
 def payloads(stream: bytes) -> list[bytes]:
     """Return the JSON payloads of a stream's events."""
-    found = re.findall(rb"^data: (.*)$", stream, re.MULTILINE)
-    return [data for data in found if data != b"[DONE]"]
+    if stream.startswith(b"{"):
+        return stream.splitlines()
+    if stream.startswith(b"\0"):
+        return [message[12 + int.from_bytes(message[4:8], "big") : -4] for message in events(stream)]
+    return re.findall(rb"^data: ?(\{.*?)\r?$", stream, re.MULTILINE)
 
 
 def pieces(stream: bytes, size: int) -> list[bytes]:
@@ -45,5 +58,14 @@ def pieces(stream: bytes, size: int) -> list[bytes]:
 
 
 def events(stream: bytes) -> list[bytes]:
-    """Split a stream into its events."""
-    return [event + b"\n\n" for event in stream.split(b"\n\n") if event]
+    """Split a stream into its events: server-sent events, JSON lines, or messages of an AWS event stream."""
+    if stream.startswith(b"{"):
+        return stream.splitlines(keepends=True)
+    if stream.startswith(b"\0"):
+        found, start = [], 0
+        while start < len(stream):
+            end = start + int.from_bytes(stream[start : start + 4], "big")
+            found.append(stream[start:end])
+            start = end
+        return found
+    return re.findall(rb"(?s).+?\n\r?\n", stream)

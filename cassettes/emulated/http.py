@@ -44,6 +44,9 @@ def application(library: Mapping[str, Script] | None = None) -> Starlette:
     for surface in _surfaces():
         path = surface.base_path + surface.spec.path
         routes.append(Route(path, _asked(surface, held, library), methods=["POST"]))
+        if surface.spec.stream_path:
+            stream_path = surface.base_path + surface.spec.stream_path
+            routes.append(Route(stream_path, _asked(surface, held, library, stream=True), methods=["POST"]))
         if _encoding(surface).stores:
             routes.append(Route(path + "/{id}", _asked_again(surface, held), methods=["GET"]))
     return Starlette(
@@ -59,14 +62,19 @@ def _encoding(surface: Surface) -> Encoding:
     return getattr(surface.emulation, "ENCODING", Encoding())
 
 
-def _asked(surface: Surface, held: StoredAnswers, library: Mapping[str, Script] | None) -> Callable[[Request], Any]:
+def _asked(
+    surface: Surface, held: StoredAnswers, library: Mapping[str, Script] | None, *, stream: bool = False
+) -> Callable[[Request], Any]:
+    """``stream``: the path requests a stream."""
+    by_path = stream
+
     async def respond(request: Request) -> Response:
         emulation = surface.emulation
         try:
             _check_key(request)
-            body = _parsed(request.headers.get("content-type", ""), await request.body())
+            body = _parsed(surface, request.headers.get("content-type", ""), await request.body(), request.path_params)
             played = play(surface, body, held, library)
-            stream = body.get("stream") is True
+            stream = by_path or body.get("stream", surface.spec.streams_by_default) is True
             if not stream:
                 _no_plain_answer(played)
         except ProviderRefusal as refused:
@@ -118,12 +126,15 @@ async def nowhere(request: Request, error: Exception) -> Response:
 
 
 def _check_key(request: Request) -> None:
-    key = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
+    header = next((name for name in ("x-api-key", "x-goog-api-key") if request.headers.get(name)), "authorization")
+    key = request.headers.get(header, "").removeprefix("Bearer ")
+    key = key.removeprefix("AWS4-HMAC-SHA256 Credential=")  # AWS signs requests; the header begins with the key
     if not key.strip() or key.startswith(BAD_KEY):
         raise ProviderRefusal("authentication", "the API key is missing or unknown", value=key.strip() or None)
 
 
-def _parsed(content_type: str, data: bytes) -> dict[str, Any]:
+def _parsed(surface: Surface, content_type: str, data: bytes, in_path: Mapping[str, str]) -> dict[str, Any]:
+    """Return the body of a request, with the model that its path names."""
     if content_type.partition(";")[0].strip().lower() != "application/json":
         words = f"Unsupported content type: '{content_type}'. This API method only accepts 'application/json' requests."
         raise ProviderRefusal("invalid_request", words, rule="content-type")
@@ -135,7 +146,9 @@ def _parsed(content_type: str, data: bytes) -> dict[str, Any]:
         ) from None
     if not isinstance(body, dict):
         raise ProviderRefusal("invalid_request", "The JSON body of your request is not an object.", rule="json")
-    if not isinstance(body.get("model"), str):
+    if "model" in in_path:
+        body = {surface.spec.model_member: in_path["model"], **body}
+    elif not isinstance(body.get("model"), str):
         raise ProviderRefusal(
             "invalid_request", "Field required", path="model", rule="model-missing", value=body.get("model")
         )

@@ -142,31 +142,35 @@ def render(changes: list[RecordingChange], most: int = 20) -> str:
     return "\n".join(lines)
 
 
-def first_difference(recorded: Response, received: Response, *, broken: bool = False) -> str | None:
+def first_difference(
+    recorded: Response, received: Response, *, broken: bool = False, call_ids: bool = True
+) -> str | None:
     """Describe the first difference between two canonical responses; None if they are equal.
 
     Arguments are compared by value, not by text, because an SDK passes on only the value if the wire has JSON instead
     of text. ``broken``: the SDK raised during a stream. Then only the content before that, and the failure itself,
-    count.
+    count. ``call_ids``: whether the SDK passes on the ids of calls.
     """
     view = _until_it_broke if broken else _by_value
-    difference = next(compare("", view(recorded), view(received)), None)
+    difference = next(compare("", view(recorded, call_ids), view(received, call_ids)), None)
     if difference is None:
         return None
     return f"{difference.path} is {shorten(difference.sent)}, and the recorded bytes say {shorten(difference.recorded)}"
 
 
-def _until_it_broke(response: Response) -> Any:
-    whole = _by_value(response)
+def _until_it_broke(response: Response, call_ids: bool) -> Any:
+    whole = _by_value(response, call_ids)
     seen = {name: whole[name] for name in ("wire", "provider", "id", "model", "complete")}
     blocks = [choice["blocks"] for choice in whole["choices"]]
     return {**seen, "failed": response.error is not None, "blocks": blocks}
 
 
-def _by_value(response: Response) -> Any:
+def _by_value(response: Response, call_ids: bool) -> Any:
     plain = msgspec.to_builtins(response)
     for choice in plain["choices"]:
         for block in choice["blocks"]:
+            if block["type"] == "tool_call" and not call_ids:
+                del block["id"]
             if "arguments_text" in block:
                 with contextlib.suppress(ValueError):
                     block["arguments_text"] = json_codec.decode(block["arguments_text"])

@@ -55,6 +55,9 @@ def application(
         path, models = surface.base_path + surface.spec.path, surface.base_path + surface.spec.models_path
         for start in ("", "/scenario/{scenario}"):
             routes.append(Route(start + path, _respond(index, surface, chunking, delay), methods=["POST"]))
+            if stream_path := surface.spec.stream_path:
+                streamed = _respond(index, surface, chunking, delay, stream=True)
+                routes.append(Route(start + surface.base_path + stream_path, streamed, methods=["POST"]))
             routes.append(Route(start + models, _list(index, surface), methods=["GET"]))
             routes.append(Route(start + models + "/{model:path}", _list(index, surface), methods=["GET"]))
     shared = Middleware(
@@ -110,13 +113,15 @@ def _format(surface: Surface, name: str) -> Callable[..., dict[str, Any]]:
 
 
 def _respond(
-    index: ResponseIndex, surface: Surface, chunking: str, delay: float
+    index: ResponseIndex, surface: Surface, chunking: str, delay: float, *, stream: bool = False
 ) -> Callable[[Request], Awaitable[Response]]:
+    """``stream``: the path requests a stream."""
+
     async def respond(request: Request) -> Response:
         body = await request.body()
         scenario = request.path_params.get("scenario") or request.headers.get(SCENARIO_HEADER)
         try:
-            recorded = index.find(surface, body, stream=_streams(body), scenario=scenario)
+            recorded = index.find(surface, body, stream=stream or _streams(body), scenario=scenario)
         except RequestNotRecorded as error:
             return _refusal(surface, error)
         return _answer(recorded, chunking, delay)

@@ -212,7 +212,7 @@ def _answers_before(value: Any, surface: Surface) -> int:
     try:
         request = read_request(value, surface.wire, provider=surface.provider)
     except MalformedBody:
-        if isinstance(value, dict) and value.get("messages") is None:
+        if isinstance(value, dict) and not (value.get("messages") or value.get("contents")):
             return 0
         raise
     return sum(isinstance(turn, Assistant) for turn in request.messages)

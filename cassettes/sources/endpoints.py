@@ -7,23 +7,20 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from toolparity.normalizer.wires.registry import specs
+from toolparity.normalizer.wires.registry import WIRES, spec, specs
 
 #: Suffix of host or host:port -> provider, for providers that own no wire.
 _PROVIDERS = (
     ("openai.azure.com", "azure"),
     ("cognitiveservices.azure.com", "azure"),
     ("services.ai.azure.com", "azure"),
-    ("amazonaws.com", "bedrock"),
     ("generativelanguage.googleapis.com", "google"),
     ("aiplatform.googleapis.com", "google"),
     ("api.mistral.ai", "mistral"),
     ("api.groq.com", "groq"),
-    ("api.cohere.com", "cohere"),
-    ("api.cohere.ai", "cohere"),
     ("api.deepseek.com", "deepseek"),
     ("openrouter.ai", "openrouter"),
     ("api.together.xyz", "together"),
@@ -34,7 +31,6 @@ _PROVIDERS = (
     ("api.moonshot.ai", "moonshot"),
     ("dashscope.aliyuncs.com", "dashscope"),
     ("huggingface.co", "huggingface"),
-    (":11434", "ollama"),
 )
 
 #: Pattern for host + path -> kind of address, for addresses that serve no answers of a model.
@@ -47,12 +43,8 @@ _NO_ANSWERS = (
 #: Pattern for host + path -> unsupported wire.
 _UNSUPPORTED = (
     (r"/xai_api\.\w+/\w+$", "other endpoints"),
-    (r"/model/.*/converse(-stream)?$", "bedrock.converse"),
     (r"/model/.*/invoke(-with-response-stream)?$", "bedrock.invoke_other"),
-    (r":(stream)?generateContent$", "google"),
-    (r"/interactions(/[^/]+)?$", "google.interactions"),
-    (r"^api\.cohere\.(com|ai)/.*chat$", "cohere"),
-    (r"/api/(chat|generate)$", "ollama"),
+    (r"/api/generate$", "ollama"),
     (r"/v1/completions$|/engines/[^/]+/completions$", "openai.completions"),
     (r"/threads(/|$)|/assistants(/|$)", "openai.assistants"),
 )
@@ -70,6 +62,16 @@ def _wires() -> tuple[tuple[re.Pattern[str], str], ...]:
     supported = ((pattern, spec.name) for spec in specs() for pattern in spec.addresses)
     rows = (*_NO_ANSWERS, *supported, *_UNSUPPORTED)
     return tuple((re.compile(pattern, re.IGNORECASE), wire) for pattern, wire in rows)
+
+
+def with_model(request: dict[str, Any], wire: str | None, url: str) -> dict[str, Any]:
+    """Return a request with the model that its address names, on wires whose bodies do not have it."""
+    if wire is None or wire not in WIRES or "{model}" not in (known := spec(wire)).path:
+        return request
+    before, _, after = known.path.partition("{model}")
+    folder = before.rstrip("/").rpartition("/")[2]  # on Vertex AI, other folders precede it
+    model = re.search(f"/{folder}/([^/{after[0]}]+)", urlsplit(url).path)
+    return request if model is None else {known.model_member: unquote(model[1]), **request}
 
 
 class RequestAddress(NamedTuple):

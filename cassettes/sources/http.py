@@ -12,7 +12,7 @@ from toolparity.normalizer.errors import AmbiguousBody, ToolparityError
 from ..emulation_marker import HEADER
 from ..errors import UnreadableSource
 from .bodies import body_of, unpacked
-from .endpoints import classify
+from .endpoints import classify, with_model
 from .model import Exchange
 
 _STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
@@ -69,13 +69,16 @@ def exchange(
     body = unpacked(body or b"", headers.get("content-encoding"))
     content_type = headers.get("content-type")
     value = parsed(request)
-    model = value.get("model") if isinstance(value, dict) else None
+    wire = address.wire or wire_of(body)
+    if isinstance(value, dict):
+        value = with_model(value, wire, url)
+    model = value.get("model", value.get("modelId")) if isinstance(value, dict) else None
     return Exchange(
         source=source,
         line=line,
         id=headers.get("request-id") or headers.get("x-request-id"),
         provider=address.provider,
-        wire=address.wire or wire_of(body),
+        wire=wire,
         stream=is_stream(body, content_type),
         status=status,
         content_type=content_type,

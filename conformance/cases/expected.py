@@ -110,8 +110,7 @@ class ExpectedSelection(NamedTuple):
 def expected(script: Script, number: int, *, stream: bool, parsed: bool = False) -> Expected:
     """Return the expected result of a round of a script; ``number`` counts from 0.
 
-    ``parsed``: plain responses hold arguments as parsed JSON, so that truncated or invalid argument text is not
-    visible.
+    ``parsed``: the response holds arguments as parsed JSON, so that truncated or invalid argument text is not visible.
     """
     round = script.rounds[number]
     fault = round.fault
@@ -122,7 +121,7 @@ def expected(script: Script, number: int, *, stream: bool, parsed: bool = False)
     calls = [part for part in parts if isinstance(part, ScriptedCall)]
     expected_calls = [_call(call, kinds, cut=round.ending == "length" and call is calls[-1]) for call in calls]
     refusal = any(isinstance(part, Refuse) for part in parts)
-    if parsed and not stream:
+    if parsed:
         expected_calls = [replace(call, text=None) for call in expected_calls]
     return Expected(
         calls=expected_calls,

@@ -60,7 +60,7 @@ class Scenario(Struct, frozen=True):
 
     def expected(self, surface: str, number: int, *, stream: bool) -> Expected:
         """Return the expected result of a round (counted from 0) on a surface."""
-        parsed = SURFACES[surface].spec.parsed_arguments
+        parsed = SURFACES[surface].spec.parses_arguments(stream=stream)
         if self.script is not None:
             result = expected(self.script, number, stream=stream, parsed=parsed)
             suffix = str(number)
@@ -68,7 +68,7 @@ class Scenario(Struct, frozen=True):
             assert self.file.expected is not None
             result = self.file.expected
             suffix = "stream" if stream else "plain"
-            if parsed and not stream:
+            if parsed:
                 result = replace(result, calls=[replace(call, text=None) for call in result.calls])
         for key in (surface, f"{surface}/{suffix}"):
             if members := self.file.exceptions.get(key):

@@ -31,7 +31,7 @@ from starlette.routing import Route
 
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.scripts import scripts
-from toolparity.cassettes.surfaces import SURFACES
+from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.policies import POLICIES
@@ -40,6 +40,7 @@ from toolparity.normalizer.turns.errors import TurnHeld, TurnMisused, UnknownTur
 from toolparity.normalizer.turns.log import Log
 
 from .acts import Act
+from .clients import connected
 from .factory import TurnFactory, TurnRequest
 from .guard import Guarded
 from .narrator import ScriptLibrary
@@ -65,6 +66,7 @@ class _Decision(Struct, frozen=True, forbid_unknown_fields=True):
 
 def application(
     servers: Servers,
+    surfaces: list[Surface],
     log: Log,
     library: ScriptLibrary,
     throttle: Throttle | None = None,
@@ -74,18 +76,19 @@ def application(
 ) -> Starlette:
     """Return the ASGI application.
 
-    ``library``: the scripts that ``servers`` play. ``hosts``: the allowed host names. ``kill``: ends this process at
-    once; None if no other process would take its place.
+    ``surfaces``: those whose SDK is installed. ``library``: the scripts that ``servers`` play. ``hosts``: the allowed
+    host names. ``kill``: ends this process at once; None if no other process would take its place.
     """
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[Mapping[str, Any]]:
-        factory = TurnFactory(servers, library, throttle if throttle is not None else Throttle())
-        sessions = Sessions(log, factory)
-        try:
-            yield {"sessions": sessions, "kill": kill}
-        finally:
-            await sessions.aclose()
+        async with connected(servers, surfaces) as clients:
+            factory = TurnFactory(clients, library, throttle if throttle is not None else Throttle())
+            sessions = Sessions(log, factory)
+            try:
+                yield {"sessions": sessions, "kill": kill}
+            finally:
+                await sessions.aclose()
 
     routes = [Route(path, _file(file, kind)) for path, file, kind in _files()]
     routes += [
@@ -107,15 +110,16 @@ def application(
 
 async def _choices(request: Request, sessions: Sessions) -> Response:
     """Return everything that the page offers."""
+    surfaces = [SURFACES[name] for name in sessions.surfaces]
     asks = [
-        {"ask": script.ask, "title": script.title, "surfaces": [s.name for s in SURFACES.values() if s.plays(script)]}
+        {"ask": script.ask, "title": script.title, "surfaces": [s.name for s in surfaces if s.plays(script)]}
         for script in scripts().values()
     ]
-    listed = [_described(act) for act in sessions.acts.values() if act.action != "kill" or request.state.kill]
+    listed = [_described(act, surfaces) for act in sessions.acts.values() if act.action != "kill" or request.state.kill]
     return _json(
         {
-            "surfaces": list(SURFACES),
-            "streamed_only": [surface.name for surface in SURFACES.values() if surface.by_messages],
+            "surfaces": sessions.surfaces,
+            "streamed_only": [surface.name for surface in surfaces if surface.by_messages],
             "policies": list(POLICIES),
             "asks": asks,
             "acts": listed,
@@ -124,7 +128,7 @@ async def _choices(request: Request, sessions: Sessions) -> Response:
     )
 
 
-def _described(act: Act) -> dict[str, Any]:
+def _described(act: Act, surfaces: list[Surface]) -> dict[str, Any]:
     return {
         "id": act.id,
         "title": act.title,
@@ -133,7 +137,7 @@ def _described(act: Act) -> dict[str, Any]:
         "ask": act.script.ask,
         "lanes": act.lanes,
         "action": act.action,
-        "surfaces": [surface.name for surface in act.surfaces],
+        "surfaces": [surface.name for surface in act.surfaces if surface in surfaces],
     }
 
 

@@ -6,20 +6,20 @@ A turn of the chat goes through an official SDK to an emulated provider. A turn 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.recorder.script_driver import opening as scripted
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import Surface, surface, surface_of
 from toolparity.normalizer.conversation import Request, TextPart, User
 from toolparity.normalizer.decoder import StreamDecoder
+from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.textmode import TextMode
-from toolparity.normalizer.turns.clients import SdkClient, client
+from toolparity.normalizer.turns.clients import SdkClient
 from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.model_call import Prepare, WrapDecoder
 from toolparity.normalizer.turns.narration.acknowledge import acknowledge
@@ -59,17 +59,16 @@ class TurnRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TurnFactory:
-    """Holds the clients. ``library``: the scripts that ``servers`` play."""
+    """Makes turns. ``clients``: by the name of their surface. ``library``: the scripts that they reach."""
 
-    def __init__(self, servers: Servers, library: ScriptLibrary, throttle: Throttle) -> None:
+    def __init__(self, clients: Mapping[str, SdkClient], library: ScriptLibrary, throttle: Throttle) -> None:
         self.acts = acts()
-        self._servers = servers
+        self.clients = clients
         self._library = library
         self._throttle = throttle
-        self._clients: dict[str, SdkClient] = {}
 
     def request(self, turn_request: TurnRequest) -> Request:
-        """Return the first request of a turn. Raises TurnMisused and UnknownSurface."""
+        """Return the first request of a turn. Raises TurnMisused, UnknownSurface and MissingExtra."""
         at = surface(turn_request.surface)
         if turn_request.act:
             return scripted(self._act(turn_request, at).script, at, stream=turn_request.stream)
@@ -118,11 +117,6 @@ class TurnFactory:
             **settings,
         )
 
-    async def aclose(self) -> None:
-        """Close the clients."""
-        for sdk_client in self._clients.values():
-            await sdk_client.aclose()
-
     def _act(self, turn_request: TurnRequest, at: Surface) -> Act:
         act = self.acts.get(turn_request.act)
         if act is None or at not in act.surfaces:
@@ -130,14 +124,9 @@ class TurnFactory:
         return act
 
     def _client(self, at: Surface) -> SdkClient:
-        found = self._clients.get(at.name)
+        found = self.clients.get(at.name)
         if found is None:
-            base = self._servers.base(at)
-            options: dict[str, Any] = {"base_url": base, "max_retries": 0}
-            if at.by_messages:
-                options = {"api_host": base, "use_insecure_channel": True}
-            new_client = client(at.wire, at.model, provider=at.provider, api_key="emulated", **options)
-            found = self._clients[at.name] = new_client
+            raise MissingExtra(f"{at.name} needs the SDK {at.sdk}", hint=f"pip install {at.sdk}")
         return found
 
     def _script(self, text: str) -> Script | None:

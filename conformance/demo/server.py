@@ -14,11 +14,10 @@ from starlette.applications import Starlette
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.errors import ServerNotStarted
 from toolparity.cassettes.scripts import scripts
-from toolparity.normalizer.turns.clients import client_class
 from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.wires.registry import WIRES
 
 from .app import application
+from .clients import reachable
 from .narrator import ScriptLibrary
 from .supervisor import keep_running, kill_this_process
 from .tools import Throttle
@@ -41,12 +40,11 @@ def ready_to_serve(
 
     Raises ServerNotStarted and LogFailed.
     """
-    for wire in WIRES:
-        client_class(wire)  # loading an SDK takes time and would block requests
+    surfaces = reachable()
     library = ScriptLibrary(scripts())
     with running(library) as servers, Log(log, lease=_LEASE) as turn_log:
         names = ("127.0.0.1", "localhost", "[::1]", host)
-        yield application(servers, turn_log, library, throttle, hosts=tuple(dict.fromkeys(names)), kill=kill)
+        yield application(servers, surfaces, turn_log, library, throttle, hosts=tuple(dict.fromkeys(names)), kill=kill)
 
 
 def serve(log: str | Path, host: str, port: int, *, tool: float, piece: float, ready: Callable[[str], None]) -> None:

@@ -41,6 +41,7 @@ class Sessions:
     def __init__(self, log: Log, factory: TurnFactory) -> None:
         self.log = log
         self.acts = factory.acts
+        self.surfaces = list(factory.clients)
         self._factory = factory
         self._turn_requests: dict[str, TurnRequest] = {}
         self._traces: dict[str, Trace] = {}
@@ -112,13 +113,12 @@ class Sessions:
         return self._traces.get(id)
 
     async def aclose(self) -> None:
-        """Cancel the running turns, and close the clients of the factory."""
+        """Cancel the running turns."""
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        await self._factory.aclose()
 
     # running turns
 

@@ -158,7 +158,8 @@ def _unread_text(wire: str, read: list[Any], unread: list[Any]) -> str:
 
 def _results(request: Any) -> list[Any]:
     """Return the items of a request that follow the model's last answer. Without an answer there are none."""
-    items: list[Any] = request.get("messages") or request.get("input") or []
+    found = request.get("messages") or request.get("contents") or request.get("input")
+    items: list[Any] = found if isinstance(found, list) else []
     number = len(items)
     while number and _is_of_caller(items[number - 1]):
         number -= 1
@@ -166,8 +167,14 @@ def _results(request: Any) -> list[Any]:
     return items[number:] if is_answered else []
 
 
+#: The roles of the caller's messages, and the types of its items in Interactions.
+_CALLER_ROLES = ("tool", "user", "role_tool", "role_user")
+_CALLER_TYPES = ("user_input", "function_result")
+
+
 def _is_of_caller(item: Any) -> bool:
-    return _role(item) in ("tool", "user", "role_tool", "role_user") or str(item.get("type", "")).endswith("_output")
+    kind = str(item.get("type", ""))
+    return _role(item) in _CALLER_ROLES or kind in _CALLER_TYPES or kind.endswith("_call_output")
 
 
 def _role(item: Any) -> str:

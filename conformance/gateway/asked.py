@@ -94,10 +94,10 @@ def _changed(wanted: Any, sent: Any, wire: str) -> _Changes:
         ("the system prompt", instructions(wanted), instructions(sent)),
         ("the texts of the user", _user_texts(wanted, wire), _user_texts(sent, wire)),
         ("who says what", turns(wanted), turns(sent)),
-        ("the names of the tools", _names(wanted), _names(sent)),
-        ("the tools of the provider", _hosted(wanted), _hosted(sent)),
+        ("the names of the tools", _names(wanted, wire), _names(sent, wire)),
+        ("the tools of the provider", _hosted(wanted, wire), _hosted(sent, wire)),
     ]
-    for tool, other in zip(tools(wanted), tools(sent), strict=False):
+    for tool, other in zip(tools(wanted, wire), tools(sent, wire), strict=False):
         both = zip(tool, other, strict=True)
         pairs += [(f"the {field} of {tool.name}", *pair) for field, pair in zip(Tool._fields, both, strict=True)]
     asked, stated = _settings(wanted, wire), _settings(sent, wire)
@@ -125,8 +125,8 @@ def _settings(body: Any, wire: str) -> dict[str, Any]:
 
 def _lost(wanted: Any, sent: Any, wire: str) -> _Changes:
     """Yield (what, wanted, sent, effect) for each tool, instruction, user's text and turn that is missing."""
-    names = _names(sent)
-    if missing := [name for name in _names(wanted) if name not in names]:
+    names = _names(sent, wire)
+    if missing := [name for name in _names(wanted, wire) if name not in names]:
         yield "the names of the tools", missing, names, "lost"
     if (prompt := instructions(wanted)) not in instructions(sent):
         yield "the system prompt", prompt, instructions(sent), "lost"
@@ -142,13 +142,13 @@ def _user_texts(body: Any, wire: str) -> list[str]:
     return list(oracle(wire).texts(body, "user"))
 
 
-def _names(body: Any) -> list[str]:
-    return [tool.name for tool in tools(body)]
+def _names(body: Any, wire: str) -> list[str]:
+    return [tool.name for tool in tools(body, wire)]
 
 
-def _hosted(body: Any) -> list[Any]:
+def _hosted(body: Any, wire: str) -> list[Any]:
     """Return the tools that the provider runs."""
-    own = {tool.name for tool in tools(body)}
+    own = {tool.name for tool in tools(body, wire)}
     return [tool for tool in body.get("tools") or [] if _name(tool) not in own]
 
 

@@ -38,6 +38,7 @@ EXPRESSIBLE: dict[str, Expressible] = {
     "openai.chat": Expressible(_COMMON | {"content_filter"}),
     "openai.responses": Expressible(_COMMON | {"content_filter"}),
     "anthropic.messages": Expressible(_COMMON | {"refusal", "pause", "context_window"}, error_marks=True),
+    "ollama.chat": Expressible(_COMMON),
 }
 
 
@@ -252,5 +253,5 @@ def _reduced_call(call: ExpectedCall, pair: Pair, *, stream: bool) -> ExpectedCa
 
     Each wire has its own rules for ids. A wire with parsed arguments has no place for invalid JSON.
     """
-    keeps_text = call.status != "complete" and (stream or not spec(pair.client).parsed_arguments)
+    keeps_text = call.status != "complete" and not spec(pair.client).parses_arguments(stream=stream)
     return replace(call, id=None, text=call.text if keeps_text or call.kind == "custom" else None)

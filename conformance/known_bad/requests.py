@@ -97,6 +97,14 @@ def failures_are_successes(body: Any, follow_up: FollowUp) -> Any:
 
 
 @defect("answered", "request")
+def failures_of_converse_are_successes(body: Any, follow_up: FollowUp) -> Any:
+    """Sends errors to Bedrock without their status."""
+    if follow_up.to == "bedrock.converse":
+        _strip(body, "status")
+    return body
+
+
+@defect("answered", "request")
 def results_without_words(body: Any, follow_up: FollowUp) -> Any:
     """Answers every call without the content that its tool returned."""
     text = json.dumps(body)
@@ -147,6 +155,30 @@ def state_of_grpc_lost(body: Any, follow_up: FollowUp) -> Any:
 
 
 @defect("replay", "request")
+def state_of_converse_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Loses redacted reasoning of Converse."""
+    if follow_up.to == "bedrock.converse":
+        _strip(body, "redactedContent")
+    return body
+
+
+@defect("replay", "request")
+def thoughts_of_interactions_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Sends the steps of an interaction back without the thoughts."""
+    if follow_up.to == "google.interactions":
+        body["input"] = [step for step in body["input"] if step.get("type") != "thought"]
+    return body
+
+
+@defect("replay", "request")
+def plan_of_cohere_lost(body: Any, follow_up: FollowUp) -> Any:
+    """Sends Cohere's calls back without their plan."""
+    if follow_up.to == "cohere.chat":
+        _strip(body, "tool_plan")
+    return body
+
+
+@defect("replay", "request")
 def own_arguments_lost(body: Any, follow_up: FollowUp) -> Any:
     """Sends calls back to their provider without arguments."""
     if follow_up.to == follow_up.exchange.wire:
@@ -188,6 +220,14 @@ def foreign_words_lost(body: Any, follow_up: FollowUp) -> Any:
     """Loses the text beside calls on the way to another provider."""
     if follow_up.to != follow_up.exchange.wire:
         _speechless(body, "assistant")
+    return body
+
+
+@defect("handoff", "request")
+def results_for_ollama_without_names(body: Any, follow_up: FollowUp) -> Any:
+    """Sends results to Ollama without the name of their tool."""
+    if follow_up.to == "ollama.chat":
+        _strip(body, "tool_name")
     return body
 
 

@@ -115,7 +115,8 @@ def _of_block(name: str, block: WireBlock, form: Json) -> Iterator[Difference]:
 def _record(name: str, wanted: Json | None, got: Json | None) -> Iterator[Difference]:
     if wanted is None or got is None:
         if wanted is not got:
-            yield Difference(f"{name} is {'missing' if got is None else 'invented'}", wanted, got, "misreported")
+            decided = wanted and {member: value for member, value in wanted.items() if value is not ANYTHING}
+            yield Difference(f"{name} is {'missing' if got is None else 'invented'}", decided, got, "misreported")
         return
     yield from _members(name, wanted, got, "misreported")
 

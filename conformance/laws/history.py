@@ -17,6 +17,9 @@ from ..cases.case import CaseRound
 from ..oracle import oracle
 from ..oracle.history import (
     TRANSPORT,
+    WITH_NAMED_RESULTS,
+    WITH_TYPED_TOOLS,
+    WITHOUT_STRICT,
     Exchanged,
     added_settings,
     begins_with_thinking,
@@ -27,6 +30,7 @@ from ..oracle.history import (
     instructions,
     is_comparable,
     merged_turns,
+    refused_calls,
     reply,
     result_texts,
     settings,
@@ -36,7 +40,7 @@ from ..oracle.history import (
     turns,
     unknown_words,
 )
-from ..oracle.responses import Irregular, read
+from ..oracle.responses import Irregular, Json, read
 from .law import Failure
 from .matching import json_equal
 
@@ -98,11 +102,20 @@ def changed_history(round: CaseRound, body: Any) -> Iterator[Failure]:
 
 
 def _shape(items: list[Any]) -> list[Any]:
-    """Return the items with each text as a list of parts without a type, because all these forms mean the same."""
+    """Return the items with each text as a list of parts without a type, because all these forms mean the same.
+
+    So does a step of the user, and a text that is the whole input.
+    """
     return [
         {**item, "content": _parts(item["content"])} if isinstance(item.get("content"), (str, list)) else item
-        for item in items
+        for item in map(_with_role, items)
     ]
+
+
+def _with_role(item: Json) -> Json:
+    if item.get("type") != "user_input":
+        return item
+    return {"role": "user", **{name: value for name, value in item.items() if name != "type"}}
 
 
 def _parts(content: str | list[Any]) -> list[Any]:
@@ -187,7 +200,7 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
     request, source = round.exchange.request, round.exchange.wire
     if not isinstance(request, dict):
         return
-    declared, there = tools(request), tools(body)
+    declared, there = tools(request, source), tools(body, wire)
     said = merged_turns([*turns(request), ("model", round.expected.text), ("result", "")])
     pairs: list[tuple[str, Any, Any]] = [
         ("the system prompt", instructions(request), instructions(body)),
@@ -198,10 +211,10 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
         ("the reasoning", [], _changed_thoughts(round, body)),
     ]
     for tool, other in zip(declared, there, strict=False):
-        if wire.startswith("openai."):
+        if wire in WITH_TYPED_TOOLS:
             kind = "custom" if other.schema is None else "function"
             pairs.append((f"the type of the tool {tool.name}", kind, other.kind))
-        if tool.schema is not None:
+        if tool.schema is not None and wire not in WITHOUT_STRICT:
             pairs.append((f"whether {tool.name} is strict", tool.strict, other.strict))
         pairs.append((f"the description of {tool.name}", tool.description, other.description))
         if tool.schema is not None and other.schema is not None:
@@ -210,14 +223,15 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
     repeated = exchanged(body, wire)[: len(earlier)]
     if len(earlier) != len(repeated) or not all(map(_is_repeated, earlier, repeated)):
         pairs.append(("the earlier calls and results", earlier, repeated))
-    calls, results = (
-        [item.id for item in oracle(wire).items(body) if item.kind == kind] for kind in ("call", "result")
-    )
-    pairs.append(("the order of the results", calls, results))
+    calls, results = ([item for item in oracle(wire).items(body) if item.kind == kind] for kind in ("call", "result"))
+    ids = [result.id for result in results]
+    pairs.append(("the order of the results", [call.id for call in calls], ids))
+    if wire in WITH_NAMED_RESULTS:
+        pairs.append(("the names of the results", [call.name for call in calls], [result.name for result in results]))
     if (marked := oracle(wire).failed_results(body)) is not None:
         made = [index for index, call in enumerate(round.expected.calls) if call.choice == 0]
         failed = [index not in round.expected.runnable or round.expected.calls[index].failed for index in made]
-        pairs.append(("which results are errors", failed, [id in marked for id in results[-len(made) :]]))
+        pairs.append(("which results are errors", failed, [id in marked for id in ids[-len(made) :]]))
     names = {other.name: tool.name for tool, other in zip(declared, there, strict=False)}
     stated = settings(body, wire)
     stated["tool choice"] = names.get(stated["tool choice"], stated["tool choice"])
@@ -225,6 +239,8 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
     pairs += [
         (f"the setting {name}", value, stated.get(name)) for name, value in both if is_comparable(name, stated, wire)
     ]
+    if wire == "google.gemini":
+        pairs.append(("the signatures of the calls", [], refused_calls(body)))
     pairs.append(("the settings", [], added_settings(request, body, wire)))
     pairs += _renamed(round, body, wire, names)
     for what, wanted, got in pairs:

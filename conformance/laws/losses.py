@@ -6,6 +6,7 @@ of them are toolparity's codes, each code must be right: what a request lacks is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -17,7 +18,17 @@ from toolparity.normalizer.wires.write_context import LOSSES
 
 from ..answer import NextRequest
 from ..cases.case import CaseRound
-from ..oracle.history import STRUCTURE, TRANSPORT, conversation, tools, turns
+from ..oracle.history import (
+    STRUCTURE,
+    TRANSPORT,
+    WITHOUT_PARALLEL,
+    WITHOUT_STRICT,
+    conversation,
+    declared_tools,
+    settings,
+    tools,
+    turns,
+)
 from ..oracle.responses import Irregular, Json, WireBlock, parsed_arguments, read
 from ..subjects import SubjectExchange
 from .law import Failure
@@ -139,9 +150,10 @@ def _own(handed_over: _HandedOver) -> Iterator[_Loss]:
     reasoning = handed_over.of_type("reasoning")
     unsigned = any(not (block["signature"] or block["encrypted"]) for block in reasoning)
     is_anthropic = handed_over.wire == "anthropic.messages"
+    takes_objects = spec(handed_over.wire).parsed_arguments
     yield _both("unsigned-reasoning", is_anthropic and unsigned)
     yield _both("reasoning", handed_over.request.get("store") is False and unsigned)
-    yield _both("arguments", is_anthropic and _has_other_arguments(handed_over))
+    yield _both("arguments", takes_objects and _has_other_arguments(handed_over))
     yield _both("param", "thinking" in handed_over.request and "thinking" not in handed_over.body)
 
 
@@ -149,7 +161,7 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of a request for another wire: what only the provider of the response has."""
     wire, request, earlier = handed_over.wire, handed_over.request, handed_over.sent_earlier()
     reasoning = handed_over.of_type("reasoning")
-    thought = [each for each in earlier if each.get("type") in _THOUGHTS or each.get("reasoning_content")]
+    thought = [each for each in earlier if each.get("type") in _THOUGHTS or _has([each], *_THOUGHT_MEMBERS)]
     lost = any(
         block["signature"] or block["encrypted"] or not handed_over.has_text(block["text"]) for block in reasoning
     )
@@ -159,25 +171,31 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     cited = any(text["annotations"] for text in handed_over.of_type("text"))
     yield _Loss("annotations", cited or _has(earlier, "annotations", "citations"), cited)
     yield _both("opaque", bool(handed_over.of_type("opaque")))
-    yield _both("hosted-tool", len(tools(request)) < len(request.get("tools") or []))
-    custom = any(tool.schema is None for tool in tools(request))
+    declared = tools(request, handed_over.round.exchange.wire)
+    yield _both("hosted-tool", len(declared) < len(declared_tools(request)))
+    custom = any(tool.schema is None for tool in declared)
     yield _both("kind", custom and not wire.startswith("openai."))
-    yield _both("arguments", wire == "anthropic.messages" and _has_other_arguments(handed_over))
+    yield _both("arguments", spec(wire).parsed_arguments and _has_other_arguments(handed_over))
     limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
     unlimited = not any(request.get(name) for name in limits)
-    yield _Loss("default", wire == "anthropic.messages" and unlimited, required=False)  # nothing is lost
-    foreign = spec(wire).owner != handed_over.round.exchange.provider
+    has_default = (wire == "bedrock.converse" and not declared) or (wire == "anthropic.messages" and unlimited)
+    yield _Loss("default", has_default, required=False)  # nothing is lost
+    owner, models, model = spec(wire).owner, spec(wire).models, request.get("model")
+    other_model = isinstance(model, str) and re.match(models, model) is None
+    foreign = bool(models) and (owner != handed_over.round.exchange.provider or other_model)
     yield _Loss("model", foreign, required=False)  # its name is sent unchanged
+    strict = wire in WITHOUT_STRICT and any(tool.strict for tool in declared)
     left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
-    yield _Loss("param", bool(left_out), bool(left_out - TRANSPORT - ({"n"} if request.get("n") == 1 else set())))
+    single = settings(request, handed_over.round.exchange.wire).get("parallel calls") is False
+    yield _both("parallel", wire in WITHOUT_PARALLEL and single)
+    silent = TRANSPORT | ({"n"} if request.get("n") == 1 else set())
+    yield _Loss("param", bool(left_out) or strict, bool(left_out - silent) or strict)
     called = [call for call in handed_over.of_type("tool_call") if call["namespace"] or call["caller"]]
     yield _both("namespace", bool(called) or _has(earlier, "caller", "namespace"))
-    yield _both(
-        "extra", any("extra_content" in each for block in handed_over.blocks for each in _objects(block.source))
-    )
+    yield _both("extra", _has_extra(handed_over))
     types = [block.members["type"] for block in handed_over.blocks]
     after = types[types.index("tool_call") :] if "tool_call" in types else []
-    moves = wire in ("openai.chat", "xai.grpc")
+    moves = wire in ("openai.chat", "xai.grpc", "cohere.chat", "ollama.chat")
     may_move = {"text", "reasoning"} & {*after} or any(speaker == "model" for speaker, _ in turns(request))
     yield _Loss("order", moves and bool(may_move), moves and "text" in after)
 
@@ -187,7 +205,22 @@ def _both(code: str, holds: bool) -> _Loss:
     return _Loss(code, holds, holds)
 
 
-_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+def _has_extra(handed_over: _HandedOver) -> bool:
+    """Return whether a text or a call has members that only its provider knows: Gemini's signatures."""
+    said = [block for block in handed_over.blocks if block.members["type"] in ("text", "tool_call")]
+    made = [each for block in said for each in _objects(block.source)]
+    earlier = [
+        each
+        for each in handed_over.sent_earlier()
+        if each.get("thought") is not True and not each.keys().isdisjoint(("text", "functionCall"))
+    ]
+    return any("extra_content" in each for each in made) or _has([*made, *earlier], "thoughtSignature")
+
+
+_THOUGHT_MEMBERS = ("reasoning_content", "reasoningContent", "tool_plan", "thinking", "thought")
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thought")
+#: The members of Gemini's parts with what the provider ran.
+_SERVER_PARTS = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
 _OF_SERVERS = ("server_tool_call", "server_tool_result", "approval_request")
 
 
@@ -200,7 +233,9 @@ def _is_of_server(item: Json) -> bool:
     type = str(item.get("type", ""))
     ran_by_provider = type.startswith("TOOL_CALL_TYPE_") and not type.endswith("CLIENT_SIDE_TOOL")
     is_call = type.endswith("_call") and type not in ("function_call", "custom_tool_call")
-    return ran_by_provider or is_call or type == "server_tool_use" or (type.endswith("_tool_result"))
+    is_result = type.endswith("_result") and type not in ("tool_result", "function_result")
+    is_part = not item.keys().isdisjoint(_SERVER_PARTS)
+    return ran_by_provider or is_call or is_result or is_part or type == "server_tool_use"
 
 
 def _has_other_arguments(handed_over: _HandedOver) -> bool:
@@ -213,12 +248,17 @@ def _has_other_arguments(handed_over: _HandedOver) -> bool:
 
 def _is_left_out(handed_over: _HandedOver, name: str, value: Any) -> bool:
     """Return whether a request has no member with the value of this setting of the earlier request."""
+    if name == "toolConfig" and isinstance(value, dict):
+        return bool(value.keys() - {"tools", "toolChoice", "functionCallingConfig"})
     if name in STRUCTURE or value is None:
         return False
+    if name in ("inferenceConfig", "generationConfig") and isinstance(value, dict):
+        return any(_is_left_out(handed_over, inner, member) for inner, member in value.items())
     held = [
         member
         for holder in (handed_over.body, *handed_over.body.values())
         if isinstance(holder, dict)
-        for member in holder.values()
+        for key, member in holder.items()
+        if name in TRANSPORT or key not in TRANSPORT
     ]
     return not any(json_equal(value, member) for member in held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
@@ -59,7 +60,7 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(number, reason, call_ids, result_ids, effect="malformed")
         for result in lost_results(round, body, wire):
             yield Failure(number, "a result is missing or answers another call", result, None, effect="lost")
-        yield from _unmarked_failures(round, oracle(wire).failed_results(body))
+        yield from _unmarked_failures(round, call_ids, oracle(wire).failed_results(body))
         if calls != results:
             missing, surplus = (", ".join(left) or "none" for left in (calls - results, results - calls))
             reason = f"calls without a result: {missing}; results without a call: {surplus}"
@@ -67,16 +68,21 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
             yield Failure(number, reason, dict(calls), dict(results), effect=effect)
 
 
-def _unmarked_failures(round: CaseRound, marked: set[str] | None) -> Iterator[Failure]:
-    """Yield calls that failed or could not run and are not answered with an error (failures RES-01, INV-01)."""
+def _unmarked_failures(round: CaseRound, call_ids: list[str], marked: set[str] | None) -> Iterator[Failure]:
+    """Yield calls that failed or could not run and are not answered with an error (failures RES-01, INV-01).
+
+    ``call_ids``: those of the calls in the request. A call without an id on the wire is known by its position there.
+    """
     if marked is None:
         return
     indexes, _ = match_calls(round.expected.calls, round.answer.calls)
+    by_position = dict(zip((call.id for call in reversed(round.answer.calls)), reversed(call_ids), strict=False))
     for index, call in zip(indexes, round.answer.calls, strict=True):
         if index is None or call.id is None or round.expected.calls[index].choice:
             continue
         failed = round.expected.calls[index].failed or index not in round.expected.runnable
-        if failed and call.id not in marked:
+        id = call.id if call.id in call_ids else by_position.get(call.id)
+        if failed and id not in marked:
             reason = f"the result of {call.name} is not marked as an error"
             yield Failure(round.number, reason, "is_error", call.id, effect="misreported")
 
@@ -225,14 +231,18 @@ def _sent_calls(round: CaseRound, body: Any, wire: str) -> Iterator[tuple[int, R
     free = [item for item in oracle(wire).items(body) if item.kind == "call"][::-1]
     for index in reversed(round.expected.runnable):
         call = round.expected.calls[index]
-        # On another wire the name may have a suffix, because names can collide.
-        named = [
-            i for i in free if i.name == call.name or (wire != round.exchange.wire and i.name.startswith(call.name))
-        ]
+        # On another wire the name may have a suffix, because names can collide, and other characters.
+        foreign = wire != round.exchange.wire
+        named = [i for i in free if i.name == call.name or (foreign and _folded(i.name).startswith(_folded(call.name)))]
         item = next((item for item in named if _has_arguments(item.content, call)), None)
         if item is not None:
             free.remove(item)
         yield index, item
+
+
+def _folded(name: str) -> str:
+    """Return a name with the characters that every wire accepts."""
+    return re.sub("[^a-zA-Z0-9_]", "_", name)
 
 
 def _has_arguments(content: Any, call: ExpectedCall) -> bool:

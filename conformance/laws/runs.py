@@ -303,7 +303,7 @@ def answered(evidence: Evidence) -> Iterator[Failure]:
 
 def _renamed(round: CaseRound, name: str, names: set[str]) -> bool:
     """Return whether the next request declares the tool under another name, as wires with reserved names require."""
-    declared = {tool.name for tool in tools(round.sent[0])}
+    declared = {tool.name for tool in tools(round.sent[0], round.exchange.wire)}
     return name not in declared and names <= declared
 
 

@@ -20,7 +20,10 @@ Json = dict[str, Any]
 
 
 class RequestItem(NamedTuple):
-    """A call or a tool result in a request. ``content``: the arguments or the result, unchanged."""
+    """A call or a tool result in a request. ``content``: the arguments or the result, unchanged.
+
+    ``name``: of a result, the name that its wire gives it, or "".
+    """
 
     kind: Literal["call", "result"]
     id: str
@@ -75,10 +78,16 @@ def judged_wires() -> list[WireSpec]:
     return [wire for wire in specs() if wire.has_part("oracle", home=__name__)]
 
 
+#: The wires whose streams are JSON lines instead of server-sent events.
+JSON_LINES = frozenset(("ollama.chat",))
+
+
 def json_values(exchange: SubjectExchange) -> Iterator[Json]:
     """Yield the JSON object of a body, or that of each event of a stream. Invalid JSON is skipped."""
     texts = [exchange.body]
-    if exchange.stream:
+    if exchange.stream and exchange.wire in JSON_LINES:
+        texts = exchange.body.splitlines()
+    elif exchange.stream:
         lines = exchange.body.splitlines()
         texts = [line.removeprefix(b"data:").strip() for line in lines if line.startswith(b"data:")]
     for text in texts:

@@ -5,6 +5,7 @@ The readings are of the wires in `_REPLIES`. Other wires have none, and the laws
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -13,10 +14,16 @@ from toolparity.normalizer import json_codec
 
 from ..subjects import SubjectExchange
 from . import Json, json_values, message_texts, oracle
+from . import bedrock_converse as converse
 from .responses import (
     Irregular,
     anthropic_messages,
+    bedrock_converse,
+    cohere_chat,
+    google_gemini,
+    google_interactions,
     leaves,
+    ollama_chat,
     openai_chat,
     openai_responses,
     parsed_arguments,
@@ -39,7 +46,7 @@ class Tool(NamedTuple):
 
 def conversation(body: Json) -> tuple[str, list[Any]]:
     """Return the name of the member that holds the conversation, and its items. A text is one item of the user."""
-    key = "input" if "input" in body else "messages"
+    key = next((name for name in ("input", "contents") if name in body), "messages")
     items = body.get(key)
     return key, items if isinstance(items, list) else [{"role": "user", "content": items}]
 
@@ -51,26 +58,43 @@ def split(items: list[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _is_result(item: Json) -> bool:
-    return item.get("role") in ("tool", "ROLE_TOOL", "user") or str(item.get("type")).endswith("call_output")
+    return item.get("role") in ("tool", "ROLE_TOOL", "user") or str(item.get("type")).endswith(_RESULTS)
+
+
+#: The ends of the types of items that are results.
+_RESULTS = ("call_output", "function_result")
+
+
+def _role(item: Json) -> str:
+    """Return the role of an item without the prefix of its wire."""
+    if item.get("type") == "user_input":
+        return "user"
+    return str(item.get("role", "")).removeprefix("ROLE_").lower()
 
 
 def turns(body: Json) -> list[tuple[str, str]]:
     """Return who says what, one after the other: "user", "model" or "result", and the text; a result has none."""
     found: list[tuple[str, str]] = []
     for item in conversation(body)[1]:
-        role = str(item.get("role", "")).removeprefix("ROLE_").lower()
+        role = _role(item)
         if role in ("system", "developer"):
             continue
-        parts = item.get("content")
+        parts = item.get("content", item.get("parts"))
         if role == "user" and isinstance(parts, list):
-            found += [_turn("result" if part.get("type") == "tool_result" else "user", part) for part in parts]
+            found += [_turn("result" if _holds_result(part) else "user", part) for part in parts]
         else:
             speaker = "user" if role == "user" else "result" if _is_result(item) else "model"
             found.append(_turn(speaker, {"text": parts}))
     return merged_turns(found)
 
 
+def _holds_result(part: Json) -> bool:
+    return part.get("type") == "tool_result" or "toolResult" in part or "functionResponse" in part
+
+
 def _turn(speaker: str, part: Json) -> tuple[str, str]:
+    if isinstance(part.get("text"), list):
+        part = {"text": [inner for inner in part["text"] if inner.get("thought") is not True]}  # of google.gemini
     return speaker, "" if speaker == "result" else "".join(_texts([part]))
 
 
@@ -89,8 +113,10 @@ def thoughts(body: Json) -> list[str]:
             *(item.get("summary") or []),
             *(part for part in item.get("content") or [] if isinstance(part, dict)),
         ]
-        found += [part.get(name) for part in parts for name in ("reasoning_content", "thinking")]
-        found += [part.get("text") for part in parts[1:] if item.get("type") == "reasoning"]
+        found += [part.get(name) for part in parts for name in ("reasoning_content", "thinking", "tool_plan")]
+        found += [part.get("text") for part in parts[1:] if item.get("type") in ("reasoning", "thought")]
+        found += [part["text"] for part in item.get("parts") or [] if part.get("thought") is True]
+        found += [part.get("reasoningContent", {}).get("reasoningText", {}).get("text") for part in parts]
     return [text for text in found if text]
 
 
@@ -133,7 +159,7 @@ def _joined(content: Any) -> str:
     parts = content if isinstance(content, list) else []
     if parts and all(isinstance(part, dict) and isinstance(part.get("text"), str) for part in parts):
         return "".join(part["text"] for part in parts)
-    return "" if content is None else json_codec.text(content)
+    return "" if content in (None, []) else json_codec.text(content)
 
 
 def has_reading(wire: str) -> bool:
@@ -147,9 +173,8 @@ def reply(exchange: SubjectExchange) -> list[Any]:
     if read is None or exchange.status >= 400:
         raise Irregular("the response has no history")
     items = read(exchange)
-    ids = [
-        value for name, value in leaves(items) if name == ("call_id" if exchange.wire == "openai.responses" else "id")
-    ]
+    member = _IDS.get(exchange.wire, "id")
+    ids = [value for name, value in leaves(_without_server_results(items)) if name == member]
     if '""' in ids or len(ids) != len(set(ids)):
         raise Irregular("two calls with one id, or a call without an id")
     return items
@@ -225,18 +250,91 @@ def _xai(exchange: SubjectExchange) -> list[Any]:
     return said
 
 
+def _cohere(exchange: SubjectExchange) -> list[Any]:
+    values, stream = response_values(exchange), exchange.stream
+    message = cohere_chat.assembled(values)[0]["message"] if stream else values[0].get("message")
+    if not isinstance(message, dict):
+        raise Irregular("the response has no message")
+    return [{name: member for name, member in message.items() if member}]
+
+
+def _ollama(exchange: SubjectExchange) -> list[Any]:
+    values = response_values(exchange)
+    if any("error" in value for value in values):
+        raise Irregular("the response failed")
+    message, _ = ollama_chat.assembled(values)
+    for call in message.get("tool_calls") or []:  # a call's position is its index
+        call["function"] = {key: value for key, value in call["function"].items() if key != "index"}
+    return [message]
+
+
+def _converse(exchange: SubjectExchange) -> list[Any]:
+    told = converse.values(exchange)
+    if not converse.is_event_stream(exchange.body):
+        return [told[0]["output"]["message"]]
+    body, failure, _ = bedrock_converse.assembled(told)
+    if failure is not None:
+        raise Irregular("the response failed")
+    for block in body["content"]:
+        if call := block.get("toolUse"):
+            call["input"], status = parsed_arguments(bedrock_converse.take_text(call))
+            if status != "complete":
+                raise Irregular("arguments that are not an object")
+    return [{"role": "assistant", "content": body["content"]}]
+
+
+def _interactions(exchange: SubjectExchange) -> list[Any]:
+    values, stream = response_values(exchange), exchange.stream
+    if not stream:
+        return values[0].get("steps") or []
+    _, steps, failure, _ = google_interactions.assembled(values)
+    if failure is not None:
+        raise Irregular("the response failed")
+    for step in steps:
+        if text := step.pop("streamed_arguments", None):
+            step["arguments"], status = parsed_arguments(text)
+            if status != "complete":
+                raise Irregular("arguments that are not an object")
+    return steps
+
+
+def _gemini(exchange: SubjectExchange) -> list[Any]:
+    values = response_values(exchange)
+    if any("error" in value for value in values):
+        raise Irregular("the response failed")
+    return [{"role": "model", "parts": google_gemini.assembled(values)[1]["parts"]}]
+
+
+def _without_server_results(items: list[Any]) -> list[Any]:
+    """Return the items without the results of Bedrock's own tools, which repeat the ids of their calls."""
+    return [
+        {**item, "content": [part for part in item["content"] if "toolResult" not in part]}
+        if isinstance(item.get("content"), list)
+        else item
+        for item in items
+    ]
+
+
+#: Wire -> the member with the id of a call, if it has another name than ``id``.
+_IDS = {"openai.responses": "call_id", "bedrock.converse": "toolUseId", "google.gemini": ""}
 _REPLIES: dict[str, Callable[[SubjectExchange], list[Any]]] = {
     "openai.chat": _chat,
     "openai.responses": _responses,
     "anthropic.messages": _anthropic,
     "xai.grpc": _xai,
+    "cohere.chat": _cohere,
+    "ollama.chat": _ollama,
+    "bedrock.converse": _converse,
+    "google.interactions": _interactions,
+    "google.gemini": _gemini,
 }
 
 
 def instructions(body: Json) -> str:
     """Return the text of the system prompt, wherever the wire has it."""
     _, items = conversation(body)
-    texts = [*_texts(body.get("instructions")), *_texts(body.get("system"))]
+    texts = [text for name in ("instructions", "system", "system_instruction") for text in _texts(body.get(name))]
+    texts += _texts((body.get("systemInstruction") or {}).get("parts"))
     return "".join([*texts, *(text for role in ("system", "developer") for text in message_texts(items, role))])
 
 
@@ -244,19 +342,30 @@ def _texts(content: Any) -> Iterator[str]:
     yield from message_texts([{"role": "system", "content": content}], "system")
 
 
-def tools(body: Json) -> list[Tool]:
+def tools(body: Json, wire: str) -> list[Tool]:
     """Return the client's tools. Tools of the provider have no description and no schema."""
     found = []
-    for tool in body.get("tools") or []:
-        inner = tool.get("function") or tool.get("custom") or tool
-        schema = inner.get("parameters", inner.get("input_schema"))
+    for tool in declared_tools(body):
+        inner = tool.get("function") or tool.get("custom") or tool.get("toolSpec") or tool
+        schema = next((inner[name] for name in _SCHEMAS if name in inner), (inner.get("inputSchema") or {}).get("json"))
         if isinstance(schema, str):
             schema = json_codec.decode(schema)
         if schema is not None or "custom" in tool or tool.get("type") == "custom":
-            strict = inner.get("strict", "input" in body and "parameters" in inner)  # the default of openai.responses
+            default = wire == "openai.responses" and "parameters" in inner  # cohere.chat has it for all tools
+            strict = inner.get("strict", body.get("strict_tools", default))
             kind = str(tool.get("type", ""))
             found.append(Tool(str(inner.get("name")), kind, inner.get("description") or "", schema, bool(strict)))
     return found
+
+
+#: The members of the wires for the schema of a tool.
+_SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema")
+
+
+def declared_tools(body: Json) -> list[Json]:
+    """Return the definitions of all tools, those of the provider included."""
+    listed = body.get("tools") or (body.get("toolConfig") or {}).get("tools") or []
+    return [inner for tool in listed for inner in tool.get("functionDeclarations", [tool])]
 
 
 def settings(body: Json, wire: str) -> Json:
@@ -264,12 +373,13 @@ def settings(body: Json, wire: str) -> Json:
 
     ``tool choice``: "auto", "none", "required" or the name of a tool.
     """
-    choice = body.get("tool_choice")
+    holders = [body, *(body[name] for name in _HOLDERS if isinstance(body.get(name), dict))]
+    names = ("tool_choice", "toolChoice", "functionCallingConfig")
+    choice = next((each[name] for each in holders for name in names if name in each), None)
     found: Json = {"parallel calls": body.get("parallel_tool_calls"), "tool choice": _tool_choice(choice)}
     if isinstance(choice, dict) and "disable_parallel_tool_use" in choice:
         found["parallel calls"] = not choice["disable_parallel_tool_use"]
-    lengths = ("max_completion_tokens", "max_output_tokens", "max_tokens")
-    found["length"] = next((body[name] for name in lengths if body.get(name) is not None), None)
+    found["length"] = next((each[name] for each in holders for name in _LENGTHS if each.get(name) is not None), None)
     if wire in _EFFORT:
         found["effort"] = _EFFORT[wire](body)
     if wire in _WITH_CHOICES:
@@ -277,6 +387,9 @@ def settings(body: Json, wire: str) -> Json:
     return {name: value for name, value in found.items() if value is not None}
 
 
+#: The members of the wires for the limit of output tokens, and the objects that contain them or the tool choice.
+_LENGTHS = ("max_completion_tokens", "max_output_tokens", "max_tokens", "maxTokens", "maxOutputTokens", "num_predict")
+_HOLDERS = ("generation_config", "generationConfig", "inferenceConfig", "options", "toolConfig")
 #: The wires on which the effort of reasoning has the same words, and how to read it.
 _EFFORT: dict[str, Callable[[Json], Any]] = {
     "openai.chat": lambda body: body.get("reasoning_effort"),
@@ -284,13 +397,45 @@ _EFFORT: dict[str, Callable[[Json], Any]] = {
 }
 #: The wires whose requests can ask for several choices.
 _WITH_CHOICES = frozenset(("openai.chat", "xai.grpc"))
+#: The wires whose requests cannot turn parallel calls off.
+WITHOUT_PARALLEL = frozenset(("bedrock.converse", "cohere.chat", "ollama.chat", "google.gemini", "google.interactions"))
+#: The wires on which a result has the name of its tool.
+WITH_NAMED_RESULTS = frozenset(("google.gemini", "google.interactions", "ollama.chat"))
+#: The wires on which a tool has a type.
+WITH_TYPED_TOOLS = frozenset(("openai.chat", "openai.responses", "cohere.chat", "ollama.chat", "google.interactions"))
+#: The wires whose tools cannot be strict.
+WITHOUT_STRICT = frozenset(("google.gemini", "google.interactions", "ollama.chat"))
 #: The words of the wires for a tool choice.
-_CHOICES = {"any": "required", "TOOL_MODE_AUTO": "auto", "TOOL_MODE_NONE": "none", "TOOL_MODE_REQUIRED": "required"}
+_CHOICES = {
+    "any": "required",
+    "ANY": "required",
+    "AUTO": "auto",
+    "REQUIRED": "required",
+    "NONE": "none",
+    "TOOL_MODE_AUTO": "auto",
+    "TOOL_MODE_NONE": "none",
+    "TOOL_MODE_REQUIRED": "required",
+}
 
 
 #: The members that every wire has, in its own form.
 STRUCTURE = frozenset(("model", "messages", "input", "system", "instructions", "tools", "tool_choice"))
-STRUCTURE |= {"parallel_tool_calls"}
+STRUCTURE |= {"parallel_tool_calls", "strict_tools", "modelId", "toolConfig", "system_instruction"}
+STRUCTURE |= {"contents", "systemInstruction"}
+
+
+#: The signature with which Gemini accepts a call of another model
+#: (https://ai.google.dev/gemini-api/docs/thought-signatures).
+_ACCEPTED = base64.b64encode(b"skip_thought_signature_validator").decode()
+
+
+def refused_calls(body: Json) -> list[str]:
+    """Return the calls of another model that Gemini refuses: the first ones of a content need a signature."""
+    contents = [item.get("parts") or [] for item in conversation(body)[1] if item.get("role") == "model"]
+    first = [next((part for part in parts if "functionCall" in part), None) for parts in contents]
+    return [
+        part["functionCall"]["name"] for part in first if part is not None and part.get("thoughtSignature") != _ACCEPTED
+    ]
 
 
 def added_settings(request: Json, body: Json, wire: str) -> list[str]:
@@ -308,8 +453,8 @@ def added_settings(request: Json, body: Json, wire: str) -> list[str]:
     for name in ("tool_choice", "parallel_tool_calls"):
         if body.get(name) is not None and request.get("tool_choice", request.get("parallel_tool_calls")) is None:
             added.append(name)
-    users = [item for item in conversation(body)[1] if str(item.get("role")).removeprefix("ROLE_").lower() == "user"]
-    return added + [name for item in users for name in item.keys() - {"role", "content", "type"}]
+    users = [item for item in conversation(body)[1] if _role(item) == "user"]
+    return added + [name for item in users for name in item.keys() - {"role", "content", "parts", "type"}]
 
 
 def _values_of(value: Any) -> list[Any]:
@@ -318,7 +463,9 @@ def _values_of(value: Any) -> list[Any]:
 
 
 def _leaves(value: Any) -> list[Any]:
-    return list(value.values()) if isinstance(value, dict) else [value]
+    if not isinstance(value, dict):
+        return [value]
+    return [member for name, member in value.items() if name != "tool_choice"]
 
 
 def is_comparable(setting: str, stated: Json, wire: str) -> bool:
@@ -326,24 +473,37 @@ def is_comparable(setting: str, stated: Json, wire: str) -> bool:
 
     The effort of reasoning may be left out, if the losses report it.
     """
-    return {"effort": setting in stated, "choices": wire in _WITH_CHOICES}.get(setting, True)
+    comparable = {
+        "effort": setting in stated,
+        "choices": wire in _WITH_CHOICES,
+        "parallel calls": wire not in WITHOUT_PARALLEL,
+    }
+    return comparable.get(setting, True)
 
 
 def _tool_choice(choice: Any) -> str:
     """Return the common word; the default of every wire is "auto"."""
+    if isinstance(choice, dict) and len(choice) == 1 and isinstance(inner := next(iter(choice.values())), dict):
+        # Converse: {"tool": {"name"}}, {"auto": {}}; Interactions: {"allowed_tools": {"mode", "tools"}}
+        choice = inner.get("name") or next(iter(inner.get("tools") or choice))
     if isinstance(choice, dict):
         function = choice.get("function") or choice.get("custom") or {}
-        named = choice.get("name") or choice.get("function_name") or function.get("name")
+        allowed = choice.get("allowedFunctionNames") or [None]
+        named = choice.get("name") or choice.get("function_name") or function.get("name") or allowed[0]
         choice = named or choice.get("mode", choice.get("type"))
     return _CHOICES.get(choice, str(choice)) if choice else "auto"
 
 
 def unknown_words(body: Json, wire: str) -> Iterator[str]:
     """Yield the types, roles and states in a conversation that its wire does not have, or not at this place."""
-    for item in conversation(body)[1]:
+    system = body.get("system")
+    prompt = (
+        [{"role": "system", "content": system}] if wire == "anthropic.messages" and isinstance(system, list) else []
+    )
+    for item in [*prompt, *conversation(body)[1]]:
         parts = item.get("content") if isinstance(item.get("content"), list) else []
         places = [(item, _WORDS[wire]["item"])]
-        places += [(part, _WORDS[wire]["part"]) for part in parts]
+        places += [(part, _WORDS[wire]["part"]) for part in [*parts, *_result_parts([item, *parts])]]
         places += [(call, _WORDS[wire]["call"]) for call in item.get("tool_calls") or []]
         for place, words in places:
             for name, allowed in words.items():
@@ -352,6 +512,13 @@ def unknown_words(body: Json, wire: str) -> Iterator[str]:
         for call in item.get("tool_calls") or []:
             if wire == "openai.chat" and call.get("type") not in call:
                 yield f"type {call.get('type')} of a call that has none"
+
+
+def _result_parts(holders: list[Json]) -> list[Json]:
+    """Return the parts of the results among items and parts."""
+    members = {"tool_result": "content", "function_result": "result"}
+    found = [holder.get(members.get(holder.get("type", ""), "")) for holder in holders]
+    return [part for parts in found if isinstance(parts, list) for part in parts]
 
 
 _Words = dict[str, frozenset[Any]]
@@ -389,4 +556,17 @@ _WORDS: dict[str, dict[str, _Words]] = {
             type="TOOL_CALL_TYPE_CLIENT_SIDE_TOOL", status="TOOL_CALL_STATUS_COMPLETED TOOL_CALL_STATUS_INCOMPLETE"
         ),
     },
+    "cohere.chat": {
+        "item": _words(role="system user assistant tool"),
+        "part": _words(type="text image_url thinking document"),
+        "call": _words(type="function"),
+    },
+    "ollama.chat": {"item": _words(role="system user assistant tool"), "part": {}, "call": {}},
+    "bedrock.converse": {"item": _words(role="system user assistant"), "part": {}, "call": {}},
+    "google.interactions": {
+        "item": _words(type="user_input model_output function_call function_result"),
+        "part": _words(type="text image audio video document"),
+        "call": {},
+    },
+    "google.gemini": {"item": _words(role="user model"), "part": {}, "call": {}},
 }

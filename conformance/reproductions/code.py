@@ -7,6 +7,12 @@ from typing import NamedTuple
 
 from toolparity.normalizer.model import Wire
 
+#: The content types of streams that are not server-sent events.
+_STREAM_TYPES: dict[Wire, str] = {
+    "bedrock.converse": "application/vnd.amazon.eventstream",
+    "ollama.chat": "application/x-ndjson",
+}
+
 
 class Ask(NamedTuple):
     """What a script asks a library for.
@@ -24,7 +30,9 @@ class Ask(NamedTuple):
     @property
     def content_type(self) -> str:
         """The content type of the response."""
-        return "text/event-stream" if self.stream and self.status < 400 else "application/json"
+        if not self.stream or self.status >= 400:
+            return "application/json"
+        return _STREAM_TYPES.get(self.wire, "text/event-stream")
 
 
 class Code(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolparity.reports.results import brief
 
-from ..subjects import environments
+from ..subjects import distribution_of, environments
 from ..subjects.peers import PEERS
 from .accusations import Accusation
 from .comparison import confirms
@@ -59,7 +59,7 @@ def installed_version(subject: str) -> str:
         installed = environments.installed(subject)
         return "" if installed is None else installed.version
     try:
-        return importlib.metadata.version(subject if subject == "xai-sdk" else subject.removesuffix("-sdk"))
+        return importlib.metadata.version(distribution_of(subject))
     except importlib.metadata.PackageNotFoundError:
         return ""
 

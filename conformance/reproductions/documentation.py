@@ -140,12 +140,105 @@ _GRPC = {
     "usage": Statement("`usage` of the response has the token counts of the request.", *_PROTO),
     "results": Statement("A tool result has the `tool_call_id` of its call.", *_PROTO),
 }
+_GOOGLE = "https://ai.google.dev"
+_CALLING = "Gemini API: Function calling", f"{_GOOGLE}/gemini-api/docs/function-calling"
+_STEPS = "Gemini API: Streaming interactions", f"{_GOOGLE}/gemini-api/docs/streaming"
+_REFERENCE = "Gemini API: Interactions reference", f"{_GOOGLE}/api/interactions-api"
+_INTERACTIONS = {
+    "calls": Statement("Each call of the client is a step `function_call` of the interaction.", *_CALLING),
+    "stream": Statement(
+        "`step.start` opens a call, `arguments_delta` has parts of its arguments, and `step.stop` ends it.", *_STEPS
+    ),
+    "arguments": Statement("A `function_call` has an `id`, a `name` and an object of `arguments`.", *_REFERENCE),
+    "server": Statement(
+        "Google runs its own tools, and their calls and results are steps of other types.", *_REFERENCE
+    ),
+    "end": Statement("The `status` of the interaction states why it ended.", *_REFERENCE),
+    "usage": Statement("`usage` has the token counts, with thoughts and tool use apart.", *_REFERENCE),
+    "results": Statement("A `function_result` has the `call_id` and the `name` of its call.", *_CALLING),
+}
+_CHATTING = "Ollama: Generate a chat message", "https://docs.ollama.com/api/chat"
+_TOOLS = "Ollama: Tool calling", "https://docs.ollama.com/capabilities/tool-calling"
+_OLLAMA = {
+    "calls": Statement("The calls are the entries of `message.tool_calls`.", *_CHATTING),
+    "stream": Statement(
+        "A stream is newline-delimited JSON, of which each line is an object.",
+        "Ollama: Streaming",
+        "https://docs.ollama.com/api/streaming",
+    ),
+    "arguments": Statement("`function.arguments` of a call is an object.", *_CHATTING),
+    "server": Statement("The caller runs the functions that are called, and sends their results.", *_TOOLS),
+    "end": Statement("The last object has `done` as true, and `done_reason`.", *_CHATTING),
+    "usage": Statement("`prompt_eval_count` and `eval_count` are the token counts.", *_CHATTING),
+    "results": Statement("A message of the role `tool` has the `tool_name` of its call.", *_TOOLS),
+}
+_DOCS = "https://docs.cohere.com"
+_TOOL_USE = "Cohere: Tool use", f"{_DOCS}/docs/tool-use-overview"
+_TOOL_EVENTS = "Cohere: Streaming for tool use", f"{_DOCS}/docs/tool-use-streaming"
+_CHAT_V2 = "Cohere: Chat reference", f"{_DOCS}/reference/chat"
+_COHERE = {
+    "calls": Statement("The calls are the entries of `message.tool_calls`, each with an `id`.", *_TOOL_USE),
+    "stream": Statement(
+        "`tool-call-start` opens a call, `tool-call-delta` has parts of its arguments, and `tool-call-end` ends it.",
+        *_TOOL_EVENTS,
+    ),
+    "arguments": Statement("`function.arguments` of a call is JSON text.", *_CHAT_V2),
+    "server": Statement("The caller runs the functions that are called, and sends their results.", *_TOOL_USE),
+    "end": Statement("`finish_reason` states why the model stopped.", *_CHAT_V2),
+    "usage": Statement("`usage.tokens` has the token counts of the request.", *_CHAT_V2),
+    "results": Statement("A message of the role `tool` has the `tool_call_id` of its call.", *_TOOL_USE),
+}
+_AWS = "https://docs.aws.amazon.com/bedrock/latest"
+_USE = "Amazon Bedrock: Call a tool with the Converse API", f"{_AWS}/userguide/tool-use-inference-call.html"
+_OPERATION = "Amazon Bedrock: Converse", f"{_AWS}/APIReference/API_runtime_Converse.html"
+_CONVERSE = {
+    "calls": Statement("Each call is a block `toolUse` of the message, with a `toolUseId`.", *_USE),
+    "stream": Statement(
+        "`contentBlockStart` opens a call, `contentBlockDelta` has parts of its input, and `contentBlockStop` ends it.",
+        "Amazon Bedrock: ConverseStream",
+        f"{_AWS}/APIReference/API_runtime_ConverseStream.html",
+    ),
+    "arguments": Statement(
+        "The `input` of a call is a JSON value; in a stream, its deltas are parts of JSON text.", *_USE
+    ),
+    "server": Statement("The caller runs the tools that the model requests, and sends their results.", *_USE),
+    "end": Statement("`stopReason` states why the model stopped.", *_OPERATION),
+    "usage": Statement("`usage` has the token counts of the request.", *_OPERATION),
+    "results": Statement("A block `toolResult` has the `toolUseId` of its call.", *_USE),
+}
+_GENERATING = "Gemini API: Generating content", f"{_GOOGLE}/api/generate-content"
+_TYPES = "Gemini API: Content types", f"{_GOOGLE}/api/caching"
+_GENERATE_CONTENT = {
+    "calls": Statement("Each part of the content with a `functionCall` is a call of the client.", *_TYPES),
+    "stream": Statement(
+        "`streamGenerateContent` returns a stream of responses, each of which has the next parts of the content.",
+        *_GENERATING,
+    ),
+    "arguments": Statement("A `functionCall` has a `name`, its `args` as an object, and an optional `id`.", *_TYPES),
+    "server": Statement(
+        "Google runs its own tools, and their calls and results are parts of other types: `executableCode`,"
+        " `codeExecutionResult`, `toolCall` and `toolResponse`.",
+        *_TYPES,
+    ),
+    "end": Statement(
+        "The `finishReason` of a candidate states why it ended; without one, the model has not stopped.", *_GENERATING
+    ),
+    "usage": Statement("`usageMetadata` has the token counts, with thoughts and tool use apart.", *_GENERATING),
+    "results": Statement(
+        "Each `functionCall` is answered by a `functionResponse` with its `name`, and its `id` if it has one.", *_TYPES
+    ),
+}
 #: Wire -> topic -> statement. A surface of another provider has those of the wire's owner.
 STATEMENTS: dict[Wire, dict[str, Statement]] = {
     "openai.chat": _CHAT,
     "openai.responses": _RESPONSES,
     "anthropic.messages": _MESSAGES,
     "xai.grpc": _GRPC,
+    "google.gemini": _GENERATE_CONTENT,
+    "google.interactions": _INTERACTIONS,
+    "ollama.chat": _OLLAMA,
+    "cohere.chat": _COHERE,
+    "bedrock.converse": _CONVERSE,
 }
 
 

@@ -15,8 +15,8 @@ from ..subjects.peers.stops import stop_of
 #: Type of an item or block that is a call -> the name of a call without one, and the member with its arguments.
 _ITEMS = {**CLIENT_ITEMS, "tool_use": ("", "input")}
 _COUNTS = {
-    "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens"),
-    "output_tokens": ("output_tokens", "completion_tokens", "outputTokens"),
+    "input_tokens": ("input_tokens", "prompt_tokens", "inputTokens", "total_input_tokens"),
+    "output_tokens": ("output_tokens", "completion_tokens", "outputTokens", "total_output_tokens"),
     "cached_input_tokens": (
         "cached_tokens",
         "cache_read",

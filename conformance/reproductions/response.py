@@ -13,6 +13,7 @@ from xai_sdk.proto import chat_pb2
 
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.model import Wire
 from toolparity.reports.results import Result, Verdict
 
 from ..cases.broken import CUTS
@@ -21,6 +22,8 @@ from ..cases.offered import offered_tools
 from ..cases.scenarios import scenarios
 from ..cases.traffic import TrafficResponse, repieced, responses
 
+#: The suffixes of files with streams that are not server-sent events.
+_SUFFIXES: dict[Wire, str] = {"bedrock.converse": "bin", "ollama.chat": "jsonl"}
 #: What precedes the reason of the baseline in the reason of an expected failure.
 KNOWN = " (expected: "
 #: A name in a response, which a server call has, too.
@@ -109,7 +112,9 @@ class CaseResponse:
     @property
     def file(self) -> str:
         """The name of the file."""
-        return f"{self.stem}.{'jsonl' if self.by_messages else 'sse' if self.key.mode == 'stream' else 'json'}"
+        if self.by_messages:
+            return f"{self.stem}.jsonl"
+        return f"{self.stem}.{_SUFFIXES.get(self.surface.wire, 'sse') if self.key.mode == 'stream' else 'json'}"
 
     @property
     def data(self) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from toolparity.reports.results import brief
 
+from ..subjects import distribution_of
 from ..subjects.peers import PEERS
 from .code import Code
 from .failure import Failure
@@ -100,7 +101,7 @@ def _versions(subject: str, version: str) -> dict[str, str]:
     """Return distribution -> version: the pinned ones, if the library was tested in its pinned version."""
     peer = PEERS.get(subject)
     if peer is None:
-        return dict.fromkeys((subject, subject.removesuffix("-sdk")), version)
+        return {distribution_of(subject): version}
     if version != peer.pinned:
         return {peer.distribution: version}
     text = peer.pins.read_text("utf-8")

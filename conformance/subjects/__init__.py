@@ -104,10 +104,23 @@ SUBJECTS: dict[str, str] = {
     "openai-sdk": "openai_sdk:OpenAISDK",
     "anthropic-sdk": "anthropic_sdk:AnthropicSDK",
     "xai-sdk": "xai_sdk:XAISDK",
+    "cohere-sdk": "cohere_sdk:CohereSDK",
+    "google-genai": "google_genai_sdk:GoogleGenaiSDK",
+    "google-genai-interactions": "google_interactions_sdk:GoogleInteractionsSDK",
+    "ollama-sdk": "ollama_sdk:OllamaSDK",
+    "boto3": "boto3_sdk:Boto3SDK",
     "turns": "turns:TurnsAgent",
 }
 #: Shipped subjects that are not implementations under test -> their role in reports.
 ROLES: dict[str, Role] = {"normalizer": "reference", "turns": "reference", "documented-goclaw": "known-bad"}
+#: Shipped subject -> the distribution that it tests, if that has another name.
+_DISTRIBUTIONS = {
+    "openai-sdk": "openai",
+    "anthropic-sdk": "anthropic",
+    "cohere-sdk": "cohere",
+    "google-genai-interactions": "google-genai",
+    "ollama-sdk": "ollama",
+}
 GROUP = "toolparity.subjects"
 
 
@@ -131,6 +144,11 @@ def library_of(name: str) -> str:
     """
     peer = PEERS.get(name.partition("==")[0])
     return peer.distribution if peer else ""
+
+
+def distribution_of(name: str) -> str:
+    """Return the distribution that a shipped subject tests."""
+    return _DISTRIBUTIONS.get(name, name)
 
 
 def known_names() -> list[str]:
@@ -178,7 +196,7 @@ def _shipped(name: str) -> Subject:
     try:
         subject_class = getattr(import_module(f".{module}", __name__), attribute)
     except ImportError as error:
-        hint = "pip install 'toolparity[conformance]'"
+        hint = "pip install 'toolparity[conformance,sdks]'"
         raise MissingExtra(f"{name} needs a package that is not installed: {error}", hint=hint) from error
     return _instance(subject_class, name)
 

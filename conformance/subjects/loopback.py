@@ -1,7 +1,8 @@
 """Serves one provider response on the loopback interface, for subjects that fetch it with their own client.
 
     openai.chat, openai.responses    http://127.0.0.1:PORT/q7/v1
-    anthropic.messages               http://127.0.0.1:PORT/q7
+    anthropic.messages, cohere.chat  http://127.0.0.1:PORT/q7
+    google.gemini, ollama.chat       http://127.0.0.1:PORT/q7
     xai.grpc                         127.0.0.1:PORT, a channel without TLS
 
 The address is the base URL for the official SDK of the wire. ``q7`` identifies the response. A request to the address
@@ -16,6 +17,7 @@ runs a tool of an agent. The request's body holds the arguments as JSON, and the
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NoReturn
@@ -143,17 +145,27 @@ class LoopbackServers:
             return refusal(410, pending.refuse(f"{line}: this is not the base_url of this case"))
         if f"/{rest}".startswith(f"{_TOOLS}/"):
             return await _run_tool(pending.exchange, rest.partition("/")[2], request)
-        end = spec(pending.exchange.wire).path.removeprefix("/v1")  # some clients have /v1 in their base URL
-        if request.method != "POST" or pending.by_messages or not f"/{rest}".endswith(end):
+        end = _end(pending.exchange)
+        is_served = re.search(end.replace("{model}", "[^/]+") + "$", f"/{rest}") is not None
+        if request.method != "POST" or pending.by_messages or not is_served:
             return refusal(404, pending.refuse(f"{line}: only POST …{end} is served"))
         body = await _body(request)
         if body is None:
             return refusal(413, pending.refuse(f"{line}: the request has more than {_LARGEST:,} bytes"))
         members = _members(body)
-        if (reason := pending.refusal(stream=members.get("stream") is True)) is not None:
+        by_path = bool(spec(pending.exchange.wire).stream_path)  # the address requests a stream
+        streams = pending.exchange.stream if by_path else members.get("stream") is True
+        if (reason := pending.refusal(stream=streams)) is not None:
             return refusal(400, pending.refuse(f"{line}: {reason}"))
         served = pending.serve(members)
         return pieces_response(served.pieces, served.status, stream=served.stream)
+
+
+def _end(exchange: SubjectExchange) -> str:
+    """Return the end of the path to which a request for a response is sent."""
+    wire = spec(exchange.wire)
+    path = wire.stream_path if exchange.stream and wire.stream_path else wire.path
+    return re.sub("^/v1(?=/)", "", path)  # some clients have /v1 in their base URL
 
 
 async def _run_tool(exchange: SubjectExchange, name: str, request: Request) -> Response:

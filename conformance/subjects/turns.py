@@ -35,7 +35,7 @@ class TurnsAgent:
     name = "turns"
     version = __version__
     claims = frozenset(("runs", "stream", "select"))
-    wires = frozenset((*_SDKS, "xai.grpc"))
+    wires = frozenset((*_SDKS, "xai.grpc", "cohere.chat", "google.gemini", "google.interactions", "ollama.chat"))
     input = "base_url"
 
     def __init__(self) -> None:
@@ -72,6 +72,14 @@ class TurnsAgent:
         if wire == "xai.grpc":
             make = XaiClient if exchange.stream else _PlainXai
             return make("model", api_key="none", api_host=exchange.base_url, use_insecure_channel=True)
+        if wire == "cohere.chat":  # its SDK has no copy of a client with another address
+            return client(wire, "model", api_key="none", base_url=exchange.base_url, max_retries=0)
+        if wire in ("google.gemini", "google.interactions"):
+            unchecked = {"verify": False}  # without TLS, certificates need not be loaded for each response
+            http = {"base_url": exchange.base_url, "client_args": unchecked, "async_client_args": unchecked}
+            return client(wire, "model", provider=exchange.provider, api_key="none", http_options=http)
+        if wire == "ollama.chat":
+            return client(wire, "model", host=exchange.base_url, verify=False)
         if wire not in self._sdks:
             self._sdks[wire] = _SDKS[wire](api_key="none", base_url=exchange.base_url, max_retries=0)
         sdk = self._sdks[wire].with_options(base_url=exchange.base_url)

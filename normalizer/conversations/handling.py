@@ -15,7 +15,7 @@ from .records import CallRecord, MessageRecord, ResultRecord
 #: The handling of a call: it has one result, a finding says what is wrong, or it is not judged.
 Handling = Literal["answered", "finding"] | Unjudged
 #: Wires on which the results must directly follow the message with their calls.
-_ADJACENT = frozenset(("openai.chat", "anthropic.messages"))
+_ADJACENT = frozenset(("openai.chat", "anthropic.messages", "bedrock.converse", "cohere.chat"))
 
 
 class Judged(Struct):
@@ -118,7 +118,7 @@ def _added(link: Link, calls: list[_Call]) -> set[str]:
     kept = link.kept
     if kept is None:
         return set()
-    return ids_of(kept.calls) - {id for call in calls for id in call.ids}
+    return ids_of(other for other in kept.calls if not any(_same_id(call.made, other) for call in calls))
 
 
 def _assign(calls: list[_Call], following: list[MessageRecord], others: set[str]) -> list[ResultRecord]:
@@ -131,7 +131,7 @@ def _assign(calls: list[_Call], following: list[MessageRecord], others: set[str]
     for message in following:
         if message.role == "assistant":
             later = True
-            others.update(call.id for call in message.calls)
+            others |= ids_of(message.calls)
         for result in message.results:
             if result.call_id in others:
                 continue
@@ -184,7 +184,7 @@ def _judge_surplus(
     if unanswered:
         call = unanswered.pop(0)
         code = "answered-under-another-id" if known else "unknown-call-answered"
-        message = f"{call.made.name} ({call.made.id}) has no result, and a result names {result.call_id}"
+        message = f"{call.made.name} ({call.made.id}) has no result, and a result names {result.call_id or 'no id'}"
         judged.accuse(
             call.index,
             finding(code, message, link, call=call.made, evidence=result.call_id, request_shows=_shown(result)),
@@ -196,6 +196,8 @@ def _judge_surplus(
         )
     elif not known and link.position >= 0 and not link.child.record.stored:
         message = f"no call of the conversation has the id {result.call_id}"
+        if not result.call_id:
+            message = f"a further result of {result.name} belongs to no call of the conversation"
         judged.accuse(
             None, finding("unknown-call-answered", message, link, evidence=result.call_id, request_shows=_shown(result))
         )
@@ -219,7 +221,7 @@ def _judge_answered(judged: Judged, link: Link, call: _Call) -> None:
         shows = " | ".join(_shown(result) for result in call.results[:3])
         judged.accuse(
             call.index,
-            finding("answered-twice", message, link, call=made, evidence=next(iter(call.ids)), request_shows=shows),
+            finding("answered-twice", message, link, call=made, evidence=call.results[0].call_id, request_shows=shows),
         )
     comparable = kept is not None and made.runnable and _same_id(kept, made) and kept.redacted == made.redacted
     if kept is not None and comparable and kept.arguments != made.arguments:

@@ -155,7 +155,7 @@ def _rounds(messages: list[MessageRecord], position: int) -> list[list[tuple[tup
         if calls.role != "assistant" or not calls.calls or following.role != "results":
             break
         results = {result.call_id: result.content for result in following.results}
-        rounds.append([(call.content, results[call.id]) for call in calls.calls if call.id in results])
+        rounds.append([(call.content, results[id]) for call in calls.calls for id in call.ids & results.keys()])
         index -= 2
     return rounds
 

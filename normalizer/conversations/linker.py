@@ -65,6 +65,8 @@ class Linker:
                 continue
             if link := self._by_calls(child, position, message.calls):
                 return link
+            if link := self._without_ids(child, position, message):
+                return link
             same = self._same_response(child, position, message)
             if same is None:
                 continue
@@ -200,6 +202,19 @@ class Linker:
                 if node is not None:
                     yield node
 
+    def _without_ids(self, child: Node, position: int, message: MessageRecord) -> Link | None:
+        """Return the link of calls to which the provider gave ids, and which the application sends back without them.
+
+        The Python SDK of Ollama leaves them out, for instance. Equal calls belong together, then calls of one tool.
+        """
+        if not message.calls or any(call.position is None for call in message.calls):
+            return None
+        for node in reversed([*self._same_requests(child, position)]):
+            for number, choice in enumerate(node.choices):
+                if names := _names(message.calls, choice.calls):
+                    return Link(node, child, position, position, choice=number, names=names)
+        return None
+
     def _same_response(self, child: Node, position: int, message: MessageRecord) -> Node | None:
         """Return the exchange whose response is this message, after the same messages.
 
@@ -284,6 +299,19 @@ def _is_next(link: Link) -> bool:
 def _question(record: ExchangeRecord, end: int | None = None) -> int | None:
     """Return the fingerprint of the last message of the user before a position."""
     return next((m.content for m in reversed((record.messages or [])[:end]) if m.role == "user"), None)
+
+
+def _names(calls: tuple[CallRecord, ...], made: tuple[CallRecord, ...]) -> dict[str, str]:
+    """Return the ids of a response's calls, by those of the same calls in a history: first equal ones, then by tool."""
+    names: dict[str, str] = {}
+    left = list(made)
+    for of_tool in (False, True):
+        for call in calls:
+            same = (other for other in left if other.name == call.name and (of_tool or other.content == call.content))
+            if call.id not in names and (match := next(same, None)) is not None:
+                names[call.id] = match.id
+                left.remove(match)
+    return names
 
 
 def _continued(parent: Node, child: Node, messages: list[MessageRecord]) -> Link:

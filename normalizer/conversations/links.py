@@ -34,6 +34,7 @@ class Link(Struct, eq=False):
     if the provider stores it. ``choice``: which choice of the response it is. ``shared``: how many messages at their
     beginning the two requests share. ``pieces``: the indexes of the other messages into which the history divides the
     response, as when each call directly precedes its result. ``ambiguous``: another response is as likely, and differs.
+    ``names``: the ids of the response's calls, by those assigned in the history, if the application left them out.
     """
 
     parent: Node
@@ -43,6 +44,7 @@ class Link(Struct, eq=False):
     pieces: tuple[int, ...] = ()
     choice: int = 0
     ambiguous: bool = False
+    names: dict[str, str] = {}
 
     @property
     def response(self) -> MessageRecord | None:
@@ -56,7 +58,7 @@ class Link(Struct, eq=False):
         messages = self.child.record.messages
         if self.position < 0 or not messages:
             return None
-        first = messages[self.position]
+        first = self._named(messages[self.position])
         if not self.pieces:
             return first
         parts = [first, *(messages[index] for index in self.pieces)]
@@ -73,8 +75,19 @@ class Link(Struct, eq=False):
         """The messages after the response, without its pieces."""
         after = (self.child.record.messages or [])[self.position + 1 :]
         if not self.pieces:
-            return after
+            return list(map(self._named, after)) if self.names else after
         return [message for index, message in enumerate(after, self.position + 1) if index not in self.pieces]
+
+    def _named(self, message: MessageRecord) -> MessageRecord:
+        """Return a message of the history with the ids of the response's calls."""
+        names = self.names
+        if not names:
+            return message
+        calls = (
+            replace(call, id=names[call.id], position=None) if call.id in names else call for call in message.calls
+        )
+        results = (replace(result, call_id=names.get(result.call_id, result.call_id)) for result in message.results)
+        return replace(message, calls=tuple(calls), results=tuple(results))
 
     @property
     def changes_wire(self) -> bool:
@@ -97,8 +110,8 @@ class Link(Struct, eq=False):
 
 
 def calls_of(message: MessageRecord | None) -> list[tuple[str, str, int]]:
-    """Return the calls of a message with their ids, in any order."""
-    return sorted((call.id, *call.content) for call in (message.calls if message is not None else ()))
+    """Return the calls of a message with their ids, or their positions if they have none, in any order."""
+    return sorted((call.position or call.id, *call.content) for call in (message.calls if message is not None else ()))
 
 
 def ids_of(calls: Iterable[CallRecord]) -> set[str]:

@@ -28,6 +28,7 @@ from ..conversation import (
 )
 from ..json_codec import text as json_text
 from ..model import DEAD_STOPS, Block, Choice, Opaque, Reasoning, Refusal, Response, ServerToolCall, Text, ToolCall
+from ..wires.call_builder import is_synthetic, position_of
 from . import fingerprints
 
 Role = Literal["system", "user", "assistant", "results", "item"]
@@ -37,6 +38,8 @@ EXCERPT = 160
 _REASONING_SETTINGS = ("thinking", "reasoning", "reasoning_effort", "include", "use_encrypted_content")
 #: Wire types of items and blocks that replace earlier messages.
 _COMPACTIONS = ("compaction", "compaction_summary")
+#: The member of a call with the signature of the reasoning that led to it, on `google.gemini`.
+_SIGNATURE = "thoughtSignature"
 #: The wire type of an item that refers to a stored one.
 _REFERENCE = "item_reference"
 #: The id in records of a legacy `function_call`, which has none on the wire. A message has at most one.
@@ -50,7 +53,9 @@ class CallRecord(Struct, frozen=True, gc=False, array_like=True, omit_defaults=T
     """A client call. ``arguments``: their fingerprint. ``text``: an excerpt of the argument text on the wire.
 
     ``runnable``: its arguments are whole, and its choice was neither refused nor cut by a filter. ``redacted``: a
-    recorder replaced a part of the arguments.
+    recorder replaced a part of the arguments. ``position``: that of a call without an id on the wire. Its ``id`` is
+    assigned, and differs in the response and in a history unless the application sends the assigned one back. Its
+    ``wire_id`` is made from its signature, if it has one.
     """
 
     id: str
@@ -60,11 +65,12 @@ class CallRecord(Struct, frozen=True, gc=False, array_like=True, omit_defaults=T
     runnable: bool = True
     wire_id: str | None = None
     redacted: bool = False
+    position: str | None = None
 
     @property
     def ids(self) -> set[str]:
-        """The ids by which a result may refer to the call: some applications use the id of the item."""
-        return {self.id, self.wire_id} if self.wire_id else {self.id}
+        """The ids by which a result or a history may refer to the call: some applications use the id of the item."""
+        return {self.id, self.wire_id or self.id, self.position or self.id}
 
     @property
     def content(self) -> tuple[str, int]:
@@ -256,6 +262,7 @@ def _choice(choice: Choice) -> MessageRecord:
             texts.append(block.text)
         elif isinstance(block, ToolCall):
             calls.append(_call(block, alive))
+            seals.extend(_seals_of(block))
         elif isinstance(block, Reasoning):
             seals.extend(fingerprints.of_text(seal) for seal in (block.signature, block.encrypted) if seal)
         elif isinstance(block, ServerToolCall):
@@ -286,8 +293,20 @@ def _call(call: ToolCall, alive: bool) -> CallRecord:
     )
     runnable = alive and call.status == "complete"
     id = FUNCTION_CALL if call.kind == _LEGACY else call.id
-    redacted = _REDACTED.search(call.arguments_text) is not None
-    return CallRecord(id, call.name, arguments, call.arguments_text[:EXCERPT], runnable, call.wire_id, redacted)
+    text = call.arguments_text
+    redacted = _REDACTED.search(text) is not None
+    position, wire_id = None, call.wire_id
+    if is_synthetic(id):
+        position = position_of(id)
+        wire_id = next((f"seal_{seal:016x}" for seal in _seals_of(call)), wire_id)
+    return CallRecord(id, call.name, arguments, text[:EXCERPT], runnable, wire_id, redacted, position)
+
+
+def _seals_of(call: ToolCall) -> Iterator[int]:
+    """Yield the fingerprint of the call's signature, if it has one."""
+    signature = call.extra.get(_SIGNATURE)
+    if signature and isinstance(signature, str):
+        yield fingerprints.of_text(signature)
 
 
 def _text(parts: list[Part]) -> str:

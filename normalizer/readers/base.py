@@ -26,6 +26,13 @@ class EventReader(Protocol):
         """Process the next chunk of the body and return the completed events. Raises EventTooLarge."""
         ...
 
+    def run(self, chunk: bytes) -> list[bytes] | None:
+        """Fast path for a chunk of events that are JSON objects, of usual shape: return their data.
+
+        Return None for any other chunk; then no byte was consumed and the caller has to pass the chunk to ``feed``.
+        """
+        ...
+
     def close(self) -> list[StreamEvent]:
         """Return the remaining events at the end of the body."""
         ...

@@ -1,14 +1,18 @@
 """Reader of AWS event streams (`application/vnd.amazon.eventstream`), in which Bedrock transports providers' events.
 
 A message consists of total length (4 bytes), headers length (4), CRC-32 of these eight bytes, headers, payload, and
-CRC-32 of all bytes before. Bedrock's invoke API wraps each event as base64 in ``{"bytes": "…"}``. Source: AWS, Event
-Stream Encoding.
+CRC-32 of all bytes before. Source: AWS, Event Stream Encoding.
+
+Bedrock's invoke API sends each event of a model as a `chunk`, as base64 in ``{"bytes": "…"}``. Other APIs name the type
+of an event only in its headers. The reader puts it around the payload, ``{"messageStart": {…}}``, as botocore does.
 """
 
 from __future__ import annotations
 
 import struct
 from binascii import a2b_base64, crc32
+from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -16,6 +20,7 @@ from ..errors import EventTooLarge
 from .base import StreamEvent
 
 _PRELUDE = struct.Struct(">III")
+_CHECKSUM = struct.Struct(">I")
 
 
 class _Payload(msgspec.Struct):
@@ -23,6 +28,9 @@ class _Payload(msgspec.Struct):
 
 
 _payload = msgspec.json.Decoder(_Payload).decode
+_members = msgspec.json.Decoder(dict[str, Any]).decode
+#: The type of the events whose payload has the type itself.
+_CHUNK = "chunk"
 
 
 def looks_like_event_stream(head: bytes) -> bool:
@@ -41,6 +49,38 @@ class EventStreamReader:
         self._max = max_event_bytes
         self._buffer = bytearray()
         self._lost = False
+
+    def run(self, chunk: bytes) -> list[bytes] | None:
+        """Fast path for a chunk of complete, valid messages whose payloads are JSON objects.
+
+        Return their unwrapped payloads. Return None if the chunk has another shape; then no byte was consumed and the
+        caller has to pass the chunk to ``feed``.
+        """
+        if self._buffer or self._lost:
+            return None
+        events: list[bytes] = []
+        start, end = 0, len(chunk)
+        while start < end:
+            if end - start < 16:
+                return None
+            size, headers_size, crc = _PRELUDE.unpack_from(chunk, start)
+            body = start + 12 + headers_size
+            last = start + size - 4
+            if last + 4 > end or size > self._max or body > last or crc32(chunk[start : start + 8]) != crc:
+                return None
+            if crc32(chunk[start + 8 : last], crc) != _CHECKSUM.unpack_from(chunk, last)[0]:
+                return None
+            beginning, payload = _beginning(chunk[start + 12 : body]), chunk[body:last]
+            if beginning is None:
+                return None
+            if beginning:
+                events.append(b"%b%b}" % (beginning, payload or b"{}"))
+            elif (event := _unwrapped(payload)) is not None and event[:1] == b"{":
+                events.append(event)
+            else:
+                return None
+            start = last + 4
+        return events
 
     def feed(self, chunk: bytes) -> list[StreamEvent]:
         """Return the unwrapped payload of each message that the chunk completes."""
@@ -71,23 +111,21 @@ class EventStreamReader:
         if crc32(message[:-4]) != int.from_bytes(message[-4:], "big"):
             self._fail("an event-stream message with a wrong checksum", events)
             return
-        headers = _headers(message[12 : 12 + headers_size])
-        payload = message[12 + headers_size : -4]
-        try:
-            inner = _payload(payload).bytes
-            if inner is not None:
-                payload = a2b_base64(inner)
-        except (msgspec.MsgspecError, RecursionError):
-            pass  # not wrapped: the payload itself is the event
-        except ValueError:
-            self._fail("an event-stream message whose bytes are not base64", events)
-            return
-        kind = headers.get(":exception-type") or headers.get(":error-code")
-        if kind:
-            payload = msgspec.json.encode({"error": {"type": kind, "message": payload.decode("utf-8", "replace")}})
-            events.append(("error", payload))
+        headers, payload = message[12 : 12 + headers_size], message[12 + headers_size : -4]
+        beginning = _beginning(headers)
+        if beginning is None:
+            events.append(("error", msgspec.json.encode({"error": _error(payload, _headers(headers))})))
+        elif beginning:
+            events.append((None, b"%b%b}" % (beginning, payload or b"{}")))
         elif payload.strip():
-            events.append((None, payload))
+            self._chunk(payload, events)
+
+    def _chunk(self, payload: bytes, events: list[StreamEvent]) -> None:
+        event = _unwrapped(payload)
+        if event is None:
+            self._fail("an event-stream message whose bytes are not base64", events)
+        elif event.strip():
+            events.append((None, event))
 
     def _fail(self, message: str, events: list[StreamEvent]) -> None:
         """Report a message that cannot be read as a stream error: it may have held a part of a call's arguments."""
@@ -103,8 +141,39 @@ class EventStreamReader:
         return []
 
 
+def _error(payload: bytes, headers: dict[str, str]) -> dict[str, Any]:
+    """Return the type of an exception with its members, or else with its text as ``message``."""
+    kind = headers.get(":exception-type") or headers.get(":error-code")
+    try:
+        return {"type": kind, **_members(payload)}
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return {"type": kind, "message": headers.get(":error-message") or payload.decode("utf-8", "replace")}
+
+
+def _unwrapped(payload: bytes) -> bytes | None:
+    """Return the event of a model in a `chunk`, or None if its bytes are not base64."""
+    try:
+        inner = _payload(payload).bytes
+        return payload if inner is None else a2b_base64(inner)
+    except (msgspec.MsgspecError, RecursionError):
+        return payload  # not wrapped: the payload itself is the event
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _beginning(headers: bytes) -> bytes | None:
+    """Return what precedes the payload of an event: its type, or nothing in a `chunk`; None for an exception."""
+    named = _headers(headers)
+    if named.get(":exception-type") or named.get(":error-code"):
+        return None
+    kind = named.get(":event-type", _CHUNK)
+    return b"" if kind == _CHUNK else b"{%b:" % msgspec.json.encode(kind)
+
+
+@lru_cache(maxsize=64)
 def _headers(data: bytes) -> dict[str, str]:
-    """Return the string headers (type 7), the only type that Bedrock sends."""
+    """Return the string headers (type 7), the only type that Bedrock sends. All events of one type have the same."""
     headers: dict[str, str] = {}
     at = 0
     while at + 1 < len(data):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from ..errors import EventTooLarge
 from .base import StreamEvent
 
 _STRUCTURE = re.compile(rb'["\\{}\[\]]')
+#: Raises an exception unless the bytes are one JSON value.
+_check = msgspec.json.Decoder(msgspec.Raw).decode
 _WRAPPER = b" \t\r\n,\x1e\xef\xbb\xbf"
 
 
@@ -31,6 +35,9 @@ class JsonLinesReader:
     def feed(self, chunk: bytes) -> list[StreamEvent]:
         """Return every object that the chunk completes."""
         events: list[StreamEvent] = []
+        if not self._pending and chunk[:1] == b"{" and b"\n" in chunk:
+            lines, chunk = self._lines(chunk)
+            events += [(None, line) for line in lines]
         start = 0
         skip = -1
         if self._escaped and chunk:
@@ -69,6 +76,33 @@ class JsonLinesReader:
         if rest:
             self._hold(rest)
         return events
+
+    def run(self, chunk: bytes) -> list[bytes] | None:
+        """Fast path: return the objects of a chunk that has one on each line.
+
+        Return None if the chunk has another shape; then no byte was consumed and the caller has to pass the chunk to
+        ``feed``.
+        """
+        if self._pending or chunk[-1:] != b"\n":
+            return None
+        lines, rest = self._lines(chunk)
+        return None if rest else lines
+
+    def _lines(self, chunk: bytes) -> tuple[list[bytes], bytes]:
+        """Return the objects at the beginning of a chunk that are a line each, and the rest."""
+        lines: list[bytes] = []
+        start = 0
+        while (end := chunk.find(b"\n", start)) >= 0:
+            line = chunk[start:end]
+            if line[:1] != b"{" or line[-1:] != b"}" or len(line) > self._max:
+                break
+            try:
+                _check(line)
+            except (msgspec.DecodeError, RecursionError):
+                break
+            lines.append(line)
+            start = end + 1
+        return lines, chunk[start:]
 
     def _hold(self, piece: bytes) -> None:
         self._size += len(piece)

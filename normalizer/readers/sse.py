@@ -138,7 +138,12 @@ class SseReader:
             completed = self._take(self._event + lines if self._event else lines, events)
         if rest:
             self._line.append(rest)
-        self._size = len(chunk) if completed else self._size + len(chunk)
+        if not completed:
+            self._size += len(chunk)
+        elif rest or self._event or self._unusual is not None or self._after_cr:
+            self._size = len(chunk)
+        else:
+            self._size = 0
         if self._size > self._max:
             self._measure()
         return events
@@ -200,10 +205,13 @@ class SseReader:
         if not self._size:  # nothing is pending
             # Slices and `in` take a fraction of the time of `startswith` and `find`.
             start = self._start
-            if chunk[: start + 1] == self._head and chunk[-2:] == b"\n\n":
-                payload = chunk[start:-2]
+            with_cr = chunk[-4:] == b"\r\n\r\n"
+            if chunk[: start + 1] == self._head and (with_cr or chunk[-2:] == b"\n\n"):
+                payload = chunk[start : -4 if with_cr else -2]
                 if b"\n" not in payload and b"\r" not in payload and len(chunk) <= self._max:
                     return [payload]
+            if with_cr:
+                chunk = chunk.replace(b"\r\n", b"\n")
             if len(chunk) < _MANY and b"\r" not in chunk:
                 payloads = self._run_of_whole(chunk)
                 if payloads is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -68,13 +68,15 @@ def _check_tool(number: int, tool: ToolDefinition, rules: ToolRules, *, strict: 
         message = f"{tool.name!r} does not match {rules.name}"
         yield ToolViolation(number, tool.name, "/name", "name", "refused", message, rules.name_source)
     of_schema = schema_rules(rules, strict=strict)
-    schema = schema_of(NO_PARAMETERS if tool.parameters is None else tool.parameters, of_schema)
-    for pointer, rule, effect, message, source in _check_schema(schema):
+    parameters = NO_PARAMETERS if tool.parameters is None else tool.parameters
+    for pointer, rule, effect, message, source in check_schema(parameters, of_schema):
         if effect != "accepted":
             yield ToolViolation(number, tool.name, f"/parameters{pointer}", rule, effect, message, source)
 
 
-def _check_schema(schema: Schema) -> Iterator[tuple[str, str, Effect, str, str]]:
+def check_schema(root: Any, rules: SchemaRules) -> Iterator[tuple[str, str, Effect, str, str]]:
+    """Yield pointer, rule, effect, message and source of each violation in one schema; see `ToolViolation`."""
+    schema = schema_of(root, rules)
     for shape, source in schema.rules.shapes.items():
         for pointer, message in CHECKS[shape](schema):
             yield pointer, shape, "refused", f"{SHAPES[shape]}: {message}", source

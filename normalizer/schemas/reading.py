@@ -102,7 +102,7 @@ def _definition(value: dict[str, Any], pointer: str) -> Iterator[SourceTool]:
         ToolDefinition(
             name if isinstance(name, str) else "",
             description if isinstance(description, str) else None,
-            _with_json_types(schema) if _is_openapi(schema) else schema,
+            with_json_types(schema) if _is_openapi(schema) else schema,
             strict if isinstance(strict, bool) else None,
         ),
         pointer,
@@ -116,10 +116,10 @@ def _is_openapi(schema: Any) -> bool:
     return kind.isupper() if isinstance(kind, str) else isinstance(kind, int) and kind in _NUMBERED
 
 
-def _with_json_types(schema: Any) -> Any:
+def with_json_types(schema: Any) -> Any:
     """Return a schema of Gemini's OpenAPI subset with the types of JSON Schema, and the same pointers."""
     if isinstance(schema, list):
-        return [_with_json_types(item) for item in schema]
+        return [with_json_types(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     written: dict[str, Any] = {}
@@ -127,9 +127,9 @@ def _with_json_types(schema: Any) -> Any:
         if keyword == "type":
             written["type"] = _NUMBERED.get(value, value) if isinstance(value, int) else _lower(value)
         elif keyword == "properties" and isinstance(value, dict):
-            written["properties"] = {name: _with_json_types(inner) for name, inner in value.items()}
+            written["properties"] = {name: with_json_types(inner) for name, inner in value.items()}
         elif keyword in ("items", "anyOf"):
-            written[keyword] = _with_json_types(value)
+            written[keyword] = with_json_types(value)
         else:
             written[keyword] = value
     return written

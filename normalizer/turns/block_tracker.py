@@ -65,6 +65,9 @@ class BlockTracker:
         for shown in self._shown:
             final = final_rows.pop(shown.key, None)
             if shown.row is None:
+                kept = (final.text_content if final is not None else None) or ""
+                if kept.startswith(shown.text) and kept != shown.text:  # the last event was not terminated
+                    inputs.append(BlockExtended(shown.key, kept.removeprefix(shown.text)))
                 inputs.append(BlockEnded(shown.key, *(final or self._row_from_deltas(shown)), cut=cut))
             elif final is not None and final != shown.row:
                 inputs.append(BlockRevised(shown.key, *final))

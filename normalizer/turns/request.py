@@ -68,7 +68,7 @@ def first_request(prompt: Prompt, provider: Provider, tools: Tools, options: Req
         tools=declared,
         tool_choice=_tool_choice(options.tool_choice) or request.tool_choice,
         parallel=request.parallel if options.parallel is None else options.parallel,
-        params={**request.params, **_parameters(request, provider, options), **options.params},
+        params={**_overlaid(request.params, _parameters(request, provider, options)), **options.params},
     )
 
 
@@ -118,7 +118,29 @@ def _parameters(request: Request, provider: Provider, options: RequestOptions) -
     for loss in losses:
         if loss.code == "param":
             _log.warning("%s: %s", wire, loss.message)
-    return {name: value for name, value in params.items() if name not in before or before[name] != value}
+    return _differing(params, before)
+
+
+def _differing(params: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that differ from those before. Some wires have them in objects."""
+    differing = {}
+    for name, value in params.items():
+        known = before.get(name)
+        if isinstance(value, dict) and isinstance(known, dict):
+            if inner := _differing(value, known):
+                differing[name] = inner
+        elif name not in before or known != value:
+            differing[name] = value
+    return differing
+
+
+def _overlaid(params: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters with others in their place. Objects keep their other members."""
+    overlaid = dict(params)
+    for name, value in others.items():
+        known = overlaid.get(name)
+        overlaid[name] = _overlaid(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return overlaid
 
 
 def resume_with(state: TurnState, provider: Provider, tools: Tools) -> tuple[TurnState, Resume]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from .. import json_codec
 from ..model import CallStatus, ToolCall
 from .decode_context import Context
+from .schema import Wire
 
 #: Maximum number of calls or items in one response. Real responses stay far below; DOS-01 had 16,000 phantom slots.
 MAX_CALLS = 4096
@@ -21,8 +24,32 @@ parse_object = msgspec.json.Decoder(dict[str, Any]).decode
 NOT_AN_OBJECT = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
+#: The ids that `CallBuilder` assigns to calls without one.
+_synthetic_form = re.compile(r"call_[0-9a-f]{8}_\d+_\d+x*").fullmatch
+
+
+def is_synthetic(id: str) -> bool:
+    """Report whether an id has the form of those that `CallBuilder` assigns to calls without one."""
+    return id.startswith("call_") and _synthetic_form(id) is not None
+
+
+def position_of(id: str) -> str:
+    """Return an id without the digest of its response if `CallBuilder` assigned it: the position of the call."""
+    return f"call{id[13:]}" if is_synthetic(id) else id
+
+
 #: Kinds of calls whose tools a request declares by name.
 BY_NAME = frozenset(("function", "custom", "legacy_function"))
+
+
+def respell_arguments(holder: Wire, member: str, context: Context) -> None:
+    """Replace arguments that are JSON but not text, and hence unknown to the schema, by compact JSON (ARG-02).
+
+    ``member``: the name of the member of ``holder`` with the argument text, or with a fragment of it.
+    """
+    if holder.extra_ is not None and member in holder.extra_ and getattr(holder, member) is None:
+        context.find_once("arguments-respelled", "the arguments are JSON, not text")
+        setattr(holder, member, json_codec.text(holder.extra_.pop(member)))
 
 
 class CallBuilder(Struct, gc=False):
@@ -98,6 +125,20 @@ class CallBuilder(Struct, gc=False):
         seen[id] = (name, text)
         extra = {} if extra is None else extra
         return ToolCall(id, name, arguments, text, "complete", kind, wire_id, namespace, caller, extra)
+
+    def regular_without_id(self, block: int, name: str | None, text: str, extra: dict[str, Any]) -> ToolCall | None:
+        """Build a call of a wire without ids, about which there is nothing else to report. Else return None.
+
+        ``block``: index of the block. The arguments and the synthetic id are those of `build`.
+        """
+        names = self.names
+        if not name or (names is not None and name not in names) or "\\u" in text or "\ufffd" in text:
+            return None
+        try:
+            arguments = parse_object(text)
+        except NOT_AN_OBJECT:
+            return None
+        return ToolCall(self._synthetic(None, block, extra), name, arguments, text, extra=extra)
 
     def build(
         self,

@@ -14,6 +14,9 @@ from .registry import WireSpec, spec_of_object
 #: Types of the tools that Anthropic runs itself. Tools of its other versioned types are executed by the caller.
 _HOSTED = r"(web_search|web_fetch|code_execution|tool_search_tool_\w+|advisor)_\d{8}|mcp_toolset"
 
+#: The members that hold the name and schema of a tool, where they are not members of the definition itself.
+_HOLDERS = ("function", "custom", "toolSpec")
+
 
 def declared_by(request: Any, wire: WireSpec | None = None) -> Declared:
     """Return the tools that a request declares, and the number of choices that it requests.
@@ -36,9 +39,14 @@ def declared_by(request: Any, wire: WireSpec | None = None) -> Declared:
 
 
 def declared_by_json(body: dict[str, Any]) -> Declared:
-    """Return the tools in the JSON of a request: those of ``tools``, ``functions`` and of the items of ``input``."""
+    """Return the tools in the JSON of a request: those of ``tools``, ``functions`` and of the items of ``input``.
+
+    Converse has them in ``toolConfig``.
+    """
     collected = _Collected()
     collected.add_all(body.get("tools"))
+    config = body.get("toolConfig")
+    collected.add_all(config.get("tools") if isinstance(config, dict) else None)
     collected.add_all(body.get("functions"))
     items = body.get("input")
     for item in items if isinstance(items, list) else ():
@@ -65,6 +73,11 @@ def _declared_by_tools(tools: Any) -> Declared:
     return collected.declared()
 
 
+def _converse_schema(holder: dict[str, Any]) -> Any:
+    schema = holder.get("inputSchema")
+    return schema.get("json") if isinstance(schema, dict) else None
+
+
 class _Collected:
     """The client tools found so far, by name. Hosted tools, recognized by their type, are left out."""
 
@@ -80,12 +93,12 @@ class _Collected:
 
     def add(self, tool: dict[str, Any]) -> None:
         kind = tool.get("type")
-        holder = next((tool[key] for key in ("function", "custom") if isinstance(tool.get(key), dict)), tool)
+        holder = next((tool[key] for key in _HOLDERS if isinstance(tool.get(key), dict)), tool)
         name = holder.get("name")
         self.add_all(tool.get("tools"))  # a namespace
         if isinstance(name, str) and not (isinstance(kind, str) and re.fullmatch(_HOSTED, kind)):
             self.names.add(name)
-            self.schemas[name] = holder.get("parameters", holder.get("input_schema"))
+            self.schemas[name] = holder.get("parameters", holder.get("input_schema", _converse_schema(holder)))
             if kind == "custom":
                 self.custom.add(name)
 

@@ -11,10 +11,12 @@ from ..model import Error, Response
 from .decode_context import Context
 
 #: Plain strings: compiling them on import would cost time, and only errors need them.
-_RETRYABLE = r"overload|rate_?limit|timeout|timed_out|unavailable|internal|server_error|api_error|resource_exhausted"
+_RETRYABLE = (
+    r"overload|rate_?limit|throttl|timeout|timed_out|unavailable|internal|server_error|api_error|resource_exhausted"
+)
 
 
-_FINAL = r"invalid|auth|permission|not_found|billing|too_large|unsupported|quota"
+_FINAL = r"invalid|validation|auth|permission|not_found|billing|too_large|unsupported|quota"
 
 
 def error_of(raw: Any, status: int | None = None) -> Error:
@@ -31,7 +33,8 @@ def error_of(raw: Any, status: int | None = None) -> Error:
         body = {**body, "message": body["error"]}
     code = body.get("code")
     # Error events of the Responses API have the type "error" and name the kind of error in `code`.
-    kinds = (k for k in (body.get("type"), code, body.get("status")) if isinstance(k, str) and k and k != "error")
+    named = (body.get("type"), code, body.get("status"), body.get("error_type"))
+    kinds = (k for k in named if isinstance(k, str) and k and k != "error")
     kind = next(kinds, "error")
     message = body.get("message") or body.get("msg") or body.get("detail") or body.get("details") or ""
     for candidate in (body.get("status_code"), code, body.get("status"), status):

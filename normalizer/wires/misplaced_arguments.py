@@ -52,11 +52,24 @@ def mark_misplaced(
     if without_arguments - misplaced:
         misplaced |= _in_text(context, choice, blocks, without_arguments - misplaced)
     for index in sorted(misplaced):
-        block = blocks[index]
-        if type(block) is ToolCall and block.status == "complete":
-            message = f"{block.name} ({block.id}): arguments were sent for the wrong call"
-            context.find("arguments-misplaced", message, choice, index)
-            blocks[index] = replace(block, status="truncated", arguments=None)
+        _mark(context, choice, blocks, index)
+
+
+def _mark(context: Context, choice: int, blocks: list[Block], index: int) -> None:
+    block = blocks[index]
+    if type(block) is ToolCall and block.status == "complete":
+        message = f"{block.name} ({block.id}): arguments were sent for the wrong call"
+        context.find("arguments-misplaced", message, choice, index)
+        blocks[index] = replace(block, status="truncated", arguments=None)
+
+
+def mark_beside_nameless(context: Context, choice: int, blocks: list[Block]) -> None:
+    """Mark calls of a stream without any argument text, if a call without a name has arguments, in the same way."""
+    if not any(type(block) is ToolCall and not block.name and _has_surplus(block, False) for block in blocks):
+        return
+    for index, block in enumerate(blocks):
+        if type(block) is ToolCall and not block.arguments_text and _may_lack_arguments(context, block):
+            _mark(context, choice, blocks, index)
 
 
 def _may_lack_arguments(context: Context, call: ToolCall) -> bool:

@@ -11,10 +11,8 @@ from .write_context import WriteContext
 #: Patterns for the beginning of the model names of vendors that own no wire here. Vendors that only host the models of
 #: others are not listed. The specs of the wires have the patterns of their owners.
 _OTHER_VENDORS = {
-    "google": r"gemini",
     "deepseek": r"deepseek",
     "mistral": r"(mi|mini|magi|code|dev|pix)(s|x)?tral",
-    "cohere": r"command-",
 }
 
 
@@ -43,8 +41,8 @@ def vendor_of(model: str) -> str | None:
 
 def vendors() -> dict[str, str]:
     """Return the pattern for the beginning of each vendor's model names."""
-    vendors = dict(_OTHER_VENDORS)
+    vendors: dict[str, str] = {}
     for wire in specs():
         if wire.models:
             vendors.setdefault(wire.owner, wire.models)
-    return vendors
+    return {**vendors, **{name: pattern for name, pattern in _OTHER_VENDORS.items() if name not in vendors}}

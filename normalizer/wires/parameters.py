@@ -23,6 +23,7 @@ SHARED: dict[str, str] = {
     "temperature": "a number",
     "top_p": "a number",
     "top_k": "a number",
+    "min_p": "a number",
     "stop": "a list of texts",
     "seed": "an integer",
     "frequency_penalty": "a number",
@@ -42,6 +43,8 @@ SHARED: dict[str, str] = {
 }
 #: Values that mean the same as leaving the parameter out.
 _DEFAULTS: dict[str, Any] = {"n": 1, "format": {"type": "text"}}
+#: Values that any other value of the same parameter includes, which another member may have.
+_INCLUDED: dict[str, Any] = {"format": {"type": "json_object"}}
 
 Number = (int, float)
 
@@ -59,8 +62,9 @@ class Member(Struct, frozen=True):
 
     ``path``: the member of the body, with dots between levels. ``kind``: the types of its values. ``also``: other
     members with the same meaning, which are read. ``least`` and ``most``: the range that the provider accepts.
-    ``owner_only``: providers define its values differently, so that only those of the same provider are taken. ``read``
-    and ``write`` convert a value to the shared form and back; they return None if it has no counterpart.
+    ``longest``: the longest list. ``values``: the accepted texts; None for any. ``owner_only``: providers define its
+    values differently, so that only those of the same provider are taken. ``read`` and ``write`` convert a value to the
+    shared form and back; they return None if it has no counterpart.
     """
 
     path: str
@@ -68,6 +72,8 @@ class Member(Struct, frozen=True):
     also: tuple[str, ...] = ()
     least: float | None = None
     most: float | None = None
+    longest: int | None = None
+    values: frozenset[str] | None = None
     owner_only: bool = False
     read: Callable[[Any], Any] | None = None
     write: Callable[[Any], Any] | None = None
@@ -79,6 +85,15 @@ _BY_SHARED_NAME = {name: Member(name) for name in SHARED}
 
 def parameters(request: Request) -> Iterator[Parameter]:
     """Yield the parameters of a request under their shared names. None means unset."""
+    found = list(_found(request))
+    for parameter in found:
+        others = (other.value for other in found if other.name == parameter.name)
+        included = parameter.name in _INCLUDED and parameter.value == _INCLUDED[parameter.name]
+        if not (included and any(value not in (None, parameter.value) for value in others)):
+            yield parameter
+
+
+def _found(request: Request) -> Iterator[Parameter]:
     known = _paths(request.wire)
     for key, value in request.params.items():
         leaves = {key: value}
@@ -114,8 +129,10 @@ def write_parameters(
 def _fitting(member: Member, parameter: Parameter, context: WriteContext) -> Any:
     """Return the value in the form of the target; None if it has none. Reports a value that has to change."""
     value: Any = parameter.value if member.write is None else member.write(parameter.value)
-    accepted: bool = isinstance(value, member.kind)
-    if not accepted or (isinstance(value, bool) and member.kind in (int, Number)):
+    if isinstance(value, bool) and member.kind in (int, Number):
+        return None
+    accepted: bool = isinstance(value, member.kind) and (member.values is None or value in member.values)
+    if not accepted:
         return None
     if member.least is not None and value < member.least:
         context.lose("param", f"{parameter.member}: {value} was raised to the minimum, {member.least}")
@@ -123,7 +140,25 @@ def _fitting(member: Member, parameter: Parameter, context: WriteContext) -> Any
     if member.most is not None and value > member.most:
         context.lose("param", f"{parameter.member}: {value} was reduced to the maximum, {member.most}")
         return member.most
+    if member.longest is not None and len(value) > member.longest:
+        context.lose("param", f"{parameter.member}: the values after the first {member.longest} were left out")
+        return value[: member.longest]
+    if member.write is not None and member.read is not None:
+        lost = list(_left_out(parameter.value, member.read(value)))
+        if lost:
+            context.lose("param", f"{parameter.member}: left out: {', '.join(lost)}")
     return value
+
+
+def _left_out(value: Any, kept: Any) -> Iterator[str]:
+    """Yield the names of the members of a shared value that the form of the target does not keep."""
+    if value is kept or not isinstance(value, dict) or not isinstance(kept, dict):
+        return
+    for name, inner in value.items():
+        if name in kept:
+            yield from (f"{name}.{lost}" for lost in _left_out(inner, kept[name]))
+        elif inner is not None:
+            yield name
 
 
 def _shared(name: str | None, member: Member | None, value: Any) -> Any:

@@ -54,6 +54,11 @@ WIRES: dict[Wire, str] = {
     "openai.responses": "openai_responses",
     "anthropic.messages": "anthropic_messages",
     "xai.grpc": "xai_grpc",
+    "cohere.chat": "cohere_chat",
+    "ollama.chat": "ollama_chat",
+    "google.interactions": "google_interactions",
+    "bedrock.converse": "bedrock_converse",
+    "google.gemini": "google_gemini",
 }
 #: The entry-point group in which third parties register wires.
 GROUP = "toolparity.wires"
@@ -105,11 +110,14 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     the caller passes no provider. ``framing``: "bytes" (HTTP bodies and event streams) or "messages" (each message
     arrives separately, as in gRPC; such a wire is not JSON and is never detected from bytes). ``many_providers``:
     providers other than the owner serve the wire as well. ``models``: pattern for the beginning of the owner's model
-    names. ``parsed_arguments``: whole bodies contain the arguments of calls as JSON objects instead of text.
+    names. ``parsed_arguments``: whole bodies contain the arguments of calls as JSON objects instead of text, and with
+    ``parsed_streams`` streams do, too. ``streams_by_default``: a request without the member ``stream`` is for a stream.
     ``stop_words``: the wire's words for stop reasons that `wires.stop_words` does not list.
 
     HTTP: ``base_path``: the end of the SDK's base URL. ``path``, ``models_path``: the paths that the SDK appends to it
-    for an answer and for the list of models. ``hosts``: suffixes of the owner's host names. ``addresses``: patterns for
+    for an answer and for the list of models. ``stream_path``: the path of a streamed answer, where it differs.
+    ``model_member``: the member of a request that names the model. If ``path`` contains ``{model}``, a body over HTTP
+    does not have this member. ``hosts``: suffixes of the owner's host names. ``addresses``: patterns for
     host and path of requests in recorded traffic.
 
     SDK: ``sdk``: the name of the official SDK's distribution. ``sdk_modules``: prefixes of the modules of its objects,
@@ -131,9 +139,13 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     many_providers: bool = False
     models: str = ""
     parsed_arguments: bool = False
+    parsed_streams: bool = False
+    streams_by_default: bool = False
     stop_words: Mapping[str, StopReason] = {}
     base_path: str = ""
     path: str = ""
+    stream_path: str = ""
+    model_member: str = "model"
     models_path: str = ""
     hosts: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
@@ -144,6 +156,10 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     boundary: Callable[[dict[str, Any]], Boundary] = _no_boundary
     end_of_stream: bytes | None = None
     declared: Callable[[Any], Declared] | None = None
+
+    def parses_arguments(self, *, stream: bool) -> bool:
+        """Return whether responses contain the arguments of calls as JSON objects instead of text."""
+        return self.parsed_streams if stream else self.parsed_arguments
 
     @cached_property
     def decode(self) -> Callable[[bytes, Context], Response]:

@@ -11,6 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..errors import MalformedBody
+
 #: The path and the message of each violation.
 Violations = Iterator[tuple[str, str]]
 Check = Callable[[Any], Violations]
@@ -28,7 +30,8 @@ class Rule(Struct, frozen=True):
     """A request rule of a provider.
 
     ``reason``: why the provider refuses. ``source``: its documentation, or the failure that reports it.
-    ``check(body)``: yields (path, message) for each violation, and never raises, whatever the body.
+    ``check(body)``: yields (path, message) for each violation. It raises nothing for a body of any type, except
+    RecursionError for one that is nested too deeply.
     ``providers``: the providers that enforce the rule; None means all of the wire. ``unless``: providers that do not.
     ``status`` and ``error_type``: the HTTP status and error type of the refusal.
     """
@@ -59,10 +62,16 @@ def rules_in(namespace: dict[str, Any]) -> tuple[Rule, ...]:
 
 
 def violations(body: Any, rules: tuple[Rule, ...], provider: str | None = None) -> list[Violation]:
-    """Return every violation of the rules that apply to ``provider``, in the order of ``rules``."""
-    return [
-        Violation(rule.id, path, message)
-        for rule in rules
-        if (rule.providers is None or provider in rule.providers) and provider not in rule.unless
-        for path, message in rule.check(body)
-    ]
+    """Return every violation of the rules that apply to ``provider``, in the order of ``rules``.
+
+    Raises MalformedBody if the body is nested too deeply.
+    """
+    try:
+        return [
+            Violation(rule.id, path, message)
+            for rule in rules
+            if (rule.providers is None or provider in rule.providers) and provider not in rule.unless
+            for path, message in rule.check(body)
+        ]
+    except RecursionError:
+        raise MalformedBody("the request is nested too deeply", body=body) from None

@@ -32,6 +32,10 @@ class Wire(Struct, forbid_unknown_fields=True, gc=False):
     extra_: dict[str, Any] | None = field(default=None, name=EXTRA_NAME)
 
 
+class Keyed(Wire):
+    """Base of unions without a type member: such an object has one member, whose name is its type."""
+
+
 class Unknown(Wire, tag_field="type", tag="unknown of toolparity"):
     """Placeholder for an object whose tag is not in its union. ``wire_type``: the tag; ``raw``: the whole object."""
 
@@ -217,7 +221,10 @@ def _fit_struct(value: Any, cls: type[S], path: str, notes: list[Note]) -> S | N
         if spec is None:
             if name != config.tag_field:
                 extra[name] = plain(member)
-                notes.append(Note("unknown-member", f"{path}.{name}"))
+                if issubclass(cls, Keyed) and len(members) == 1:
+                    notes.append(Note("unknown-block", f"type {name!r}"))
+                else:
+                    notes.append(Note("unknown-member", f"{path}.{name}"))
             continue
         ok, result = _fit(member, spec, f"{path}.{name}", notes)
         if ok:

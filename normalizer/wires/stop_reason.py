@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ..model import Choice, Stop, StopReason
 from .call_builder import CallBuilder
 from .registry import spec
-from .stop_words import WORDS, is_listed
+from .stop_words import is_listed
 
 #: Reasons that mean a natural end or nothing at all. `effective_stop` then decides by the blocks of the response.
 _YIELDS = frozenset(("end_turn", "unknown"))
@@ -41,7 +41,7 @@ def effective_stop(
     calls = len(builder.seen)
     if reason == "tool_calls" and calls:
         return Stop("tool_calls", raw)
-    if reason in _PLAIN_ENDS and raw in WORDS and not (calls or approvals or refusals):
+    if reason in _PLAIN_ENDS and raw and is_listed(raw) and not (calls or approvals or refusals):
         return Stop(reason, raw)
     context, choice = builder.context, builder.choice
     if approvals:

@@ -29,6 +29,7 @@ SOURCES: dict[str, str] = {
     "glm": "Z.ai and Zhipu GLM, chat completion: finish_reason",
     "groq": "groq.types.chat.chat_completion.Choice",
     "hunyuan": "Tencent Hunyuan, ChatCompletions: FinishReason",
+    "interactions": "google.genai.interactions.Interaction: status",
     "letta": "letta.schemas.letta_stop_reason.StopReasonType",
     "litellm": "litellm.litellm_core_utils.core_helpers._FINISH_REASON_MAP",
     "llama-cpp": "llama.cpp server: finish_reason and stop_type; llama-cpp-python: abort",
@@ -75,7 +76,8 @@ WORDS: dict[str, Word] = {
             "eos_token": "tgi watsonx",
             "eos_found": "lmstudio",
             "complete": "cohere bedrock",
-            "completed": "responses openrouter realtime assistants",
+            "completed": "responses openrouter realtime assistants interactions",
+            "idle": "interactions",
             "finished": "titan",
             "normal": "ernie",
             "load": "ollama",
@@ -89,7 +91,7 @@ WORDS: dict[str, Word] = {
             "tool_call": "together cohere",
             "tool_use": "anthropic bedrock",
             "function_call": "openai groq ernie",
-            "requires_action": "assistants",
+            "requires_action": "assistants interactions",
         },
     ),
     **_rows(
@@ -102,6 +104,7 @@ WORDS: dict[str, Word] = {
             "max_completion_tokens": "assistants",
             "max_tokens_exceeded": "letta",
             "max_len": "xai",
+            "continuation": "gemini",
             "limit": "llama-cpp",
             "token_limit": "watsonx",
             "max_predicted_tokens_reached": "lmstudio",
@@ -109,7 +112,8 @@ WORDS: dict[str, Word] = {
             "time_limit": "xai watsonx",
             "timeout": "tensorrt-llm cohere",
             # An unfinished response was cut, too; these words do not say by which limit.
-            "incomplete": "responses realtime assistants",
+            "incomplete": "responses realtime assistants interactions",
+            "budget_exceeded": "interactions",
             "not_finished": "watsonx",
         },
     ),
@@ -155,7 +159,8 @@ WORDS: dict[str, Word] = {
             "image_safety": "gemini",
             "image_prohibited_content": "gemini",
             "image_recitation": "gemini",
-            "escalation": "litellm",
+            "escalation": "gemini litellm",
+            "pup_limited_disabled": "gemini",
             "error_toxic": "cohere",
         },
     ),
@@ -166,6 +171,7 @@ WORDS: dict[str, Word] = {
             "max_messages": "responses",
             "steered": "responses",
             "requires_approval": "letta",
+            "requires_continuation": "interactions",
         },
     ),
     **_rows("compaction", {"compaction": "anthropic"}),
@@ -192,7 +198,7 @@ WORDS: dict[str, Word] = {
             "max_steps": "letta",
             "abort": "vllm sglang llama-cpp lmdeploy",
             "aborted": "deepseek",
-            "cancelled": "responses realtime tensorrt-llm watsonx letta",
+            "cancelled": "responses realtime tensorrt-llm watsonx letta interactions",
             "canceled": "responses",
             "client_cancelled": "realtime",
             "turn_detected": "realtime",
@@ -203,7 +209,7 @@ WORDS: dict[str, Word] = {
             "run_expired": "assistants",
             "run_failed": "assistants",
             "expired": "assistants",
-            "failed": "responses realtime lmstudio",
+            "failed": "responses realtime lmstudio interactions",
             "repetition": "vllm",
             "too_many_tool_calls": "gemini",
             "malformed_response": "gemini",
@@ -270,13 +276,12 @@ def fold(word: str) -> str:
 
 def reason_of(raw: str) -> StopReason:
     """Return the meaning of a provider's word, or "unknown" if neither the word nor any of its parts is listed."""
-    reason = _REASONS.get(raw)
-    return _folded(raw) if reason is None else reason
+    return _REASONS.get(raw) or _REASONS.get(raw.lower()) or _folded(raw)
 
 
 def is_listed(raw: str) -> bool:
     """Report whether `WORDS` lists a word, in any spelling."""
-    return raw in WORDS or any(fold(part) in WORDS for part in raw.split(":"))
+    return raw in WORDS or raw.lower() in WORDS or any(fold(part) in WORDS for part in raw.split(":"))
 
 
 def _folded(raw: str) -> StopReason:

@@ -58,10 +58,7 @@ class StreamBase:
         """Process one item. Text outside of events, and data that is not a JSON object, become stream errors."""
         if isinstance(name, Mark):
             # Text between events is an error page, or an error object without framing (SSE-11).
-            try:
-                self.fail(json_codec.decode(data), out)
-            except (ValueError, RecursionError):
-                self.fail(data.decode("utf-8", "replace"), out)
+            self.fail(json_codec.decode_or_text(data), out)
             return
         try:
             self.event(name, data, out)

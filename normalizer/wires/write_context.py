@@ -72,11 +72,17 @@ class IdStyle(Struct, frozen=True):
 
 
 class NameStyle(Struct, frozen=True):
-    """The tool names that a target accepts. ``reserved``: names of the target's hosted tools (XAI-08)."""
+    """The tool names that a target accepts. ``reserved``: names of the target's hosted tools (XAI-08).
+
+    ``alphabet``: matches a character to replace with ``_``. ``prefix``: begins an alias that the target would refuse
+    without it.
+    """
 
     pattern: str = r"[a-zA-Z0-9_-]{1,64}"
     length: int = 64
     reserved: frozenset[str] = frozenset()
+    alphabet: str = "[^a-zA-Z0-9_-]"
+    prefix: str = ""
 
 
 @cache
@@ -175,7 +181,9 @@ class WriteContext:
         alias = canonical
         if canonical in style.reserved or not self._takes_name(canonical):
             tail = digest(canonical, 8)
-            readable = re.sub(r"[^a-zA-Z0-9_-]", "_", canonical)[: style.length - len(tail) - 1]
+            readable = re.sub(style.alphabet, "_", canonical)[: style.length - len(tail) - 1]
+            if style.prefix and not self._takes_name(readable):
+                readable = (style.prefix + readable)[: style.length - len(tail) - 1]
             alias = f"{readable}_{tail}"
             self.names[alias] = canonical
         self.known_names[canonical] = alias

@@ -117,6 +117,14 @@ def test_a_form_without_members_is_a_failure_and_no_error() -> None:
     assert "canonical form" in found.reason
 
 
+def test_a_lost_error_is_shown_without_the_members_that_the_wire_does_not_decide() -> None:
+    """Ollama's error is a text alone, so that its type is free."""
+    found = verdict(lambda form: form["response"].update(error=None), "error-rate-limit", "ollama.chat")
+    assert (found.outcome, found.reason) == ("fail", "error is missing")
+    assert '"message":' in found.expected
+    assert '"type":' not in found.expected
+
+
 @pytest.mark.parametrize("scenario", sampled(list(scenarios()), 24))
 def test_the_reference_keeps_the_law(scenario: str) -> None:
     judge = Judge(Reference(), twice=False)

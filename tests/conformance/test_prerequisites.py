@@ -55,7 +55,7 @@ def test_a_baseline_excuses_no_fault(tmp_path: Path) -> None:
     assert result.exit_code == 4
 
 
-@pytest.mark.parametrize("name", ["openai-sdk", "anthropic-sdk", "xai-sdk"])
+@pytest.mark.parametrize("name", ["openai-sdk", "anthropic-sdk", "xai-sdk", "cohere-sdk", "ollama-sdk", "boto3"])
 def test_an_sdk_that_is_not_installed_is_told_so(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = SUBJECTS[name].partition(":")[0]
     sdk = name.replace("-sdk", "") if name != "xai-sdk" else "xai_sdk"

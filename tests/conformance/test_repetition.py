@@ -31,8 +31,8 @@ class Writer(Reference):
         return {"body": body, "losses": request.losses}
 
 
-def outcome(change: Callable[[Any], None], law: str, wire: str = "openai.chat") -> str:
-    verdicts = {verdict.check: verdict for verdict in Judge(Writer(change, wire), twice=False).result(CASE).verdicts}
+def outcome(change: Callable[[Any], None], law: str, wire: str = "openai.chat", case: Case = CASE) -> str:
+    verdicts = {verdict.check: verdict for verdict in Judge(Writer(change, wire), twice=False).result(case).verdicts}
     return verdicts[law].outcome
 
 
@@ -69,3 +69,37 @@ def test_an_added_name_of_the_user_is_a_change() -> None:
 
 def test_an_unchanged_request_keeps_the_laws() -> None:
     assert outcome(lambda body: None, "replay") == outcome(lambda body: None, "handoff") == "pass"
+
+
+def exclaim(part: Any) -> None:
+    part["text"] += "!"
+
+
+#: Wire -> a change of the user's text in a request for it.
+CHANGED_TEXTS: dict[str, Callable[[Any], None]] = {
+    "bedrock.converse": lambda body: exclaim(body["messages"][0]["content"][0]),
+    "google.interactions": lambda body: exclaim(body["input"][0]["content"][0]),
+}
+
+
+@pytest.mark.parametrize("wire", CHANGED_TEXTS)
+def test_a_changed_text_is_seen_on_the_way_back_and_to_and_from_another_wire(wire: str) -> None:
+    own = CASE._replace(surface=wire)
+    assert outcome(lambda body: None, "replay", wire, own) == outcome(lambda body: None, "handoff", wire) == "pass"
+    assert outcome(CHANGED_TEXTS[wire], "replay", wire, own) == "fail"
+    assert outcome(CHANGED_TEXTS[wire], "handoff", wire) == "fail"
+    assert outcome(lambda body: exclaim(body["input"][0]["content"][0]), "handoff", "openai.responses", own) == "fail"
+
+
+@pytest.mark.parametrize(
+    ("wire", "change"),
+    [
+        ("ollama.chat", lambda body: body["messages"][-1].pop("tool_name")),
+        ("ollama.chat", lambda body: body["tools"][0].pop("type")),
+        ("google.interactions", lambda body: body["input"][-1].update(name="another")),
+        ("google.interactions", lambda body: body["input"][0]["content"][0].update(type="words")),
+        ("anthropic.messages", lambda body: body.update(system=[{"type": "words", "text": ""}])),
+    ],
+)
+def test_a_missing_name_or_an_unknown_type_is_a_change(wire: str, change: Callable[[Any], None]) -> None:
+    assert outcome(change, "handoff", wire) == "fail"

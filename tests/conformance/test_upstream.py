@@ -130,6 +130,10 @@ def test_the_documentation_is_that_of_the_provider() -> None:
         "openai.chat": "developers.openai.com",
         "openai.responses": "developers.openai.com",
         "anthropic.messages": "platform.claude.com",
+        "google.interactions": "ai.google.dev",
+        "bedrock.converse": "docs.aws.amazon.com",
+        "cohere.chat": "docs.cohere.com",
+        "ollama.chat": "docs.ollama.com",
     }
     for accusation in FOUND:
         documented = statement(accusation)

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.demo.conftest import Demo, Opens
 from tests.reports.browser import SCHEMES, SIZES, axe_findings, photograph
-from tests.wires import WIRES
+from tests.wires import PLAYED_WIRES as WIRES
 
 BOTH = "I am c-204. Show me my appointments and what I still owe."
 SAID = "You have one appointment on 20 January, and one open invoice of 150 euros."

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.demo.conftest import Demo, Opens
 from tests.reports.browser import SCHEMES, SIZES, axe_findings, photograph
 from tests.thoroughness import pairwise
-from tests.wires import WIRES
+from tests.wires import PLAYED_WIRES as WIRES
 from toolparity.conformance.demo.acts import acts
 
 FINAL = "Pack for Porto: your train leaves at ten, and it will rain there."

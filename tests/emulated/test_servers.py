@@ -133,6 +133,11 @@ def test_a_port_that_is_taken_is_an_error_for_either_server(capfd: pytest.Captur
 @pytest.mark.parametrize("name", SURFACES)
 def test_each_surface_has_its_base(servers: Servers, name: str) -> None:
     base = servers.base(SURFACES[name])
-    ends = {"openai": "/openai/v1", "xai": "/xai/v1", "anthropic": "/anthropic"}
+    ends = {
+        "openai": "/openai/v1",
+        "xai": "/xai/v1",
+        "anthropic": "/anthropic",
+        **{provider: f"/{provider}" for provider in ("bedrock", "cohere", "google", "ollama")},
+    }
     expected = servers.grpc_address if name == "xai.grpc" else servers.http_url + ends[SURFACES[name].provider]
     assert base == expected

@@ -20,13 +20,9 @@ from toolparity.normalizer.conversation import (
     User,
 )
 from toolparity.normalizer.requests import check_request, write_request
+from toolparity.normalizer.wires.registry import spec
 
-PROVIDERS = {
-    "openai.chat": "openai",
-    "openai.responses": "openai",
-    "anthropic.messages": "anthropic",
-    "xai.grpc": "xai",
-}
+PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
 #: Another provider's wire, for each.
 ELSEWHERE = {wire: "xai.grpc" if wire == "anthropic.messages" else "anthropic.messages" for wire in WIRES}
 

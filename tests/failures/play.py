@@ -13,13 +13,12 @@ from typing import Any
 
 from xai_sdk.proto import chat_pb2
 
+from tests import eventstream
 from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.events import Event
 from toolparity.normalizer.policies import POLICIES
 
-#: The wires that come as server-sent events.
-SSE_WIRES = WIRES[:3]
 DONE = b"data: [DONE]\n\n"
 
 
@@ -72,6 +71,26 @@ STOPS: dict[str, dict[str, str]] = {
         "pause": "pause_turn",
     },
     "xai.grpc": {"end_turn": "REASON_STOP", "tool_calls": "REASON_TOOL_CALLS", "max_tokens": "REASON_MAX_LEN"},
+    "google.gemini": {
+        "end_turn": "STOP",
+        "tool_calls": "STOP",
+        "max_tokens": "MAX_TOKENS",
+        "content_filter": "SAFETY",
+    },
+    "cohere.chat": {
+        "end_turn": "COMPLETE",
+        "tool_calls": "TOOL_CALL",
+        "max_tokens": "MAX_TOKENS",
+        "content_filter": "ERROR_TOXIC",
+    },
+    "bedrock.converse": {
+        "end_turn": "end_turn",
+        "tool_calls": "tool_use",
+        "max_tokens": "max_tokens",
+        "content_filter": "content_filtered",
+    },
+    "ollama.chat": {"end_turn": "stop", "tool_calls": "stop", "max_tokens": "length"},
+    "google.interactions": {"end_turn": "completed", "tool_calls": "requires_action", "max_tokens": "incomplete"},
 }
 
 
@@ -82,7 +101,7 @@ def sse(*events: Any) -> bytes:
         if isinstance(event, bytes):
             spelled.append(event)
             continue
-        name = event.get("type") if isinstance(event, dict) else None
+        name = event.get("type", event.get("event_type")) if isinstance(event, dict) else None
         head = f"event: {name}\n" if isinstance(name, str) else ""
         payload = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
         spelled.append(f"{head}data: {payload}\n\n".encode())
@@ -341,13 +360,279 @@ def _grpc_body(steps: Sequence[Step], stop: str | None) -> bytes:
     return grpc_body(grpc_output(finish=stop or 0, **message))
 
 
-_FRAMES = dict(zip(WIRES, (_chat_frames, _responses_frames, _anthropic_frames, _grpc_frames), strict=True))
-_BODIES: dict[str, Any] = dict(zip(WIRES, (_chat_body, _responses_body, _anthropic_body, _grpc_body), strict=True))
+# google.gemini
+
+
+def gemini(*parts: Any, finish: str | None = None, **more: Any) -> str:
+    """The JSON of a response, or of a stream event, with one candidate. A part that is a text is its JSON."""
+    spelled = ", ".join(part if isinstance(part, str) else json.dumps(part, ensure_ascii=False) for part in parts)
+    candidate = f'{{"content": {{"role": "model", "parts": [{spelled}]}}, "index": 0'
+    ended = "" if finish is None else f', "finishReason": "{finish}"'
+    head = json.dumps({"modelVersion": "m", "responseId": "r1", **more})
+    return f'{{"candidates": [{candidate}{ended}}}], {head[1:]}'
+
+
+def _gemini_part(step: Step) -> Any:
+    """A part; that of a call is written by hand, because the spelling of its arguments is the point.
+
+    The arguments of an unfinished call are in it if they are whole: its next event would add to them.
+    """
+    if isinstance(step, Say):
+        return {"text": step.text}
+    if isinstance(step, Think):
+        return {"text": step.text, "thought": True}
+    head = json.dumps({"id": step.id, "name": step.name})[:-1]
+    arguments = f', "args": {step.text}' if step.closed or step.text.endswith("}") else ""
+    more = "" if step.closed else ', "willContinue": true'
+    return f'{{"functionCall": {head}{arguments}{more}}}}}'
+
+
+def _gemini_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames = [gemini(_gemini_part(step)) for step in steps]
+    return [sse(frame) for frame in (frames if stop is None else [*frames, gemini({"text": ""}, finish=stop)])]
+
+
+def _gemini_body(steps: Sequence[Step], stop: str | None) -> bytes:
+    return gemini(*(_gemini_part(step) for step in steps), finish=stop).encode()
+
+
+# cohere.chat
+
+
+def cohere_event(kind: str, index: int | None = None, **message: Any) -> dict[str, Any]:
+    """A stream event with members of the message in its delta."""
+    event: dict[str, Any] = {"type": kind} if index is None else {"type": kind, "index": index}
+    return {**event, "delta": {"message": message}} if message else event
+
+
+COHERE_START = {
+    **cohere_event("message-start", role="assistant", content=[], tool_plan="", tool_calls=[]),
+    "id": "r1",
+}
+
+
+def cohere_end(stop: str | None, **more: Any) -> dict[str, Any]:
+    return {"type": "message-end", "delta": {"finish_reason": stop, **more}}
+
+
+def _cohere_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames: list[dict[str, Any]] = [COHERE_START]
+    contents = calls = 0
+    for step in steps:
+        if isinstance(step, Call):
+            head = {"id": step.id, "type": "function", "function": {"name": step.name, "arguments": ""}}
+            frames.append(cohere_event("tool-call-start", calls, tool_calls=head))
+            for piece in step.pieces:
+                frames.append(cohere_event("tool-call-delta", calls, tool_calls={"function": {"arguments": piece}}))
+            if step.closed:
+                frames.append(cohere_event("tool-call-end", calls))
+            calls += 1
+        else:
+            kind = "text" if isinstance(step, Say) else "thinking"
+            frames.append(cohere_event("content-start", contents, content={"type": kind, kind: ""}))
+            frames.append(cohere_event("content-delta", contents, content={kind: step.text}))
+            frames.append(cohere_event("content-end", contents))
+            contents += 1
+    if stop is None:
+        return [sse(frame) for frame in frames]
+    return [sse(frame) for frame in [*frames, cohere_end(stop)]] + [DONE]
+
+
+def _cohere_body(steps: Sequence[Step], stop: str | None) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant"}
+    for step in steps:
+        if isinstance(step, Call):
+            call = {"id": step.id, "type": "function", "function": {"name": step.name, "arguments": step.text}}
+            message.setdefault("tool_calls", []).append(call)
+        else:
+            kind = "text" if isinstance(step, Say) else "thinking"
+            message.setdefault("content", []).append({"type": kind, kind: step.text})
+    return {"id": "r1", "message": message, "finish_reason": stop}
+
+
+# ollama.chat
+
+
+def ollama_line(message: str, stop: str | None = None) -> bytes:
+    """An event, or with a stop a whole body. ``message``: the members of the message besides its role, in JSON."""
+    end = f'"done_reason":{json.dumps(stop)},"done":true' if stop else '"done":false'
+    head = f'{{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{{"role":"assistant"{message}}}'
+    return f"{head},{end}}}\n".encode()
+
+
+def ollama_call(call: Call, index: int = 0) -> str:
+    """The JSON of a call, by hand: the arguments are the given text, whether or not it is an object."""
+    function = f'"index":{index},"name":{json.dumps(call.name)},"arguments":{call.text}'
+    return f'{{"id":{json.dumps(call.id)},"function":{{{function}}}}}'
+
+
+def _ollama_message(steps: Sequence[Step]) -> str:
+    said = {"content": ""}
+    calls = []
+    for step in steps:
+        if isinstance(step, Call):
+            calls.append(ollama_call(step, len(calls)))
+        else:
+            said["content" if isinstance(step, Say) else "thinking"] = step.text
+    members = [f',"{name}":{json.dumps(text, ensure_ascii=False)}' for name, text in said.items()]
+    return "".join(members) + (f',"tool_calls":[{",".join(calls)}]' if calls else "")
+
+
+def _ollama_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames = [ollama_line(_ollama_message([step])) for step in steps]
+    return frames if stop is None else [*frames, ollama_line(_ollama_message([]), stop)]
+
+
+def _ollama_body(steps: Sequence[Step], stop: str | None) -> bytes:
+    return ollama_line(_ollama_message(steps), stop)
+
+
+# google.interactions
+
+
+def interaction(status: str, **more: Any) -> dict[str, Any]:
+    """An interaction without its steps."""
+    return {"id": "r1", "object": "interaction", "model": "m", "status": status, **more}
+
+
+def step_start(place: int, step: dict[str, Any]) -> dict[str, Any]:
+    return {"index": place, "step": step, "event_type": "step.start"}
+
+
+def step_delta(place: int, kind: str, **members: Any) -> dict[str, Any]:
+    return {"index": place, "delta": {"type": kind, **members}, "event_type": "step.delta"}
+
+
+def step_stop(place: int) -> dict[str, Any]:
+    return {"index": place, "event_type": "step.stop"}
+
+
+INTERACTION_CREATED = {
+    "interaction": interaction("in_progress"),
+    "event_type": "interaction.created",
+}
+INTERACTION_DONE = b"event: done\n" + DONE
+
+
+def interaction_completed(status: str, **more: Any) -> dict[str, Any]:
+    return {"interaction": interaction(status, **more), "event_type": "interaction.completed"}
+
+
+def _begun_step(step: Step) -> dict[str, Any]:
+    if isinstance(step, Call):
+        return {"type": "function_call", "id": step.id, "name": step.name, "arguments": {}}
+    return {"type": "model_output" if isinstance(step, Say) else "thought"}
+
+
+def _interaction_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames: list[dict[str, Any]] = [INTERACTION_CREATED]
+    for number, step in enumerate(steps):
+        frames.append(step_start(number, _begun_step(step)))
+        if isinstance(step, Call):
+            frames += [step_delta(number, "arguments_delta", arguments=piece) for piece in step.pieces]
+        elif isinstance(step, Say):
+            frames.append(step_delta(number, "text", text=step.text))
+        else:
+            frames.append(step_delta(number, "thought_summary", content={"type": "text", "text": step.text}))
+        if not isinstance(step, Call) or step.closed:
+            frames.append(step_stop(number))
+    if stop is None:
+        return [sse(frame) for frame in frames]
+    return [sse(frame) for frame in [*frames, interaction_completed(stop)]] + [INTERACTION_DONE]
+
+
+def _interaction_body(steps: Sequence[Step], stop: str | None) -> bytes:
+    """Written by hand where the arguments are not a JSON object: there their spelling is the point."""
+    written = []
+    for step in steps:
+        members = _begun_step(step)
+        if isinstance(step, Call):
+            del members["arguments"]
+            written.append(json.dumps(members)[:-1] + ', "arguments": ' + step.text + "}")
+        else:
+            text = [{"type": "text", "text": step.text}]
+            written.append(json.dumps({**members, "content" if isinstance(step, Say) else "summary": text}))
+    head = json.dumps(interaction(stop or "completed", steps="…"))
+    return head.replace(json.dumps("…"), "[" + ", ".join(written) + "]").encode()
+
+
+# bedrock.converse
+
+
+def converse_delta(place: int, **delta: Any) -> bytes:
+    """A contentBlockDelta event."""
+    return eventstream.event("contentBlockDelta", {"contentBlockIndex": place, "delta": delta, "p": "abc"})
+
+
+def converse_start(place: int, id: str, name: str, **more: Any) -> bytes:
+    """The start of a toolUse block."""
+    start = {"toolUse": {"toolUseId": id, "name": name, **more}}
+    return eventstream.event("contentBlockStart", {"contentBlockIndex": place, "start": start})
+
+
+def converse_stop(place: int) -> bytes:
+    return eventstream.event("contentBlockStop", {"contentBlockIndex": place})
+
+
+def _converse_frames(steps: Sequence[Step], stop: str | None) -> list[bytes]:
+    frames = [eventstream.event("messageStart", {"role": "assistant"})]
+    for number, step in enumerate(steps):
+        if isinstance(step, Call):
+            frames.append(converse_start(number, step.id, step.name))
+            frames += [converse_delta(number, toolUse={"input": piece}) for piece in step.pieces]
+        elif isinstance(step, Say):
+            frames.append(converse_delta(number, text=step.text))
+        else:
+            frames.append(converse_delta(number, reasoningContent={"text": step.text}))
+        if not isinstance(step, Call) or step.closed:
+            frames.append(converse_stop(number))
+    return frames if stop is None else [*frames, eventstream.event("messageStop", {"stopReason": stop})]
+
+
+def _converse_body(steps: Sequence[Step], stop: str | None) -> bytes:
+    """Written by hand where the input is not a JSON object, as above."""
+    blocks = []
+    for step in steps:
+        if isinstance(step, Call):
+            head = json.dumps({"toolUseId": step.id, "name": step.name})
+            blocks.append('{"toolUse": ' + head[:-1] + ', "input": ' + step.text + "}}")
+        elif isinstance(step, Say):
+            blocks.append(json.dumps({"text": step.text}))
+        else:
+            blocks.append(json.dumps({"reasoningContent": {"reasoningText": {"text": step.text}}}))
+    body = json.dumps({"output": {"message": {"role": "assistant", "content": "…"}}, "stopReason": stop})
+    return body.replace(json.dumps("…"), "[" + ", ".join(blocks) + "]").encode()
+
+
+_FRAMES: dict[str, Any] = {
+    "openai.chat": _chat_frames,
+    "openai.responses": _responses_frames,
+    "anthropic.messages": _anthropic_frames,
+    "xai.grpc": _grpc_frames,
+    "google.gemini": _gemini_frames,
+    "cohere.chat": _cohere_frames,
+    "ollama.chat": _ollama_frames,
+    "google.interactions": _interaction_frames,
+    "bedrock.converse": _converse_frames,
+}
+_BODIES: dict[str, Any] = {
+    "openai.chat": _chat_body,
+    "openai.responses": _responses_body,
+    "anthropic.messages": _anthropic_body,
+    "xai.grpc": _grpc_body,
+    "google.gemini": _gemini_body,
+    "cohere.chat": _cohere_body,
+    "ollama.chat": _ollama_body,
+    "google.interactions": _interaction_body,
+    "bedrock.converse": _converse_body,
+}
+assert _FRAMES.keys() == _BODIES.keys() == set(WIRES)
 
 
 def stream(wire: str, steps: Sequence[Step], stop: str | None = "tool_calls") -> list[bytes]:
     """The frames of a streamed answer; without a stop it breaks off before its terminal event."""
-    return _FRAMES[wire](steps, STOPS[wire][stop] if stop else None)
+    frames: list[bytes] = _FRAMES[wire](steps, STOPS[wire][stop] if stop else None)
+    return frames
 
 
 def plain(wire: str, steps: Sequence[Step], stop: str = "tool_calls") -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from xai_sdk.proto import usage_pb2
 
+from tests.wires import TEXT_WIRES, WIRES
 from toolparity import normalize
 from toolparity.normalizer.events import ChoiceStop
 from toolparity.normalizer.model import Stop, Text, ToolCall, Usage
@@ -16,7 +17,6 @@ from .play import (
     LOOKUP,
     MESSAGE_START,
     MESSAGE_STOP,
-    WIRES,
     Call,
     Say,
     assert_not_executed,
@@ -236,7 +236,7 @@ def test_XAI_11_an_invalid_finish_reason_does_not_end_the_answer(streamed: bool)
     assert_not_executed(response, calls=1)
 
 
-@all_wires
+@pytest.mark.parametrize("wire", TEXT_WIRES)
 def test_FIN_10_closed_arguments_that_are_not_json_are_malformed(wire: str) -> None:
     response = play(wire, stream(wire, [Call(('{"city": ', "Turin, not quoted}"))]))
     (call,) = response.calls
@@ -247,7 +247,7 @@ def test_FIN_10_closed_arguments_that_are_not_json_are_malformed(wire: str) -> N
     assert_not_executed(response, calls=1)
 
 
-@all_wires
+@pytest.mark.parametrize("wire", TEXT_WIRES)
 def test_FIN_10_arguments_still_open_at_the_end_of_the_stream_are_truncated(wire: str) -> None:
     response = play(wire, stream(wire, [Call(('{"city": ', '"Turin'), closed=False)], None))
     (call,) = response.calls

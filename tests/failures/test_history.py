@@ -25,6 +25,7 @@ from tests.failures.back import (
 from tests.history.views import calls, of_kind
 from tests.history.views import results as answered
 from tests.history.views import said as all_said
+from tests.wires import OBJECT_WIRES
 from toolparity import ServerToolCall, ServerToolResult, Text, normalize, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import MediaPart, Message, System, TextPart, ToolResult
@@ -162,6 +163,16 @@ def test_HIST_30_each_result_follows_the_message_of_its_call(source: str, target
     ]
 
 
+@pytest.mark.parametrize("source", WIRES)
+def test_BED_03_the_tools_of_a_history_are_declared_where_the_request_declares_none(source: str) -> None:
+    turns = [user(), said(call("a", "f"), call("b", "g"), wire=source), results(tool_result("a"), tool_result("b"))]
+    encoded = written(turns, source, "bedrock.converse", names=())
+    assert [tool["toolSpec"]["name"] for tool in encoded.body["toolConfig"]["tools"]] == ["f", "g"]
+    assert codes(encoded) == ["default"]
+    broken = {key: value for key, value in encoded.body.items() if key != "toolConfig"}
+    assert [violation.rule for violation in check_request(broken, "bedrock.converse")] == ["tool-config"]
+
+
 @EVERY_WIRE
 def test_HIST_01_concatenated_arguments_in_the_history_can_be_sent_back(wire: str) -> None:
     concatenated = '{"x":1}{"y":2}'
@@ -172,9 +183,7 @@ def test_HIST_01_concatenated_arguments_in_the_history_can_be_sent_back(wire: st
         user("again"),
     ]
     encoded = written(turns, wire)
-    assert calls(wire, encoded.body) == [
-        ("a", "f", {"_raw": concatenated} if wire == "anthropic.messages" else concatenated)
-    ]
+    assert calls(wire, encoded.body) == [("a", "f", {"_raw": concatenated} if wire in OBJECT_WIRES else concatenated)]
 
 
 def test_HIST_01_concatenated_arguments_are_read_from_a_body_unchanged() -> None:
@@ -287,6 +296,10 @@ def test_HIST_07_the_request_rules_report_a_result_without_a_call() -> None:
                 ],
             },
             "answer-asked-for",
+        ),
+        "google.interactions": (
+            {"model": "m", "input": [{"type": "function_result", "call_id": "a", "name": "f", "result": "x"}]},
+            "result-asked-for",
         ),
     }
     for wire, (body, rule) in orphans.items():
@@ -436,3 +449,16 @@ def test_BED_07_user_text_between_results_is_moved_out_of_their_message() -> Non
         if any(b["type"] == "tool_result" for b in m["content"] if isinstance(b, dict))
     ]
     assert [block["type"] for block in mine["content"]] == ["tool_result", "tool_result"]
+
+
+def test_GEM_01_all_results_of_a_turn_are_in_one_content_even_if_the_policy_dropped_a_call() -> None:
+    parts = [{"functionCall": {"name": "look", "args": {"at": at}}} for at in (1, 2)]
+    body = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}], "modelVersion": "m"}
+    response = normalize(body, "google.gemini")
+    selection = select(response, policy="first")
+    turns = [user(), *answer(response, selection, {selection.kept[0].id: "a duck"})]
+    contents = written(turns, "google.gemini").body["contents"]
+    assert [content["role"] for content in contents] == ["user", "model", "user"]
+    assert contents[1]["parts"] == parts
+    assert [part["functionResponse"]["name"] for part in contents[2]["parts"]] == ["look", "look"]
+    assert "a duck" in str(contents[2]["parts"][0])

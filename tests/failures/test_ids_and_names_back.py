@@ -31,6 +31,13 @@ from toolparity.normalizer.requests import check_request, read_request, write_re
 
 EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
+#: The names of tools that a provider accepts, where these are not `[a-zA-Z0-9_-]{1,64}`.
+LEGAL_NAMES = {
+    "google.gemini": "[a-zA-Z_][a-zA-Z0-9_.-]{0,63}",
+    "google.interactions": "[a-zA-Z_][a-zA-Z0-9_.-]{0,63}",
+    "ollama.chat": ".+",
+    "cohere.chat": "[a-zA-Z_][a-zA-Z0-9_]*",
+}
 
 
 def canonical(ids: dict[str, str], id: str) -> str:
@@ -183,7 +190,7 @@ def test_NAME_04_the_name_of_the_pseudo_tool_is_legal_when_sent_back(source: str
     encoded = written([user(), said(call_made, wire=source), results(tool_result("a", "unknown tool"))], source, target)
     ((id, name, given),) = calls(target, encoded.body)
     assert (id, given) == ("a", {"x": 1})
-    assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", name)
+    assert re.fullmatch(LEGAL_NAMES.get(target, "[a-zA-Z0-9_-]{1,64}"), name)
     assert canonical(encoded.names, name) == "multi_tool_use.parallel"
 
 
@@ -194,11 +201,23 @@ def test_NAME_08_tools_with_similar_unsupported_names_get_distinct_aliases(targe
     turns = [user(), said(*call_made, wire="openai.chat"), results(*(tool_result(one.id) for one in call_made))]
     encoded = written(turns, "openai.chat", target, names=names)
     used = [name for _, name, _ in calls(target, encoded.body)]
-    assert used[:2] == names[:2]
+    legal = LEGAL_NAMES.get(target, "[a-zA-Z0-9_-]{1,64}")
+    assert [name for name in used if name in names] == [name for name in names if re.fullmatch(legal, name)]
     assert len(set(used)) == 4
     assert [canonical(encoded.names, name) for name in used] == names
     declared = read_request(encoded.body, target, provider=PROVIDERS[target]).tools
     assert [tool.name for tool in declared] == used
+
+
+@pytest.mark.parametrize("target", WIRES)
+@pytest.mark.parametrize("name", ["1st", "1st tool", "-x", ".x y", "\u00e9t\u00e9", "", "search " * 40], ids=ascii)
+def test_NAME_08_the_alias_of_any_name_is_accepted(target: str, name: str) -> None:
+    encoded = written(
+        [user(), said(call("a", name), wire="openai.chat"), results(tool_result("a"))], "openai.chat", target
+    )
+    ((_, used, _),) = calls(target, encoded.body)
+    assert re.fullmatch(LEGAL_NAMES.get(target, "[a-zA-Z0-9_-]{1,64}"), used)
+    assert canonical(encoded.names, used) == name
 
 
 @pytest.mark.parametrize("name", ["web_search", "tool_search", "browse_page", "x_search", "code_execution"])

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.wires import WIRES
 from toolparity import normalize
 from toolparity.normalizer.model import Stop, ToolCall
 
@@ -14,7 +15,7 @@ from .play import (
     LOOKUP,
     MESSAGE_START,
     MESSAGE_STOP,
-    WIRES,
+    STOPS,
     assert_not_executed,
     both,
     chunk,
@@ -29,17 +30,20 @@ REFUSING = [
     ("openai.chat", "content_filter"),
     ("openai.responses", "content_filter"),
     ("anthropic.messages", "refusal"),
+    ("bedrock.converse", "content_filter"),
+    ("google.gemini", "content_filter"),
+    ("cohere.chat", "content_filter"),
 ]
 
 
-def test_only_the_wire_without_a_refusal_stop_reason_is_left_out() -> None:
-    assert {wire for wire, _ in REFUSING} == set(WIRES) - {"xai.grpc"}
+def test_only_the_wires_without_a_refusal_stop_reason_are_left_out() -> None:
+    assert {wire for wire, _ in REFUSING} == set(WIRES) - {"xai.grpc", "google.interactions", "ollama.chat"}
 
 
 @pytest.mark.parametrize(("wire", "stop"), REFUSING)
 def test_REF_01_a_refusal_overrides_a_call_of_the_same_answer(wire: str, stop: str) -> None:
     for response in both(wire, [LOOKUP], stop):
-        assert response.choices[0].stop == Stop(stop, stop)  # type: ignore[arg-type]
+        assert response.choices[0].stop == Stop(stop, STOPS[wire][stop])  # type: ignore[arg-type]
         assert [(call.id, call.arguments_text) for call in response.calls] == [("call_a", '{"city": "Turin"}')]
         assert "refused" in codes(response)
         assert_not_executed(response, calls=1)

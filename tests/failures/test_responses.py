@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.wires import WIRES
 from toolparity import normalize
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
 from toolparity.normalizer.model import ApprovalRequest, ServerToolCall, ServerToolResult, Stop, ToolCall
@@ -13,7 +14,6 @@ from toolparity.normalizer.model import ApprovalRequest, ServerToolCall, ServerT
 from .play import (
     CREATED,
     LOOKUP,
-    WIRES,
     Call,
     Say,
     Think,

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.wires import WIRES
 from toolparity.normalizer.errors import TooManyCalls
 
-from .play import DONE, WIRES, Call, Think, chunk, feed, fragment, sse, stream
+from .play import DONE, Call, Think, chunk, feed, fragment, sse, stream
 
 all_wires = pytest.mark.parametrize("wire", WIRES)
 

@@ -14,6 +14,7 @@ from toolparity.normalizer.answers import answer, strip
 from toolparity.normalizer.conversation import Assistant, Message
 from toolparity.normalizer.errors import StripIllegal
 from toolparity.normalizer.requests import check_request, read_request, write_request
+from toolparity.normalizer.wires.google_gemini.write_assistant import UNVALIDATED
 
 CLAUDE = "anthropic.messages"
 THOUGHT = {"type": "thinking", "thinking": "let me see", "signature": "EqQBsig=="}
@@ -176,3 +177,14 @@ def test_THINK_01_another_provider_receives_every_call_but_no_foreign_signature(
     if source != target:
         assert "sig" not in str(encoded.body).replace("signature", "")
         assert "reasoning" in codes(encoded)
+
+
+@pytest.mark.parametrize("source", [wire for wire in WIRES if wire != "google.gemini"])
+def test_THINK_06_calls_of_other_models_reach_gemini_with_the_signature_that_it_accepts(source: str) -> None:
+    turns: list[Message] = [
+        user(),
+        said(call("a"), call("b"), wire=source),
+        results(tool_result("a"), tool_result("b")),
+    ]
+    parts = written(turns, source, "google.gemini").body["contents"][1]["parts"]
+    assert [part.get("thoughtSignature") for part in parts] == [UNVALIDATED, None]

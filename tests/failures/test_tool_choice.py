@@ -16,7 +16,11 @@ SPELLED: dict[str, list[Any]] = {
     "openai.chat": ["auto", "none", "required", {"type": "function", "function": {"name": "f"}}],
     "openai.responses": ["auto", "none", "required", {"type": "function", "name": "f"}],
     "anthropic.messages": [{"type": "auto"}, {"type": "none"}, {"type": "any"}, {"type": "tool", "name": "f"}],
+    "cohere.chat": [None, "NONE", "REQUIRED", "REQUIRED"],  # it cannot force one tool
+    "google.interactions": ["auto", "none", "any", {"allowed_tools": {"mode": "any", "tools": ["f"]}}],
 }
+CONVERSE: list[Any] = [{"auto": {}}, None, {"any": {}}, {"tool": {"name": "f"}}]
+GEMINI = [{"mode": "AUTO"}, {"mode": "NONE"}, {"mode": "ANY"}, {"mode": "ANY", "allowedFunctionNames": ["f"]}]
 XAI = [("mode", 1), ("mode", 2), ("mode", 3), ("function_name", "f")]
 
 
@@ -26,11 +30,26 @@ def test_TC_01_every_tool_choice_mode_is_translated_to_every_wire(source: str, t
     params = {"max_tokens": 100} if target == "anthropic.messages" else {}
     source_request = request([user()], source, tool_choice=MODES[number], params=params)
     encoded = write_request(source_request, target, provider=PROVIDERS[target])
+    if target == "ollama.chat":  # it has no tool choice
+        assert "tool_choice" not in encoded.body
+        assert codes(encoded) == ["tool-choice"] * (MODES[number].mode != "auto")
+        return
     if target == "xai.grpc":
         field = encoded.body.tool_choice.WhichOneof("tool_choice")
         assert (field, getattr(encoded.body.tool_choice, field)) == XAI[number]
+    elif target == "bedrock.converse":
+        assert encoded.body.get("toolConfig", {}).get("toolChoice") == CONVERSE[number]
+        if MODES[number].mode == "none":  # there is no such mode, and without a tool none can be called
+            assert ("toolConfig" in encoded.body, codes(encoded)) == (False, ["tool-choice"])
+            return
+    elif target == "google.gemini":
+        assert encoded.body["toolConfig"] == {"functionCallingConfig": GEMINI[number]}
     else:
-        assert encoded.body["tool_choice"] == SPELLED[target][number]
+        holder = encoded.body["generation_config"] if target == "google.interactions" else encoded.body
+        assert holder.get("tool_choice") == SPELLED[target][number]
+    if target == "cohere.chat":
+        assert codes(encoded) == ["tool-choice"] * (MODES[number].mode == "named")
+        return
     assert codes(encoded) == []
     read = read_request(encoded.body, target, provider=PROVIDERS[target])
     assert read.tool_choice is not None

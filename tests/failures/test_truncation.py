@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.wires import OBJECT_WIRES, TEXT_WIRES, WIRES
 from toolparity import Response, normalize, select
 from toolparity.normalizer import json_codec
 
 from .play import (
     LOOKUP,
     STOPS,
-    WIRES,
     Call,
     Say,
     Think,
@@ -29,17 +29,23 @@ from .play import (
 all_wires = pytest.mark.parametrize("wire", WIRES)
 OPEN = Call(('{"file": ', '"x"'), "call_z", "write", closed=False)
 WHOLE = Call(('{"file": ', '"x"}'), "call_z", "write", closed=False)
+#: A wire with whole calls cannot hold a text that broke off.
+CUT = [
+    pytest.param(wire, call, id=f"{name}-{wire}")
+    for call, name in ((OPEN, "broken text"), (WHOLE, "text that parses"))
+    for wire in (TEXT_WIRES if call is OPEN else WIRES)
+]
+cut_calls = pytest.mark.parametrize(("wire", "call"), CUT)
 
 
 def played(wire: str, call: Call, before: list[Any]) -> list[Response]:
-    """Streamed, and plain where the wire can hold the cut text: Anthropic's input is JSON, it cannot break off."""
-    if wire == "anthropic.messages" and call is OPEN:
+    """Streamed, and plain where the wire can hold the cut text: an input that is JSON cannot break off."""
+    if wire in OBJECT_WIRES and call is OPEN:
         return [play(wire, stream(wire, [*before, call], "max_tokens"))]
     return both(wire, [*before, call], "max_tokens")
 
 
-@all_wires
-@pytest.mark.parametrize("call", [OPEN, WHOLE], ids=["broken text", "text that parses"])
+@cut_calls
 def test_TRUNC_01_a_call_cut_by_the_token_limit_is_truncated_even_if_its_text_parses(wire: str, call: Call) -> None:
     for response in played(wire, call, []):
         (cut,) = response.calls
@@ -51,8 +57,7 @@ def test_TRUNC_01_a_call_cut_by_the_token_limit_is_truncated_even_if_its_text_pa
         assert_not_executed(response, calls=1)
 
 
-@all_wires
-@pytest.mark.parametrize("call", [OPEN, WHOLE], ids=["broken text", "text that parses"])
+@cut_calls
 def test_TRUNC_01_calls_finished_before_the_cut_are_kept(wire: str, call: Call) -> None:
     for response in played(wire, call, [LOOKUP]):
         assert [(c.id, c.status) for c in response.calls] == [("call_a", "complete"), ("call_z", "truncated")]

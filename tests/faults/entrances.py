@@ -10,14 +10,19 @@ from random import Random
 from typing import Any
 
 import anthropic.types
+import cohere
+import ollama
 import openai.types.chat
 import openai.types.responses
+from cohere.core.unchecked_base_model import construct_type
+from google.genai import interactions
+from google.genai import types as gemini
 from google.protobuf.json_format import ParseDict
 from xai_sdk.proto import chat_pb2
 
 from tests.answers import BODIES, GRPC
 from tests.damage import STRANGE, places
-from tests.streaming import AS_STREAM, grpc
+from tests.streaming import AS_STREAM, events_of, grpc
 from tests.wires import WIRES
 from toolparity import Response, StreamDecoder, ToolparityError, normalize, select
 from toolparity.cassettes.sources import read as read_files
@@ -29,10 +34,16 @@ from toolparity.normalizer.requests import RequestWriter, check_request, read_re
 from toolparity.normalizer.textmode import TextReader, read_response, report
 from toolparity.normalizer.textmode.dialects import DIALECTS
 
-MODELS: dict[str, Any] = {
-    "openai.chat": openai.types.chat.ChatCompletion,
-    "openai.responses": openai.types.responses.Response,
-    "anthropic.messages": anthropic.types.Message,
+#: How an SDK builds its object of a body. boto3 returns plain dictionaries.
+BUILDERS: dict[str, Callable[[Any], Any]] = {
+    "openai.chat": lambda body: openai.types.chat.ChatCompletion.construct(**body),
+    "openai.responses": lambda body: openai.types.responses.Response.construct(**body),
+    "anthropic.messages": lambda body: anthropic.types.Message.construct(**body),
+    "google.gemini": lambda body: gemini.GenerateContentResponse.model_construct(**body),
+    "google.interactions": lambda body: interactions.Interaction.model_construct(**body),
+    "cohere.chat": lambda body: construct_type(type_=cohere.V2ChatResponse, object_=body),
+    "ollama.chat": lambda body: ollama.ChatResponse.model_construct(**body),
+    "bedrock.converse": dict,
 }
 #: What a request declares, in the forms that `request` takes.
 DECLARED: list[Any] = [
@@ -94,6 +105,47 @@ REQUESTS: dict[str, Any] = {
         "tools": [{"name": "f", "input_schema": {"type": "object"}}],
         "tool_choice": {"type": "auto"},
     },
+    "google.gemini": {
+        "model": "m",
+        "systemInstruction": {"parts": [{"text": "s"}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": "x"}, {"inlineData": {"mimeType": "image/png", "data": "AA=="}}]},
+            {
+                "role": "model",
+                "parts": [
+                    {"text": "a", "thought": True},
+                    {"functionCall": {"id": "a", "name": "f", "args": {"x": 1}}, "thoughtSignature": "c2ln"},
+                ],
+            },
+            {"role": "user", "parts": [{"functionResponse": {"id": "a", "name": "f", "response": {"output": "x"}}}]},
+        ],
+        "tools": [{"functionDeclarations": [{"name": "f", "parameters": {"type": "OBJECT"}}]}, {"googleSearch": {}}],
+        "toolConfig": {"functionCallingConfig": {"mode": "AUTO"}},
+        "generationConfig": {"temperature": 1, "maxOutputTokens": 5, "topK": 3},
+    },
+    "google.interactions": {
+        "model": "m",
+        "system_instruction": "s",
+        "input": [
+            {
+                "type": "user_input",
+                "content": [
+                    {"type": "text", "text": "x"},
+                    {"type": "image", "data": "AAAA", "mime_type": "image/png"},
+                ],
+            },
+            {"type": "thought", "signature": "s", "summary": [{"type": "text", "text": "a"}]},
+            {"type": "google_search_call", "id": "w", "arguments": {"queries": ["q"]}, "signature": "s"},
+            {"type": "google_search_result", "call_id": "w", "result": [], "signature": "s"},
+            {"type": "model_output", "content": [{"type": "text", "text": "x", "annotations": []}]},
+            {"type": "function_call", "id": "a", "name": "f", "arguments": {"x": 1}},
+            {"type": "function_result", "call_id": "a", "name": "f", "result": {"x": 1}},
+        ],
+        "tools": [{"type": "function", "name": "f", "parameters": {}}, {"type": "google_search"}],
+        "generation_config": {"temperature": 1, "tool_choice": "any"},
+        "previous_interaction_id": "v",
+        "stream": True,
+    },
     "xai.grpc": {
         "model": "m",
         "messages": [
@@ -107,7 +159,69 @@ REQUESTS: dict[str, Any] = {
         ],
         "tools": [{"function": {"name": "f", "parameters": "{}"}}],
     },
+    "cohere.chat": {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": [{"type": "text", "text": "x"}]},
+            {"role": "assistant", "tool_plan": "p", "content": [{"type": "thinking", "thinking": "t"}]},
+            {"role": "assistant", "tool_calls": [_CALL], "citations": [{"start": 0, "end": 1, "text": "x"}]},
+            {
+                "role": "tool",
+                "tool_call_id": "a",
+                "content": [{"type": "document", "document": {"data": {"x": 1}, "id": "d"}}],
+            },
+        ],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+        "strict_tools": True,
+        "tool_choice": "REQUIRED",
+        "stop_sequences": ["a"],
+        "p": 0.5,
+    },
+    "ollama.chat": {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "x", "images": ["AAAA"]},
+            {
+                "role": "assistant",
+                "content": "",
+                "thinking": "a",
+                "tool_calls": [{"id": "a", "function": {"index": 0, "name": "f", "arguments": {"x": 1}}}],
+            },
+            {"role": "tool", "content": "x", "tool_name": "f", "tool_call_id": "a"},
+        ],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+        "options": {"stop": ["a"]},
+        "format": {},
+    },
+    "bedrock.converse": {
+        "modelId": "m",
+        "system": [{"text": "s"}],
+        "messages": [
+            {"role": "user", "content": [{"text": "x"}, {"image": {"format": "png", "source": {"bytes": "AA=="}}}]},
+            {
+                "role": "assistant",
+                "content": [
+                    {"reasoningContent": {"reasoningText": {"text": "a", "signature": "s"}}},
+                    {"toolUse": {"toolUseId": "a", "name": "f", "input": {"x": 1}}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"toolResult": {"toolUseId": "a", "content": [{"json": {"x": 1}}], "status": "success"}},
+                    {"document": {"format": "pdf", "name": "d", "source": {"bytes": "AA=="}}},
+                ],
+            },
+        ],
+        "toolConfig": {
+            "tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}, {"cachePoint": {}}],
+            "toolChoice": {"auto": {}},
+        },
+        "inferenceConfig": {"maxTokens": 5, "temperature": 1, "stopSequences": ["a"]},
+    },
 }
+assert REQUESTS.keys() == set(WIRES)
 
 
 def tried(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
@@ -179,8 +293,8 @@ def spelled(tree: Any) -> str | None:
 def built(wire: str, parsed: Any) -> Any:
     """The SDK's own object of a body, where the SDK can build it."""
     try:
-        return MODELS[wire].construct(**parsed)
-    except (TypeError, RuntimeError, OverflowError):
+        return BUILDERS[wire](parsed)
+    except (TypeError, ValueError, AttributeError, RuntimeError, OverflowError):
         return None
 
 
@@ -235,8 +349,7 @@ def streams(chance: Random) -> None:
     request = chance.choice(DECLARED)
     data = garbled(chance, stream)
     pieces = [data[: len(data) // 2], data[len(data) // 2 :]]
-    events = [json.loads(line[6:]) for line in stream.split(b"\n") if line.startswith(b"data: {")]
-    hurt_events = hurt(chance, events)
+    hurt_events = hurt(chance, events_of(wire, stream))
     for told in (wire, None):
         act(tried(streamed, told, pieces, request))
         act(tried(streamed, told, hurt_events, request))

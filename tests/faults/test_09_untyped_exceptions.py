@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
 from tests.answers import GRPC
+from tests.damage import places
 from tests.faults import entrances
 from tests.wires import BYTE_WIRES, WIRES
 from toolparity import StreamDecoder, normalize, select
@@ -107,11 +109,30 @@ def test_item_9_a_lone_surrogate_in_an_sdk_object() -> None:
 @pytest.mark.parametrize("value", [object(), {1, 2}, float("inf"), b"x"])
 def test_item_9_a_parsed_request_with_values_that_are_not_json(wire: str, value: Any) -> None:
     request = entrances.hurt(Random(1), entrances.REQUESTS[wire])
-    for member in ("messages", "input"):
+    for member in ("messages", "input", "contents"):
         for message in request.get(member) or ():
             message["tool_calls"] = message["toolCalls"] = message["arguments"] = [{"function": value}]
     entrances.tried(read_request, request, wire)
     entrances.tried(check_request, request, wire)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_item_9_a_request_with_any_member_of_another_type(wire: str) -> None:
+    """Each member in turn is given every strange value, and a nesting beyond the depth of Python's recursion."""
+    deep: Any = {}
+    for _ in range(480):
+        deep = {"type": "object", "anyOf": [deep]}
+    for *path, last in places(entrances.REQUESTS[wire]):
+        for value in [*entrances.strange_values(), deep]:
+            request = copy.deepcopy(entrances.REQUESTS[wire])
+            holder: Any = request
+            for key in path:
+                holder = holder[key]
+            holder[last] = value
+            entrances.tried(check_request, request, wire)
+            read = entrances.tried(read_request, request, wire)
+            if read is not None:
+                entrances.tried(write_request, read, wire)
 
 
 def test_item_9_a_number_too_large_for_protobuf_is_a_loss() -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.failures.play import SSE_WIRES, Call, Say, plain, stream
+from tests.failures.play import Call, Say, plain, stream
 from tests.traffic import CHAT_URL, chat_body, chat_stream, row, write_rows
+from tests.wires import SSE_WIRES
 from toolparity.cassettes.sources import Exchange, Problem, read
 from toolparity.conformance.audit.exchange import decode
 from toolparity.conformance.cli import main

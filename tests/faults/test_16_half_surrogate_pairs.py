@@ -20,12 +20,15 @@ from sqlalchemy import URL
 from tests.building import (
     anthropic_sse,
     chat_sse,
+    gemini_body,
+    gemini_sse,
     grpc_call,
     grpc_chunk,
     responses_sse,
 )
 from tests.building import sse as events
-from tests.wires import WIRES
+from tests.failures.play import Call, Say, plain, stream
+from tests.wires import BYTE_WIRES, WIRES
 from toolparity import (
     Choice,
     Reasoning,
@@ -61,13 +64,9 @@ from toolparity.normalizer.requests import RequestWriter, read_request, write_re
 from toolparity.normalizer.turns import Tools, Turn, sse
 from toolparity.normalizer.turns.execution.tools import Tool as RunTool
 from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.wires.registry import spec
 
-PROVIDERS = {
-    "openai.chat": "openai",
-    "openai.responses": "openai",
-    "anthropic.messages": "anthropic",
-    "xai.grpc": "xai",
-}
+PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
 HALVES = ("\ud83d", "\ude00", "\udfff\ud800")
 
 
@@ -231,11 +230,26 @@ class Strict:
 def _calling(wire: str, call: tuple[str, str, str]) -> list[bytes]:
     if wire == "xai.grpc":
         return [grpc_chunk(grpc_call(*call), role=2), grpc_chunk(finish=4)]
-    streams = {"openai.chat": chat_sse, "openai.responses": responses_sse, "anthropic.messages": anthropic_sse}
+    streams = {
+        "openai.chat": chat_sse,
+        "openai.responses": responses_sse,
+        "anthropic.messages": anthropic_sse,
+        "google.gemini": gemini_sse,
+    }
+    if wire not in streams:
+        id, name, arguments = call
+        return stream(wire, [Call((arguments,), id, name)])
     return [streams[wire]([call], 5)]
 
 
+def _ollama(message: dict[str, Any]) -> bytes:
+    body = {"model": "m", "created_at": "2025-01-01T00:00:00Z", "message": message, "done": True, "done_reason": "stop"}
+    return json.dumps(body).encode() + b"\n"
+
+
 def _saying(wire: str) -> Any:
+    if wire == "ollama.chat":
+        return _ollama({"role": "assistant", "content": "Done \ud83d."})
     if wire == "openai.chat":
         choice = {"index": 0, "delta": {"content": "Done \ud83d."}, "finish_reason": "stop"}
         return events({"id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}, done=True)
@@ -250,6 +264,10 @@ def _saying(wire: str) -> Any:
         return json.dumps(
             {**body, "stop_reason": "end_turn", "usage": {"input_tokens": 1, "output_tokens": 1}}
         ).encode()
+    if wire == "google.gemini":
+        return gemini_body(json.dumps({"text": "Done \ud83d."}))
+    if wire != "xai.grpc":
+        return plain(wire, [Say("Done \ud83d.")], "end_turn")
     return grpc_chunk(content="Done.", role=2, finish=3)
 
 
@@ -307,7 +325,7 @@ def test_item_16_a_call_with_a_lone_surrogate_can_be_answered_on_every_wire(wire
         sent(write_request(Request(wire, "m", [User([TextPart("Go.")]), *turns], [ToolDefinition("look")]), target))
 
 
-@pytest.mark.parametrize("wire", WIRES[:3])
+@pytest.mark.parametrize("wire", BYTE_WIRES)
 def test_item_16_the_output_of_normalize_is_utf_8(wire: str, tmp_path: Path) -> None:
     path = tmp_path / "body.sse"
     path.write_bytes(b"".join(_calling(wire, ("call_\\ud83d", "look", '{"what": "half \\ud83d"}'))))

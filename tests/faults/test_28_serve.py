@@ -44,7 +44,7 @@ def library(tmp_path: Path) -> Path:
     made(tmp_path / "library")
     imported(tmp_path, "deepseek")
     imported(tmp_path, "bedrock")
-    imported(tmp_path, "acme", "google.gemini")
+    imported(tmp_path, "acme", "xai.grpc")
     return tmp_path / "library"
 
 
@@ -58,7 +58,7 @@ def served(library: Path) -> Iterator[Servers]:
 def test_responses_of_providers_without_an_address_are_listed_as_unserved(library: Path) -> None:
     deck = ResponseIndex(library)
     assert len(deck) == len(deck.origins) == 2
-    assert deck.unserved == {"bedrock/openai.chat": 1, "acme/google.gemini": 1}
+    assert deck.unserved == {"bedrock/openai.chat": 1, "acme/xai.grpc": 1}
     assert [surface.name for surface in deck.surfaces] == [*SURFACES, "deepseek/openai.chat"]
 
 
@@ -71,7 +71,7 @@ def test_the_serve_command_reports_unserved_responses(library: Path) -> None:
         assert lines[-1].endswith("/deepseek/v1\n")
         said = [process.stderr.readline() for _ in range(3)]
     assert said[-1] == "2 recorded responses: 1 emulated, 1 imported; interrupt to stop\n"
-    assert "1 recorded responses of acme/google.gemini are not served: the provider has no address here\n" in said
+    assert "1 recorded responses of acme/xai.grpc are not served: the provider has no address here\n" in said
 
 
 def test_a_library_without_any_address_is_an_error(tmp_path: Path) -> None:

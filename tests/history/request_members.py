@@ -5,16 +5,19 @@ Walks typed dictionaries, pydantic models, protobuf descriptors and botocore's s
 
 from __future__ import annotations
 
+import enum
+import os
 import types
 import typing
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any, NamedTuple, NotRequired, Required
+from typing import IO, Any, NamedTuple, NotRequired, Required
 
 from botocore.model import ListShape, MapShape, Shape, StructureShape
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from ollama import Image
 from pydantic import BaseModel
-from typing_extensions import is_typeddict
+from typing_extensions import TypeAliasType, is_typeddict
 
 #: Types contain themselves.
 _DEEPEST = 9
@@ -33,7 +36,14 @@ _SAMPLES: dict[str, Any] = {
     "parameters": {"type": "object", "properties": {"x": {"type": "integer"}}},
     "input_schema": {"type": "object", "properties": {"x": {"type": "integer"}}},
     "schema": {"type": "object", "properties": {"x": {"type": "integer"}}},
+    "toolUseId": "call_1",
+    "parametersJsonSchema": {"type": "object", "properties": {"x": {"type": "integer"}}},
+    "fileUri": "https://example.invalid/a.png",
+    "uri": "https://example.invalid/a.png",
 }
+#: Types that the SDKs write as base64, and those that they read from files, which no request has.
+_BASE64 = (bytes, Image)
+_LOCAL = (IO, os.PathLike)
 _SCALARS: dict[int, Any] = {
     FieldDescriptor.CPPTYPE_BOOL: bool,
     FieldDescriptor.CPPTYPE_STRING: str,
@@ -42,6 +52,13 @@ _SCALARS: dict[int, Any] = {
 }
 _WELL_KNOWN = {"google.protobuf.Timestamp": "2026-01-02T03:04:05Z"}
 _SHAPES: dict[str, Any] = {"boolean": bool, "string": str, "float": float, "double": float, "blob": str}
+
+
+class _Only(NamedTuple):
+    """An alternative of a botocore union: an object with this member alone."""
+
+    name: str
+    kind: Any
 
 
 class Change(NamedTuple):
@@ -66,7 +83,7 @@ def changes(kind: Any, name: str = "", seen: tuple[Any, ...] = ()) -> Iterator[C
         base = minimal(kind, name)
         for key, (inner, required) in _members(kind).items():
             for value in _values(inner, key, 0):
-                if value != {} and not (required and value == base[key]):  # an empty object states nothing
+                if value not in ({}, [{}]) and not (required and value == base[key]):  # an empty object states nothing
                     yield Change(f".{key}={_label(value)}", base, {**base, key: value})
             for change in changes(inner, key, (*seen, kind)):
                 yield Change(f".{key}{change.path}", {**base, key: change.before}, {**base, key: change.after})
@@ -105,29 +122,53 @@ def _values(kind: Any, name: str, depth: int) -> Iterator[Any]:
         yield 70
     elif kind is float:
         yield 0.25
+    elif kind in _BASE64:
+        yield "AAAA"
+    elif _is_enum(kind):
+        yield from (each.value for each in kind if not each.value.endswith("_UNSPECIFIED"))
     else:
-        sample = _SAMPLES.get(name)
-        fitting = isinstance(sample, str) if kind is str else isinstance(sample, dict)
-        yield deepcopy(sample) if fitting else f"a {name}" if kind is str else {"key": f"a {name}"}
+        sample, is_text = _SAMPLES.get(name), isinstance(kind, type) and issubclass(kind, str)
+        fitting = isinstance(sample, str if is_text else dict)
+        yield deepcopy(sample) if fitting else f"a {name}" if is_text else {"key": f"a {name}"}
 
 
 def _is_object(kind: Any) -> bool:
     """Return whether a type is an object with named members."""
-    model = isinstance(kind, type) and issubclass(kind, BaseModel)
-    return is_typeddict(kind) or model or isinstance(kind, (Descriptor, StructureShape))
+    model = isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in _BASE64
+    structure = isinstance(kind, StructureShape) and not _is_tagged_union(kind)
+    return is_typeddict(kind) or model or structure or isinstance(kind, (Descriptor, _Only))
+
+
+def _is_tagged_union(kind: Any) -> bool:
+    """Return whether a botocore shape is an object of which only one member may be set."""
+    return isinstance(kind, StructureShape) and bool(getattr(kind, "is_tagged_union", False))
 
 
 def _members(kind: Any) -> dict[str, tuple[Any, bool]]:
     """Return the members of an object by their names on the wire: their types, and whether they are required."""
     if isinstance(kind, Descriptor):
         return {field.name: (_of_field(field), False) for field in kind.fields}
+    if isinstance(kind, _Only):
+        return {kind.name: (kind.kind, True)}
     if isinstance(kind, StructureShape):
         return {key: (_of_shape(shape), key in kind.required_members) for key, shape in kind.members.items()}
     if is_typeddict(kind):
         hints = typing.get_type_hints(kind, include_extras=True)
         return {key: (hint, _is_required(hint, key in kind.__required_keys__)) for key, hint in hints.items()}
     fields = kind.model_fields.items()
-    return {field.alias or key: (field.annotation, field.is_required()) for key, field in fields}
+    return {
+        field.alias or key: (field.annotation, field.is_required() or _is_tag(field.annotation))
+        for key, field in fields
+    }
+
+
+def _is_tag(annotation: Any) -> bool:
+    """Return whether a member has only one value, which the SDKs always write."""
+    return typing.get_origin(annotation) is typing.Literal and len(typing.get_args(annotation)) == 1
+
+
+def _is_enum(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, enum.Enum)
 
 
 def _is_required(hint: Any, otherwise: bool) -> bool:
@@ -168,17 +209,20 @@ def _of_shape(shape: Shape) -> Any:
 
 
 def _plain(kind: Any) -> Any:
-    while typing.get_origin(kind) in (typing.Annotated, Required, NotRequired):
-        kind = typing.get_args(kind)[0]
+    while isinstance(kind, TypeAliasType) or typing.get_origin(kind) in (typing.Annotated, Required, NotRequired):
+        kind = kind.__value__ if isinstance(kind, TypeAliasType) else typing.get_args(kind)[0]
     return kind
 
 
 def _is_union(kind: Any) -> bool:
-    return typing.get_origin(kind) in (typing.Union, types.UnionType)
+    return typing.get_origin(kind) in (typing.Union, types.UnionType) or _is_tagged_union(kind)
 
 
 def _alternatives(union: Any) -> list[Any]:
-    return [kind for kind in typing.get_args(union) if kind is not type(None)]
+    if isinstance(union, StructureShape):
+        return [_Only(key, _of_shape(shape)) for key, shape in union.members.items()]
+    kinds = [kind for kind in typing.get_args(union) if kind not in (type(None), Any)]
+    return [kind for kind in kinds if (typing.get_origin(kind) or kind) not in _LOCAL]
 
 
 def _item(kind: Any) -> Any:
@@ -189,8 +233,11 @@ def _item(kind: Any) -> Any:
 
 
 def _type_name(kind: Any) -> str:
-    return str(getattr(_plain(kind), "__name__", kind))
+    plain = _plain(kind)
+    return plain.name if isinstance(plain, _Only) else str(getattr(plain, "__name__", kind))
 
 
 def _label(value: Any) -> str:
+    if isinstance(value, dict) and len(value) == 1 and isinstance(next(iter(value.values())), dict):
+        return next(iter(value))  # the alternative of a union
     return str(value) if isinstance(value, (str, int, float)) else type(value).__name__

@@ -31,13 +31,9 @@ from toolparity.normalizer.model import (
     Text,
 )
 from toolparity.normalizer.model import ToolCall as Call
+from toolparity.normalizer.wires.registry import spec
 
-PROVIDERS = {
-    "openai.chat": "openai",
-    "openai.responses": "openai",
-    "anthropic.messages": "anthropic",
-    "xai.grpc": "xai",
-}
+PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
 words = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 names = st.sampled_from(["get_weather", "f", "mcp.search", "web_search", "a b", "n" * 70])
 ids = st.sampled_from(["call_1", "toolu_01", "functions.f:0", "call.0", "call:0", "x" * 80, "call_2", "ab cd"])

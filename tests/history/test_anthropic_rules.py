@@ -20,6 +20,8 @@ THINKS = {"thinking": {"type": "enabled", "budget_tokens": 8}}
 #: Who holds the rules that not all hold.
 HOLDERS = {"image-source": "bedrock"}
 SIGNED = {"type": "thinking", "thinking": "hm", "signature": "s"}
+CLOSED = {"type": "object", "properties": {}, "additionalProperties": False}
+COUNT = {**CLOSED, "properties": {"x": {"type": "integer", "minimum": 1}}}
 MARK = {"cache_control": {"type": "ephemeral"}}
 SEARCHED = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
 
@@ -110,6 +112,23 @@ CASES: dict[str, list[tuple[Any, str, list[Body]]]] = {
             [request(user(), said(text("so"))), request(user(), said(text("so ")), user())],
         ),
         (request(user(), {"role": "assistant", "content": "so "}), "messages[1].content", [request(user(), said())]),
+    ],
+    "prefill": [
+        (
+            request(user(), said(text()), model="claude-sonnet-5"),
+            "messages[1].content[0]",
+            [
+                request(user(), said(text()), model="claude-sonnet-4-5-20250929"),
+                request(user(), said(text()), model="claude-opus-4-20250514"),
+                request(user(), said(search(), SEARCHED), model="claude-sonnet-5"),
+                request(user(), said(text()), user(), model="claude-sonnet-5"),
+            ],
+        ),
+        (
+            request(user(), {"role": "assistant", "content": "{"}, model="us.anthropic.claude-opus-4-6-v1"),
+            "messages[1].content",
+            [request(user(), {"role": "assistant", "content": "{"}, model="us.anthropic.claude-haiku-4-5-v1:0")],
+        ),
     ],
     "block-type": [
         (request(user("hi")), "messages[0].content[0]", [request(user(text()))]),
@@ -216,8 +235,25 @@ CASES: dict[str, list[tuple[Any, str, list[Body]]]] = {
         (declared(input_schema={"properties": {}}), "tools[0].input_schema", [declared()]),
         (
             declared(input_schema={"type": "object", "anyOf": []}),
-            "tools[0].input_schema",
+            "tools[0].input_schema.anyOf",
             [declared(input_schema={"type": "object", "properties": {"x": {"anyOf": []}}})],
+        ),
+        (
+            declared(input_schema=COUNT, strict=True),
+            "tools[0].input_schema.properties.x.minimum",
+            [declared(input_schema=COUNT), declared(input_schema=CLOSED, strict=True)],
+        ),
+    ],
+    "output-schema": [
+        (
+            request(output_format={"type": "json_schema", "schema": COUNT}),
+            "output_format.schema.properties.x.minimum",
+            [request(output_format={"type": "json_schema", "schema": CLOSED})],
+        ),
+        (
+            request(output_config={"format": {"type": "json_schema", "schema": COUNT}}),
+            "output_config.format.schema.properties.x.minimum",
+            [request(output_config={"format": {"type": "json_schema", "schema": CLOSED}, "effort": "low"})],
         ),
     ],
     "signed": [

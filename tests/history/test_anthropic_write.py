@@ -434,7 +434,7 @@ def test_media_of_other_wires_is_carried_or_noted(part: MediaPart, source: Any) 
 
 # what is beside the messages
 
-SCHEMA = {"type": "object", "properties": {"x": {}}}
+SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}, "additionalProperties": False}
 
 
 def test_tools_are_declared_with_their_schema_and_own_members() -> None:

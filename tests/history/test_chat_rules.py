@@ -16,6 +16,8 @@ from toolparity.normalizer.wires.openai_chat.rules import RULES
 
 WIRE = "openai.chat"
 USER = {"role": "user", "content": "go"}
+UNLISTED = {"type": "object", "properties": {"x": {"type": "array"}}}
+FORCED = {"type": "function", "function": {"name": "f"}}
 FUNCTION = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 
 
@@ -227,6 +229,12 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         "tools[0].function.parameters",
         body(USER, tools=[strict({"type": "object", "properties": {}, "additionalProperties": False})]),
     ),
+    "tool-schema": (
+        "openai",
+        body(USER, tools=[{"type": "function", "function": {"name": "f", "parameters": UNLISTED}}]),
+        "tools[0].function.parameters.properties.x",
+        body(USER, tools=[{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]),
+    ),
     "tools-count": ("openai", body(USER, tools=[]), "tools", body(USER, tools=[FUNCTION] * 128)),
     "tools-needed": (
         "openai",
@@ -270,6 +278,30 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         body(USER, response_format={"type": "json_schema", "json_schema": {}}),
         "response_format.type",
         body(USER, response_format={"type": "json_object"}),
+    ),
+    "model-instructions": (
+        "openai",
+        {**body({"role": "developer", "content": "s"}, USER), "model": "o1-mini"},
+        "messages[0].role",
+        {**body({"role": "developer", "content": "s"}, USER), "model": "o1"},
+    ),
+    "model-instructions-gemma": (
+        "openrouter",
+        {**body({"role": "system", "content": "s"}, USER), "model": "google/gemma-3n-e4b-it:free"},
+        "messages[0].role",
+        {**body({"role": "system", "content": "s"}, USER), "model": "google/gemma-3n-e4b-it"},
+    ),
+    "model-tools": (
+        "groq",
+        {**body(USER, tools=[FUNCTION]), "model": "meta-llama/llama-guard-4-12b"},
+        "tools",
+        {**body(USER, tools=[FUNCTION]), "model": "llama-3.3-70b-versatile"},
+    ),
+    "model-choice": (
+        None,
+        {**body(USER, tools=[FUNCTION], tool_choice=FORCED), "model": "mai-ds-r1"},
+        "tool_choice",
+        {**body(USER, tools=[FUNCTION], tool_choice="required"), "model": "mai-ds-r1"},
     ),
 }
 

@@ -23,8 +23,11 @@ def written(target: str, tools: list[ToolDefinition], choice: ToolChoice) -> tup
     assert check_request(encoded.body, target, provider=PROVIDERS[target]) == []
     told = [loss.code for loss in encoded.losses if loss.code not in SILENT]
     body = encoded.body
+    if target == "bedrock.converse":
+        return body.get("toolConfig", {}).get("toolChoice"), told
     if isinstance(body, dict):
-        return body.get("tool_choice"), told
+        calling = body.get("toolConfig", {}).get("functionCallingConfig")
+        return (body.get("generation_config") or body).get("tool_choice", calling), told
     return (body.tool_choice if body.HasField("tool_choice") else None), told
 
 
@@ -32,12 +35,19 @@ def written(target: str, tools: list[ToolDefinition], choice: ToolChoice) -> tup
 @pytest.mark.parametrize("name", ["web_search", None])
 def test_a_forced_tool_that_is_not_declared_leaves_the_choice_to_the_model(target: str, name: str | None) -> None:
     choice, told = written(target, [HOSTED, OWN], ToolChoice("named", name))
-    free = {"openai.chat": "auto", "openai.responses": "auto", "anthropic.messages": {"type": "auto"}}
+    free: dict[str, Any] = {
+        "anthropic.messages": {"type": "auto"},
+        "google.gemini": {"mode": "AUTO"},
+        "cohere.chat": None,
+        "ollama.chat": None,
+    }
     if target == "xai.grpc":
         assert choice.mode == 1
         assert choice.function_name == ""
+    elif target == "bedrock.converse":
+        assert choice == {"auto": {}}
     else:
-        assert choice == free[target]
+        assert choice == free.get(target, "auto")
     assert told == ["tool-choice"]
 
 

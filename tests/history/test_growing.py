@@ -393,7 +393,7 @@ def test_bodies_given_out_are_the_callers_to_add_to(wire: str) -> None:
     first = writer.write(Request(wire, "m", turns))
     kept = told(first)
     if isinstance(first.body, dict):
-        history = first.body["input" if "input" in first.body else "messages"]
+        history = first.body[next(name for name in ("input", "messages", "contents") if name in first.body)]
         history.append({"role": "user", "content": "more"})
         history[0] = {}
         first.body["model"] = "other"

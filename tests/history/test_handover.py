@@ -104,25 +104,33 @@ def difference(request: Request, target: str) -> list[Any]:
     before, after = core(request.wire, here, request), core(request.wire, back, again)
     codes = {loss.code for loss in (*away.losses, *back.losses)}
     pairs = itertools.zip_longest(before, after)
-    return [(one, other) for one, other in pairs if one != other and not excused(one, codes)]
+    return [(one, other) for one, other in pairs if not same(one, other) and not excused(one, codes)]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two calls, results or words are the same; a call that had no id at home came back with one."""
+    if one and other and one[0] == other[0] and one[0] in ("call", "result") and not (one[1] and other[1]):
+        return bool(one[2:] == other[2:])
+    return bool(one == other)
 
 
 def excused(one: Any, codes: set[str]) -> bool:
     """Whether a loss on the way reported that this would not come back as it was."""
     return bool(
-        codes & {"media", "opaque", "kind", "order", "server-tool", "refusal", "empty", "orphan", "answered"}
+        codes & {"media", "opaque", "kind", "order", "server-tool", "refusal", "empty", "orphan", "answered", "bridge"}
     ) or (one is not None and one[0] == "call" and "arguments" in codes)
 
 
 def core(wire: str, encoded: Encoded, request: Request) -> list[Any]:
     """Calls with canonical ids and names, results, and words, in order; words of one speaker joined."""
     found: list[Any] = []
+    with_ids = wire != "google.gemini"  # there, a call without an id comes back with one
     for one in said(wire, encoded.body):
         if one.kind == "call":
             id, name = encoded.ids.get(one.id, one.id), encoded.names.get(one.name, one.name)
-            found.append(("call", id, name, value(one.text or "{}")))
+            found.append(("call", id if with_ids else "", name, value(one.text or "{}")))
         elif one.kind == "result":
-            found.append(("result", encoded.ids.get(one.id, one.id), _words(one.text)))
+            found.append(("result", encoded.ids.get(one.id, one.id) if with_ids else "", _words(one.text)))
         elif one.kind in ("system", "user", "assistant") and one.text.strip():
             if found and found[-1][0] == one.kind:
                 found[-1] = (one.kind, found[-1][1] + _words(one.text))

@@ -5,6 +5,7 @@ words of the assistant, calls with id, name and arguments by value, results with
 things out of what they send back; the comparison covers what the client kept:
 
 * words of the assistant that the client dropped are not demanded of it (many keep calls alone);
+* reasoning that the client wrote as words (``<think>…</think>``) is not compared;
 * white space at the ends of words is not compared, nor where one answer is split into several messages;
 * results that clients sent without an id answer by their position; a call that the client never answered is no matter;
 * a value that the recording's owner scrubbed from the request represents whatever the response held.
@@ -31,7 +32,16 @@ from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.xai_grpc.schema import request_from
 
 #: How many pairs the recordings hold at least.
-LEAST = {"openai.chat": 300, "openai.responses": 150, "anthropic.messages": 150, "xai.grpc": 5}
+LEAST = {
+    "openai.chat": 300,
+    "openai.responses": 150,
+    "anthropic.messages": 150,
+    "xai.grpc": 5,
+    "ollama.chat": 0,
+    "google.interactions": 0,
+    "bedrock.converse": 20,
+    "cohere.chat": 10,
+}
 
 
 class Pair(NamedTuple):
@@ -153,7 +163,8 @@ def same(mine: Any, theirs: Any) -> bool:
 
 
 def words(items: list[Said]) -> str:
-    return "".join("".join(one.text.split()) for one in items if one.kind == "assistant")
+    spoken = ("".join(one.text.split()) for one in items if one.kind == "assistant")
+    return "".join(text for text in spoken if not (text.startswith("<think>") and text.endswith("</think>")))
 
 
 def ours(wire: str, pair: Pair) -> list[Said]:

@@ -219,6 +219,13 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
     "tool-schema": [
         (request(tools=[function(parameters={"type": "string"})]), "tools[0].parameters", [request(tools=[function()])])
     ],
+    "tool-keywords": [
+        (
+            request(tools=[function(parameters={"type": "object", "properties": {"x": {"type": "array"}}})]),
+            "tools[0].parameters.properties.x",
+            [request(tools=[function(parameters={"type": "object", "properties": {"x": {"type": "string"}}})])],
+        )
+    ],
     "tool-strict": [
         (
             request(tools=[function(strict=True, parameters={**OBJECT, "required": []})]),
@@ -230,6 +237,16 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
             "tools[0].parameters",
             [request(tools=[function(parameters=without(OBJECT, "additionalProperties"))])],
         ),
+    ],
+    "tool-kinds": [
+        (
+            request(tools=[{"type": "web_search_preview"}, function()], model="o3-deep-research"),
+            "tools[1].type",
+            [
+                request(tools=[{"type": "web_search_preview"}], model="o3-deep-research"),
+                request(tools=[{"type": "web_search_preview"}, function()], model="o3"),
+            ],
+        )
     ],
     "tool-choice": [
         (

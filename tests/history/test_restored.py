@@ -15,7 +15,7 @@ from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.wires.write_context import digest
 
-NAME = "mcp.search"
+NAME = "mcp/search" + " and more" * 40  # Ollama takes any name up to a length
 TOOLS = [ToolDefinition(NAME, parameters={"type": "object", "properties": {}})]
 
 
@@ -28,7 +28,8 @@ def test_a_tool_called_by_its_alias_is_found_by_its_name_and_goes_back_by_its_al
     request = Request("other", "m", [User([TextPart("hi")])], TOOLS, params={"max_tokens": 99})
     encoded = write_request(request, wire, provider=PROVIDERS[wire])
     (alias,) = encoded.names
-    assert alias == f"mcp_search_{digest(NAME, 8)}"
+    assert alias.startswith("mcp_search_and_more")
+    assert alias.endswith(digest(NAME, 8))
     restored = encoded.restored(said(wire, Text("so"), ToolCall("call_1", alias, {}, "{}")))
     assert [call.name for call in restored.calls] == [NAME]
     again = Request("other", "m", [*request.messages, Assistant(restored)], TOOLS, params={"max_tokens": 99})

@@ -35,12 +35,35 @@ def xai(*ids: str) -> Body:
     return {"model": "m", "messages": [{"role": "ROLE_USER", "content": [{"text": "hi"}]}, said, *answers]}
 
 
+def ollama(*ids: str) -> Body:
+    calls = [{"id": id, "function": {"name": f"f{n}", "arguments": {}}} for n, id in enumerate(ids)]
+    answers = [{"role": "tool", "content": f"R{n}", "tool_call_id": id} for n, id in enumerate(ids)]
+    return {"model": "m", "messages": [ASKED, {"role": "assistant", "content": "", "tool_calls": calls}, *answers]}
+
+
+def interactions(*ids: str) -> Body:
+    calls = [{"type": "function_call", "id": id, "name": f"f{n}", "arguments": {}} for n, id in enumerate(ids)]
+    answers = [
+        {"type": "function_result", "call_id": id, "name": f"f{n}", "result": f"R{n}"} for n, id in enumerate(ids)
+    ]
+    asked = {"type": "user_input", "content": [{"type": "text", "text": "hi"}]}
+    return {"model": "m", "input": [asked, *calls, *answers]}
+
+
 SHARED = {
     "openai.responses": responses("a", "a"),
     "anthropic.messages": anthropic("a", "a"),
     "xai.grpc": xai("a", "a"),
+    "ollama.chat": ollama("a", "a"),
+    "google.interactions": interactions("a", "a"),
 }
-EMPTY = {"openai.responses": responses("", ""), "anthropic.messages": anthropic("", ""), "xai.grpc": xai("", "")}
+EMPTY = {
+    "openai.responses": responses("", ""),
+    "anthropic.messages": anthropic("", ""),
+    "xai.grpc": xai("", ""),
+    "ollama.chat": ollama("", ""),
+    "google.interactions": interactions("", ""),
+}
 
 
 def words_of(turn: ToolResults) -> list[str]:

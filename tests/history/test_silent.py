@@ -21,22 +21,24 @@ from toolparity.normalizer.conversation import (
 from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
 from toolparity.normalizer.requests import write_request
 
-TARGETS = ("openai.responses", "anthropic.messages", "xai.grpc")
+TARGETS = ("openai.responses", "anthropic.messages", "xai.grpc", "bedrock.converse")
+WITHOUT_URLS = ("bedrock.converse",)
 MARK: dict[str, Any] = {"mark": 1}
 
 
-def conversation(place: str, extra: dict[str, Any], wire: str) -> Request:
-    """A conversation of another wire with members in one place."""
+def conversation(place: str, extra: dict[str, Any], wire: str, *, loads_urls: bool = True) -> Request:
+    """A conversation of another wire with members in one place. ``loads_urls``: the target loads images from URLs."""
 
     def at(here: str) -> dict[str, Any]:
         return extra if here == place else {}
 
+    image = {"url": "https://example.invalid/a.png"} if loads_urls else {"media_type": "image/png", "data": "AAAA"}
     call = ToolCall("a", "f", {}, "{}", extra=at("call"))
     response = Response(wire, None, None, "m", [Choice(0, [Text("t", [], at("text")), call], Stop("tool_calls"))])
     turns: Any = [
         System([TextPart("s")], extra=at("system")),
         User([TextPart("u", at("part"))], extra=at("user")),
-        User([MediaPart("image", url="https://example.invalid/a.png", extra=at("image"))], plain=False),
+        User([MediaPart("image", **image, extra=at("image"))], plain=False),
         Assistant(response, at("assistant")),
         ToolResults([ToolResult("a", [TextPart("r")], extra=at("result"))], at("results")),
     ]
@@ -61,7 +63,7 @@ PLACES = {
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_member_that_the_target_does_not_know_is_told_where_it_stood(place: str, target: str) -> None:
-    request = conversation(place, MARK, "openai.chat")
+    request = conversation(place, MARK, "openai.chat", loads_urls=target not in WITHOUT_URLS)
     losses = write_request(request, target, provider=PROVIDERS[target]).losses
     assert [(loss.code, loss.message_index) for loss in losses] == [("extra", PLACES[place])]
     assert "mark" in losses[0].message
@@ -78,7 +80,7 @@ def test_a_member_that_the_target_does_not_know_is_told_where_it_stood(place: st
     ],
 )
 def test_what_a_wire_keeps_for_its_own_books_is_no_loss(place: str, extra: dict[str, Any], target: str) -> None:
-    request = conversation(place, extra, "openai.chat")
+    request = conversation(place, extra, "openai.chat", loads_urls=target not in WITHOUT_URLS)
     assert write_request(request, target, provider=PROVIDERS[target]).losses == []
 
 

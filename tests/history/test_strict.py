@@ -1,4 +1,4 @@
-"""Schemas that strict takes, and what the others lack, however deep."""
+"""Schemas that strict mode accepts, and what the others lack, however deep."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from toolparity.normalizer.conversation import Request, TextPart, ToolDefinition, User
+from toolparity.normalizer.requests import check_request, read_request, write_request
 from toolparity.normalizer.wires.strict_schema import lacking_for_strict
 
 OPEN: dict[str, Any] = {"type": "object", "properties": {}}
@@ -47,3 +49,17 @@ def test_a_schema_that_holds_itself_or_is_very_deep_has_an_end() -> None:
     for _ in range(5000):
         deep = closed(a=deep)
     assert len(list(lacking_for_strict(deep))) == 1
+
+
+@pytest.mark.parametrize("wire", ["anthropic.messages", "bedrock.converse"])
+@pytest.mark.parametrize("minimum", [{}, {"minimum": 1}])
+def test_a_tool_stays_strict_where_the_strict_mode_of_the_target_accepts_its_schema(
+    wire: str, minimum: dict[str, Any]
+) -> None:
+    closed = {"type": "object", "additionalProperties": False, "required": ["n"]}
+    tool = ToolDefinition("f", parameters={**closed, "properties": {"n": {"type": "integer", **minimum}}}, strict=True)
+    request = Request("openai.chat", "m", [User([TextPart("hi")])], tools=[tool], params={"max_tokens": 9})
+    encoded = write_request(request, wire)
+    assert check_request(encoded.body, wire) == []
+    assert [tool.strict for tool in read_request(encoded.body, wire).tools] == [not minimum]
+    assert [loss.code for loss in encoded.losses if loss.message.startswith("strict:")] == ["param"] * bool(minimum)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from google.protobuf.json_format import MessageToDict
+
+from toolparity.normalizer import json_codec
 
 
 class Said(NamedTuple):
@@ -164,4 +167,147 @@ def _xai(body: Any) -> Iterator[Said]:
             )
 
 
-_WIRES = {"openai.chat": _chat, "openai.responses": _responses, "anthropic.messages": _anthropic, "xai.grpc": _xai}
+def _cohere(body: Any) -> Iterator[Said]:
+    for message in body["messages"]:
+        content = message.get("content")
+        if message["role"] == "tool":
+            yield from _result(_texts(content), message["tool_call_id"])
+            continue
+        if message.get("tool_plan"):
+            yield Said("reasoning", message["tool_plan"])
+        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
+            if part["type"] == "thinking":
+                yield Said("reasoning", part["thinking"])
+            else:
+                yield from _parts([part], message["role"])
+        for call in message.get("tool_calls") or ():
+            yield Said("call", call["function"]["arguments"], call["id"], call["function"]["name"])
+
+
+def _texts(content: Any) -> Any:
+    """The content of a tool message, its documents as texts in JSON."""
+    if isinstance(content, str):
+        return content
+    spelled = partial(json.dumps, separators=(",", ":"), ensure_ascii=False)
+    return [{"text": spelled(part["document"])} if part["type"] == "document" else part for part in content]
+
+
+def _ollama(body: Any) -> Iterator[Said]:
+    for message in body["messages"]:
+        role, words = message["role"], message.get("content") or ""
+        if message.get("thinking"):
+            yield Said("reasoning", message["thinking"])
+        if role == "tool":
+            yield Said("result", words, message.get("tool_call_id", ""))
+        elif words:
+            yield Said(role, words)
+        yield from (Said("media", image) for image in message.get("images") or ())
+        for call in message.get("tool_calls") or ():
+            inner = call["function"]
+            yield Said("call", json.dumps(inner["arguments"]), call.get("id", ""), inner["name"])
+
+
+def _interactions(body: Any) -> Iterator[Said]:
+    if body.get("system_instruction"):
+        yield Said("system", body["system_instruction"])
+    given = body.get("input")
+    for step in given if isinstance(given, list) else [{"type": "user_input", "content": given}]:
+        kind = step.get("type")
+        if kind in ("user_input", "model_output"):
+            yield from _contents(step.get("content"), "user" if kind == "user_input" else "assistant")
+        elif kind == "thought":
+            yield Said("reasoning", "".join(part.get("text", "") for part in step.get("summary") or ()))
+        elif kind == "function_call":
+            yield Said("call", json.dumps(step["arguments"]), step["id"], step["name"])
+        elif kind == "function_result":
+            result, failed = step["result"], step.get("is_error") is True
+            parts = [part for part in result if part.get("type") != "text"] if isinstance(result, list) else []
+            words = result
+            if isinstance(result, dict):
+                words = json.dumps(result, separators=(",", ":"), ensure_ascii=False)
+            if isinstance(result, list):
+                words = "".join(part["text"] for part in result if part.get("type") == "text")
+            yield Said("result", words, step["call_id"], step.get("name", ""), failed)
+            yield from _contents(parts, "result")
+        else:
+            yield from _contents([step], "user")
+
+
+def _contents(content: Any, kind: str) -> Iterator[Said]:
+    for part in [content] if isinstance(content, (str, dict)) else content or ():
+        if isinstance(part, str):
+            yield Said(kind, part)
+        elif part.get("type") == "text":
+            yield Said(kind, part["text"])
+        elif part.get("type") in ("image", "audio", "video", "document"):
+            yield Said("media", json.dumps(part))
+        else:
+            yield Said("other", json.dumps(part))
+
+
+def _converse(body: Any) -> Iterator[Said]:
+    yield from _parts(body.get("system"), "system")
+    for message in body["messages"]:
+        for block in message["content"]:
+            if "text" in block:
+                yield Said(message["role"], block["text"])
+            elif "citationsContent" in block:
+                yield from _parts(block["citationsContent"].get("content"), message["role"])
+            elif "guardContent" in block:
+                yield Said(message["role"], block["guardContent"]["text"]["text"])
+            elif "toolUse" in block and block["toolUse"].get("type") != "server_tool_use":
+                use = block["toolUse"]
+                yield Said("call", json.dumps(use["input"]), use["toolUseId"], use["name"])
+            elif "toolResult" in block and message["role"] == "user":
+                result = block["toolResult"]
+                content = [{"text": json_codec.text(p["json"])} if "json" in p else p for p in result["content"]]
+                yield from _result(content, result["toolUseId"], result.get("status") == "error")
+            elif "reasoningText" in block.get("reasoningContent", {}):
+                yield Said("reasoning", block["reasoningContent"]["reasoningText"]["text"])
+            elif block.keys() & {"image", "document", "video", "audio"}:
+                yield Said("media", json.dumps(block))
+            else:
+                yield Said("other", json.dumps(block))
+
+
+def _gemini(body: Any) -> Iterator[Said]:
+    """Calls mostly have no ids: their results have the same name, in the same order."""
+    yield from _gemini_parts((body.get("systemInstruction") or {}).get("parts") or (), "system")
+    for content in body["contents"]:
+        yield from _gemini_parts(content["parts"], "assistant" if content.get("role") == "model" else "user")
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _gemini_parts(parts: Any, kind: str) -> Iterator[Said]:
+    for part in parts:
+        call, result = part.get("functionCall"), part.get("functionResponse")
+        if call is not None:
+            yield Said("call", json.dumps(call.get("args", {})), call.get("id", ""), call["name"])
+        elif result is not None:
+            holder = next((key for key in ("output", "result", "error") if result["response"].keys() == {key}), None)
+            value = result["response"] if holder is None else result["response"][holder]
+            text = value if isinstance(value, str) else _compact(value)
+            yield Said("result", text, result.get("id", ""), result["name"], holder == "error")
+            yield from (Said("media", json.dumps(media)) for media in result.get("parts") or ())
+        elif part.get("text") is not None:
+            yield Said("reasoning" if part.get("thought") else kind, part["text"])
+        elif part.get("inlineData") or part.get("fileData"):
+            yield Said("media", json.dumps(part))
+        else:
+            yield Said("other", json.dumps(part))
+
+
+_WIRES = {
+    "openai.chat": _chat,
+    "openai.responses": _responses,
+    "anthropic.messages": _anthropic,
+    "xai.grpc": _xai,
+    "cohere.chat": _cohere,
+    "ollama.chat": _ollama,
+    "google.interactions": _interactions,
+    "bedrock.converse": _converse,
+    "google.gemini": _gemini,
+}

@@ -24,7 +24,9 @@ def objects(
     if isinstance(value, dict):
         yield path, value
         for key, inner in list(value.items()):
-            if not (own and key in FOREIGN):
+            # What goes back as it came, on Google's wires, keeps a member more: a part, and the summary of a thought.
+            is_returned = key == "parts" or (key == "summary" and "steps" in path)
+            if not (own and (key in FOREIGN or is_returned)):
                 yield from objects(inner, own=own, path=(*path, key))
     elif isinstance(value, list):
         for number, inner in enumerate(value):

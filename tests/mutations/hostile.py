@@ -142,7 +142,7 @@ def _indexes(traffic: Traffic, other: Traffic, chance: Random) -> list[bytes] | 
         return None
     parts, found = copied(traffic.parts), 0
     for holder in _objects(parts):
-        for key in ("index", "output_index", "content_index"):
+        for key in ("index", "output_index", "content_index", "contentBlockIndex"):
             if isinstance(holder.get(key), int) and chance.random() < 0.5:
                 holder[key] = chance.choice([-1, -(2**31), 2**31, 2**63, 0, 7])
                 found += 1
@@ -162,7 +162,7 @@ def _ids(traffic: Traffic, other: Traffic, chance: Random) -> list[bytes] | None
         return None
     parts, id = copied(traffic.parts), chance.choice(["same", "", None, 5])
     for holder in _objects(parts):
-        for key in ("id", "call_id", "item_id", "tool_use_id"):
+        for key in ("id", "call_id", "item_id", "tool_use_id", "toolUseId"):
             if key in holder and chance.random() < 0.7:
                 holder[key] = id
     return _pieces(traffic._replace(parts=parts))

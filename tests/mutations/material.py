@@ -19,10 +19,11 @@ from zlib import crc32
 import msgspec
 from xai_sdk.proto import chat_pb2
 
+from tests import eventstream
 from tests.recorded.rows import Row, rows
 from tests.streaming import grpc
 from tests.thoroughness import is_thorough
-from tests.wires import WIRES
+from tests.wires import EVENT_STREAM_WIRES, LINE_WIRES, WIRES
 from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize
 from toolparity.cassettes.sources import Exchange
 from toolparity.cassettes.sources import read as read_files
@@ -35,9 +36,13 @@ EVERY = bool(os.environ.get("TOOLPARITY_EVERY_RECORDING"))
 #: How many exchanges of a wire are taken, streamed and plain each: without client calls, with one, with several.
 TAKEN = (4, 10, 10) if is_thorough() else (2, 4, 4)
 LONGEST = 10**7 if EVERY else 12_000
+#: Wires with fewer recordings than this also take the shipped cassettes.
+FEW = 100
 #: The name of every member that a mutation adds.
 ADDED = "x_neutral"
 DONE = "[DONE]"
+#: The member of a payload of an AWS event stream that holds the type of the event, which is in the headers.
+EVENT_TYPE = ":event-type"
 #: Members of a canonical block that say whose arguments these are.
 _SPELLED = "arguments_text"
 
@@ -71,13 +76,30 @@ def sent(traffic: Traffic, spell: Spell = plainly) -> bytes:
     """The bytes of a stream or a body."""
     if not traffic.stream:
         return spell(traffic.parts[0]).encode("utf-8", "surrogatepass")
+    if traffic.wire in LINE_WIRES:
+        return b"".join(spell(payload).encode("utf-8", "surrogatepass") + b"\n" for payload in traffic.parts)
+    if traffic.wire in EVENT_STREAM_WIRES:
+        return b"".join(_message(payload, spell) for payload in traffic.parts)
     out = []
     for payload in traffic.parts:
         text = payload if payload == DONE else spell(payload)
-        name = f"event: {payload['type']}\n" if traffic.named and isinstance(payload, dict) else ""
+        name = f"event: {_name(payload)}\n" if traffic.named and isinstance(payload, dict) else ""
         data = "\n".join(f"data: {line}" for line in text.split("\n"))
         out.append(f"{name}{data}\n\n".encode("utf-8", "surrogatepass"))
     return b"".join(out)
+
+
+def _name(payload: dict[str, Any]) -> Any:
+    return payload.get("type", payload.get("event_type", ""))
+
+
+def _message(payload: dict[str, Any], spell: Spell) -> bytes:
+    kind = str(payload[EVENT_TYPE]).encode("utf-8", "replace").decode()
+    data = spell({name: value for name, value in payload.items() if name != EVENT_TYPE})
+    data_type = "application/json"
+    return eventstream.message(
+        data.encode("utf-8", "surrogatepass"), event_type=kind, content_type=data_type, message_type="event"
+    )
 
 
 def received(traffic: Traffic, pieces: Iterable[Any]) -> Response:
@@ -130,12 +152,21 @@ def taken_apart(row: Row) -> Traffic | None:
     told = (row.id, row.wire, row.stream, row.provider, row.status)
     if row.frames is not None:
         return Traffic(*told, row.messages)
-    if row.body_encoding or row.failed:
+    if row.failed:
         return None
     data = row.data
+    if row.stream and row.wire in EVENT_STREAM_WIRES:
+        events = [(headers.get(EVENT_TYPE), _parsed(payload)) for headers, payload in eventstream.messages(data)]
+        is_sound = all(kind and isinstance(payload, dict) for kind, payload in events)
+        return Traffic(*told, [{EVENT_TYPE: kind, **payload} for kind, payload in events]) if is_sound else None
+    if row.body_encoding:
+        return None
     if not row.stream:
         body = _parsed(data)
         return Traffic(*told, [body]) if isinstance(body, dict) else None
+    if row.wire in LINE_WIRES:
+        lines = [_parsed(line) for line in data.splitlines() if line]
+        return Traffic(*told, lines) if all(isinstance(line, dict) for line in lines) else None
     if data.lstrip()[:1] in (b"{", b"["):
         return None
     reader = SseReader(1 << 30)
@@ -143,7 +174,7 @@ def taken_apart(row: Row) -> Traffic | None:
     parts = [DONE if payload == DONE.encode() else _parsed(payload) for _, payload in items]
     if reader.problems or not all(isinstance(part, dict) or part == DONE for part in parts):
         return None
-    named = all(p == DONE or name == p.get("type", "") for (name, _), p in zip(items, parts, strict=True))
+    named = all(p == DONE or name == _name(p) for (name, _), p in zip(items, parts, strict=True))
     return Traffic(*told, parts, named)
 
 
@@ -163,9 +194,19 @@ def _shipped(wire: str) -> Iterable[Row]:
 
 def _row(found: Exchange) -> Row:
     frames = None if found.frames is None else [base64.b64encode(frame).decode() for frame in found.frames]
-    body = None if found.body is None else found.body.decode("utf-8", "replace")
+    is_binary = bool(found.stream) and found.wire in EVENT_STREAM_WIRES
+    body = None
+    if found.body is not None:
+        body = base64.b64encode(found.body).decode() if is_binary else found.body.decode("utf-8", "replace")
     return Row(
-        found.source, found.wire or "", bool(found.stream), found.provider, found.status, body=body, frames=frames
+        found.source,
+        found.wire or "",
+        bool(found.stream),
+        provider=found.provider,
+        status=found.status,
+        body=body,
+        body_encoding="base64" if is_binary else None,
+        frames=frames,
     )
 
 
@@ -185,7 +226,9 @@ def _all(found: Iterable[Row]) -> Iterator[Traffic]:
 @cache
 def sample(wire: str) -> tuple[Traffic, ...]:
     """The exchanges of a wire that are mutated, the same in each run: streams and bodies, most with client calls."""
-    found = rows(RECORDINGS, wire) if RECORDINGS.is_dir() else tuple(_shipped(wire))
+    found = rows(RECORDINGS, wire) if RECORDINGS.is_dir() else ()
+    if len(found) < FEW:
+        found = (*found, *_shipped(wire))
     ordered = sorted(found, key=lambda row: crc32(row.id.encode()))
     chosen: list[Traffic] = []
     counts: dict[tuple[bool, int], int] = {}
@@ -201,4 +244,4 @@ def sample(wire: str) -> tuple[Traffic, ...]:
     return tuple(chosen)
 
 
-__all__ = ["ADDED", "DONE", "EVERY", "WIRES", "Traffic", "meaning", "read", "received", "sample", "sent"]
+__all__ = ["ADDED", "DONE", "EVENT_TYPE", "EVERY", "WIRES", "Traffic", "meaning", "read", "received", "sample", "sent"]

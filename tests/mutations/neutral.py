@@ -13,15 +13,17 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Literal, NamedTuple
 
-from tests.wires import BYTE_WIRES
+from tests.wires import BYTE_WIRES, EVENT_STREAM_WIRES, LINE_WIRES, SSE_WIRES
 
-from . import neutral_anthropic, neutral_chat, neutral_responses, neutral_xai
+from . import neutral_anthropic, neutral_chat, neutral_cohere, neutral_responses, neutral_xai
 from .changes import copied, objects
 from .material import ADDED, Traffic, plainly, received, sent
 
 Layer = Literal["parts", "text", "frame", "cut"]
 LAYERS: tuple[Layer, ...] = ("parts", "text", "frame", "cut")
 JSON_WIRES = BYTE_WIRES
+#: The wires whose streams are lines of text.
+TEXT_STREAMS = (*SSE_WIRES, *LINE_WIRES)
 _BYTEWISE = 6_000
 
 
@@ -235,27 +237,28 @@ def no_nulls(traffic: Traffic, chance: Random) -> Traffic | None:
 _COMMON = [
     Mutation("white space around every token", "text", spaced),
     Mutation("no white space", "text", compact),
-    Mutation("a payload over many lines", "text", over_lines),
+    Mutation("a payload over many lines", "text", over_lines, (*SSE_WIRES, *EVENT_STREAM_WIRES)),
     Mutation("every character escaped", "text", escaped),
     Mutation("slashes escaped", "text", slashes),
     Mutation("members in another order", "text", reordered),
     Mutation("fractions spelled otherwise", "text", respelled_numbers),
-    Mutation("comments between events", "frame", comments, bodies=False),
-    Mutation("comments inside events", "frame", comments_inside, bodies=False),
-    Mutation("id lines", "frame", id_lines, bodies=False),
-    Mutation("retry lines", "frame", retry_lines, bodies=False),
-    Mutation("fields of another name", "frame", other_fields, bodies=False),
-    Mutation("no space after the colon", "frame", no_space, bodies=False),
-    Mutation("no event names", "frame", no_names, bodies=False),
-    Mutation("event names", "frame", names, bodies=False),
-    Mutation("keep-alives in data lines", "frame", keep_alive_in_data, bodies=False),
-    Mutation("more blank lines", "frame", more_blank_lines, bodies=False),
-    Mutation("no blank lines", "frame", single_newlines, bodies=False),
-    Mutation("no newline at the end", "frame", no_last_newline, bodies=False),
-    Mutation("CRLF", "frame", crlf, bodies=False),
-    Mutation("CR", "frame", cr, bodies=False),
-    Mutation("newlines of all kinds", "frame", mixed_newlines, bodies=False),
-    Mutation("a byte order mark", "frame", byte_order_mark),
+    Mutation("comments between events", "frame", comments, SSE_WIRES, bodies=False),
+    Mutation("comments inside events", "frame", comments_inside, SSE_WIRES, bodies=False),
+    Mutation("id lines", "frame", id_lines, SSE_WIRES, bodies=False),
+    Mutation("retry lines", "frame", retry_lines, SSE_WIRES, bodies=False),
+    Mutation("fields of another name", "frame", other_fields, SSE_WIRES, bodies=False),
+    Mutation("no space after the colon", "frame", no_space, SSE_WIRES, bodies=False),
+    Mutation("no event names", "frame", no_names, SSE_WIRES, bodies=False),
+    Mutation("event names", "frame", names, SSE_WIRES, bodies=False),
+    Mutation("keep-alives in data lines", "frame", keep_alive_in_data, SSE_WIRES, bodies=False),
+    Mutation("more blank lines", "frame", more_blank_lines, TEXT_STREAMS, bodies=False),
+    Mutation("no blank lines", "frame", single_newlines, SSE_WIRES, bodies=False),
+    Mutation("no newline at the end", "frame", no_last_newline, TEXT_STREAMS, bodies=False),
+    Mutation("CRLF", "frame", crlf, TEXT_STREAMS, bodies=False),
+    Mutation("CR", "frame", cr, SSE_WIRES, bodies=False),
+    Mutation("newlines of all kinds", "frame", mixed_newlines, SSE_WIRES, bodies=False),
+    Mutation("a byte order mark", "frame", byte_order_mark, TEXT_STREAMS),
+    Mutation("a byte order mark before a body", "frame", byte_order_mark, EVENT_STREAM_WIRES, streams=False),
     Mutation("cut anywhere", "cut", anywhere, bodies=False),
     Mutation("byte by byte", "cut", byte_by_byte, bodies=False),
     Mutation("cut inside characters", "cut", inside_characters, bodies=False),
@@ -289,6 +292,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *_of("openai.chat", neutral_chat.TABLE),
     *_of("openai.responses", neutral_responses.TABLE),
     *_of("anthropic.messages", neutral_anthropic.TABLE),
+    *_of("cohere.chat", neutral_cohere.TABLE),
     *_of("xai.grpc", neutral_xai.TABLE),
 )
 

@@ -13,21 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.eventstream import event, exception, message
 from toolparity import StreamDecoder, ToolCall, normalize
 from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.readers import StreamEvent, sniff
 from toolparity.normalizer.readers.eventstream import EventStreamReader, looks_like_event_stream
-
-
-def message(payload: bytes, **headers: str) -> bytes:
-    """One message with its lengths and checksums; `_` in a header's name represents the dash, a `:` goes before."""
-    spelled = b""
-    for name, value in headers.items():
-        key, text = f":{name.replace('_', '-')}".encode(), value.encode()
-        spelled += bytes([len(key)]) + key + b"\x07" + struct.pack(">H", len(text)) + text
-    prelude = struct.pack(">II", 16 + len(spelled) + len(payload), len(spelled))
-    body = prelude + struct.pack(">I", zlib.crc32(prelude)) + spelled + payload
-    return body + struct.pack(">I", zlib.crc32(body))
 
 
 def wrapped(event: Any) -> bytes:
@@ -35,6 +25,10 @@ def wrapped(event: Any) -> bytes:
     inner = base64.b64encode(json.dumps(event).encode()).decode()
     payload = json.dumps({"bytes": inner, "p": "abcdef"}).encode()
     return message(payload, event_type="chunk", content_type="application/json", message_type="event")
+
+
+def flipped(body: bytes, at: int) -> bytes:
+    return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
 
 
 EVENTS: list[dict[str, Any]] = [
@@ -93,6 +87,41 @@ def test_a_bedrock_stream_is_one_response_wherever_it_is_cut(cuts: list[int]) ->
         assert response.choices[0].blocks == [CALL]
 
 
+MESSAGES = st.sampled_from(
+    [
+        wrapped({"a": 1}),
+        message(b'{"b": 2}'),
+        message(b"[3]"),
+        message(b""),
+        event("messageStart", {"role": "assistant"}),
+        exception("throttlingException", {"message": "slow down"}),
+        flipped(wrapped({"a": 1}), 30),
+        wrapped({"a": 1})[:-4],
+        message(b'{"bytes": "no base64"}'),
+    ]
+)
+PIECES = st.lists(MESSAGES, max_size=3).map(b"".join)
+
+
+@given(pieces=st.lists(PIECES, max_size=5))
+def test_the_fast_path_returns_the_events_of_the_general_reader(pieces: list[bytes]) -> None:
+    reader = EventStreamReader(1 << 20)
+    events: list[bytes] = []
+    for piece in pieces:
+        of_fast_path = reader.run(piece)
+        events += [data for _, data in reader.feed(piece)] if of_fast_path is None else of_fast_path
+    reader.close()
+    items, codes = read(*pieces)
+    assert (events, [code for code, _ in reader.problems]) == ([data for _, data in items], codes)
+
+
+def test_whole_messages_take_the_fast_path() -> None:
+    pieces = wrapped({"a": 1}) * 2, event("messageStop", {"stopReason": "end_turn"})
+    reader = EventStreamReader(1 << 20)
+    expected = [[b'{"a": 1}'] * 2, [data for _, data in read(pieces[1])[0]]]
+    assert [reader.run(piece) for piece in pieces] == expected
+
+
 def test_a_whole_event_stream_is_told_by_its_prelude() -> None:
     assert looks_like_event_stream(BODY)
     assert not looks_like_event_stream(BODY[:11])
@@ -102,10 +131,6 @@ def test_a_whole_event_stream_is_told_by_its_prelude() -> None:
     response = normalize(BODY, "anthropic.messages")
     assert response.choices[0].blocks == [CALL]
     assert [finding.code for finding in response.findings] == ["stream-body"]
-
-
-def flipped(body: bytes, at: int) -> bytes:
-    return body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
 
 
 FIRST = message(b'{"a": 1}', event_type="chunk")
@@ -156,6 +181,18 @@ def test_a_message_that_is_not_whole_is_not_read() -> None:
     assert [finding.code for finding in response.findings] == ["unterminated-event", "stream-incomplete"]
 
 
+def test_a_type_that_only_the_headers_name_is_put_around_the_payload() -> None:
+    body = event("messageStart", {"role": "assistant"}) + message(b"", event_type="metadata", message_type="event")
+    assert read(body) == ([(None, b'{"messageStart":{"role": "assistant"}}'), (None, b'{"metadata":{}}')], [])
+
+
+def test_every_member_of_an_exception_is_kept() -> None:
+    items, _ = read(exception("modelStreamErrorException", {"message": "m", "originalStatusCode": 500}))
+    (_, data), *_ = items
+    error = {"type": "modelStreamErrorException", "message": "m", "originalStatusCode": 500}
+    assert json.loads(data) == {"error": error}
+
+
 @pytest.mark.parametrize(
     ("headers", "kind"),
     [
@@ -169,7 +206,7 @@ def test_an_exception_is_an_error_of_its_type(headers: dict[str, str], kind: str
     assert problems == []
     ((name, data),) = items
     assert name == "error"
-    assert json.loads(data) == {"error": {"type": kind, "message": '{"message": "Too many requests"}'}}
+    assert json.loads(data) == {"error": {"type": kind, "message": "Too many requests"}}
 
 
 def test_an_exception_in_mid_stream_stops_the_calls_before_it() -> None:

@@ -89,6 +89,27 @@ def test_any_cut_of_any_objects_gives_the_same_items(
     assert problems == []
 
 
+LINES = st.lists(
+    st.sampled_from([A + b"\n", B + b"\n", A, A + b"\r\n", b"\n", b"{\n", b"text\n", A + B + b"\n"]), max_size=3
+)
+
+
+@given(pieces=st.lists(LINES.map(b"".join), max_size=5))
+def test_the_fast_path_returns_the_objects_of_the_general_reader(pieces: list[bytes]) -> None:
+    reader = JsonLinesReader(1 << 20)
+    objects: list[bytes] = []
+    for piece in pieces:
+        of_fast_path = reader.run(piece)
+        objects += [data for _, data in reader.feed(piece)] if of_fast_path is None else of_fast_path
+    objects += [data for _, data in reader.close()]
+    items, codes = read(*pieces)
+    assert (objects, [code for code, _ in reader.problems]) == ([data for _, data in items], codes)
+
+
+def test_lines_of_one_object_take_the_fast_path() -> None:
+    assert JsonLinesReader(1 << 20).run(A + b"\n" + B + b"\n") == [A, B]
+
+
 def test_one_whole_body_is_one_item_pretty_printed_or_not() -> None:
     for indent in (None, 2):
         body = json.dumps({"choices": [{"message": {"content": "a\nb"}}]}, indent=indent).encode()

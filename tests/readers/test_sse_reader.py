@@ -248,6 +248,8 @@ PIECES = st.lists(
             b'data: {"a":1}\n\n',
             b'event: tick\ndata: {"b":2}\n\n',
             b'data: {"c":3}\n',
+            b'data: {"d":4}\r\n\r\n',
+            b'event: tick\r\ndata: {"e":5}\r\n\r\n',
             b"data: [DONE]\n\n",
             b"data: {",
             b":\n\n",
@@ -287,6 +289,19 @@ def test_the_fast_path_returns_the_payloads_of_the_general_reader(pieces: list[b
 @pytest.mark.parametrize("comment", [b":\n\n", b": ok\n\n", b": ping{\n\n"])
 def test_an_event_and_a_comment_in_one_piece_are_read_each_time_they_come(comment: bytes) -> None:
     assert_fast_path_agrees([CHUNK + comment] * 2)
+
+
+def test_events_that_end_with_crlf_take_the_fast_path() -> None:
+    reader = SseReader(CAP)
+    event = b'data: {"a":1}\r\n\r\n'
+    assert [reader.run(event), reader.run(event), reader.run(event * 2)] == [
+        [b'{"a":1}'],
+        [b'{"a":1}'],
+        [b'{"a":1}'] * 2,
+    ]
+    assert reader.feed(event[:9]) == []
+    assert reader.feed(event[9:]) == [(None, b'{"a":1}')]
+    assert reader.run(event) == [b'{"a":1}']
 
 
 def test_two_pending_lines_of_data_are_two_events_at_the_end() -> None:

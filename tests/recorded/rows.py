@@ -25,6 +25,7 @@ class Row(msgspec.Struct):
     id: str
     wire: str
     stream: bool
+    model: str | None = None
     provider: str | None = None
     status: int | None = None
     content_type: str | None = None
@@ -33,6 +34,7 @@ class Row(msgspec.Struct):
     body_encoding: str | None = None
     frames: list[str] | None = None
     chunk_lengths: list[int] | None = None
+    source: dict[str, str] = {}
 
     @property
     def failed(self) -> bool:
@@ -67,6 +69,11 @@ def lines(path: Path) -> Iterator[bytes]:
         yield from file
 
 
+#: Beginnings of the ids of recordings that are filed under another wire: Ollama's answers at its endpoint for
+#: Chat Completions.
+MISFILED = {"ollama.chat": "prism.other.ollama_chat.structured-with-multiple-tools-structured-mode-"}
+
+
 @cache
 def _all_rows(recordings: Path, wire: str) -> tuple[Row, ...]:
     return tuple(msgspec.convert(json.loads(line), Row) for line in lines(recordings / f"{wire}.jsonl.gz"))
@@ -74,7 +81,14 @@ def _all_rows(recordings: Path, wire: str) -> tuple[Row, ...]:
 
 def rows(recordings: Path, wire: str) -> tuple[Row, ...]:
     """Every exchange of a wire."""
-    return _all_rows(recordings, wire)
+    if wire not in MISFILED:
+        return _all_rows(recordings, wire)
+    return tuple(row for row in _all_rows(recordings, wire) if not row.id.startswith(MISFILED[wire]))
+
+
+def misfiled(recordings: Path, wire: str) -> list[Row]:
+    """The exchanges in the file of a wire that are of another one."""
+    return [row for row in _all_rows(recordings, wire) if row not in rows(recordings, wire)]
 
 
 def streams(recordings: Path, wire: str) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Every recorded exchange of the four wires is decoded: no crash, nothing skipped, nothing opaque that an SDK knows."""
+"""Every recorded exchange of the wires is decoded: no crash, nothing skipped, nothing opaque that an SDK knows."""
 
 from __future__ import annotations
 
@@ -7,16 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.recorded.rows import Row, decode, lines, rows
+from tests.recorded.rows import Row, decode, lines, misfiled, rows
 from tests.sdk_types import block_types
 from tests.wires import WIRES
 from toolparity import Choice, Opaque, Response, ServerToolCall, ToolCall, normalize, select
-from toolparity.normalizer.errors import UnknownWire
+from toolparity.normalizer.errors import MalformedBody, UnknownWire
 from toolparity.normalizer.json_codec import decode as json_decode
 from toolparity.normalizer.json_codec import encode as json_encode
 
-#: What the four wires held when the normalizer was built; recordings may be added, none may vanish.
-AT_LEAST = {"openai.chat": 5784, "openai.responses": 1859, "anthropic.messages": 2010, "xai.grpc": 44}
+#: What the wires held when their decoders were built; recordings may be added, none may vanish.
+#: What the wires held when the normalizer was built; recordings may be added, none may vanish.
+AT_LEAST = {
+    "openai.chat": 5784,
+    "openai.responses": 1859,
+    "anthropic.messages": 2010,
+    "xai.grpc": 44,
+    "cohere.chat": 106,
+    "ollama.chat": 38,
+    "google.interactions": 8,
+    "bedrock.converse": 376,
+    "google.gemini": 1270,
+}
 
 
 def decoded(row: Row) -> Response:
@@ -45,7 +56,8 @@ def test_every_exchange_decodes_and_nothing_is_skipped(
         assert response.wire == wire
         assert response.choices or response.error or not response.complete, f"{row.id}: neither answer nor error"
         assert row.failed <= (response.error is not None), f"{row.id}: an HTTP error that is no error"
-    assert counts["read"] == sum(1 for _ in lines(recordings / f"{wire}.jsonl.gz")) >= AT_LEAST[wire]
+    of_others = len(misfiled(recordings, wire))
+    assert counts["read"] + of_others == sum(1 for _ in lines(recordings / f"{wire}.jsonl.gz")) >= AT_LEAST[wire]
     assert not set(opaque) & known, f"opaque, although the SDK knows it: {sorted(set(opaque) & known)}"
     with capsys.disabled():
         print(
@@ -54,6 +66,14 @@ def test_every_exchange_decodes_and_nothing_is_skipped(
             f"opaque {dict(opaque) or 0}",
             end="",
         )
+
+
+def test_a_body_that_is_filed_under_another_wire_is_refused_with_the_name_of_its_own(recordings: Path) -> None:
+    found = misfiled(recordings, "ollama.chat")
+    assert [normalize(row.data).wire for row in found] == ["openai.chat"] * 2
+    for row in found:
+        with pytest.raises(MalformedBody, match=r"looks like openai\.chat"):
+            decode(row)
 
 
 @pytest.mark.thorough(keep=1)

@@ -80,6 +80,8 @@ def test_a_stream_decoded_without_events_gives_the_same_response(wire: str, reco
 
 @pytest.mark.parametrize("wire", fast_paths.WIRES)
 def test_nearly_all_recordings_of_each_provider_take_the_fast_path(wire: str, recordings: Path) -> None:
-    shares = [share for share in fast_paths.shares(recordings, wire) if share.recordings >= 20]
+    # Few exchanges of these wires are recorded.
+    least = {"google.interactions": 1, "ollama.chat": 5}.get(wire, 20)
+    shares = [share for share in fast_paths.shares(recordings, wire) if share.recordings >= least]
     assert {share.kind for share in shares} == {"bodies", "events"}
     assert [share for share in shares if share.percent < 95] == []

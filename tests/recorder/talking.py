@@ -42,5 +42,7 @@ def shown(heard: list[Received]) -> list[list[Any]]:
 
 
 def plain(one: Any) -> Any:
-    """All that an SDK's object holds."""
+    """All that an SDK's object holds. Those of boto3 hold what the connection was like, too."""
+    if isinstance(one, dict):
+        return {name: member for name, member in one.items() if name != "ResponseMetadata"}
     return one.proto.SerializeToString(deterministic=True) if hasattr(one, "proto") else one.model_dump(warnings=False)

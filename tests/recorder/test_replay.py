@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.wires import WIRES
+from tests.wires import PLAYED_WIRES as WIRES
 from toolparity.cassettes.errors import InvalidProvenance, ReplayFailed, UnreadableCassette
 from toolparity.cassettes.library import files, writing
 from toolparity.cassettes.recorder.replay import replay

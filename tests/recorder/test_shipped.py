@@ -9,6 +9,7 @@ from operator import attrgetter
 import pytest
 
 from tests.thoroughness import spread
+from tests.wires import TEXT_WIRES
 from toolparity.cassettes.library import files, inventory
 from toolparity.cassettes.recorder.replay import NetworkBlocked, cut_network, replay
 from toolparity.cassettes.scripts import scripts
@@ -18,7 +19,11 @@ SHIPPED = files.find()
 _KIND = attrgetter("provider", "wire", "stream")
 #: Some of each surface and form. `toolparity cassettes verify`, which CI runs beside the tests, replays all.
 REPLAYED = [place for _, places in groupby(sorted(SHIPPED, key=_KIND), key=_KIND) for place in spread(list(places), 12)]
-SURFACE_NAMES = ("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc", "xai.chat", "xai.responses")
+SURFACE_NAMES = tuple(SURFACES)
+#: The wires with a member or a stop reason for a refusal.
+WITH_REFUSAL = ("openai.chat", "openai.responses", "anthropic.messages")
+#: The wires on which no emulated provider searches.
+WITHOUT_SEARCH = ("openai.chat", "bedrock.converse", "cohere.chat", "ollama.chat")
 
 
 @pytest.mark.thorough(keep=4, per="{place.provider}/{place.wire}/{place.stream}")
@@ -47,15 +52,16 @@ def test_every_surface_has_the_starter_scenarios_it_can_say() -> None:
         "parallel-three",
         "single-call",
         "text-only",
-        "truncated-arguments",
         "two-rounds",
     }
     assert tuple(SURFACES) == SURFACE_NAMES
     for surface in SURFACES.values():
         played = {place.name for place in SHIPPED if (place.provider, place.wire) == (surface.provider, surface.wire)}
         assert everywhere <= played
-        assert ("refusal" in played) == (surface.name != "xai.grpc")  # it has no member for refusing
-        assert ("server-search" in played) == ("server-search-and-call" in played) == (surface.wire != "openai.chat")
+        assert ("truncated-arguments" in played) == (surface.wire in TEXT_WIRES)
+        assert ("refusal" in played) == (surface.wire in WITH_REFUSAL)
+        searches = surface.wire not in WITHOUT_SEARCH
+        assert ("server-search" in played) == ("server-search-and-call" in played) == searches
 
 
 @pytest.mark.thorough(keep=20)

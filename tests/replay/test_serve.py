@@ -142,7 +142,8 @@ def test_the_command_tells_its_addresses_and_serves_until_it_is_ended() -> None:
         process.send_signal(signal.SIGINT)
         _, told_of = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert "12 recorded responses: 12 emulated; interrupt to stop" in told_of
+    count = len(SURFACES) * 2  # plain and streamed
+    assert f"{count} recorded responses: {count} emulated; interrupt to stop" in told_of
 
 
 def test_the_command_serves_no_empty_library(tmp_path: Any) -> None:

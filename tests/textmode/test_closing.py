@@ -21,11 +21,13 @@ import pytest
 from xai_sdk.proto import chat_pb2_grpc
 
 from tests.building import codes, shapes
+from tests.turns.test_clients import reach
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.emulated.http import application
 from toolparity.cassettes.emulated.rpc import EmulatedChat
 from toolparity.cassettes.emulated.script_player import tokens
 from toolparity.cassettes.emulated.servers import Servers, serving
+from toolparity.cassettes.recorder.sdks import Link, sdk_module
 from toolparity.cassettes.scripts import Round, Say, Script
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.conversation import Request, TextPart, User
@@ -33,7 +35,6 @@ from toolparity.normalizer.errors import ToolLimitReached, UserCancelled
 from toolparity.normalizer.events import BlockDelta, Event
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.textmode import TextMode, TextReader, aread_stream, limit_of, read_stream
-from toolparity.normalizer.turns.clients import client
 from toolparity.normalizer.turns.execution.tools import Tool
 from toolparity.normalizer.turns.outcome import Outcome
 from toolparity.normalizer.turns.turn import Turn
@@ -52,6 +53,10 @@ SCRIPT = Script(
 READ = [("read_files", {"path": "file.txt"}, "complete")]
 #: Seconds that a server waits for its caller to go, and a test for the server to see it: none of them are needed.
 PATIENCE = 20.0
+#: The wires of the SDKs by OpenAI and by Anthropic, whose streams have the headers of the response.
+WITH_HEADERS = ("openai.chat", "openai.responses", "anthropic.messages")
+#: The asynchronous SDK closes a stream only with its client.
+LEFT_OPEN = ("google.gemini",)
 #: Pieces that still leave behind the one with the second opening tag.
 BEHIND = 3
 
@@ -168,7 +173,7 @@ def body(surface: Surface) -> Any:
     asking = [User([TextPart(ASK)])]
     request = Request(surface.wire, surface.model, asking, provider=surface.provider, params=params)
     asked = write_request(request).body
-    if surface.wire != "xai.grpc":
+    if surface.wire != "xai.grpc" and not surface.spec.stream_path:
         asked["stream"] = True
     return asked
 
@@ -178,7 +183,7 @@ def reader(surface: Surface, **how: Any) -> TextReader:
 
 
 def opened(surface: Surface, servers: Servers, stack: ExitStack) -> tuple[Any, Callable[[], object], Any]:
-    """The stream of the surface's SDK, what closes it, and the headers of the answer."""
+    """The stream of the surface's SDK, what closes it, and the headers of the answer if it has them."""
     base, asked = servers.base(surface), body(surface)
     if surface.wire == "xai.grpc":
         channel = stack.enter_context(grpc.insecure_channel(base))
@@ -188,6 +193,10 @@ def opened(surface: Surface, servers: Servers, stack: ExitStack) -> tuple[Any, C
         claude = stack.enter_context(anthropic.Anthropic(base_url=base, api_key="any", max_retries=0))
         stream = claude.messages.create(**asked)
         return stream, stream.close, stream.response.headers
+    if surface.wire not in WITH_HEADERS:
+        sdk = sdk_module(surface)
+        sent: Any = sdk.sent(stack.enter_context(sdk.client(Link(base, "any"))), asked, True)
+        return sent, sent.close, ()
     client = stack.enter_context(openai.OpenAI(base_url=base, api_key="any", max_retries=0))
     resource: Any = client.chat.completions if surface.wire == "openai.chat" else client.responses
     stream = resource.create(**asked)
@@ -228,7 +237,7 @@ def test_the_connection_is_closed_where_the_second_tool_begins(
     assert line.sent == pieces[: len(line.sent)]
     assert len(line.sent) <= line.gate
     limits = response.extra.get("rate_limit", {})
-    assert any("remaining" in name for name in limits) == (surface.wire != "xai.grpc")
+    assert any("remaining" in name for name in limits) == (surface.wire in WITH_HEADERS)
     told = "".join(event.text for event in shown if isinstance(event, BlockDelta))
     assert told == 'I read the file first.\n\n{"path":"file.txt"}'
     whole, left = tokens(words(surface, pieces)), tokens(words(surface, pieces)) - tokens(words(surface, line.sent))
@@ -248,7 +257,7 @@ def test_usage_that_had_arrived_is_kept(stage: Stage) -> None:
     assert response.usage.input_tokens > 0
 
 
-@pytest.mark.parametrize("name", SURFACES)
+@pytest.mark.parametrize("name", [name for name in SURFACES if name not in LEFT_OPEN])
 def test_an_awaited_response_is_closed_too(name: str, stage: Stage) -> None:
     """The streams of the official asynchronous SDKs have their ``close`` themselves; gRPC's calls are cancelled."""
     surface = SURFACES[name]
@@ -266,6 +275,10 @@ def test_an_awaited_response_is_closed_too(name: str, stage: Stage) -> None:
             elif surface.wire == "anthropic.messages":
                 claude = anthropic.AsyncAnthropic(base_url=base, api_key="any", max_retries=0)
                 given = await (await stack.enter_async_context(claude)).messages.create(**asked)
+            elif surface.wire not in WITH_HEADERS:
+                sdk = sdk_module(surface)
+                of_sdk = await stack.enter_async_context(sdk.async_client(Link(base, "any")))
+                given = sdk.async_sent(of_sdk, asked, True)
             else:
                 client = openai.AsyncOpenAI(base_url=base, api_key="any", max_retries=0)
                 await stack.enter_async_context(client)
@@ -284,9 +297,6 @@ def test_an_awaited_response_is_closed_too(name: str, stage: Stage) -> None:
 def test_a_turn_closes_the_connection_and_runs_the_first_tool_alone(name: str, stage: Stage) -> None:
     surface = SURFACES[name]
     line, _ = stage.aim(surface)
-    options: dict[str, Any] = {"api_key": "any", "base_url": stage.servers.base(surface), "max_retries": 0}
-    if surface.wire == "xai.grpc":
-        options = {"api_key": "any", "api_host": stage.servers.base(surface), "use_insecure_channel": True}
     ran: list[str] = []
     tools = [
         Tool(name=tool, function=partial(lambda tool, **_: ran.append(tool), tool))
@@ -295,7 +305,7 @@ def test_a_turn_closes_the_connection_and_runs_the_first_tool_alone(name: str, s
     mode = TextMode("tool-xml", limit=limit_of("first"))
 
     async def run() -> Outcome:
-        async with client(surface.wire, surface.model, provider=surface.provider, **options) as provider:
+        async with reach(stage.servers, name) as provider:
             turn = Turn(provider, tools, policy="first", prepare=mode.prepare, reader=mode.reader)
             await turn.run(ASK)
             assert await asyncio.to_thread(lambda: line.closed)

@@ -36,6 +36,21 @@ def body(wire: str, text: str) -> Any:
     if wire == "anthropic.messages":
         head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
         return {**head, "content": [{"type": "text", "text": text}], "usage": {"input_tokens": 1, "output_tokens": 2}}
+    if wire == "google.gemini":
+        candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"}
+        return {"candidates": [candidate], "modelVersion": "m", "usageMetadata": {"promptTokenCount": 3}}
+    if wire == "google.interactions":
+        step = {"type": "model_output", "content": [{"type": "text", "text": text}]}
+        return {"id": "v1_1", "object": "interaction", "model": "m", "status": "completed", "steps": [step]}
+    if wire == "bedrock.converse":
+        said = {"role": "assistant", "content": [{"text": text}]}
+        return {"output": {"message": said}, "stopReason": "end_turn", "usage": {"inputTokens": 1, "outputTokens": 2}}
+    if wire == "cohere.chat":
+        said = {"role": "assistant", "content": [{"type": "text", "text": text}]}
+        return {"id": "c1", "message": said, "finish_reason": "COMPLETE"}
+    if wire == "ollama.chat":
+        said = {"role": "assistant", "content": text}
+        return {"model": "m", "created_at": "t", "message": said, "done": True, "done_reason": "stop"}
     message = chat_pb2.CompletionMessage(content=text, role=2)
     output = chat_pb2.CompletionOutput(index=0, message=message, finish_reason=sample_pb2.REASON_STOP)
     return chat_pb2.GetChatCompletionResponse(id="x1", model="m", outputs=[output])

@@ -14,6 +14,6 @@ SURFACES = (
         "https://api.toy.example/v1",
         "TOY_API_KEY",
         "toy-1",
-        frozenset(("ending:length",)),
+        frozenset(("parallel", "dashed names", "ending:length")),
     ),
 )

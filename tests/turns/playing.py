@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from tests.wires import WIRES
+from tests.wires import PLAYED_WIRES as WIRES
 from toolparity import Response, normalize
-from toolparity.cassettes.emulated import anthropic_messages, openai_chat, openai_responses, xai_grpc
 from toolparity.cassettes.emulated import script_player as playing
 from toolparity.cassettes.scripts import (
     Fault,
@@ -38,12 +37,6 @@ from toolparity.normalizer.turns.turn import Turn
 
 __all__ = ["ScriptedCall", "Fault", "Hit", "OfferedTool", "Part", "Round", "Say", "ServerCall", "Think"]
 
-_PLAYERS: dict[str, Any] = {
-    "openai.chat": openai_chat,
-    "openai.responses": openai_responses,
-    "anthropic.messages": anthropic_messages,
-    "xai.grpc": xai_grpc,
-}
 _T = TypeVar("_T")
 
 
@@ -114,7 +107,7 @@ class Emulated:
             yield self._refusal(refused)
             return
         try:
-            for event in _PLAYERS[self.wire].events(play):
+            for event in self._surface.emulation.events(play):
                 yield event if isinstance(event, bytes) else event.SerializeToString()
         except playing.ConnectionReset:
             raise ConnectionResetError("the connection broke") from None

@@ -13,18 +13,17 @@ from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns import Agent, Conversation, Executor, Tool, Turn
 from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
 from toolparity.normalizer.turns.orchestration import Coordinator
+from toolparity.normalizer.wires.parameters import parameters
 
 from .playing import WIRES, Emulated, Round, Say, assert_legal, at_once, call, only, script
 from .playing import turn_events as events
 
 HELLO = script([Say("Hello.")])
-#: The names of the common parameters in a request's body on each wire.
-LIMITS = {
-    "openai.chat": "max_completion_tokens",
-    "openai.responses": "max_output_tokens",
-    "anthropic.messages": "max_tokens",
-    "xai.grpc": "max_tokens",
-}
+
+
+def shared(request: Any) -> dict[str | None, Any]:
+    """The parameters of a request under their shared names."""
+    return {parameter.name: parameter.value for parameter in parameters(request)}
 
 
 def look(city: str) -> str:
@@ -53,8 +52,7 @@ def test_an_agent_runs_independent_turns_with_its_options(wire: str) -> None:
         assert at_once(agent.run("Go.")).text == "It is fine."
         sent = request_sent(provider)
         assert texts(sent) == ["You know towns.", "Go."]
-        assert sent.params["temperature"] == 0.5
-        assert sent.params[LIMITS[wire]] == 300
+        assert (shared(sent)["temperature"], shared(sent)["max_tokens"]) == (0.5, 300)
     assert at_once(Agent(second, [look]).run("Go.", max_rounds=0)).termination == "max_rounds_reached"
 
 
@@ -67,7 +65,7 @@ def test_a_conversation_continues_with_the_history_and_one_system_prompt(wire: s
     assert at_once(conversation.send("Sure?")).text == "Yes."
     sent = request_sent(provider, 2)
     assert texts(sent) == ["You know towns.", "Go.", "Sure?"]
-    assert sent.params["top_p"] == 0.5
+    assert shared(sent)["top_p"] == 0.5
     assert conversation.turn is not None
     assert_legal(conversation.turn)
 
@@ -136,15 +134,15 @@ def test_options_replace_the_parameters_of_a_request_and_keep_its_others(wire: s
     request = request_sent(provider)
     again = Emulated(wire, HELLO)
     at_once(Turn(again, max_tokens=200).run(request))
-    params = request_sent(again).params
-    assert (params["temperature"], params[LIMITS[wire]]) == (0.5, 200)
+    params = shared(request_sent(again))
+    assert (params["temperature"], params["max_tokens"]) == (0.5, 200)
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_limit_that_is_the_default_of_the_wire_is_applied_too(wire: str) -> None:
     provider = Emulated(wire, HELLO)
     at_once(Turn(provider, max_tokens=4096).run("Go."))
-    assert request_sent(provider).params[LIMITS[wire]] == 4096
+    assert shared(request_sent(provider))["max_tokens"] == 4096
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -153,8 +151,8 @@ def test_a_request_of_another_wire_gets_the_parameters_too(wire: str) -> None:
     at_once(Turn(source).run("Go."))
     provider = Emulated(wire, HELLO)
     at_once(Turn(provider, max_tokens=200, temperature=0.25).run(request_sent(source)))
-    params = request_sent(provider).params
-    assert (params["temperature"], params[LIMITS[wire]]) == (0.25, 200)
+    params = shared(request_sent(provider))
+    assert (params["temperature"], params["max_tokens"]) == (0.25, 200)
 
 
 def test_other_members_of_the_body_are_passed_under_the_names_of_the_wire() -> None:

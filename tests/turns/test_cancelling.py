@@ -16,6 +16,8 @@ from toolparity.normalizer.turns.turn import Turn
 from . import playing
 from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, only, script
 
+#: The wires whose streams send each call whole.
+WHOLE_CALLS = ("google.gemini", "ollama.chat")
 TWO = script([Say("Let me see."), call("look", at=1), call("count", of="ducks")], [Say("Two ducks, and a goose.")])
 
 
@@ -210,15 +212,16 @@ def test_one_call_can_be_cancelled_while_the_turn_continues() -> None:
         turn.cancel(call_id="call_1")
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire not in WHOLE_CALLS])
 def test_canc_02_shown_text_stays_in_the_history_and_an_incomplete_call_does_not(wire: str) -> None:
     turn = Turn(Emulated(wire, TWO), Counting().tools())
+    first_call = 2 if wire == "cohere.chat" else 1  # after the plan and the text
 
     async def run() -> list[Any]:
         events = []
         async for event in turn.stream("Go."):
             events.append(event)
-            if isinstance(event, turn_events.TurnBlockDelta) and event.sequence == 1:
+            if isinstance(event, turn_events.TurnBlockDelta) and event.sequence == first_call:
                 turn.cancel()
         return events
 

@@ -12,8 +12,12 @@ from typing import Any
 
 import anthropic
 import grpc
+import httpx
 import openai
 import pytest
+from botocore.config import Config
+from botocore.exceptions import EndpointConnectionError
+from google.genai._interactions_errors import APIConnectionError as GoogleConnectionError
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, StreamingResponse
@@ -22,6 +26,7 @@ from starlette.routing import Route
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
 from tests.turns.playing import Fault, Round, Say, at_once, call, script
+from tests.wires import PLAYED_WIRES as WIRES
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.emulated.servers import Servers, running, serving
 from toolparity.cassettes.surfaces import SURFACES
@@ -30,10 +35,15 @@ from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.turns.clients import SdkClient, client
 from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.turns.request import opening
-from toolparity.normalizer.wires.registry import WIRES as BUILT_IN
+from toolparity.normalizer.wires.registry import spec
 
-WIRES = tuple(BUILT_IN)
-HTTP_WIRES = WIRES[:3]
+HTTP_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
+#: Without boto3: it refuses members that it does not know, and a request of Converse has none for streaming.
+OPEN_WIRES = tuple(wire for wire in HTTP_WIRES if wire != "bedrock.converse")
+#: The SDK of Ollama never repeats a request, that of Cohere no streamed one.
+NOT_REPEATED = ("cohere.chat", "ollama.chat")
+#: Calls of Gemini mostly have no ids.
+MISSING = {"google.gemini": {"id-missing"}}
 #: With the surfaces of other providers that use OpenAI's SDK.
 SURFACE_NAMES = (*WIRES, "xai.chat", "xai.responses")
 
@@ -43,10 +53,23 @@ SCRIPT = script([Say("Let me look."), call("look", what="it")], [Say("Here it is
 def reach(servers: Servers, name: str, **options: Any) -> SdkClient:
     """The client of a surface, connected to the emulated provider, without retries."""
     surface = SURFACES[name]
+    if surface.wire == "bedrock.converse":
+        keys = {"aws_access_key_id": options.pop("api_key", "any"), "aws_secret_access_key": "any"}
+        retries = {"total_max_attempts": 1 + options.pop("max_retries", 0)}
+        place = {"region_name": "us-east-1", "endpoint_url": servers.base(surface)}
+        options |= {**keys, **place, "config": Config(retries=retries)}
+        return client(surface.wire, surface.model, provider=surface.provider, **options)
     options = {"api_key": "any", **options}
     if surface.wire == "xai.grpc":
         options |= {"api_host": servers.base(surface), "use_insecure_channel": True}
         options.setdefault("channel_options", [("grpc.enable_retries", 0)])
+    elif surface.wire in ("google.gemini", "google.interactions"):
+        attempts = 1 + options.pop("max_retries", 0)
+        retries = {"attempts": attempts, "initial_delay": 0.01, "max_delay": 0.02}
+        options |= {"http_options": {"base_url": servers.base(surface), "retry_options": retries}}
+    elif surface.wire == "ollama.chat":  # its SDK takes the key from a header, and never retries
+        key = options.pop("api_key")
+        options = {"host": servers.base(surface), "headers": {"authorization": f"Bearer {key}"} if key else None}
     else:
         options |= {"base_url": servers.base(surface), "max_retries": options.get("max_retries", 0)}
     return client(surface.wire, surface.model, provider=surface.provider, **options)
@@ -93,13 +116,13 @@ def test_a_client_yields_the_chunks_of_the_wire(servers: Servers, name: str) -> 
         decoder.feed(piece)
     response = decoder.finish()
     assert response.complete
-    assert response.findings == ()
+    assert {finding.code for finding in response.findings} == MISSING.get(provider.wire, set())
     assert response.text == "Let me look."
     assert [(call.name, call.arguments) for call in response.calls] == [("look", {"what": "it"})]
     assert response.usage is not None, "streams of Chat Completions tell it only where they are asked to"
 
 
-@pytest.mark.parametrize("wire", HTTP_WIRES)
+@pytest.mark.parametrize("wire", OPEN_WIRES)
 def test_a_body_with_stream_false_yields_one_complete_response(servers: Servers, wire: str) -> None:
     provider = reach(servers, wire)
     [piece] = at_once(chunks_of(provider, {**body_with_tool(provider), "stream": False}))
@@ -119,9 +142,10 @@ def test_an_authentication_error_is_yielded_as_an_error_response(servers: Server
     assert (piece.wire, piece.provider, piece.calls) == (provider.wire, provider.name, [])
     assert piece.error.retryable is False
     assert piece.error.message
-    assert piece.error.status == (
-        400 if provider.name == "xai" else 401
-    )  # xAI reports a wrong key as an invalid argument
+    # xAI and Gemini report a wrong key as an invalid argument, and AWS as a request that is forbidden
+    assert piece.error.status == {"xai.grpc": 400, "google.gemini": 400, "bedrock.converse": 403}.get(
+        provider.wire, 400 if provider.name == "xai" else 401
+    )
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -175,7 +199,7 @@ def test_a_broken_connection_is_reported(wire: str) -> None:
         assert response.error is not None
         assert response.error.retryable
     else:
-        assert raised in ("RemoteProtocolError", "ReadError")
+        assert raised in ("RemoteProtocolError", "ReadError", "ProtocolError")
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -189,7 +213,15 @@ def test_an_unreachable_server_raises_the_error_of_the_sdk(wire: str) -> None:
         assert piece.error is not None
         assert (piece.error.type, piece.error.retryable) == ("UNAVAILABLE", True)
         return
-    with pytest.raises((openai.APIConnectionError, anthropic.APIConnectionError)):
+    with pytest.raises(
+        (
+            anthropic.APIConnectionError,
+            EndpointConnectionError,
+            GoogleConnectionError,
+            httpx.ConnectError,
+            openai.APIConnectionError,
+        )
+    ):
         at_once(chunks_of(provider, body))
 
 
@@ -273,16 +305,18 @@ def test_closing_the_answer_closes_the_connection(wire: str) -> None:
     assert recorder.left.is_set()
 
 
-@pytest.mark.parametrize("wire", HTTP_WIRES)
+@pytest.mark.parametrize("wire", OPEN_WIRES)
 def test_only_the_stream_members_are_added_to_the_body(wire: str) -> None:
     recorder = Recorder()
     with serving(recorder.app, recorder) as servers:
         provider = reach(servers, wire)
         body = {**body_with_tool(provider), "of_next_year": {"depth": [1, None]}}
         at_once(_first(provider, body))
-    added = {"stream": True}
+    added = {} if spec(wire).stream_path else {"stream": True}
     if wire == "openai.chat":
         added["stream_options"] = {"include_usage": True}  # type: ignore[assignment]
+    if spec(wire).stream_path:
+        del body[spec(wire).model_member]  # the address has it, and requests a stream
     assert recorder.bodies == [{**body, **added}]
 
 
@@ -306,7 +340,7 @@ def test_a_grpc_message_is_sent_unchanged() -> None:
     assert recorder.bodies == [body]
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire not in NOT_REPEATED])
 def test_retries_are_done_by_the_sdk(wire: str) -> None:
     recorder = Recorder(failures=2)
     with serving(recorder.app, recorder) as servers:
@@ -378,7 +412,15 @@ def test_a_wire_without_a_client_raises_unknown_wire() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wire", "sdk"), [*((w, "openai") for w in WIRES[:2]), (WIRES[2], "anthropic"), (WIRES[3], "xai_sdk")]
+    ("wire", "sdk"),
+    [
+        ("openai.chat", "openai"),
+        ("openai.responses", "openai"),
+        ("anthropic.messages", "anthropic"),
+        ("xai.grpc", "xai_sdk"),
+        ("google.gemini", "google.genai"),
+        ("google.interactions", "google.genai"),
+    ],
 )
 def test_a_missing_sdk_is_named_in_the_error(wire: str, sdk: str) -> None:
     code = (
@@ -390,7 +432,7 @@ def test_a_missing_sdk_is_named_in_the_error(wire: str, sdk: str) -> None:
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.startswith(f"the client of {wire} needs the SDK")
-    assert f"pip install {sdk.replace('_', '-')}" in output
+    assert f"pip install {sdk.replace('_', '-').replace('.', '-')}" in output
     assert issubclass(MissingExtra, ImportError)
 
 

@@ -26,7 +26,7 @@ from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.turns.turn import Turn
 
-#: Scripts that can be played on all four wires.
+#: Scripts that can be played on all wires.
 COMMON = [id for id, script in scripts().items() if all(SURFACES[wire].plays(script) for wire in WIRES)]
 #: Scripts that are also played over the network: text, calls, several rounds, failures, refusals, incomplete answers.
 OVER_THE_NETWORK = [
@@ -46,6 +46,8 @@ OVER_THE_NETWORK = [
     "truncated-arguments",
     "wrong-key",
 ]
+#: Of these, what some wires cannot express: arguments that are not JSON, and names with dashes.
+NOT_ON_EVERY_WIRE = {"truncated-arguments", "long-tool-name"}
 #: Surfaces of other providers.
 OTHERS = ("xai.chat", "xai.responses")
 Skeleton = list[dict[str, Any]]
@@ -76,21 +78,17 @@ def ended(skeletons: Skeleton) -> tuple[str, str]:
 
 def test_more_than_50_scripts_can_be_played_on_every_wire() -> None:
     assert len(COMMON) > 50
-    assert set(OVER_THE_NETWORK) <= set(COMMON)
+    assert set(OVER_THE_NETWORK) - NOT_ON_EVERY_WIRE <= set(COMMON)
 
 
 @pytest.mark.thorough(keep=15)
 @pytest.mark.parametrize("id", COMMON)
 def test_a_recorded_script_yields_the_same_events_on_every_wire(id: str) -> None:
     """000, Why This Matters; 003, Testing Approach: the same events and rows with every provider."""
-    skeletons = {wire: recorded(id, wire)[0] for wire in WIRES}
-    assert (
-        skeletons["openai.chat"]
-        == skeletons["openai.responses"]
-        == skeletons["anthropic.messages"]
-        == skeletons["xai.grpc"]
-    )
-    assert ended(skeletons["openai.chat"])[0] in ("turn_complete", "turn_failed")
+    expected = recorded(id, "openai.chat")[0]
+    for wire in WIRES:
+        assert recorded(id, wire)[0] == expected, wire
+    assert ended(expected)[0] in ("turn_complete", "turn_failed")
 
 
 @pytest.mark.thorough(keep=40)
@@ -100,6 +98,19 @@ def test_the_requests_of_a_turn_equal_the_recorded_ones(id: str, surface: str) -
     _, provider, turn = recorded(id, surface)
     assert provider.asked
     for asked, expected in provider.asked:
+        if surface == "google.gemini" and not expected["generationConfig"]:  # its SDK always sends the member
+            del expected["generationConfig"]
+        if surface == "ollama.chat" and expected["tools"] == []:  # its SDK always sends the member
+            del expected["tools"]
+        if surface == "ollama.chat":  # its SDK's types have neither the keyword nor the ids; empty content is optional
+            for tool in asked.get("tools", []):
+                tool["function"]["parameters"].pop("additionalProperties", None)
+            for message in [*asked["messages"], *expected["messages"]]:
+                message.pop("tool_call_id", None)
+                if message["role"] == "assistant" and not message.get("content"):
+                    message.pop("content", None)
+                for call in message.get("tool_calls", []):
+                    call.pop("id", None)
         assert asked == expected
     assert_legal(turn)
 
@@ -123,7 +134,8 @@ def emulated(servers: Servers, id: str, surface: str, **options: Any) -> Skeleto
 def test_an_emulated_provider_yields_the_same_events_as_the_cassette(servers: Servers, id: str) -> None:
     expected = recorded(id, "openai.chat")[0]
     for surface in (*WIRES, *OTHERS):
-        assert emulated(servers, id, surface) == expected, surface
+        if SURFACES[surface].plays(scripts()[id]):
+            assert emulated(servers, id, surface) == expected, surface
 
 
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
@@ -183,7 +195,7 @@ def test_handed_over_calls_yield_the_same_events_on_every_wire(id: str, policy: 
         for wire in WIRES:
             at_once(main(log, wire))
     chat, *others = results
-    assert others == [chat, chat, chat]
+    assert others == [chat] * (len(WIRES) - 1)
     handed_over = [event for event in chat[0] if event.get("type") == "result_needed"]
     assert len(handed_over) == len(chat[1]) >= 2
     assert chat[3] == "natural_completion"

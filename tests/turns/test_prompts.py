@@ -22,7 +22,7 @@ SCENARIOS = ("appointments-and-billing", "single-call")
 def recorded(wire: str, scenario: str, provider: str | None = None) -> tuple[list[dict[str, Any]], list[Message]]:
     """The messages of the last recorded request of a scenario, as JSON and in canonical form without system prompt."""
     body = load(path_for(wire, scenario, stream=True)).exchanges[-1].request
-    messages = next(body[name] for name in ("input", "messages") if name in body)
+    messages = next(body[name] for name in ("input", "messages", "contents") if name in body)
     read = read_request(body, wire, provider=provider).messages  # type: ignore[arg-type]
     return messages, [message for message in read if not isinstance(message, System)]
 

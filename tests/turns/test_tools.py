@@ -19,6 +19,8 @@ from toolparity.normalizer.turns.request import opening
 
 from .playing import WIRES, Emulated, Say, at_once, call, script
 
+#: Wires on which a tool may have any name.
+ANY_NAME = ("ollama.chat",)
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
@@ -74,14 +76,14 @@ def test_a_call_by_alias_reaches_the_tool_with_the_declared_name() -> None:
     ran: list[str] = []
     tools = Tools([Tool(name="crm.look up", function=lambda **_: ran.append("ran"))])
     for wire in WIRES:
-        (alias,) = written(wire, tools).names
-        assert alias != "crm.look up"
+        alias = next(iter(written(wire, tools).names), "crm.look up")
+        assert (alias == "crm.look up") == (wire in ANY_NAME)
         provider = Emulated(wire, script([call(alias)], [Say("Done.")], tools=[alias]))
         turn = Turn(provider, tools)
         at_once(turn.run("Go."))
         name = turn.state.rounds[0].calls[0].name
         assert name == "crm.look up"
-    assert ran == ["ran"] * 4
+    assert ran == ["ran"] * len(WIRES)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ Each module has these members:
     sent(client, body, stream) yields the SDK's objects in order: the plain response, or the events of a stream
     async_sent                 the asynchronous variant
     REFUSALS, refused(error)   the SDK's exceptions for a provider's error, and the conversion into that error
+    DROPS_CALL_IDS             whether the SDK's objects lack the ids of calls; optional
 
 A third party's wire has such a module as its part ``recorder`` (`toolparity.normalizer.wires.registry`). Retries are
 off, so a recording holds each request once.
@@ -153,7 +154,8 @@ class ResponseBuilder:
         self._wire = surface.wire
         self._options = {"provider": surface.provider, "request": body}
         self._sdk = sdk
-        self._decoder = StreamDecoder(self._wire, **self._options) if stream else None
+        status = None if surface.by_messages else 200  # otherwise the SDK raises instead of returning a stream
+        self._decoder = StreamDecoder(self._wire, status=status, **self._options) if stream else None
         self._objects: list[Any] = []
         self._response: Response | None = None
         self._raised = False

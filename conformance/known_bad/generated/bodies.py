@@ -16,7 +16,21 @@ from .lists import REORDERINGS
 from .operators import other_scalar
 
 #: Members whose value is free JSON: they are changed as a whole.
-_FREE = frozenset(("parameters", "input_schema", "schema", "arguments", "action", "outputs", "frames"))
+_FREE = frozenset(
+    (
+        "action",
+        "args",
+        "arguments",
+        "frames",
+        "inputSchema",
+        "input_schema",
+        "json",
+        "outputs",
+        "parameters",
+        "parametersJsonSchema",
+        "schema",
+    )
+)
 #: Settings of the connection: the answer has the same content with any value.
 TRANSPORT = frozenset(("stream", "stream_options"))
 
@@ -130,6 +144,15 @@ _SETTINGS: dict[str, dict[str, Any]] = {
         "temperature": 0.5,
     },
     "xai.grpc": {"tool_choice": {"mode": "TOOL_MODE_NONE"}, "parallel_tool_calls": False, "stop": ["."], "n": 2},
+    "cohere.chat": {"tool_choice": "NONE", "stop_sequences": ["."], "temperature": 0.5},
+    "bedrock.converse": {"system": [{"text": "Rhyme."}], "inferenceConfig": {"temperature": 0.5}},
+    "google.gemini": {
+        "toolConfig": {"functionCallingConfig": {"mode": "NONE"}},
+        "systemInstruction": {"parts": [{"text": "Rhyme."}]},
+        "generationConfig": {"temperature": 0.5},
+    },
+    "google.interactions": {"system_instruction": "Rhyme.", "generation_config": {"temperature": 0.5}},
+    "ollama.chat": {"format": "json", "options": {"stop": ["."]}, "keep_alive": 0},
 }
 
 

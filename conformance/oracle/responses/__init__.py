@@ -17,7 +17,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import spec
 
 from ...subjects import SubjectExchange
-from .. import json_values
+from .. import JSON_LINES, json_values
 
 Json = dict[str, Any]
 
@@ -86,7 +86,9 @@ def read(exchange: SubjectExchange) -> WireResponse:
     name = "oracle_responses"
     if not wire.has_part(name, home=__name__):
         raise Irregular("the wire has no oracle of responses")
-    if exchange.stream and wire.framing != "messages" and any(_is_broken(line) for line in exchange.body.splitlines()):
+    server_sent = exchange.stream and wire.framing != "messages" and exchange.body[:1] != b"\x00"
+    is_broken = _is_broken if exchange.wire not in JSON_LINES else _is_not_json
+    if server_sent and any(map(is_broken, exchange.body.splitlines())):
         raise Irregular("an event is not JSON")
     reading: WireResponse = wire.part(name, home=__name__).response(exchange)
     for choice in reading.choices:
@@ -99,8 +101,10 @@ def _is_broken(line: bytes) -> bool:
     text = line.removeprefix(b"data:").strip()
     if not line.startswith(b"data:"):
         return not line.startswith((b"event", b"id", b"retry", b":")) and bool(text)
-    if text in (b"", b"[DONE]"):
-        return False
+    return text not in (b"", b"[DONE]") and _is_not_json(text)
+
+
+def _is_not_json(text: bytes) -> bool:
     try:
         json_codec.decode(text)
     except ValueError:

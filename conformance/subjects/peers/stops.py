@@ -6,11 +6,14 @@ from typing import Any
 
 #: The libraries' words for stop reasons -> the canonical reason. Each word is one of OpenAI's Chat Completions
 #: (`finish_reason`; Mistral adds `model_length`), of OpenAI's Responses (`status`, `incomplete_details.reason`), of
-#: Anthropic's Messages (`stop_reason`), of xAI's service (`finish_reason`), or of a library that has separate words.
+#: Anthropic's Messages (`stop_reason`), of xAI's service (`finish_reason`), of Cohere's Chat (`finish_reason`), of
+#: Bedrock's Converse (`stopReason`), of Gemini (`finishReason`), of Google's Interactions (`status`), of Ollama
+#: (`done_reason`), or of a library that has separate words.
 STOPS = {
     "stop": "end_turn",
     "end_turn": "end_turn",
     "completed": "end_turn",
+    "complete": "end_turn",
     "reason_stop": "end_turn",
     "stop_sequence": "stop_sequence",
     "tool_calls": "tool_calls",
@@ -28,6 +31,14 @@ STOPS = {
     "model_length": "context_window",
     "reason_max_context": "context_window",
     "content_filter": "content_filter",
+    "content_filtered": "content_filter",
+    "guardrail_intervened": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "blocklist": "content_filter",
+    "prohibited_content": "content_filter",
+    "spii": "content_filter",
+    "malformed_function_call": "malformed_call",
     "refusal": "refusal",
     "pause_turn": "pause",
     "compaction": "compaction",

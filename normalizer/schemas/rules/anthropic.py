@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from .model import Cap, Keyword, SchemaRules, ToolRules, refused
 
 _TOOLS = "https://platform.claude.com/docs/en/agents-and-tools/tool-use/define-tools"
@@ -50,6 +52,8 @@ STRICT = SchemaRules(
     caps={"optional": Cap(24, _LIMITS), "unions": Cap(16, _LIMITS)},
     property_names="[a-zA-Z0-9_.-]{1,64}",
 )
+#: The rules for structured outputs. Their root may be of any type (recorded requests with status 200).
+OUTPUT = replace(STRICT, root={}, shapes={name: STRICT.shapes[name] for name in STRICT.shapes if name != "root-object"})
 MESSAGES = ToolRules(
     wire="anthropic.messages",
     name="[a-zA-Z0-9_-]{1,128}",

@@ -1,4 +1,4 @@
-"""Base class of the clients over the `openai` and `anthropic` SDKs, whose generated methods have the same shape."""
+"""Base class of the clients over SDKs whose generated methods have the same shape: `openai`, `anthropic`, …"""
 
 from __future__ import annotations
 
@@ -52,13 +52,25 @@ class HttpClient(SdkClient):
 
     def _error_response(self, body: dict[str, Any], error: Any) -> Response:
         http = error.response
-        canonical = normalize(http.content, self.wire, provider=self.name, request=body, status=http.status_code)
+        content = self._error_body(error)
+        canonical = normalize(content, self.wire, provider=self.name, request=body, status=http.status_code)
         return with_retry_after(canonical, http.headers)
+
+    def _error_body(self, error: Any) -> Any:
+        """Return the body of a response that the SDK raised as an exception."""
+        return error.response.content
+
+
+#: The members by which `google-genai`, whose method takes any member as an argument, chooses the type of a request.
+_TYPING = frozenset(("model", "agent", "stream"))
 
 
 def sdk_arguments(create: Callable[..., Any], body: dict[str, Any]) -> dict[str, Any]:
     """Return the body as arguments of the SDK's method; members without a parameter go into ``extra_body``."""
-    known = inspect.signature(create).parameters
+    parameters = inspect.signature(create).parameters
+    known = set(parameters)
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        known |= _TYPING
     arguments = {name: value for name, value in body.items() if name in known}
     rest = {name: value for name, value in body.items() if name not in known}
     return {**arguments, "extra_body": rest} if rest else arguments

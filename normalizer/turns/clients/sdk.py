@@ -41,7 +41,7 @@ class SdkClient:
         """Close the SDK client of this event loop. An SDK client that the caller passed stays open."""
         created = self._created.pop(asyncio.get_running_loop(), None)
         if created is not None:
-            await created.close()
+            await self._close(created)
 
     async def __aenter__(self) -> Self:
         return self
@@ -53,9 +53,13 @@ class SdkClient:
         """Create the SDK client. Exceptions of its constructor pass through, such as the one for a missing key."""
         raise NotImplementedError
 
+    async def _close(self, created: Any) -> None:
+        """Close an SDK client that `_create` created."""
+        await created.close()
+
     def _complete(self, options: dict[str, Any]) -> dict[str, Any]:
         """Return the constructor's options for this provider. Raises UnknownWire if its address is not known."""
-        if self.name != spec(self.wire).owner and not options.keys() & {"base_url", "api_host"}:
+        if self.name != spec(self.wire).owner and not options.keys() & {"base_url", "api_host", "host"}:
             raise UnknownWire(f"the address of {self.name} for {self.wire} is unknown", hint="pass base_url or sdk")
         return options
 

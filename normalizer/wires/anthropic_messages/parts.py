@@ -108,6 +108,8 @@ def _media_block(part: MediaPart, context: WriteContext) -> dict[str, Any]:
     if source is None:
         label = " ".join(filter(None, (part.kind, part.name or part.url, part.media_type)))
         context.lose("media", f"{label} was replaced by a note")
+        if not context.own:
+            context.lose_extra(part.extra)
         return {"type": "text", "text": f"[{label}: not carried over]"}
     block: dict[str, Any] = {"type": "image" if part.kind == "image" else "document", "source": source}
     if part.name is not None and part.kind == "file":

@@ -11,7 +11,7 @@ from ...arguments import by_value
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as CanonicalEvent
 from ...model import Block, Choice, Response, Stop, ToolCall, Usage
-from ..call_builder import CallBuilder
+from ..call_builder import CallBuilder, respell_arguments
 from ..decode_context import Context
 from ..schema import UNFIT, Reader, Unknown, Wire
 from ..stop_reason import CUTS, effective_stop
@@ -97,10 +97,10 @@ class Stream(StreamBase):
         elif kind in s.BETWEEN:
             self._apply(event, out)
         elif kind == "error" or name == "error" or kind is None:
-            self.fail(json_codec.decode(data), out)
+            self.fail(json_codec.decode_or_text(data), out)
         else:
             self._context.find("unknown-event", f"event {kind!r}")
-            self._extra.setdefault("events", []).append(json_codec.decode(data))
+            self._extra.setdefault("events", []).append(json_codec.decode_or_text(data))
 
     def _apply(self, event: s.EventMembers, out: list[CanonicalEvent]) -> None:
         """Process an event of a type in `schema.BETWEEN`."""
@@ -179,6 +179,7 @@ class Stream(StreamBase):
                 out.append(BlockDelta(0, state.key, text))
 
     def _delta(self, index: int | None, delta: s.Delta, out: list[CanonicalEvent]) -> None:
+        respell_arguments(delta, "partial_json", self._context)
         member, text = delta_text(delta)
         beside = delta.type in WORDLESS or delta.signature is not None or delta.citation is not None
         if not (text or delta.encrypted_content or beside):

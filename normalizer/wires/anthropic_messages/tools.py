@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request, ToolChoice, ToolDefinition
+from ..tool_rules import keeps_strict
 from ..traverse import members_except
 from ..write_context import WriteContext, merged
 from .parts import kind_of
@@ -96,7 +97,7 @@ def _write_tool(tool: ToolDefinition, context: WriteContext) -> Any:
         schema = {"type": "object", **schema}
     written["input_schema"] = schema
     if tool.strict is not None:
-        written["strict"] = tool.strict
+        written["strict"] = tool.strict and (own or keeps_strict(tool.name, schema, context))
     if own:
         return merged(written, tool.extra)
     context.lose_extra(tool.extra, f"the tool {tool.name}")

@@ -86,6 +86,8 @@ def write_content(parts: list[Part], plain: bool, dialect: Dialect, context: Wri
     """Return the content of a message: a text if possible and ``plain`` or foreign, else a list of parts."""
     own = context.own
     if len(parts) == 1 and type(part := parts[0]) is TextPart and (plain or not (own or part.extra)):
+        if not own:
+            context.lose_extra(part.extra)
         return part.text
     written = [made for part in parts if (made := write_part(part, dialect, context)) is not None]
     if not (own or dialect.lists) and all(map(is_text, written)):
@@ -101,10 +103,11 @@ def write_part(part: Part, dialect: Dialect, context: WriteContext) -> dict[str,
         return _write_media(part, dialect, context)
     if type(part) is JsonPart:
         return {"type": "text", "text": json_codec.text(part.value)}
-    if context.own and isinstance(part, OpaquePart):
+    assert isinstance(part, OpaquePart)
+    if context.own:
         raw: dict[str, Any] | None = part.raw
         return raw
-    context.lose("opaque")
+    context.lose("opaque", f"a part of type {part.wire_type!r} was left out")
     return None
 
 
@@ -124,6 +127,8 @@ def _write_media(part: MediaPart, dialect: Dialect, context: WriteContext) -> di
         written = {"type": f"{part.kind}_url", f"{part.kind}_url": {"url": url}}
     if written is None:
         context.lose("media")
+        if not own:
+            context.lose_extra(part.extra)
         return {"type": "text", "text": describe(part)}
     return _with_extra(written, context.kept_extra(part.extra))
 

@@ -47,6 +47,10 @@ PARAMETERS = {
 }
 
 
+#: The name of a schema that comes from a wire without such names.
+SCHEMA_NAME = "response"
+
+
 def write_params(request: Request, dialect: Dialect, context: WriteContext, body: dict[str, Any]) -> None:
     """Add the request's parameters to ``body``, as far as the dialect accepts them."""
     if request.previous_response_id is not None:
@@ -55,8 +59,18 @@ def write_params(request: Request, dialect: Dialect, context: WriteContext, body
         body.update((key, value) for key, value in request.params.items() if key not in body)
     elif request.wire != WIRE:
         write_parameters(request, context, body, _members(dialect))
+        _name_schema(context, body)
     else:
         _write_alike(request, dialect, context, body)
+
+
+def _name_schema(context: WriteContext, body: dict[str, Any]) -> None:
+    """Give the schema of the response a name, which is required (`openai.types.shared_params`)."""
+    format: dict[str, Any] = body.get("response_format") or {}
+    schema = format.get("json_schema")
+    if isinstance(schema, dict) and "name" not in schema:
+        context.lose("default", f"the schema of the response was named {SCHEMA_NAME}, because it has to have a name")
+        body["response_format"] = {**format, "json_schema": {"name": SCHEMA_NAME, **schema}}
 
 
 def _write_alike(request: Request, dialect: Dialect, context: WriteContext, body: dict[str, Any]) -> None:

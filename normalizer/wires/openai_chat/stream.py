@@ -298,7 +298,7 @@ class Stream(StreamBase):
     def _handle_unusual(self, name: str | None, chunk: s.Body, data: bytes, out: list[Event]) -> None:
         """Handle a chunk with an error, or without choices and usage. Fail if it is an error in mid-stream (SSE-07)."""
         if chunk.error or name == "error" or (chunk.extra_ and not chunk.id):
-            self.fail(json_codec.decode(data), out)
+            self.fail(json_codec.decode_or_text(data), out)
 
     def _add_whole(self, state: ChoiceState, message: s.ChatMessage, out: list[Event]) -> None:
         """Handle a `message` in a chunk: as a delta, or after deltas only for the content that they did not contain."""

@@ -27,7 +27,7 @@ def decode(data: bytes, context: Context) -> Response:
     Raises MalformedBody if the bytes are not a JSON object.
     """
     body = read_whole(_reader, data, context)
-    if body.output is None and body.status in (None, "failed"):
+    if body.output is None and (body.status in (None, "failed") or body.object not in (None, "response")):
         return response_without_output(context, data, id=body.id, model=body.model)
     complete = body.status not in UNFINISHED
     if not complete:

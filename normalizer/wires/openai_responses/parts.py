@@ -141,6 +141,8 @@ def _write_media(part: MediaPart, context: WriteContext) -> dict[str, Any]:
             members = {"type": "input_audio", "input_audio": {"data": part.data, "format": format}}
     if members is None:
         context.lose("media", f"a part of kind {part.kind} ({part.media_type}) {reason}")
+        if not context.same_wire:
+            context.lose_extra(part.extra)
         return {"type": "input_text", "text": f"[{part.kind} left out: it {reason}]"}
     return _with_extra(members, part.extra, context)
 

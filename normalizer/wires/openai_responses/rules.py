@@ -12,8 +12,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ...conversation import ToolDefinition
 from ..rule import Rule, Violations, rule, rules_in
 from ..strict_schema import lacking_for_strict
+from ..tool_rules import refused_tools
 from ..traverse import items, member, objects, text
 from ..xai_tools import RESERVED_ON_RESPONSES
 from .request_params import SMALLEST_LIMIT
@@ -25,6 +27,8 @@ _XAI = frozenset(("xai",))
 _API = "the API's reference: create a response"
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ROLES = ("user", "assistant", "system", "developer")
+#: The tools of deep research models, as OpenAI's error message lists them; web_search is the later name of the first.
+_RESEARCH = ("web_search_preview", "web_search", "code_interpreter", "mcp", "file_search")
 #: Call that the client may have to answer -> type of its output.
 _CALLS = {output.removesuffix("_output"): output for output in OUTPUTS if output != "tool_search_output"}
 _CALLS["tool_search_call"] = "tool_search_output"
@@ -360,6 +364,17 @@ def tool_schema(body: Any) -> Violations:
             yield f"{path}.parameters", f"must have type object, got {type!r}"
 
 
+@rule("tool-keywords", "normalizer.schemas.rules.openai", _OPENAI)
+def tool_keywords(body: Any) -> Violations:
+    """The schema of a function follows the rules for tools."""
+    declared: list[tuple[str, ToolDefinition]] = []
+    for path, tool in _declared(body):
+        schema = tool.get("parameters")
+        if member(schema, "type") == "object":  # see `tool_schema`; `tool_strict` checks the rest
+            declared.append((path, ToolDefinition(text(tool.get("name")), parameters=schema)))
+    yield from refused_tools(declared, "openai.responses")
+
+
 @rule("tool-strict", _API, _OPENAI)
 def tool_strict(body: Any) -> Violations:
     """A strict schema requires every property and allows no additional ones."""
@@ -368,6 +383,15 @@ def tool_strict(body: Any) -> Violations:
         if tool["type"] == "function" and tool.get("strict") is True and isinstance(schema, dict):
             for message in lacking_for_strict(schema):
                 yield f"{path}.parameters", message
+
+
+@rule("tool-kinds", "refusal: Deep research models only support …", _OPENAI)
+def tool_kinds(body: Any) -> Violations:
+    """Deep research models have only tools that OpenAI runs."""
+    if "deep-research" in text(member(body, "model")):
+        for path, tool in objects(body, "tools"):
+            if text(tool.get("type")) not in _RESEARCH:
+                yield f"{path}.type", f"must be one of {', '.join(_RESEARCH)}, got {tool.get('type')!r}"
 
 
 @rule("tool-choice", _API)

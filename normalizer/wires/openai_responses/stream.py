@@ -118,10 +118,10 @@ class Stream(StreamBase):
         if kind in KNOWN:
             self._apply(event, out)
         elif kind in ("error", "response.error") or name == "error" or (not kind and (event.error or event.message)):
-            self.fail(json_codec.decode(data), out)
+            self.fail(json_codec.decode_or_text(data), out)
         else:
             self._context.find("unknown-event", f"event {kind!r}")
-            self._unknown_events.append(json_codec.decode(data))
+            self._unknown_events.append(json_codec.decode_or_text(data))
 
     def _apply(self, event: Any, out: list[CanonicalEvent]) -> None:
         """Process an event of a type in `stream_events.KNOWN`: a delta, or one with the members of a regular event."""

@@ -141,6 +141,10 @@ class AssistantWriter:
             message.content.append(s.parse_dict(block.raw, s.Content()))
 
 
+#: Members of reasoning on other wires that its text represents, or that only identify it.
+_OF_REASONING = ("content", "id", "status", "summary")
+
+
 class _ForeignMessages:
     """Writer for the blocks of another wire's message: reasoning, then text, then calls.
 
@@ -192,6 +196,8 @@ class _ForeignMessages:
     def _reasoning(self, block: Reasoning, index: int) -> None:
         if block.signature or block.encrypted or not block.text:
             self._context.lose("reasoning", block=index)
+        else:
+            self._context.lose_extra(block.extra, "", index, *_OF_REASONING)
         if not block.text:
             return
         message = self._current()

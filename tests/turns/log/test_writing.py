@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from tests.turns.log.shared import Clock, recorded, rows, turn
 from tests.turns.playing import Counting, Say, call, script
-from tests.wires import WIRES
+from tests.wires import PLAYED_WIRES as WIRES
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
@@ -253,16 +253,17 @@ def test_the_same_turn_stores_the_same_rows_on_every_wire(log: Log, url: URL) ->
             )
             kept = await log.turn(recorded_turn.state.id)
             without_ids = []
-            for block in kept.blocks:
+            plan = wire == "cohere.chat"  # its first block
+            for block in kept.blocks[plan:]:
                 content = {k: v for k, v in (block.content or {}).items() if k != "tool_use_id"} or None
-                without_ids.append((block.sequence, block.block_type, block.text_content, content))
+                without_ids.append((block.sequence - plan, block.block_type, block.text_content, content))
             results_by_wire.append(
                 (without_ids, kept.termination, [(c.name, c.status, c.attempts) for c in kept.calls])
             )
         return results_by_wire
 
     chat, *others = asyncio.run(run())
-    assert others == [chat, chat, chat]
+    assert others == [chat] * (len(WIRES) - 1)
     assert [row[1] for row in chat[0]] == ["text", "tool_use", "tool_result", "text"]
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from tests.turns import playing
-from tests.turns.playing import _PLAYERS, Counting, Emulated, Say, at_once, call, script
+from tests.turns.playing import Counting, Emulated, Say, at_once, call, script
 from toolparity.cassettes.emulated.script_player import Play
 from toolparity.cassettes.scripts import Script, ScriptedCall
 from toolparity.normalizer.conversation import Assistant, Message, Request, System, TextPart, ToolResults, User
@@ -46,7 +46,7 @@ class Sequenced(Emulated):
         offered = [tool.name for tool in request.tools]
         parts = [part for part in round.parts if not isinstance(part, ScriptedCall) or part.tool in offered]
         played = Play(self._surface, self._script, number, replace(round, parts=parts), request, body)
-        for event in _PLAYERS[self.wire].events(played):
+        for event in self._surface.emulation.events(played):
             yield event if isinstance(event, bytes) else event.SerializeToString()
 
     def asked(self, number: int = -1) -> Request:

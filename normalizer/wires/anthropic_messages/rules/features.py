@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ....conversation import ToolDefinition
+from ....schemas.rules.anthropic import OUTPUT
 from ...rule import Violations, rule
+from ...tool_rules import refused_schema, refused_tools
 from ...traverse import items, member, objects, text
 from .traverse import SERVER_CALLS, THINKING, assistant_turns, blocks_of, is_server_result, repeated, thinks, turns_of
 
+WIRE = "anthropic.messages"
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _CHOICES = ("auto", "any", "tool", "none")
-_UNIONS = ("oneOf", "anyOf", "allOf")
 _MOST_CACHE_MARKS = 4
 
 
@@ -37,18 +40,30 @@ def unique_names(body: Any) -> Violations:
 
 @rule(
     "schema",
-    "documented: tools.input_schema; refusal: input_schema does not support oneOf, allOf, or anyOf at its top",
+    "documented: tools.input_schema; refusal: input_schema does not support oneOf, allOf, or anyOf at its top; "
+    "normalizer.schemas.rules.anthropic",
 )
 def schema(body: Any) -> Violations:
-    """A tool's schema has type object and no union at its top level."""
+    """A tool's schema has type object, no union at its top level, and follows the other rules for tools."""
+    declared: list[tuple[str, ToolDefinition]] = []
     for path, tool in objects(body, "tools"):
         if not _is_custom(tool):
             continue
-        schema = tool.get("input_schema")
-        if not isinstance(schema, dict) or schema.get("type") != "object":
+        schema, strict = tool.get("input_schema"), tool.get("strict") is True
+        if isinstance(schema, dict):
+            declared.append((path, ToolDefinition(text(tool.get("name")), parameters=schema, strict=strict)))
+        else:
             yield f"{path}.input_schema", "must be a schema of type object"
-        elif any(union in schema for union in _UNIONS):
-            yield f"{path}.input_schema", f"has one of {', '.join(_UNIONS)} at its top level"
+    yield from refused_tools(declared, WIRE, schema="input_schema")
+
+
+@rule("output-schema", "refusal: output_format.schema: For 'integer' type, property 'minimum' is not supported")
+def output_schema(body: Any) -> Violations:
+    """The schema of a structured output has the keywords that strict tools may have."""
+    formats = {"output_format": body, "output_config.format": member(body, "output_config")}
+    for path, holder in formats.items():
+        schema = member(member(holder, path.rpartition(".")[2]), "schema")
+        yield from refused_schema(schema, f"{path}.schema", OUTPUT)
 
 
 @rule("signed", "THINK-02, THINK-03")

@@ -11,6 +11,10 @@ from .traverse import CALLS, THINKING, assistant_turns, blocks_of, id_of, repeat
 
 #: Providers that serve Claude, as opposed to other providers of this wire.
 _CLAUDE = ("anthropic", "bedrock", "vertex", "google", "azure")
+#: Models that do not continue a message of the assistant: version 4.6 and later ones of each family.
+_WITHOUT_PREFILL = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-(4-([6-9]|\d\d)(?!\d)|([5-9]|\d\d)(?!\d))")
+#: Models that were recorded to accept a result with an id that no call has; later models refuse it.
+_UNPAIRED = frozenset(("claude-3-opus-20240229",))
 _ROLES = ("user", "assistant", "system")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
@@ -94,6 +98,21 @@ def trailing_space(body: Any) -> Violations:
         yield f"messages[{len(body['messages']) - 1}].content", "ends with white space"
 
 
+@rule(
+    "prefill",
+    "refusal: This model does not support assistant message prefill; documented: new in Claude 4.6",
+    _CLAUDE,
+)
+def prefill(body: Any) -> Violations:
+    """From Claude 4.6 on, the last message is not a text of the assistant."""
+    turn = next(reversed(turns_of(body)), None)
+    if turn is None or turn.role != "assistant" or not _WITHOUT_PREFILL.search(text(member(body, "model"))):
+        return
+    # A turn that the provider paused ends with other blocks, and is continued.
+    if turn.blocks and all(block.get("type") == "text" for _, block in turn.blocks):
+        yield turn.blocks[-1][0], f"{body['model']} does not continue a message of the assistant"
+
+
 @rule("block-type", "documented: messages.content", _CLAUDE)
 def block_type(body: Any) -> Violations:
     """Content is a list of blocks of known types."""
@@ -126,6 +145,8 @@ def image_source(body: Any) -> Violations:
 @rule("answered", "HIST-02")
 def answered(body: Any) -> Violations:
     """Each tool_use has a tool_result in the next message."""
+    if text(member(body, "model")) in _UNPAIRED:
+        return
     for turn, following in assistant_turns(body):
         if following is None:
             continue
@@ -151,6 +172,8 @@ def results_first(body: Any) -> Violations:
 @rule("result-asked-for", "HIST-07")
 def result_asked_for(body: Any) -> Violations:
     """A tool_result refers to a tool_use of the previous turn."""
+    if text(member(body, "model")) in _UNPAIRED:
+        return
     calls: set[str | None] = set()
     for turn in turns_of(body):
         for path, block in turn.of("tool_result"):

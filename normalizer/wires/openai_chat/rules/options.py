@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....conversation import ToolDefinition
 from ...rule import Violations, rule
 from ...strict_schema import lacking_for_strict
-from ...traverse import items, member, objects
+from ...tool_rules import refused_tools
+from ...traverse import items, member, objects, text
 from ..dialects import GROQ_LACKS, MISTRAL_MEMBERS
 from ..request_params import is_schema
 from .messages import OPENAI, all_calls, function_of
@@ -43,6 +45,20 @@ def strict_schema(body: Any) -> Violations:
         if member(function, "strict") is True:
             for message in lacking_for_strict(member(function, "parameters")):
                 yield f"{path}.function.parameters", message
+
+
+@rule("tool-schema", "normalizer.schemas.rules.openai", OPENAI)
+def tool_schema(body: Any) -> Violations:
+    """The schema of a function follows the rules for tools."""
+    declared = [(path, tool) for path, tool in objects(body, "tools") if isinstance(tool.get("function"), dict)]
+    yield from refused_tools([(f"{path}.function", _plain(tool["function"])) for path, tool in declared], "openai.chat")
+
+
+def _plain(function: dict[str, Any]) -> ToolDefinition:
+    """Return a function as a tool that is not strict; `strict_schema` checks the rest."""
+    schema = function.get("parameters")
+    typed = isinstance(schema, dict) and schema.get("type") == "object"  # see `parameters_object`
+    return ToolDefinition(text(function.get("name")), parameters=schema if typed else None)
 
 
 @rule("tools-count", "OpenAI API reference", OPENAI)

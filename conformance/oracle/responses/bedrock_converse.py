@@ -1,0 +1,188 @@
+"""Reading of a response of `bedrock.converse`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from toolparity.normalizer import json_codec
+
+from ...subjects import SubjectExchange
+from ..bedrock_converse import is_event_stream, values
+from . import (
+    Irregular,
+    Json,
+    WireBlock,
+    WireChoice,
+    WireResponse,
+    call,
+    count,
+    opaque,
+    reasoning,
+    server_call,
+    server_result,
+    text_block,
+    wire_error,
+    without,
+)
+
+_TOOLS = {"nova_code_interpreter": "code_execution", "nova_grounding": "web_search"}
+_CUT = ("max_tokens", "model_context_window_exceeded")
+_STREAMED = "streamed text"
+
+
+def response(exchange: SubjectExchange) -> WireResponse:
+    """Read the response. Raises Irregular."""
+    told = values(exchange)
+    if not told:
+        raise Irregular("the response has no JSON")
+    if is_event_stream(exchange.body):
+        body, failure, ended = assembled(told)
+        texts = [_streamed(block) for block in body["content"]]
+    else:
+        failure = None if "output" in told[0] else told[0]
+        if failure is not None:
+            return WireResponse(None, None, [], None, wire_error(failure, exchange.status), {}, failure)
+        body, ended = {**told[0], "content": told[0]["output"]["message"]["content"]}, True
+        texts = _input_texts(exchange.body)
+    stop, content = body.get("stopReason"), body["content"]
+    last = len(content) - 1 if stop in _CUT or not ended else -1
+    blocks = [_block(block, texts[index], index == last) for index, block in enumerate(content)]
+    error = None if failure is None else wire_error(failure, None)
+    kept = without(body, "output", "content", "stopReason", "usage", "role")
+    return WireResponse(None, None, [WireChoice(0, blocks, stop)], _usage(body.get("usage")), error, kept, told)
+
+
+def assembled(events: list[Json]) -> tuple[Json, Json | None, bool]:
+    """Return the body of a stream, the event that reports an error, and whether its last block ended."""
+    body: Json = {"content": []}
+    failure: Json | None = None
+    open_blocks: set[int] = set()
+    for event in events:
+        ((kind, told),) = event.items()
+        if kind == "contentBlockStart":
+            _begin(body, told.get("contentBlockIndex"), told["start"])
+            open_blocks.add(told["contentBlockIndex"])
+        elif kind == "contentBlockDelta":
+            index = told.get("contentBlockIndex")
+            if index not in open_blocks:  # texts and reasoning begin without an event
+                _begin(body, index, {})
+                open_blocks.add(index)
+            _grow(body["content"][index], told["delta"])
+        elif kind == "contentBlockStop":
+            open_blocks.discard(told.get("contentBlockIndex"))
+        elif kind in ("messageStart", "messageStop", "metadata"):
+            body.update(told)
+        elif kind.endswith("Exception"):
+            failure = {"error": {"type": kind, **told}}
+        else:
+            raise Irregular(f"an event of type {kind}")
+    return body, failure, not open_blocks
+
+
+def _begin(body: Json, index: Any, start: Json) -> None:
+    if index != len(body["content"]):
+        raise Irregular("a block has an unusual index")
+    body["content"].append({kind: dict(members) for kind, members in start.items()})
+
+
+def _grow(block: Json, delta: Json) -> None:
+    ((kind, piece),) = delta.items()
+    if block and kind not in block:
+        raise Irregular(f"a delta of type {kind} in another block")
+    if kind == "text":
+        block[kind] = block.get(kind, "") + piece
+    elif kind == "toolUse":
+        block[kind][_STREAMED] = block[kind].get(_STREAMED, "") + piece["input"]
+    elif kind == "toolResult":
+        block[kind].setdefault("content", []).extend(piece)
+    elif kind == "reasoningContent" and "redactedContent" in piece:
+        block[kind] = piece
+    elif kind == "reasoningContent":
+        thought = block.setdefault(kind, {"reasoningText": {"text": ""}})["reasoningText"]
+        for member, text in piece.items():
+            thought[member] = thought.get(member, "") + text
+    else:
+        raise Irregular(f"a delta of type {kind}")
+
+
+def take_text(call: Json) -> str:
+    """Remove the argument text from a call of `assembled`, and return it."""
+    text: str = call.pop(_STREAMED, "")
+    return text
+
+
+def _streamed(block: Json) -> str | None:
+    call = block.get("toolUse")
+    return None if call is None else take_text(call)
+
+
+class _Input(msgspec.Struct):
+    input: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Block(msgspec.Struct):
+    call: _Input | None = msgspec.field(default=None, name="toolUse")
+
+
+class _Message(msgspec.Struct):
+    content: list[_Block]
+
+
+class _Output(msgspec.Struct):
+    message: _Message
+
+
+class _Body(msgspec.Struct):
+    output: _Output
+
+
+def _input_texts(body: bytes) -> list[str | None]:
+    """Return the exact text of the input of each block of a plain response."""
+    try:
+        blocks = msgspec.json.decode(body, type=_Body).output.message.content
+        return [None if block.call is None else bytes(block.call.input).decode() for block in blocks]
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise Irregular(str(error)) from None
+
+
+def _block(block: Json, text: str | None, cut: bool) -> WireBlock:
+    """Return a block. ``text``: the exact text of its input, if it is a call."""
+    ((kind, told),) = block.items()
+    if kind == "text":
+        return text_block(told, [], {})
+    if kind == "citationsContent":
+        said = "".join(part["text"] for part in told.get("content") or [])
+        return text_block(said, told.get("citations") or [], told)
+    if kind == "reasoningContent":
+        if "redactedContent" in told:
+            return reasoning("", {}, encrypted=told["redactedContent"], redacted=True)
+        thought = told["reasoningText"]
+        return reasoning(thought["text"], {}, signature=thought.get("signature"), redacted=False)
+    if kind == "toolUse":
+        name = told.get("name") or ""
+        if told.get("type") == "server_tool_use":
+            source = {"type": told["type"]}
+            return server_call(told["toolUseId"], _TOOLS.get(name, name), name, text or "", None, source)
+        return call(told.get("toolUseId"), name, text or "", without(told, "toolUseId", "name", "input"), cut=cut)
+    if kind == "toolResult":
+        tool = str(told.get("type", "")).removesuffix("_result")
+        failed = told.get("status") == "error"
+        return server_result(told.get("toolUseId") or "", _TOOLS.get(tool, tool), block, {}, failed=failed)
+    return opaque(kind, json_codec.decode(json_codec.encode(block)), {})
+
+
+def _usage(figures: Json | None) -> Json | None:
+    if not figures:
+        return None
+    input = count(figures, "inputTokens")
+    read, written = count(figures, "cacheReadInputTokens"), count(figures, "cacheWriteInputTokens")
+    return {
+        "input_tokens": None if input is None else input + (read or 0) + (written or 0),
+        "output_tokens": count(figures, "outputTokens"),
+        "reasoning_tokens": None,
+        "cached_input_tokens": read,
+        "cache_write_tokens": written,
+        "raw": figures,
+    }

@@ -1,0 +1,74 @@
+"""The official google-genai SDK on generateContent: its responses, also those of a stream. It has no accumulator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Any
+
+import httpx
+from google.genai import Client
+from google.genai.types import HttpOptions, HttpRetryOptions
+
+from . import SubjectExchange
+from .mock_transport import ResponseTransport
+from .peers.stops import stop_of
+
+
+class GoogleGenaiSDK:
+    """Reads generateContent. It returns the calls of the first candidate and runs none."""
+
+    name = "google-genai"
+    version = version("google-genai")
+    claims = frozenset(("stream", "stop", "text", "usage"))
+    wires = frozenset(("google.gemini",))
+
+    def __init__(self) -> None:
+        self._transport = ResponseTransport(httpx)
+        options = HttpOptions(
+            base_url="http://subject.invalid",
+            httpx_client=httpx.Client(transport=self._transport.mock),
+            retry_options=HttpRetryOptions(attempts=1),
+        )
+        self._client = Client(api_key="none", http_options=options, vertexai=False)
+
+    def read(self, exchange: SubjectExchange) -> dict[str, Any]:
+        """Return the calls, the text, the finish reason and the token counts of the SDK's objects."""
+        self._transport.load(exchange)
+        models: Any = self._client.models
+        create = models.generate_content_stream if exchange.stream else models.generate_content
+        received = create(model="m", contents="Hello")
+        responses: Iterable[Any] = received if exchange.stream else [received]
+        calls: list[dict[str, Any]] = []
+        text, reason, usage = "", None, None
+        for response in responses:
+            for call in response.function_calls or ():
+                calls.append({"id": call.id, "name": call.name, "arguments": call.args or {}})
+            text += response.text or ""
+            reason = _reason(response) or reason
+            usage = response.usage_metadata or usage
+        return {
+            "calls": calls,
+            "text": text,
+            "stop": stop_of(reason, calls=calls),
+            "complete": reason is not None,
+            "usage": _counts(usage),
+        }
+
+
+def _reason(response: Any) -> str | None:
+    candidate = next(iter(response.candidates or ()), None)
+    return None if candidate is None or candidate.finish_reason is None else candidate.finish_reason.value
+
+
+def _counts(usage: Any) -> dict[str, Any] | None:
+    """Return the token counts. The SDK's figures have thoughts and tool use apart."""
+    if usage is None:
+        return None
+    input, output = usage.prompt_token_count, usage.candidates_token_count
+    return {
+        "input_tokens": None if input is None else input + (usage.tool_use_prompt_token_count or 0),
+        "output_tokens": None if output is None else output + (usage.thoughts_token_count or 0),
+        "cached_input_tokens": usage.cached_content_token_count,
+        "reasoning_tokens": usage.thoughts_token_count,
+    }

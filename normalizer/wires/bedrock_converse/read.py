@@ -1,0 +1,154 @@
+"""Reader for requests of Converse: it converts them to the canonical form.
+
+The tool results of a user message become a separate message. The blocks of assistant messages are decoded like those of
+responses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ... import json_codec
+from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
+from ...errors import MalformedBody
+from ...model import Response, ToolCall
+from ..decode_context import Context
+from ..traverse import members_except, request_object
+from .decode import decode
+from .parts import read_parts
+from .results import read_result
+from .schema import CLIENT, WIRE
+from .tools import read_choice, read_tool
+
+_REPRESENTED = ("modelId", "system", "messages", "toolConfig")
+
+
+class _RawMessage(Struct):
+    content: Raw = Raw(b"")
+
+
+class _RawBody(Struct):
+    messages: list[_RawMessage]
+
+
+def read(body: Any, provider: str | None = None) -> Request:
+    """Convert a request body to a canonical request.
+
+    ``body``: bytes, text or parsed JSON, or the arguments of boto3's ``converse``. ``provider``: the provider that the
+    request is for. Raises MalformedBody if the body is not a request of Converse.
+    """
+    respelled = not isinstance(body, (bytes, bytearray, memoryview, str))
+    data = _bytes(body)
+    request = request_object(data, WIRE, "messages")
+    history = _History(provider, respelled)
+    if request.get("system"):
+        history.messages.append(_system(request["system"], {}))
+    for message, content in zip(request["messages"], _exact(data, request["messages"]), strict=True):
+        history.add_message(message, content)
+    config = request.get("toolConfig")
+    is_known = isinstance(config, dict) and isinstance(config.get("tools"), list)
+    represented = [member for member in _REPRESENTED if member != "toolConfig" or is_known]
+    tools = config if is_known and isinstance(config, dict) else {}
+    model = request.get("modelId")
+    if not isinstance(model, str):
+        represented.remove("modelId")
+    params = members_except(request, *represented)
+    if beside := members_except(tools, "tools", "toolChoice"):
+        params["toolConfig"] = beside
+    return Request(
+        WIRE,
+        model if isinstance(model, str) else None,
+        history.messages,
+        [read_tool(tool) for tool in tools.get("tools", ())],
+        read_choice(tools.get("toolChoice")),
+        None,
+        None,
+        provider,
+        params,
+    )
+
+
+def _bytes(body: Any) -> bytes:
+    if isinstance(body, str):
+        return body.encode("utf-8", "surrogatepass")
+    if isinstance(body, (bytes, bytearray, memoryview)):
+        return bytes(body)
+    return json_codec.bytes_of(body)
+
+
+def _exact(data: bytes, messages: list[Any]) -> list[bytes]:
+    """Return the content of each message as its original bytes, which keeps the exact argument texts."""
+    try:
+        return [bytes(message.content) for message in msgspec.json.decode(data, type=_RawBody).messages]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        contents = [message.get("content") if isinstance(message, dict) else None for message in messages]
+        return [json_codec.encode(content) for content in contents]
+
+
+class _History:
+    """State of reading one request: the messages so far, and the calls of the last assistant message."""
+
+    def __init__(self, provider: str | None, respelled: bool) -> None:
+        self.messages: list[Message] = []
+        self._provider = provider
+        self._respelled = respelled
+        self._calls: list[tuple[str, ToolCall]] = []  # with their ids on the wire
+
+    def add_message(self, message: Any, content: bytes) -> None:
+        """Add the next message. ``content``: the bytes of its content."""
+        role = message.get("role") if isinstance(message, dict) else None
+        blocks = message.get("content") if isinstance(message, dict) else None
+        if not isinstance(blocks, list) or role not in ("assistant", "user", "system"):
+            self.messages.append(RawItem(WIRE, message))
+            return
+        extra = members_except(message, "role", "content")
+        if role == "assistant":
+            self._add_assistant(message, blocks, content, extra)
+        elif role == "system":
+            self.messages.append(_system(blocks, extra))
+        else:
+            self._add_user(blocks, extra)
+
+    def _add_assistant(self, message: Any, blocks: list[Any], content: bytes, extra: dict[str, Any]) -> None:
+        context = Context(WIRE, self._provider, findings=[], respelled=self._respelled)
+        try:
+            answer = decode(b'{"output":{"message":{"content":' + content + b"}}}", context)
+        except MalformedBody:
+            self.messages.append(RawItem(WIRE, message))
+            return
+        response = Response(WIRE, self._provider, None, None, answer.choices).with_findings(context.findings)
+        wire_ids = set(_ids(blocks))
+        named = ((call.extra.get("id", call.id), call) for call in response.calls)
+        self._calls = [(id if isinstance(id, str) and id in wire_ids else "", call) for id, call in named]
+        self.messages.append(Assistant(response, extra))
+
+    def _add_user(self, blocks: list[Any], extra: dict[str, Any]) -> None:
+        results = [block for block in blocks if _is_result(block)]
+        others = [block for block in blocks if not _is_result(block)]
+        if results:
+            waiting: dict[str, list[ToolCall]] = {}
+            for id, call in self._calls:  # a repeated or missing id differs from the id of the canonical call
+                waiting.setdefault(id, []).append(call)
+            self.messages.append(
+                ToolResults([read_result(block, waiting) for block in results], {} if others else extra)
+            )
+        if others or not results:
+            self.messages.append(User(read_parts(others), plain=False, extra=extra))
+
+
+def _ids(blocks: list[Any]) -> list[str]:
+    """Return the ids of the client calls in a message's content."""
+    calls = [block["toolUse"] for block in blocks if isinstance(block, dict) and isinstance(block.get("toolUse"), dict)]
+    client = [call for call in calls if call.get("type") in (None, CLIENT)]
+    return [call["toolUseId"] for call in client if isinstance(call.get("toolUseId"), str)]
+
+
+def _is_result(block: Any) -> bool:
+    return isinstance(block, dict) and isinstance(block.get("toolResult"), dict)
+
+
+def _system(content: Any, extra: dict[str, Any]) -> System:
+    return System(read_parts(content), plain=False, extra=extra)

@@ -1,0 +1,370 @@
+"""Request rules of Converse.
+
+Sources: the service model `bedrock-runtime` of botocore and the API reference ("documented"), and error messages of
+Bedrock ("refusal"). Two user messages in a row are not a rule: most models refuse them, but recorded requests show that
+Titan accepts them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...conversation import ToolDefinition
+from ..rule import Violations, rule, rules_in
+from ..tool_rules import refused_tools
+from ..traverse import items, member, objects, text
+from .parts import kind_of
+
+_ROLES = ("user", "assistant", "system")
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_ID = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
+#: Documented without the underscore, which recorded requests have.
+_DOCUMENT_NAME = re.compile(r"(?!.*\s\s)[a-zA-Z0-9_\s()\[\]-]{1,200}")
+#: The types of content blocks (`ContentBlock` of the service model).
+_BLOCKS = frozenset(
+    """
+    text image document video audio toolUse toolResult guardContent cachePoint reasoningContent citationsContent
+    searchResult toolAddition toolRemoval
+    """.split()  # noqa: SIM905 - a list of words reads better so
+)
+_CHOICES = ("auto", "any", "tool")
+_MEDIA = ("image", "document", "video", "audio")
+_MOST_CACHE_POINTS = 4
+Values = Iterator[tuple[str, Any]]
+
+
+@rule("messages", "documented: messages")
+def messages(body: Any) -> Violations:
+    """A request contains at least one message."""
+    value = member(body, "messages")
+    if not isinstance(value, list):
+        yield "messages", "must be a list"
+    elif not value:
+        yield "messages", "at least one message is required"
+
+
+@rule("role", "documented: Message.role")
+def role(body: Any) -> Violations:
+    """The role of a message is user, assistant or, on some models, system."""
+    for number, message in enumerate(items(body, "messages")):
+        if not isinstance(message, dict):
+            yield f"messages[{number}]", "must be an object"
+        elif message.get("role") not in _ROLES:
+            yield f"messages[{number}].role", f"must be one of {', '.join(_ROLES)}, got {message.get('role')!r}"
+
+
+@rule("user-first", "refusal: A conversation must start with a user message")
+def user_first(body: Any) -> Violations:
+    """A conversation begins with a user message."""
+    first = next(iter(items(body, "messages")), None)
+    if member(first, "role") == "assistant":
+        yield "messages[0].role", "must be user"
+
+
+@rule("content", "refusal: The content field in the Message object is empty")
+def content(body: Any) -> Violations:
+    """The content of a message is a list of at least one block."""
+    for path, message in objects(body, "messages"):
+        value = message.get("content")
+        if not isinstance(value, list):
+            yield f"{path}.content", "must be a list"
+        elif not value:
+            yield f"{path}.content", "must not be empty"
+
+
+@rule("block-type", "documented: ContentBlock, a union of which one member is set")
+def block_type(body: Any) -> Violations:
+    """A content block has one member, whose name is a known type."""
+    for path, message in objects(body, "messages"):
+        for number, block in enumerate(items(message, "content")):
+            kind = kind_of(block)
+            if kind is None or len(block) != 1:
+                yield f"{path}.content[{number}]", "must be an object with one member"
+            # an unknown block of the assistant came from the provider
+            elif kind not in _BLOCKS and message.get("role") != "assistant":
+                yield f"{path}.content[{number}]", f"unknown block type: {kind!r}"
+
+
+@rule("blank-text", "refusal: The text field in the ContentBlock object is blank; BED-02")
+def blank_text(body: Any) -> Violations:
+    """A text contains more than white space."""
+    texts = [*objects(body, "system"), *_blocks(body)]
+    texts += [part for path, result in _values(body, "toolResult") for part in objects(result, "content", path)]
+    for path, block in texts:
+        if "text" in block and not text(block["text"]).strip():
+            yield f"{path}.text", "must not be blank"
+
+
+@rule("block-role", "refusal: toolUse blocks can only be in assistant messages, toolResult blocks in user messages")
+def block_role(body: Any) -> Violations:
+    """Calls and reasoning belong in assistant messages, the results of client calls in user messages."""
+    for path, message in objects(body, "messages"):
+        served = {
+            _id(block["toolUse"])
+            for _, block in objects(message, "content")
+            if member(block.get("toolUse"), "type") == "server_tool_use"
+        }
+        misplaced = {"user": ("toolUse", "reasoningContent"), "assistant": ("toolResult",)}
+        for place, block in objects(message, "content", path):
+            for kind in misplaced.get(text(message.get("role")), ()):
+                if kind in block and not (kind == "toolResult" and _is_served(block[kind], served)):
+                    yield place, f"a {kind} block in a message of role {message['role']}"
+
+
+@rule("answered", "refusal: Expected toolResult blocks for the following Ids; HIST-02")
+def answered(body: Any) -> Violations:
+    """Each toolUse has a toolResult in the next message."""
+    for calls, following in _pairs(body):
+        if following is None:
+            continue
+        ids = {_id(result) for _, result in _message_values(following, "toolResult")}
+        for path, call in calls:
+            if _id(call) not in ids:
+                yield path, f"{_id(call)} has no toolResult in the next message"
+
+
+@rule("result-asked-for", "refusal: The number of toolResult blocks exceeds that of toolUse blocks; BED-07, HIST-07")
+def result_asked_for(body: Any) -> Violations:
+    """A toolResult refers to a toolUse of the message before."""
+    calls: set[Any] = set()
+    for path, message in objects(body, "messages"):
+        if message.get("role") == "user":
+            for place, result in _message_values((path, message), "toolResult"):
+                if _id(result) not in calls:
+                    yield place, f"the previous message has no toolUse {_id(result)}"
+        calls = {_id(call) for _, call in _client_calls((path, message))}
+
+
+@rule("unique-ids", "refusal: blocks contain duplicate Ids; ID-08, ID-12")
+def unique_ids(body: Any) -> Violations:
+    """The ids of the calls, and of the results, in a message are unique."""
+    for path, message in objects(body, "messages"):
+        for values in (_client_calls((path, message)), _message_values((path, message), "toolResult")):
+            seen: set[Any] = set()
+            for place, value in values:
+                if _id(value) in seen:
+                    yield f"{place}.toolUseId", f"{_id(value)} is used twice"
+                seen.add(_id(value))
+
+
+@rule("id-format", "documented: ToolUseId; ID-13, ID-19")
+def id_format(body: Any) -> Violations:
+    """Ids consist of 1 to 64 letters, digits, _, -, dots and colons."""
+    for kind in ("toolUse", "toolResult"):
+        for path, value in _values(body, kind):
+            if not _ID.fullmatch(text(member(value, "toolUseId"))):
+                yield f"{path}.toolUseId", f"{member(value, 'toolUseId')!r} does not match ^{_ID.pattern}$"
+
+
+@rule("name-format", "documented: ToolName; NAME-04")
+def name_format(body: Any) -> Violations:
+    """Names consist of 1 to 64 letters, digits, _ and -."""
+    for path, value in [*_values(body, "toolUse"), *_tools(body, "toolSpec"), *_tools(body, "systemTool")]:
+        name = member(value, "name")
+        if not _NAME.fullmatch(text(name)):
+            yield f"{path}.name", f"{name!r} does not match ^{_NAME.pattern}$"
+
+
+@rule("input-object", "refusal: The format of the value at toolUse.input is invalid; ARG-08, INV-02")
+def input_object(body: Any) -> Violations:
+    """The input of a call is an object."""
+    for path, call in _values(body, "toolUse"):
+        if not isinstance(member(call, "input"), dict):
+            yield f"{path}.input", "must be an object"
+
+
+@rule("result-json", "refusal: The format of the value at toolResult.content.json is invalid")
+def result_json(body: Any) -> Violations:
+    """The content of a result is a list, and its JSON an object."""
+    for path, result in _values(body, "toolResult"):
+        if not isinstance(member(result, "content"), list):
+            yield f"{path}.content", "must be a list"
+        for place, block in objects(result, "content", path):
+            if "json" in block and not isinstance(block["json"], dict):
+                yield f"{place}.json", "must be an object"
+
+
+@rule("error-content", "refusal: The content field cannot be empty when status value is error")
+def error_content(body: Any) -> Violations:
+    """An error result has content."""
+    for path, result in _values(body, "toolResult"):
+        if member(result, "status") == "error" and member(result, "content") == []:
+            yield f"{path}.content", "an error result without content"
+
+
+@rule("tool-config", "refusal: The toolConfig field must be defined when using toolUse and toolResult blocks; BED-03")
+def tool_config(body: Any) -> Violations:
+    """A request with calls or results in its history declares tools."""
+    used = next((path for kind in ("toolUse", "toolResult") for path, _ in _values(body, kind)), None)
+    if used is not None and not items(member(body, "toolConfig"), "tools"):
+        yield "toolConfig", f"must declare tools, because of {used}"
+
+
+@rule("tools", "documented: ToolConfiguration.tools, ToolSpecification")
+def tools(body: Any) -> Violations:
+    """A tool configuration has tools, each with a schema for an object."""
+    config = member(body, "toolConfig")
+    if config is None:
+        return
+    if not items(config, "tools"):
+        yield "toolConfig.tools", "at least one tool is required"
+    for path, spec in _tools(body, "toolSpec"):
+        schema = member(member(spec, "inputSchema"), "json")
+        if not isinstance(schema, dict):
+            yield f"{path}.inputSchema.json", "must be an object"
+        elif schema.get("type") != "object":
+            yield f"{path}.inputSchema.json.type", f"must be object, got {schema.get('type')!r}"
+        if member(spec, "description") is not None and not text(member(spec, "description")):
+            yield f"{path}.description", "must not be empty"
+
+
+@rule("tool-schema", "normalizer.schemas.rules.anthropic")
+def tool_schema(body: Any) -> Violations:
+    """The schema of a tool follows the rules for tools."""
+    declared: list[tuple[str, ToolDefinition]] = []
+    for path, spec in _tools(body, "toolSpec"):
+        schema = member(member(spec, "inputSchema"), "json")
+        if member(schema, "type") == "object":  # see `tools`
+            strict = member(spec, "strict") is True
+            declared.append((path, ToolDefinition(text(member(spec, "name")), parameters=schema, strict=strict)))
+    yield from refused_tools(declared, "bedrock.converse", schema="inputSchema.json")
+
+
+@rule("unique-tools", "refusal: The tool names are not unique")
+def unique_tools(body: Any) -> Violations:
+    """Each tool has another name."""
+    seen: set[str] = set()
+    for path, spec in _tools(body, "toolSpec"):
+        name = text(member(spec, "name"))
+        if name in seen:
+            yield f"{path}.name", f"{name} is declared twice"
+        seen.add(name)
+
+
+@rule("tool-choice", "documented: ToolChoice; TC-01")
+def tool_choice(body: Any) -> Violations:
+    """The tool choice is a documented one and refers to a declared tool."""
+    choice = member(member(body, "toolConfig"), "toolChoice")
+    if choice is None:
+        return
+    kind = kind_of(choice)
+    if kind not in _CHOICES or len(choice) != 1:
+        yield "toolConfig.toolChoice", f"must have one of the members {', '.join(_CHOICES)}"
+    elif kind == "tool":
+        name = member(choice["tool"], "name")
+        if name not in [member(tool, "name") for _, tool in [*_tools(body, "toolSpec"), *_tools(body, "systemTool")]]:
+            yield "toolConfig.toolChoice.tool.name", f"{name!r} is not declared"
+
+
+@rule("inference-range", "documented: InferenceConfiguration")
+def inference_range(body: Any) -> Violations:
+    """The token limit is positive, temperature and topP are between 0 and 1."""
+    config = member(body, "inferenceConfig")
+    limit = member(config, "maxTokens")
+    if limit is not None and (type(limit) is not int or limit < 1):
+        yield "inferenceConfig.maxTokens", "must be a positive integer"
+    for name in ("temperature", "topP"):
+        value = member(config, name)
+        if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
+            yield f"inferenceConfig.{name}", f"must be between 0 and 1, got {value!r}"
+
+
+@rule("document-name", "documented: DocumentBlock.name")
+def document_name(body: Any) -> Violations:
+    """A document has a name of letters, digits, _, -, single white space, parentheses and square brackets."""
+    for path, document in _media(body, "document"):
+        name = member(document, "name")
+        if not _DOCUMENT_NAME.fullmatch(text(name)):
+            yield f"{path}.name", f"{name!r} does not match the format of names"
+
+
+@rule("document-text", "documented: ContentBlock.document")
+def document_text(body: Any) -> Violations:
+    """A user message with a document has a text."""
+    for path, message in objects(body, "messages"):
+        kinds = {kind_of(block) for block in items(message, "content")}
+        if message.get("role") == "user" and "document" in kinds and not kinds & {"text", "guardContent"}:
+            yield f"{path}.content", "a document without a text beside it"
+
+
+@rule("location", "refusal: This model doesn't support the s3Uri field")
+def location(body: Any) -> Violations:
+    """Claude takes media as bytes, not from S3."""
+    if "anthropic.claude" not in text(member(body, "modelId")):
+        return
+    for kind in _MEDIA:
+        for path, media in _media(body, kind):
+            if member(member(media, "source"), "s3Location") is not None:
+                yield f"{path}.source", "a location in S3"
+
+
+@rule("cache-points", "refusal: a maximum of 4 blocks with cache_control may be provided")
+def cache_points(body: Any) -> Violations:
+    """At most four cache points are set."""
+    holders = [*objects(body, "system"), *objects(member(body, "toolConfig"), "tools", "toolConfig"), *_blocks(body)]
+    marks = [path for path, holder in holders if "cachePoint" in holder]
+    if len(marks) > _MOST_CACHE_POINTS:
+        problem = f"{len(marks)} cache points, at most {_MOST_CACHE_POINTS} are allowed"
+        yield f"{marks[_MOST_CACHE_POINTS]}.cachePoint", problem
+
+
+def _blocks(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the content blocks of all messages, with their paths."""
+    for path, message in objects(body, "messages"):
+        yield from objects(message, "content", path)
+
+
+def _values(body: Any, kind: str) -> Values:
+    """Yield the values of all content blocks of a type, with their paths."""
+    for path, block in _blocks(body):
+        if kind in block:
+            yield f"{path}.{kind}", block[kind]
+
+
+def _message_values(message: tuple[str, Any], kind: str) -> Values:
+    path, holder = message
+    for place, block in objects(holder, "content", path):
+        if kind in block:
+            yield f"{place}.{kind}", block[kind]
+
+
+def _client_calls(message: tuple[str, Any]) -> Values:
+    """Yield the calls of a message that the client executes."""
+    for path, call in _message_values(message, "toolUse"):
+        if member(call, "type") != "server_tool_use":
+            yield path, call
+
+
+def _pairs(body: Any) -> Iterator[tuple[Values, tuple[str, Any] | None]]:
+    """Yield the client calls of each assistant message with the message after it, or None if it is the last one."""
+    messages = list(objects(body, "messages"))
+    for message, following in zip(messages, [*messages[1:], None], strict=False):
+        if message[1].get("role") == "assistant":
+            yield _client_calls(message), following
+
+
+def _media(body: Any, kind: str) -> Values:
+    """Yield the media of a kind in all messages and tool results, with their paths."""
+    yield from _values(body, kind)
+    for path, result in _values(body, "toolResult"):
+        yield from _message_values((path, result), kind)
+
+
+def _tools(body: Any, kind: str) -> Values:
+    for path, tool in objects(member(body, "toolConfig"), "tools", "toolConfig"):
+        if kind in tool:
+            yield f"{path}.{kind}", tool[kind]
+
+
+def _id(value: Any) -> Any:
+    id = member(value, "toolUseId")
+    return id if isinstance(id, str) else None
+
+
+def _is_served(result: Any, served: set[Any]) -> bool:
+    return _id(result) in served or isinstance(member(result, "type"), str)
+
+
+RULES = rules_in(globals())

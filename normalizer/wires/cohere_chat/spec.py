@@ -1,0 +1,91 @@
+"""Spec of the wire `cohere.chat`: version 2 of Cohere's Chat API. Version 1 is only read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..registry import Boundary, Shape, WireSpec
+from ..sdk_objects import model_json
+
+_EVENTS = frozenset(
+    (
+        "message-start",
+        "content-start",
+        "content-delta",
+        "content-end",
+        "tool-plan-delta",
+        "tool-call-start",
+        "tool-call-delta",
+        "tool-call-end",
+        "citation-start",
+        "citation-end",
+        "message-end",
+    )
+)
+#: The events of version 1, which have an ``event_type`` instead of a ``type``.
+_EVENTS_V1 = frozenset(
+    (
+        "stream-start",
+        "search-queries-generation",
+        "search-results",
+        "text-generation",
+        "citation-generation",
+        "tool-calls-generation",
+        "tool-calls-chunk",
+        "stream-end",
+    )
+)
+#: Members of the bodies of other APIs whose ``message`` is an object, too.
+_OTHER_APIS = frozenset(("choices", "done", "object", "output", "type"))
+#: All members of an error body. Its ``message`` is a text.
+_ERROR = frozenset(("id", "message", "error_type"))
+
+_BODY = Shape(body=True, whole=True, marked=True)
+_EVENT = Shape(event=True, marked=True)
+_WITHIN, _END = Boundary(), Boundary(ends=True)
+
+
+def shape(body: dict[str, Any]) -> Shape | None:
+    """See `Shape`. A body has no type; its `message` and a member that only this API has show it."""
+    kind, kind_v1 = body.get("type"), body.get("event_type")
+    if (isinstance(kind, str) and kind in _EVENTS) or (isinstance(kind_v1, str) and kind_v1 in _EVENTS_V1):
+        return _EVENT
+    message = body.get("message")
+    if isinstance(message, dict):
+        return _BODY if "finish_reason" in body and _OTHER_APIS.isdisjoint(body) else None
+    if isinstance(body.get("text"), str) and "generation_id" in body and _OTHER_APIS.isdisjoint(body):
+        return _BODY
+    is_error = isinstance(message, str) and isinstance(body.get("id"), str) and body.keys() <= _ERROR
+    return Shape(error=True) if is_error else None
+
+
+def boundary(event: dict[str, Any]) -> Boundary:
+    """See `Boundary`."""
+    kind = event.get("type", event.get("event_type"))
+    if kind not in ("message-start", "stream-start"):
+        return _END if kind in ("message-end", "stream-end") else _WITHIN
+    id = event.get("id", event.get("generation_id"))
+    return Boundary(id if isinstance(id, str) and id else None, begins=True)
+
+
+def sdk_bytes(source: Any, event: bool) -> bytes:
+    """Return the JSON of an object of the `cohere` SDK."""
+    return model_json(source)
+
+
+SPEC = WireSpec(
+    name="cohere.chat",
+    package=__package__,
+    owner="cohere",
+    models=r"command-|command$|c4ai-",
+    path="/v2/chat",
+    models_path="/v1/models",
+    hosts=("api.cohere.com", "api.cohere.ai"),
+    addresses=(r"^api\.cohere\.(com|ai)/.*chat$", r"/v2/chat$"),
+    sdk="cohere",
+    sdk_modules=("cohere.types", "cohere.v2"),
+    sdk_bytes=sdk_bytes,
+    shape=shape,
+    boundary=boundary,
+    end_of_stream=b"[DONE]",
+)

@@ -1,0 +1,76 @@
+"""State of the plan, a content or a call while it streams, and the parts of a finished message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from ..schema import Unknown, raw_object
+from . import schema as s
+
+#: The members of a content that hold its text, by its type.
+TEXTS = ("text", "thinking")
+#: The canonical type of each kind of block.
+CANONICAL = {"plan": "reasoning", "text": "text", "thinking": "reasoning", "call": "tool_call"}
+
+
+class BlockState(Struct, eq=False):
+    """A block of a stream in progress.
+
+    ``kind``: "plan", "call", or the type of a content. ``start``: what its start event holds. ``implied``: a fragment
+    created the block, without a start event. ``parts``: the fragments of its text, or of a call's arguments.
+    """
+
+    kind: str
+    key: int
+    start: Any = None
+    implied: bool = False
+    stopped: bool = False
+    parts: list[str] = []
+
+    @property
+    def block_type(self) -> str:
+        """The canonical type of the block."""
+        return CANONICAL.get(self.kind, "opaque")
+
+    def takes(self, member: str) -> bool:
+        """Report whether the text in this member belongs to the content. One of an unknown type accepts all."""
+        return self.kind == member or self.kind not in CANONICAL
+
+    def content(self) -> s.Content:
+        """Return the finished content."""
+        text = "".join(self.parts)
+        extra = self.start.extra_
+        if self.kind == "text":
+            return s.TextContent(text=text, extra_=extra)
+        if self.kind == "thinking":
+            return s.ThinkingContent(thinking=text, extra_=extra)
+        raw = raw_object(self.start)
+        return Unknown(wire_type=self.kind, raw={**raw, "text": text} if text else raw)
+
+    def call(self) -> s.Call:
+        """Return the finished call."""
+        start: s.Call = self.start
+        held = start.function or s.Function()
+        return s.Call(
+            id=start.id,
+            type=start.type,
+            function=s.Function(name=held.name, arguments="".join(self.parts), extra_=held.extra_),
+            extra_=start.extra_,
+        )
+
+    def call_v1(self) -> s.CallV1:
+        """Return the finished call of version 1."""
+        call = self.call()
+        text = "" if call.function is None else call.function.arguments or ""
+        name = None if call.function is None else call.function.name
+        return s.CallV1(name=name, parameters=Raw(text.encode("utf-8", "surrogatepass")), extra_=call.extra_)
+
+
+def content_text(piece: s.ContentPiece) -> tuple[str, str]:
+    """Return the member of a piece that holds its text, and the text. Its type decides if there is none."""
+    for member in TEXTS:
+        if text := getattr(piece, member):
+            return member, text
+    return piece.type or ("text" if piece.thinking is None else "thinking"), ""

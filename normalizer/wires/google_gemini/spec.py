@@ -1,0 +1,87 @@
+"""Spec of the wire `google.gemini`: generateContent and streamGenerateContent of the Gemini API and of Vertex AI."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ... import json_codec
+from ..registry import Boundary, Shape, WireSpec
+from ..sdk_objects import model_json
+from .spelling import use_standard_base64
+
+if TYPE_CHECKING:
+    from ..decode_context import Declared
+
+#: Members that the SDK adds to a response: the HTTP response, the value parsed from JSON, and its own calls of tools.
+_ADDED = {"sdk_http_response": True, "parsed": True, "automatic_function_calling_history": True}
+#: Members beside `candidates` that only responses of this wire have.
+_MARKS = frozenset(("usageMetadata", "modelVersion", "responseId", "promptFeedback"))
+_RESPONSE = Shape(body=True, event=True, marked=True)
+_UNMARKED = Shape(body=True, event=True)
+
+
+def shape(body: dict[str, Any]) -> Shape | None:
+    """See `Shape`. A whole body and the events of a stream have the same form."""
+    if isinstance(body.get("candidates"), list):
+        return _UNMARKED if _MARKS.isdisjoint(body) else _RESPONSE
+    if isinstance(body.get("promptFeedback"), dict) or ("modelVersion" in body and "usageMetadata" in body):
+        return _RESPONSE
+    return None
+
+
+def boundary(event: dict[str, Any]) -> Boundary:
+    """See `Boundary`. An event with a finish reason of the first candidate can be the last, or a whole response."""
+    listed, id = event.get("candidates"), event.get("responseId", event.get("response_id"))
+    candidates = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    continued = frozenset(map(_index, candidates))
+    finished = frozenset(
+        _index(candidate) for candidate in candidates if candidate.get("finishReason") or candidate.get("finish_reason")
+    )
+    return Boundary(
+        id if isinstance(id, str) and id else None,
+        begins=0 in finished,
+        ends=0 in finished,
+        greets=0 in continued,
+        continued=continued,
+        finished=finished,
+    )
+
+
+def _index(candidate: dict[str, Any]) -> int:
+    index = candidate.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def sdk_bytes(source: Any, event: bool) -> bytes:
+    """Return the JSON of an object of the `google-genai` SDK."""
+    body = json_codec.decode(model_json(source, _ADDED))
+    use_standard_base64(body)
+    return json_codec.encode(body)
+
+
+def declared(request: Any) -> Declared:
+    """Return the functions that a request declares, as parsed JSON, and the number of candidates that it requests."""
+    from .tools import declared_functions
+
+    return declared_functions(request)
+
+
+SPEC = WireSpec(
+    name="google.gemini",
+    package=__package__,
+    owner="google",
+    models=r"gemini|gemma",
+    parsed_arguments=True,
+    parsed_streams=True,
+    path="/v1/models/{model}:generateContent",
+    stream_path="/v1/models/{model}:streamGenerateContent",
+    models_path="/v1/models",
+    hosts=("generativelanguage.googleapis.com", "aiplatform.googleapis.com"),
+    addresses=(r":(stream)?[gG]enerateContent$",),
+    sdk="google-genai",
+    sdk_modules=("google.genai.types",),
+    sdk_bytes=sdk_bytes,
+    shape=shape,
+    boundary=boundary,
+    declared=declared,
+)

@@ -1,0 +1,144 @@
+"""Writer for requests of the Interactions API: it converts the canonical conversation to a request body.
+
+``input`` is always a list of steps, so that the bytes of finished rounds stay the same while a conversation grows. If
+the provider stores the history (``previous_interaction_id``), only the steps after it are sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from ...conversation import Assistant, Encoded, Message, RawItem, Request, System, ToolResults, User
+from ...pairing import paired_segment
+from ..fast_history import RegularWriters
+from ..model_owners import report_foreign_model
+from ..surrogates import are_encodable, is_encodable, replace_in_members
+from ..write_context import HINTS, IdStyle, NameStyle, WriteContext
+from ..writer import WriterBase
+from .parts import text_of, write_contents
+from .request_params import write_params
+from .results import write_result
+from .schema import WIRE
+from .tools import write_tools
+from .write_assistant import AssistantWriter
+
+#: Google does not document which ids it accepts. The recorded ids match this pattern.
+IDS = IdStyle(r"[!-~]{1,128}", 64, plain=128)
+#: https://ai.google.dev/api/caching#FunctionDeclaration
+NAMES = NameStyle(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}", prefix="_")
+
+
+class Writer(WriterBase):
+    """Incremental writer for the messages of a request."""
+
+    def __init__(self, request: Request, provider: str | None) -> None:
+        own = request.wire == WIRE and (None in (request.provider, provider) or request.provider == provider)
+        stored = own and request.previous_response_id is not None
+        basis = None if stored else (request.wire, request.provider, provider)
+        super().__init__(request, WriteContext(request, WIRE, provider, IDS, NAMES, own), basis)
+        self._assistant = AssistantWriter(self._context)
+        self._instructions: list[str] = []
+
+    def fork(self, request: Request) -> Self:
+        other = super().fork(request)
+        other._assistant = self._assistant.fork(other._context)
+        other._instructions = self._instructions[:]
+        return other
+
+    def add(self, messages: list[Message], start: int, stop: int) -> None:
+        begun, inputs = len(self._written), self._assistant.inputs
+        super().add(messages, start, stop)
+        if not are_encodable(inputs):
+            self._complete(begun, len(self._written))
+        inputs.clear()
+
+    def encoded(self) -> Encoded:
+        request, context = self._request, self._context
+        body: dict[str, Any] = {}
+        report_foreign_model(request, context)
+        if request.model is not None:
+            body["model"] = request.model
+        if self._instructions:
+            body["system_instruction"] = "\n\n".join(self._instructions)
+        if self._written or "input" not in request.params:
+            body["input"] = self._written
+        write_params(request, write_tools(request, context, body), context, body)
+        return context.encoded(replace_in_members(body, "input", context))
+
+    def _regular_writers(self) -> RegularWriters | None:
+        return RegularWriters(_regular_user, self._assistant.regular, self._assistant.regular_results)
+
+    def _write_unstored(self) -> None:
+        """Write the messages that the provider does not store. Their results may answer calls that it stores.
+
+        The system instruction is not stored (https://ai.google.dev/gemini-api/docs/interactions).
+        """
+        request = self._request
+        messages = paired_segment(request.messages, self._context.repaired, 0, len(request.messages), stored=True)
+        first = _first_unstored(request, [message for _, message in messages])
+        for number, (index, message) in enumerate(messages):
+            if number < first and type(message) is Assistant:
+                self._assistant.learn(message)
+            elif number >= first or type(message) is System:
+                self._write(message, index)
+
+    def _write_assistant(self, message: Assistant) -> None:
+        self._assistant.write(message, self._written)
+
+    def _write_results(self, message: ToolResults) -> None:
+        context = self._context
+        context.lose_extra(message.extra)
+        for result in message.results:
+            name = self._assistant.names.get(result.call_id)
+            if name is None and result.name:
+                name = context.name(result.name)
+            self._written.append(write_result(result, context.id(result.call_id), name, context))
+
+    def _write_user(self, message: User) -> None:
+        contents = write_contents(message.parts, self._context)
+        if not contents and not self._context.same_wire:
+            self._context.lose("empty", "a user message without content was left out")
+            return
+        step: dict[str, Any] = {"type": "user_input", "content": contents}
+        if self._context.own:
+            step.update((k, v) for k, v in message.extra.items() if k not in HINTS)
+        else:
+            self._context.lose_extra(message.extra)
+        self._written.append(step)
+
+    def _write_system(self, message: System) -> None:
+        """Write a system message: into the system instruction, or as a user's text if steps precede it."""
+        context = self._context
+        context.lose_extra(message.extra)
+        text = text_of(message.parts, context)
+        if not self._written:
+            if text:
+                self._instructions.append(text)
+        elif text:
+            context.lose("order", "a system message within the conversation was written as a user message")
+            content = {"type": "text", "text": f"<system>\n{text}\n</system>"}
+            self._written.append({"type": "user_input", "content": [content]})
+
+    def _write_raw(self, item: RawItem) -> None:
+        if item.wire == WIRE and self._context.own:
+            self._written.append(item.raw)
+        else:
+            self._context.lose("opaque", f"an item of {item.wire} was left out")
+
+
+def _regular_user(text: str) -> dict[str, Any] | None:
+    if not (text and (text.isascii() or is_encodable(text))):
+        return None
+    return {"type": "user_input", "content": [{"type": "text", "text": text}]}
+
+
+def _first_unstored(request: Request, messages: list[Message]) -> int:
+    """Return the index of the first message that the provider does not have yet."""
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if type(message) is Assistant and message.response.id == request.previous_response_id:
+            return index + 1
+    return 0
+
+
+write = Writer.write

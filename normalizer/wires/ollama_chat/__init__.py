@@ -1,0 +1,1 @@
+"""Wire `ollama.chat`: the native chat API of Ollama."""
