@@ -141,8 +141,13 @@ class AssistantWriter:
             message.content.append(s.parse_dict(block.raw, s.Content()))
 
 
-#: Members of reasoning on other wires that its text represents, or that only identify it.
-_OF_REASONING = ("content", "id", "status", "summary")
+#: Members of reasoning on other wires that only identify it.
+_IDENTITY = ("id", "status")
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a member holds parts of a text and nothing else: the text of the block has them already."""
+    return isinstance(value, list) and all(isinstance(part, dict) and part.keys() <= {"type", "text"} for part in value)
 
 
 class _ForeignMessages:
@@ -197,7 +202,8 @@ class _ForeignMessages:
         if block.signature or block.encrypted or not block.text:
             self._context.lose("reasoning", block=index)
         else:
-            self._context.lose_extra(block.extra, "", index, *_OF_REASONING)
+            texts = (name for name, value in (block.extra or {}).items() if _is_text(value))
+            self._context.lose_extra(block.extra, "", index, *_IDENTITY, *texts)
         if not block.text:
             return
         message = self._current()
