@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from .detect import end_of_stream_wire, event_wire, is_error, json_object, whole_wire
 from .readers import RAW, EventStreamReader, JsonLinesReader, SseReader, StreamEvent, sniff, without_mark
-from .wires.registry import Boundary, spec
+from .wires.registry import Boundary, has_grown, spec
 
 
 class _Document(NamedTuple):
@@ -35,6 +35,7 @@ class _Open:
         self.ended = False
         self.whole = False  # a whole response among server-sent events, which excludes all else
         self.finished: set[int] = set()
+        self.counted: tuple[int, int] | None = None
 
     def take(self, item: StreamEvent, document: _Document) -> None:
         self.items.append(item)
@@ -43,6 +44,7 @@ class _Open:
         self.ended = self.ended or document.boundary.ends
         self.whole = document.kind == "response"
         self.finished |= document.boundary.finished
+        self.counted = document.boundary.counted or self.counted
 
     def excludes(self, document: _Document) -> bool:
         """Return whether a document cannot belong to this stream."""
@@ -57,7 +59,7 @@ class _Open:
         limits = document.boundary
         other_id = bool(limits.id and self.id and limits.id != self.id)
         if limits.begins:
-            return other_id or self.ended
+            return other_id or (self.ended and not has_grown(self.counted, limits.counted))
         after_end = self.ended and limits.greets and not limits.finished
         return after_end or (other_id and bool(limits.continued & self.finished))
 

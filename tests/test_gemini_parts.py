@@ -12,6 +12,7 @@ from google.genai import types
 from tests.building import codes, sse
 from toolparity import Reasoning, Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, normalize, select
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, User
+from toolparity.normalizer.errors import SeveralBodies
 from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop
 from toolparity.normalizer.model import Opaque, Wire
 from toolparity.normalizer.requests import read_request, write_request
@@ -235,6 +236,32 @@ def test_no_call_of_a_blocked_prompt_runs(stream: bool) -> None:
     response = streamed(body) if stream else normalize(body, WIRE)
     assert (response.choices[0].stop.reason, select(response).calls) == ("content_filter", [])
     assert "refused" in codes(response)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_finish_reason_in_every_event_ends_no_response(named: bool) -> None:
+    other = {"functionCall": {"name": "g", "args": {}}}
+    events = [answer(), answer({"text": "Hel"}), answer({"text": "lo"}), answer(CALL), answer(other)]
+    for number, event in enumerate(events):
+        event["usageMetadata"] = {"promptTokenCount": 5, "totalTokenCount": 6 + number}
+        event["responseId"] = "r1" if named else None
+    for response in (streamed(*events), normalize(json.dumps(events), WIRE), normalize(sse(*events))):
+        assert (response.text, [call.name for call in response.calls]) == ("Hello", ["f", "g"])
+        assert response.complete
+        assert "event-after-end" not in codes(response)
+
+
+@pytest.mark.parametrize("figures", [{"promptTokenCount": 5, "totalTokenCount": 9}, {"promptTokenCount": 6}, {}, None])
+def test_a_second_response_is_rejected_if_its_figures_do_not_continue_the_first(figures: dict[str, Any] | None) -> None:
+    first = {**answer(CALL), "usageMetadata": {"promptTokenCount": 5, "totalTokenCount": 9}}
+    with pytest.raises(SeveralBodies):
+        streamed(first, {**answer(CALL), "usageMetadata": figures})
+
+
+def test_a_second_response_with_another_id_is_rejected() -> None:
+    figures = [{"usageMetadata": {"promptTokenCount": 5, "totalTokenCount": total}} for total in (9, 10)]
+    with pytest.raises(SeveralBodies):
+        streamed({**answer(CALL), **figures[0]}, {**answer(CALL), **figures[1], "responseId": "r2"})
 
 
 def test_an_error_within_a_stream_ends_it() -> None:

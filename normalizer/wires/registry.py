@@ -84,7 +84,7 @@ class Boundary(NamedTuple):
 
     ``id``: the id of the response. ``begins``, ``ends``: it is the first or a last event of a response. ``greets``: it
     has a member that most servers send only in the first event. ``continued``, ``finished``: the choices in this event,
-    and those that end in it.
+    and those that end in it. ``counted``: the tokens of the prompt, and all tokens up to this event; see `has_grown`.
     """
 
     id: str | None = None
@@ -93,6 +93,12 @@ class Boundary(NamedTuple):
     greets: bool = False
     continued: frozenset[int] = frozenset()
     finished: frozenset[int] = frozenset()
+    counted: tuple[int, int] | None = None
+
+
+def has_grown(before: tuple[int, int] | None, after: tuple[int, int] | None) -> bool:
+    """Return whether the figures of two events prove one response: the same prompt, and more tokens since then."""
+    return before is not None and after is not None and before[0] == after[0] and before[1] < after[1]
 
 
 def _no_shape(body: dict[str, Any]) -> None:

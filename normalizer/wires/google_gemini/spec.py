@@ -44,7 +44,16 @@ def boundary(event: dict[str, Any]) -> Boundary:
         greets=0 in continued,
         continued=continued,
         finished=finished,
+        counted=counted(event.get("usageMetadata")),
     )
+
+
+def counted(figures: Any) -> tuple[int, int] | None:
+    """Return the tokens of the prompt, and all tokens, of an event's figures, or None if they are missing."""
+    if not isinstance(figures, dict):
+        return None
+    prompt, total = figures.get("promptTokenCount"), figures.get("totalTokenCount")
+    return (prompt, total) if isinstance(prompt, int) and isinstance(total, int) else None
 
 
 def _index(candidate: dict[str, Any]) -> int:

@@ -17,11 +17,13 @@ from ...model import Choice, Response, Stop
 from ..call_builder import MAX_CALLS
 from ..decode_context import Context
 from ..misplaced_arguments import mark_beside_nameless
+from ..registry import has_grown
 from ..schema import UNFIT, Reader
 from ..stream_base import StreamBase, merged_delta
 from . import schema as s
 from .blocks import text_of, usage
 from .decode import blocked, choice_of
+from .spec import counted
 from .spelling import camel_bytes
 from .stream_state import CandidateState, PartState, continues, extend_call, is_text
 
@@ -118,7 +120,7 @@ class Stream(StreamBase):
                 if len(self._candidates) >= MAX_CALLS:
                     raise TooManyCalls(f"the stream has more than {MAX_CALLS} candidates")
                 state = self._candidates[index] = CandidateState(index, s.Candidate())
-            self._take_candidate(state, candidate, out)
+            self._take_candidate(state, candidate, event, out)
         if event.usage_metadata is not None:
             self._take_figures(event.usage_metadata)
             figures = usage(self._figures)
@@ -129,13 +131,16 @@ class Stream(StreamBase):
         """Take the figures of an event. They are cumulative, so new ones replace earlier ones."""
         self._figures = figures if self._figures.keys() <= figures.keys() else {**self._figures, **figures}
 
-    def _take_candidate(self, state: CandidateState, candidate: s.Candidate, out: list[CanonicalEvent]) -> None:
+    def _take_candidate(
+        self, state: CandidateState, candidate: s.Candidate, event: s.GenerateContent, out: list[CanonicalEvent]
+    ) -> None:
         content = candidate.content
         if content is not None:
             if content.parts and state.candidate.finish_reason is not None:
-                if candidate.finish_reason is not None:
+                if candidate.finish_reason is None:
+                    self._context.find_once("event-after-end", "content after the finish reason")
+                elif not self._is_continued(event):
                     raise SeveralBodies("a second response after a complete one")
-                self._context.find_once("event-after-end", "content after the finish reason")
             for part in content.parts or ():
                 self._take_part(state, part, out)
             if content.extra_ is not None:
@@ -144,6 +149,14 @@ class Stream(StreamBase):
             reason, raw = s.finish_reason(candidate.finish_reason)
             out.append(ChoiceStop(state.index, Stop(reason or "unknown", raw)))
         state.merge(candidate)
+
+    def _is_continued(self, event: s.GenerateContent) -> bool:
+        """Return whether an event after a finish reason belongs to the same response although it has one as well.
+
+        Servers of 2024 and some gateways send one in every event (one-api issue 1408, new-api issue 378).
+        """
+        grown = has_grown(counted(self._figures), counted(event.usage_metadata))
+        return grown and event.response_id in (None, self._id)
 
     def _take_part(self, state: CandidateState, part: s.Part, out: list[CanonicalEvent]) -> None:
         if is_text(part):
