@@ -42,7 +42,9 @@ def shown(heard: list[Received]) -> list[list[Any]]:
 
 
 def plain(one: Any) -> Any:
-    """All that an SDK's object holds. Those of boto3 hold what the connection was like, too."""
+    """All that an SDK's object holds, without what those of boto3 and google-genai hold of the connection."""
     if isinstance(one, dict):
         return {name: member for name, member in one.items() if name != "ResponseMetadata"}
-    return one.proto.SerializeToString(deterministic=True) if hasattr(one, "proto") else one.model_dump(warnings=False)
+    if hasattr(one, "proto"):
+        return one.proto.SerializeToString(deterministic=True)
+    return one.model_dump(warnings=False, exclude={"sdk_http_response"})
