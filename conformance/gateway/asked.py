@@ -15,18 +15,10 @@ from ..cases.case import CaseRound
 from ..laws.law import Failure
 from ..laws.matching import json_equal
 from ..oracle import oracle
-from ..oracle.history import (
-    STRUCTURE,
-    TRANSPORT,
-    Tool,
-    has_reading,
-    instructions,
-    settings,
-    thoughts,
-    tools,
-    turns,
-)
+from ..oracle.history import thoughts, turns
+from ..oracle.replies import has_reading
 from ..oracle.responses import Irregular, read
+from ..oracle.settings import STRUCTURE, TRANSPORT, Tool, instructions, settings, tools
 
 #: Members that `settings` reads under common names.
 _READ = STRUCTURE | TRANSPORT | {"max_tokens", "max_completion_tokens", "max_output_tokens", "n"}

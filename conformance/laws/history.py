@@ -16,31 +16,30 @@ from toolparity.reports.results import Effect
 from ..cases.case import CaseRound
 from ..oracle import oracle
 from ..oracle.history import (
+    Exchanged,
+    conversation,
+    exchanged,
+    merged_turns,
+    refused_calls,
+    result_texts,
+    split,
+    thoughts,
+    turns,
+)
+from ..oracle.replies import begins_with_thinking, container_of, has_reading, reply
+from ..oracle.responses import Irregular, Json, read
+from ..oracle.settings import (
     TRANSPORT,
     WITH_NAMED_RESULTS,
     WITH_TYPED_TOOLS,
     WITHOUT_STRICT,
-    Exchanged,
     added_settings,
-    begins_with_thinking,
-    container_of,
-    conversation,
-    exchanged,
-    has_reading,
     instructions,
     is_comparable,
-    merged_turns,
-    refused_calls,
-    reply,
-    result_texts,
     settings,
-    split,
-    thoughts,
     tools,
-    turns,
-    unknown_words,
 )
-from ..oracle.responses import Irregular, Json, read
+from ..oracle.words import unknown_words
 from .law import Failure
 from .matching import json_equal
 

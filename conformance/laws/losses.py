@@ -18,18 +18,9 @@ from toolparity.normalizer.wires.write_context import LOSSES
 
 from ..answer import NextRequest
 from ..cases.case import CaseRound
-from ..oracle.history import (
-    STRUCTURE,
-    TRANSPORT,
-    WITHOUT_PARALLEL,
-    WITHOUT_STRICT,
-    conversation,
-    declared_tools,
-    settings,
-    tools,
-    turns,
-)
+from ..oracle.history import conversation, turns
 from ..oracle.responses import Irregular, Json, WireBlock, parsed_arguments, read
+from ..oracle.settings import STRUCTURE, TRANSPORT, WITHOUT_PARALLEL, WITHOUT_STRICT, declared_tools, settings, tools
 from ..subjects import SubjectExchange
 from .law import Failure
 from .matching import json_equal

@@ -23,7 +23,7 @@ from ..answer import AnsweredCall
 from ..cases.case import CaseRound, Evidence
 from ..cases.expected import ExpectedSelection
 from ..oracle import RequestItem, oracle
-from ..oracle.history import tools
+from ..oracle.settings import tools
 from ..subjects.tools import result_text
 from .law import Failure, agent_law, may_be_refused
 from .matching import call_list, is_same_call, match_calls

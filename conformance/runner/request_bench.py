@@ -15,7 +15,7 @@ from ..known_bad.generated.bodies import RequestMutant, request_mutants, request
 from ..laws import LAWS
 from ..laws.requests import follow_up
 from ..oracle import judged_wires
-from ..oracle.history import has_reading
+from ..oracle.replies import has_reading
 from ..subjects import FollowUp, Subject
 from ..subjects.reference import Reference
 from .bench import Death, cached_cases
@@ -37,7 +37,7 @@ class Target(NamedTuple):
 
 
 def targets() -> list[Target]:
-    """Return the targets whose requests the laws read whole (`oracle.history`)."""
+    """Return the targets whose requests the laws read whole (`oracle.replies`)."""
     wires = [wire_name(spec.name) for spec in judged_wires() if has_reading(spec.name)]
     return [Target(wire, own) for wire in wires for own in (True, False)]
 

@@ -1,0 +1,170 @@
+"""Independent readings of what a request states beside its conversation: instructions, tools and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from toolparity.normalizer import json_codec
+
+from . import Json, message_texts
+from .history import conversation, role_of, texts_of
+
+#: Settings of the connection and of what a response may omit: they may differ from request to request.
+TRANSPORT = frozenset(("stream", "stream_options"))
+
+
+class Tool(NamedTuple):
+    """A tool that a request declares. ``kind``: its type on the wire, or "". ``schema``: None for a custom tool."""
+
+    name: str
+    kind: str
+    description: str
+    schema: Any
+    strict: bool
+
+
+def instructions(body: Json) -> str:
+    """Return the text of the system prompt, wherever the wire has it."""
+    _, items = conversation(body)
+    texts = [text for name in ("instructions", "system", "system_instruction") for text in texts_of(body.get(name))]
+    texts += texts_of((body.get("systemInstruction") or {}).get("parts"))
+    return "".join([*texts, *(text for role in ("system", "developer") for text in message_texts(items, role))])
+
+
+def tools(body: Json, wire: str) -> list[Tool]:
+    """Return the client's tools. Tools of the provider have no description and no schema."""
+    found = []
+    for tool in declared_tools(body):
+        inner = tool.get("function") or tool.get("custom") or tool.get("toolSpec") or tool
+        schema = next((inner[name] for name in _SCHEMAS if name in inner), (inner.get("inputSchema") or {}).get("json"))
+        if isinstance(schema, str):
+            schema = json_codec.decode(schema)
+        if schema is not None or "custom" in tool or tool.get("type") == "custom":
+            default = wire == "openai.responses" and "parameters" in inner  # cohere.chat has it for all tools
+            strict = inner.get("strict", body.get("strict_tools", default))
+            kind = str(tool.get("type", ""))
+            found.append(Tool(str(inner.get("name")), kind, inner.get("description") or "", schema, bool(strict)))
+    return found
+
+
+#: The members of the wires for the schema of a tool.
+_SCHEMAS = ("parameters", "input_schema", "parametersJsonSchema")
+
+
+def declared_tools(body: Json) -> list[Json]:
+    """Return the definitions of all tools, those of the provider included."""
+    listed = body.get("tools") or (body.get("toolConfig") or {}).get("tools") or []
+    return [inner for tool in listed for inner in tool.get("functionDeclarations", [tool])]
+
+
+def settings(body: Json, wire: str) -> Json:
+    """Return the settings that a request states and that other wires have, too, by their common names.
+
+    ``tool choice``: "auto", "none", "required" or the name of a tool.
+    """
+    holders = [body, *(body[name] for name in _HOLDERS if isinstance(body.get(name), dict))]
+    names = ("tool_choice", "toolChoice", "functionCallingConfig")
+    choice = next((each[name] for each in holders for name in names if name in each), None)
+    found: Json = {"parallel calls": body.get("parallel_tool_calls"), "tool choice": _tool_choice(choice)}
+    if isinstance(choice, dict) and "disable_parallel_tool_use" in choice:
+        found["parallel calls"] = not choice["disable_parallel_tool_use"]
+    found["length"] = next((each[name] for each in holders for name in _LENGTHS if each.get(name) is not None), None)
+    if wire in _EFFORT:
+        found["effort"] = _EFFORT[wire](body)
+    if wire in _WITH_CHOICES:
+        found["choices"] = body.get("n", 1)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+#: The members of the wires for the limit of output tokens, and the objects that contain them or the tool choice.
+_LENGTHS = ("max_completion_tokens", "max_output_tokens", "max_tokens", "maxTokens", "maxOutputTokens", "num_predict")
+_HOLDERS = ("generation_config", "generationConfig", "inferenceConfig", "options", "toolConfig")
+#: The wires on which the effort of reasoning has the same words, and how to read it.
+_EFFORT: dict[str, Callable[[Json], Any]] = {
+    "openai.chat": lambda body: body.get("reasoning_effort"),
+    "openai.responses": lambda body: (body.get("reasoning") or {}).get("effort"),
+}
+#: The wires whose requests can ask for several choices.
+_WITH_CHOICES = frozenset(("openai.chat", "xai.grpc"))
+#: The wires whose requests cannot turn parallel calls off.
+WITHOUT_PARALLEL = frozenset(("bedrock.converse", "cohere.chat", "ollama.chat", "google.gemini", "google.interactions"))
+#: The wires on which a result has the name of its tool.
+WITH_NAMED_RESULTS = frozenset(("google.gemini", "google.interactions", "ollama.chat"))
+#: The wires on which a tool has a type.
+WITH_TYPED_TOOLS = frozenset(("openai.chat", "openai.responses", "cohere.chat", "ollama.chat", "google.interactions"))
+#: The wires whose tools cannot be strict.
+WITHOUT_STRICT = frozenset(("google.gemini", "google.interactions", "ollama.chat"))
+#: The words of the wires for a tool choice.
+_CHOICES = {
+    "any": "required",
+    "ANY": "required",
+    "AUTO": "auto",
+    "REQUIRED": "required",
+    "NONE": "none",
+    "TOOL_MODE_AUTO": "auto",
+    "TOOL_MODE_NONE": "none",
+    "TOOL_MODE_REQUIRED": "required",
+}
+
+
+#: The members that every wire has, in its own form.
+STRUCTURE = frozenset(("model", "messages", "input", "system", "instructions", "tools", "tool_choice"))
+STRUCTURE |= {"parallel_tool_calls", "strict_tools", "modelId", "toolConfig", "system_instruction"}
+STRUCTURE |= {"contents", "systemInstruction"}
+
+
+def added_settings(request: Json, body: Json, wire: str) -> list[str]:
+    """Return the settings of a request for another wire that are not in the conversation, and members of messages.
+
+    A setting is known by its value. `anthropic.messages` requires a limit, and one choice is the default.
+    """
+    stated = [*_values_of(request), *settings(request, wire).values()]
+    added = [
+        name
+        for name, value in body.items()
+        if name not in STRUCTURE | TRANSPORT and not (name == "max_tokens" and wire == "anthropic.messages")
+        if (name, value) != ("n", 1) and any(each not in stated for each in _leaves(value))
+    ]
+    for name in ("tool_choice", "parallel_tool_calls"):
+        if body.get(name) is not None and request.get("tool_choice", request.get("parallel_tool_calls")) is None:
+            added.append(name)
+    users = [item for item in conversation(body)[1] if role_of(item) == "user"]
+    return added + [name for item in users for name in item.keys() - {"role", "content", "parts", "type"}]
+
+
+def _values_of(value: Any) -> list[Any]:
+    members = list(value.values()) if isinstance(value, dict) else []
+    return members + [each for member in members for each in _values_of(member)]
+
+
+def _leaves(value: Any) -> list[Any]:
+    if not isinstance(value, dict):
+        return [value]
+    return [member for name, member in value.items() if name != "tool_choice"]
+
+
+def is_comparable(setting: str, stated: Json, wire: str) -> bool:
+    """Return whether a request for a wire must have a setting of `settings`.
+
+    The effort of reasoning may be left out, if the losses report it.
+    """
+    comparable = {
+        "effort": setting in stated,
+        "choices": wire in _WITH_CHOICES,
+        "parallel calls": wire not in WITHOUT_PARALLEL,
+    }
+    return comparable.get(setting, True)
+
+
+def _tool_choice(choice: Any) -> str:
+    """Return the common word; the default of every wire is "auto"."""
+    if isinstance(choice, dict) and len(choice) == 1 and isinstance(inner := next(iter(choice.values())), dict):
+        # Converse: {"tool": {"name"}}, {"auto": {}}; Interactions: {"allowed_tools": {"mode", "tools"}}
+        choice = inner.get("name") or next(iter(inner.get("tools") or choice))
+    if isinstance(choice, dict):
+        function = choice.get("function") or choice.get("custom") or {}
+        allowed = choice.get("allowedFunctionNames") or [None]
+        named = choice.get("name") or choice.get("function_name") or function.get("name") or allowed[0]
+        choice = named or choice.get("mode", choice.get("type"))
+    return _CHOICES.get(choice, str(choice)) if choice else "auto"
