@@ -1,8 +1,4 @@
-"""Request rules of the Responses endpoints.
-
-Sources are the API references and error messages of OpenAI and xAI, and failures reported from the field by id. A rule
-without providers applies to every provider of the wire.
-"""
+"""Rules for the items of the input: messages, calls, outputs and reasoning."""
 
 from __future__ import annotations
 
@@ -12,23 +8,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...conversation import ToolDefinition
-from ..rule import Rule, Violations, rule, rules_in
-from ..strict_schema import lacking_for_strict
-from ..tool_rules import refused_tools
-from ..traverse import items, member, objects, text
-from ..xai_tools import RESERVED_ON_RESPONSES
-from .request_params import SMALLEST_LIMIT
-from .results import OUTPUTS
-from .write_assistant import LONGEST_ID, PREFIXES
+from ...rule import Rule, Violations, rule
+from ...traverse import items, member, objects, text
+from ..results import OUTPUTS
+from ..write_assistant import LONGEST_ID, PREFIXES
 
 _OPENAI = ("openai", "azure")
 _XAI = frozenset(("xai",))
 _API = "the API's reference: create a response"
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ROLES = ("user", "assistant", "system", "developer")
-#: The tools of deep research models, as OpenAI's error message lists them; web_search is the later name of the first.
-_RESEARCH = ("web_search_preview", "web_search", "code_interpreter", "mcp", "file_search")
 #: Call that the client may have to answer -> type of its output.
 _CALLS = {output.removesuffix("_output"): output for output in OUTPUTS if output != "tool_search_output"}
 _CALLS["tool_search_call"] = "tool_search_output"
@@ -43,14 +32,10 @@ _ITEMS = _BY_CLIENT | {
 _OF_PARTS = ("function_call_output", "custom_tool_call_output")
 
 
-def _items(body: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
+def typed_items(body: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yield path, item and type of every item that is an object."""
     for path, item in objects(body, "input"):
         yield path, item, text(item.get("type", "message"))
-
-
-def _declared(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    return ((path, tool) for path, tool in objects(body, "tools") if tool.get("type") in ("function", "custom"))
 
 
 def _is_client_call(item: dict[str, Any], kind: str) -> bool:
@@ -68,7 +53,7 @@ def _call_id(item: dict[str, Any]) -> str | None:
 def _is_chained(body: Any) -> bool:
     """Whether the provider stores items that this body does not contain."""
     stored = any(member(body, name) is not None for name in ("previous_response_id", "conversation", "prompt"))
-    return stored or any(kind == "item_reference" for _, _, kind in _items(body))
+    return stored or any(kind == "item_reference" for _, _, kind in typed_items(body))
 
 
 def _without_calls_of_xai(general: Rule) -> Rule:
@@ -105,7 +90,7 @@ def one_anchor(body: Any) -> Violations:
 @rule("role", _API)
 def role(body: Any) -> Violations:
     """The role of a message is user, assistant, system or developer, not tool."""
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         if kind == "message" and item.get("role") not in _ROLES:
             yield path, f"unknown role: {item.get('role')!r}"
 
@@ -126,7 +111,7 @@ def item_type(body: Any) -> Violations:
 @rule("part-type", _API, _OPENAI)
 def part_type(body: Any) -> Violations:
     """Assistant messages have output_text and refusal parts, other messages input_… parts."""
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         for number, part in enumerate(items(item, "content") if kind == "message" else ()):
             type = text(member(part, "type"))
             by_model = item.get("role") == "assistant"
@@ -138,7 +123,7 @@ def part_type(body: Any) -> Violations:
 @rule("call-id", "failure ID-13", unless=_XAI)
 def call_id(body: Any) -> Violations:
     """A call and its output have a call_id of 1 to 64 characters."""
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         if _is_client_call(item, kind) or (kind in OUTPUTS and kind != "tool_search_output"):
             id = _call_id(item)
             if not id:
@@ -153,7 +138,7 @@ call_id_on_xai = _without_calls_of_xai(call_id)
 @rule("item-id", "failure ID-18", _OPENAI)
 def item_id(body: Any) -> Violations:
     """An item's id is issued by the provider and has the prefix of its type."""
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         id, prefix = item.get("id"), PREFIXES.get(kind)
         if isinstance(id, str) and prefix and item.get("role") in (None, "assistant") and not id.startswith(prefix):
             yield f"{path}.id", f"{id!r} does not begin with {prefix!r}"
@@ -163,7 +148,7 @@ def item_id(body: Any) -> Violations:
 def item_once(body: Any) -> Violations:
     """Item ids are unique in the input."""
     seen: set[str] = set()
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         id = item.get("id")
         if isinstance(id, str) and kind != "local_shell_call_output":
             if id in seen:
@@ -174,7 +159,7 @@ def item_once(body: Any) -> Violations:
 @rule("call-text", _API)
 def call_text(body: Any) -> Violations:
     """The arguments of a call are a string, not an object."""
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         name = {"function_call": "arguments", "custom_tool_call": "input"}.get(kind)
         if name and not isinstance(item.get(name), str):
             yield f"{path}.{name}", "must be a string"
@@ -183,7 +168,7 @@ def call_text(body: Any) -> Violations:
 @rule("output-present", "failure RES-05")
 def output_present(body: Any) -> Violations:
     """Every output item has an output, even if it is empty."""
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         if kind not in OUTPUTS or kind in ("apply_patch_call_output", "tool_search_output"):
             continue
         output = item.get("output")
@@ -198,7 +183,7 @@ def output_present(body: Any) -> Violations:
 @rule("output-parts", _API, _OPENAI)
 def output_parts(body: Any) -> Violations:
     """Outputs consist of text, images and files."""
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         for number, part in enumerate(items(item, "output") if kind in _OF_PARTS else ()):
             if member(part, "type") not in ("input_text", "input_image", "input_file"):
                 yield f"{path}.output[{number}]", f"a part of type {member(part, 'type')!r} in an output"
@@ -208,7 +193,7 @@ def output_parts(body: Any) -> Violations:
 def call_answered(body: Any) -> Violations:
     """Each call has an output."""
     unanswered: dict[tuple[str, str], list[str]] = {}
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         id = _call_id(item)
         if id is not None and _is_client_call(item, kind):
             unanswered.setdefault((_CALLS[kind], id), []).append(path)
@@ -231,7 +216,7 @@ def output_asked_for(body: Any) -> Violations:
     if _is_chained(body):
         return
     calls: set[str] = set()
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         id = _call_id(item)
         if id is None:
             continue
@@ -245,7 +230,7 @@ def output_asked_for(body: Any) -> Violations:
 def answered_once(body: Any) -> Violations:
     """A call has one output."""
     unanswered: dict[tuple[str, str], int] = {}
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         id = _call_id(item)
         if id is None:
             continue
@@ -263,7 +248,7 @@ def approval_asked_for(body: Any) -> Violations:
     if _is_chained(body):
         return
     requests: set[str] = set()
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         if kind == "mcp_approval_request" and isinstance(item.get("id"), str):
             requests.add(item["id"])
         elif kind == "mcp_approval_response":
@@ -275,7 +260,7 @@ def approval_asked_for(body: Any) -> Violations:
 @rule("reasoning-summary", "failure THINK-07")
 def reasoning_summary(body: Any) -> Violations:
     """A reasoning item has a summary, even if it is empty."""
-    for path, item, kind in _items(body):
+    for path, item, kind in typed_items(body):
         if kind == "reasoning" and not isinstance(item.get("summary"), list):
             yield f"{path}.summary", "missing"
 
@@ -283,7 +268,7 @@ def reasoning_summary(body: Any) -> Violations:
 @rule("reasoning-stored", "failure THINK-08", _OPENAI, status=404)
 def reasoning_stored(body: Any) -> Violations:
     """With store=false no item is stored, so a reasoning item needs its encrypted_content."""
-    for path, item, kind in _items(body) if member(body, "store") is False else ():
+    for path, item, kind in typed_items(body) if member(body, "store") is False else ():
         if kind == "reasoning" and item.get("id") and not item.get("encrypted_content"):
             yield path, f"{item['id']} is not stored and has no encrypted_content"
 
@@ -291,7 +276,7 @@ def reasoning_stored(body: Any) -> Violations:
 @rule("reasoning-followed", "failure THINK-07", _OPENAI)
 def reasoning_followed(body: Any) -> Violations:
     """A reasoning item precedes its message or call."""
-    entries = [*_items(body)]
+    entries = [*typed_items(body)]
     from_model = [kind not in _BY_CLIENT and not _is_input(item, kind) for _, item, kind in entries]
     for (path, item, kind), followed in zip(entries, [*from_model[1:], False], strict=False):
         if kind == "reasoning" and item.get("id") and not followed:
@@ -305,7 +290,7 @@ def _is_input(item: dict[str, Any], kind: str) -> bool:
 @rule("media-source", _API)
 def media_source(body: Any) -> Violations:
     """An image or file has exactly one source, and file data has a file name."""
-    for path, item, _ in _items(body):
+    for path, item, _ in typed_items(body):
         for name in ("content", "output"):
             for part_path, part in objects(item, name, path):
                 if message := _wrong_source(part):
@@ -323,103 +308,3 @@ def _wrong_source(part: dict[str, Any]) -> str | None:
     if used == ["file_data"] and not part.get("filename"):
         return "file_data without a filename"
     return None
-
-
-@rule("tool-name", "failure NAME-04")
-def tool_name(body: Any) -> Violations:
-    """Names of tools and calls consist of letters, digits, _ and -."""
-    named = [*_declared(body)]
-    named += [(path, item) for path, item, kind in _items(body) if kind in ("function_call", "custom_tool_call")]
-    for path, holder in named:
-        if not _NAME.fullmatch(text(holder.get("name"))):
-            yield f"{path}.name", f"{holder.get('name')!r} does not match {_NAME.pattern}"
-
-
-@rule("tool-name-free", "failure XAI-08", _XAI)
-def tool_name_free(body: Any) -> Violations:
-    """The names of hosted tools are reserved."""
-    for path, tool in _declared(body):
-        if text(tool.get("name")) in RESERVED_ON_RESPONSES:
-            yield f"{path}.name", f"{tool['name']} is reserved"
-
-
-@rule("tool-name-once", "failure NAME-07")
-def tool_name_once(body: Any) -> Violations:
-    """Tool names are unique."""
-    seen: set[str] = set()
-    for path, tool in _declared(body):
-        name = tool.get("name")
-        if isinstance(name, str):
-            if name in seen:
-                yield f"{path}.name", f"{name!r} is declared twice"
-            seen.add(name)
-
-
-@rule("tool-schema", _API)
-def tool_schema(body: Any) -> Violations:
-    """The parameters of a function are an object."""
-    for path, tool in _declared(body):
-        type = member(tool.get("parameters"), "type")
-        if tool["type"] == "function" and type not in (None, "object"):
-            yield f"{path}.parameters", f"must have type object, got {type!r}"
-
-
-@rule("tool-keywords", "normalizer.schemas.rules.openai", _OPENAI)
-def tool_keywords(body: Any) -> Violations:
-    """The schema of a function follows the rules for tools."""
-    declared: list[tuple[str, ToolDefinition]] = []
-    for path, tool in _declared(body):
-        schema = tool.get("parameters")
-        if member(schema, "type") == "object":  # see `tool_schema`; `tool_strict` checks the rest
-            declared.append((path, ToolDefinition(text(tool.get("name")), parameters=schema)))
-    yield from refused_tools(declared, "openai.responses")
-
-
-@rule("tool-strict", _API, _OPENAI)
-def tool_strict(body: Any) -> Violations:
-    """A strict schema requires every property and allows no additional ones."""
-    for path, tool in _declared(body):
-        schema = tool.get("parameters")
-        if tool["type"] == "function" and tool.get("strict") is True and isinstance(schema, dict):
-            for message in lacking_for_strict(schema):
-                yield f"{path}.parameters", message
-
-
-@rule("tool-kinds", "refusal: Deep research models only support …", _OPENAI)
-def tool_kinds(body: Any) -> Violations:
-    """Deep research models have only tools that OpenAI runs."""
-    if "deep-research" in text(member(body, "model")):
-        for path, tool in objects(body, "tools"):
-            if text(tool.get("type")) not in _RESEARCH:
-                yield f"{path}.type", f"must be one of {', '.join(_RESEARCH)}, got {tool.get('type')!r}"
-
-
-@rule("tool-choice", _API)
-def tool_choice(body: Any) -> Violations:
-    """A forced tool is declared."""
-    choice = member(body, "tool_choice")
-    tools = [tool for _, tool in objects(body, "tools")]
-    if choice == "required" and not tools:
-        yield "tool_choice", "a call is required, but no tool is declared"
-    forced = member(choice, "type") in ("function", "custom")
-    if forced and choice.get("name") not in [tool.get("name") for tool in tools]:
-        yield "tool_choice", f"{choice.get('name')!r} is not declared"
-
-
-@rule("tool-choice-form", _API)
-def tool_choice_form(body: Any) -> Violations:
-    """tool_choice is none, auto, required, or an object with a type."""
-    choice = member(body, "tool_choice")
-    if choice not in (None, "none", "auto", "required") and not isinstance(member(choice, "type"), str):
-        yield "tool_choice", f"must be none, auto, required or an object with a type, got {choice!r}"
-
-
-@rule("output-limit", _API, _OPENAI)
-def output_limit(body: Any) -> Violations:
-    """The minimum of max_output_tokens is 16."""
-    limit = member(body, "max_output_tokens")
-    if isinstance(limit, int) and not isinstance(limit, bool) and limit < SMALLEST_LIMIT:
-        yield "max_output_tokens", f"must be at least {SMALLEST_LIMIT}, got {limit}"
-
-
-RULES = rules_in(globals())
