@@ -25,6 +25,7 @@ from toolparity.normalizer.conversation import (
     User,
 )
 from toolparity.normalizer.requests import RequestWriter, write_request
+from toolparity.normalizer.wires.registry import WIRES, spec
 
 from .cases import Case
 from .measure import Job
@@ -42,17 +43,10 @@ GOALS = {
     "google.gemini": 3.5,
     "google.interactions": 3.5,
     "ollama.chat": 3.5,
+    "bedrock.converse": 3.5,
 }
-PROVIDERS: dict[Wire, str] = {
-    "openai.chat": "openai",
-    "openai.responses": "openai",
-    "anthropic.messages": "anthropic",
-    "xai.grpc": "xai",
-    "cohere.chat": "cohere",
-    "google.gemini": "google",
-    "google.interactions": "google",
-    "ollama.chat": "ollama",
-}
+#: The provider of each wire that has a goal.
+PROVIDERS: dict[Wire, str] = {wire: spec(wire).owner for wire in WIRES if wire in GOALS}
 _FOUND = (
     "The archive holds three letters of that year, and one of them names the harbour where the ship was seen last. "
 )
