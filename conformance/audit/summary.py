@@ -8,7 +8,6 @@ their first members under one total order, so the size of an audit does not depe
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
 from msgspec import Struct, field
 
@@ -17,13 +16,13 @@ from toolparity.normalizer.conversations import CODES as CONVERSATION_CODES
 from toolparity.normalizer.conversations import ConversationReport, ExchangeRecord
 from toolparity.normalizer.findings import CODES as FINDINGS
 from toolparity.normalizer.findings import Code, Finding, Severity
-from toolparity.normalizer.model import ApprovalRequest, Choice, Opaque, Policy, Response, ServerToolCall, ToolCall
-from toolparity.normalizer.policies import POLICIES, Selection, select
+from toolparity.normalizer.model import Policy
 from toolparity.reports.results import brief
 
 from .conversations import record_of
 from .exchange import CODES as INPUT_CODES
-from .exchange import DecodedExchange, decode, first_choice, unlogged
+from .exchange import DecodedExchange, decode, unlogged
+from .figures import NOT_STATED, OTHERS, WireFigures, count_response, too_many
 
 #: Every code that an audit can count.
 ALL_CODES: dict[str, Code] = {**FINDINGS, **INPUT_CODES, **CONVERSATION_CODES}
@@ -32,124 +31,13 @@ SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error")
 _WORST_KEPT = 10
 #: How many examples of each code are kept: the first ones of the input.
 _EXAMPLES_KEPT = 3
-#: The names of unknown wires and of models come from the input. Above this many, the longest names are counted
-#: together.
-_NAMES_KEPT = _MODELS_KEPT = 100
-_OTHERS = "others"
-_NOT_STATED = "not stated"
-#: The maximum length of a model name and of an example's message, in characters.
-_NAME, _MESSAGE = 100, 300
+#: The names of unknown wires come from the input. Above this many, the longest ones are counted together.
+_NAMES_KEPT = 100
+#: The maximum length of an example's message, in characters.
+_MESSAGE = 300
 #: What a finding of each severity adds to the score of a place.
 _WEIGHTS = {"info": 0, "warning": 1, "error": 10}
 _NUMBERED = re.compile(r"(.*)[#:](\d+)", re.DOTALL)
-
-
-class PolicyFigures(Struct):
-    """What one policy would do with the client calls. ``responses``: how many responses would lose a call."""
-
-    kept: int = 0
-    dropped: int = 0
-    rejected: int = 0
-    responses: int = 0
-
-    def add(self, selection: Selection) -> None:
-        """Count the selection of one response."""
-        self.kept += len(selection.kept)
-        self.dropped += len(selection.dropped)
-        self.rejected += len(selection.rejected)
-        self.responses += bool(selection.dropped)
-
-    def merge(self, other: PolicyFigures) -> None:
-        self.kept += other.kept
-        self.dropped += other.dropped
-        self.rejected += other.rejected
-        self.responses += other.responses
-
-
-def _policies() -> dict[Policy, PolicyFigures]:
-    return {name: PolicyFigures() for name in POLICIES}
-
-
-class ModelFigures(Struct):
-    """The figures of one model: its exchanges, its client calls, and what each policy would do with them."""
-
-    exchanges: int = 0
-    calls: int = 0
-    parallel: int = 0
-    policies: dict[Policy, PolicyFigures] = field(default_factory=_policies)
-
-    def merge(self, other: ModelFigures) -> None:
-        self.exchanges += other.exchanges
-        self.calls += other.calls
-        self.parallel += other.parallel
-        for policy, figures in other.policies.items():
-            self.policies[policy].merge(figures)
-
-
-class WireFigures(Struct):
-    """The figures of one wire.
-
-    ``undecoded``: bodies that are not valid on the wire. ``errors``: error responses. ``parallel``: responses with more
-    than one client call. ``truncated`` and ``invalid``: calls rejected for their arguments. ``unfinished``: calls
-    rejected because the response was incomplete, refused or failed. ``incomplete``: responses without a terminal event.
-    ``findings``: the number of findings by code. ``models``: the decoded responses by the model that produced them;
-    above `_MODELS_KEPT` models, the longest names are counted as "others".
-    """
-
-    exchanges: int = 0
-    streamed: int = 0
-    undecoded: int = 0
-    errors: int = 0
-    calls: int = 0
-    parallel: int = 0
-    most_calls: int = 0
-    server_calls: int = 0
-    approvals: int = 0
-    opaque: int = 0
-    incomplete: int = 0
-    truncated: int = 0
-    invalid: int = 0
-    unfinished: int = 0
-    policies: dict[Policy, PolicyFigures] = field(default_factory=_policies)
-    findings: dict[str, int] = {}
-    models: dict[str, ModelFigures] = {}
-
-    def merge(self, other: WireFigures) -> None:
-        for name in _SUMS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.most_calls = max(self.most_calls, other.most_calls)
-        for policy, figures in other.policies.items():
-            self.policies[policy].merge(figures)
-        for code, count in other.findings.items():
-            self.findings[code] = self.findings.get(code, 0) + count
-        for name, model in other.models.items():
-            self.model(name).merge(model)
-
-    def model(self, name: str) -> ModelFigures:
-        """Return the figures of a model, or those of "others" if the model is one of too many."""
-        figures = self.models.get(name)
-        if figures is None:
-            figures = self.models[name] = ModelFigures()
-            left = _too_many(self.models, _MODELS_KEPT)
-            if left is not None:
-                self.models.setdefault(_OTHERS, ModelFigures()).merge(self.models.pop(left))
-                return self.models.get(name, self.models[_OTHERS])
-        return figures
-
-
-def _too_many(names: Collection[str], most: int) -> str | None:
-    """Return the name to count as "others", or None while there are at most ``most`` names.
-
-    It is the longest name; of equally long names it is the last one in alphabetical order. The kept names are therefore
-    the same whatever the order of merging. Short names belong to the providers' models, the longest to fine-tuned
-    models, of which an account can have many.
-    """
-    if len(names) - (_OTHERS in names) <= most:
-        return None
-    return max((name for name in names if name != _OTHERS), key=lambda name: (len(name), name))
-
-
-_SUMS = tuple(n for n in WireFigures.__struct_fields__ if n not in ("most_calls", "policies", "findings", "models"))
 
 
 class WorstPlace(Struct, frozen=True):
@@ -238,7 +126,7 @@ class Audit(Struct):
         if decoded.response is None:
             figures.undecoded += 1
         else:
-            findings += _count_response(figures, decoded.response, policy, limit)
+            findings += count_response(figures, decoded.response, policy, limit)
         if findings:
             for finding in findings:
                 figures.findings[finding.code] = figures.findings.get(finding.code, 0) + 1
@@ -268,9 +156,9 @@ class Audit(Struct):
 
     def _count_unknown(self, name: str, count: int) -> None:
         self.unknown[name] = self.unknown.get(name, 0) + count
-        left = _too_many(self.unknown, _NAMES_KEPT)
+        left = too_many(self.unknown, _NAMES_KEPT)
         if left is not None:
-            self.unknown[_OTHERS] = self.unknown.get(_OTHERS, 0) + self.unknown.pop(left)
+            self.unknown[OTHERS] = self.unknown.get(OTHERS, 0) + self.unknown.pop(left)
 
     def _note(self, exchange: Exchange, wire: str, findings: tuple[Finding, ...]) -> None:
         score = sum(_WEIGHTS[f.severity] for f in findings)
@@ -342,65 +230,4 @@ def _name_of(exchange: Exchange, decoded: DecodedExchange) -> str:
     if decoded.wire:
         return decoded.wire
     host = (exchange.url or "").split("/", 1)[0]
-    return f"{_NOT_STATED} ({host})" if host else _NOT_STATED
-
-
-def _count_response(figures: WireFigures, response: Response, policy: Policy, limit: int | None) -> tuple[Finding, ...]:
-    """Count one response. Return the findings of the selection under ``policy``."""
-    calls = sum(_blocks(figures, choice) for choice in response.choices)
-    model = figures.model(brief(response.model or _NOT_STATED, _NAME))
-    model.exchanges += 1
-    figures.errors += response.error is not None
-    figures.incomplete += not response.complete
-    if not calls:
-        return ()
-    figures.calls += calls
-    figures.parallel += calls > 1
-    model.calls += calls
-    model.parallel += calls > 1
-    figures.most_calls = max(figures.most_calls, calls)
-    selection_findings: tuple[Finding, ...] = ()
-    selection: Selection | None = None
-    for name, sums in figures.policies.items():
-        selection = select(response, name, limit, first_choice(response))
-        sums.add(selection)
-        model.policies[name].add(selection)
-        if name == policy:
-            selection_findings = selection.findings
-    if selection is not None and selection.rejected:
-        _why_rejected(figures, response, selection)
-    return selection_findings
-
-
-def _blocks(figures: WireFigures, choice: Choice) -> int:
-    calls = 0
-    for block in choice.blocks:
-        kind = type(block)
-        if kind is ToolCall:
-            calls += 1
-        elif kind is ServerToolCall:
-            figures.server_calls += 1
-        elif kind is ApprovalRequest:
-            figures.approvals += 1
-        elif kind is Opaque:
-            figures.opaque += 1
-    return calls
-
-
-def _why_rejected(figures: WireFigures, response: Response, selection: Selection) -> None:
-    """Count the rejected calls by reason.
-
-    Every policy rejects the same calls. An unusable response is the reason of all its rejected calls.
-    """
-    unusable = not response.complete or response.error is not None
-    statuses = {
-        (choice.index, index): block.status for choice, index, block in response.walk() if type(block) is ToolCall
-    }
-    for ref in selection.rejected:
-        status = statuses[ref.choice, ref.block]
-        if unusable or status == "complete":
-            figures.unfinished += 1
-        elif status == "truncated":
-            figures.truncated += 1
-        else:
-            figures.invalid += 1
+    return f"{NOT_STATED} ({host})" if host else NOT_STATED
