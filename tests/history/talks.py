@@ -50,6 +50,17 @@ def calls(draw: st.DrawFn, id: str) -> Call:
     return Call(id, name, None, '{"x": ' if state == "truncated" else "[1]", state)  # type: ignore[arg-type]
 
 
+def served_raw(wire: str, text: str) -> dict[str, Any]:
+    """The result of a search as a response of the wire has it."""
+    if wire == "google.interactions":
+        return {"type": "google_search_result", "call_id": "srv_1", "result": [{"search_suggestions": text}]}
+    if wire == "bedrock.converse":
+        return {"toolResult": {"toolUseId": "srv_1", "type": "web_search_tool_result", "content": [{"text": text}]}}
+    if wire == "google.gemini":
+        return {"toolResponse": {"id": "srv_1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"result": text}}}
+    return {"content": text}
+
+
 def said_before_calls(wire: str) -> st.SearchStrategy[list[Block]]:
     think: st.SearchStrategy[list[Block]] = st.builds(
         lambda text, sealed: [
@@ -67,7 +78,7 @@ def said_before_calls(wire: str) -> st.SearchStrategy[list[Block]]:
     served: st.SearchStrategy[list[Block]] = words.map(
         lambda text: [
             ServerToolCall("srv_1", "web_search", "web_search", "{}", "completed"),
-            ServerToolResult("srv_1", "web_search", False, {"content": text}),
+            ServerToolResult("srv_1", "web_search", False, served_raw(wire, text)),
         ]
     )
     nothing: st.SearchStrategy[list[Block]] = st.just([])

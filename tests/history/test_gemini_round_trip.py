@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from tests.history.gemini_meaning import erased, meaning
 from tests.history.handing import assert_the_sdk_takes_it
 from tests.recorded.rows import Row, rows
-from toolparity.normalizer.conversation import Assistant, ToolResults
+from toolparity import normalize
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolResults, User
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 WIRE = "google.gemini"
@@ -65,6 +67,66 @@ def test_signatures_go_back_byte_for_byte_and_in_order(recordings: Path) -> None
         assert signatures(written["contents"]) == signatures(row.request["contents"]), row.id
         counted += len(signatures(row.request["contents"]))
     assert counted > 250
+
+
+#: google-genai writes base64 with the characters that are safe in URLs.
+_STANDARD = str.maketrans("-_", "+/")
+
+
+def call_parts(content: Any) -> list[dict[str, Any]]:
+    """The parts of a content with calls, without ids and empty members: call, arguments and signature."""
+    found = []
+    for part in content.get("parts") or ():
+        if isinstance(part, dict) and (call := part.get("functionCall") or part.get("function_call")):
+            signature = part.get("thoughtSignature") or part.get("thought_signature")
+            signature = signature and signature.translate(_STANDARD)
+            found.append({"name": call["name"], "args": call.get("args") or {}, "signature": signature})
+    return found
+
+
+def test_a_response_goes_back_as_the_next_recorded_request_carried_it(
+    recordings: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Calls without ids are found again by their names and arguments. Some clients leave signatures out."""
+    cassettes: dict[str | None, list[Row]] = defaultdict(list)
+    for row in rows(recordings, WIRE):
+        cassettes[row.source.get("path")].append(row)
+    total = signed = 0
+    for recorded in cassettes.values():
+        for place, row in enumerate(recorded):
+            if row.failed or not row.data:
+                continue
+            response = normalize(row.data, WIRE, request=row.request)
+            if not response.calls:
+                continue
+            request = Request(WIRE, None, [User([TextPart("hi")]), Assistant(response)])
+            mine = call_parts(write_request(request).body["contents"][-1])
+            later = [
+                content for other in recorded[place + 1 :] for content in (other.request or {}).get("contents", [])
+            ]
+            theirs = [parts for parts in map(call_parts, later) if unsigned(parts) == unsigned(mine)]
+            if not theirs:
+                continue
+            total += 1
+            signed += any(part["signature"] for parts in theirs for part in parts)
+            assert any(map(partial(same_signatures, mine), theirs)), row.id
+    with capsys.disabled():
+        print(f"\n  {WIRE}: {total} responses with calls go back as recorded, {signed} with signatures", end="")
+    assert total >= 100
+    assert signed >= 50
+
+
+def same_signatures(mine: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> bool:
+    """Whether every signature that the client kept is ours. RubyLLM repeats the first one on the calls without one."""
+    ours = {part["signature"] for part in mine}
+    return all(
+        other["signature"] in (None, one["signature"]) or (one["signature"] is None and other["signature"] in ours)
+        for one, other in zip(mine, theirs, strict=True)
+    )
+
+
+def unsigned(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"name": part["name"], "args": part["args"]} for part in parts]
 
 
 def test_argument_texts_are_those_of_the_request() -> None:

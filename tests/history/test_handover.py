@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from toolparity.normalizer.requests import check_request, read_request, write_re
 
 #: How many recorded conversations of each wire are taken, evenly over all that hold calls.
 OF_EACH = 100
+#: What recordings contain in place of the data of an image.
+_ELIDED = re.compile(r"\[ELIDED \d+ chars sha256:[0-9a-f]+\]")
 PAIRS = list(itertools.product(WIRES, WIRES))
 
 
@@ -32,7 +35,7 @@ class Told:
     def __init__(self, row: dict[str, Any]) -> None:
         self.id: str = row["id"]
         self.wire: str = row["wire"]
-        self.body = row["request"]
+        self.body = json.loads(_ELIDED.sub("AAAA", json.dumps(row["request"])))
         self.provider: str = row["provider"]
         # A caller that hands a conversation over names a model of the target's.
         self.request = replace(read_request(self.body, self.wire, provider=self.provider), model="m")

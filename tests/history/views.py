@@ -282,7 +282,7 @@ def _compact(value: Any) -> str:
 
 
 def _gemini_parts(parts: Any, kind: str) -> Iterator[Said]:
-    for part in parts:
+    for part in [parts] if isinstance(parts, dict) else parts:  # the API takes a single part, too
         call, result = part.get("functionCall"), part.get("functionResponse")
         if call is not None:
             yield Said("call", json.dumps(call.get("args", {})), call.get("id", ""), call["name"])

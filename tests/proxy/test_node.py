@@ -18,6 +18,7 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.subjects.environments import cache
 
 _PACKAGES = ("openai", "@anthropic-ai/sdk")
+_WIRES = ("openai.chat", "openai.responses", "anthropic.messages")
 #: Cassettes in the plain run.
 _SAMPLE = 40
 _SECONDS = 600.0
@@ -35,7 +36,7 @@ def folder() -> Path:
 def _requests() -> list[dict[str, Any]]:
     """Return the requests of the cassettes, each with the path of its surface."""
     paths = {(surface.provider, surface.wire): surface.base_path for surface in SURFACES.values()}
-    places = [place for place in find() if place.wire != "xai.grpc"]
+    places = [place for place in find() if place.wire in _WIRES]
     return [
         {"base": paths[place.provider, place.wire], "wire": place.wire, "body": json.loads(request.body)}
         for place in sampled(places, _SAMPLE)
