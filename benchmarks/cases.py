@@ -29,7 +29,8 @@ STREAM_GOALS = {
     "cohere.chat": (2.3, 7.0),
     "google.gemini": (2.3, 7.0),
     "google.interactions": (2.3, 7.0),
-    "ollama.chat": (5.0, 12.0),
+    "ollama.chat": (2.3, 7.0),
+    "bedrock.converse": (2.3, 7.0),
 }
 
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from benchmarks import readers, traffic
-from benchmarks.cases import SDK, SIZES, cases
+from benchmarks import readers, traffic, writing
+from benchmarks.cases import SDK, SIZES, STREAM_GOALS, cases
 from toolparity import normalize
 
 pytest.importorskip("xai_sdk")
@@ -17,6 +17,8 @@ WIRES = [*traffic.JSON_WIRES, "xai.grpc"]
 
 def test_every_wire_has_a_body_and_a_stream():
     assert sorted(CASES) == sorted(f"{wire} {what}" for wire in WIRES for what in ("body", "stream"))
+    assert sorted(STREAM_GOALS) == sorted(traffic.JSON_WIRES)
+    assert sorted(writing.GOALS) == sorted(WIRES)
 
 
 @pytest.mark.parametrize(
