@@ -2,7 +2,7 @@
 
 A provider's SDK with the base URL http://127.0.0.1:PORT/PROVIDER gets that provider's answers. At the root, wires of
 several providers have the same path (``/v1/chat/completions``); the model of the request decides between them. Clouds
-that host another provider's models have addresses of their own form (`HOSTED`).
+that host another provider's models have addresses of another form (`FURTHER`), also below /azure, /vertex and /bedrock.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Form(NamedTuple):
 _VERTEX = "/{version}/projects/{project}/locations/{location}"
 #: Addresses of a wire besides those in its spec. Sources: the SDKs google-genai, openai (`AzureOpenAI`) and anthropic
 #: (`AnthropicBedrock`, `AnthropicVertex`).
-HOSTED: dict[str, tuple[_Form, ...]] = {
+FURTHER: dict[str, tuple[_Form, ...]] = {
     "openai.chat": (_Form("/openai/deployments/{model}/chat/completions", None, AZURE),),
     "openai.responses": (_Form("/openai/responses", None, AZURE),),
     "anthropic.messages": (
@@ -65,7 +65,8 @@ def addresses(surfaces: Iterable[Surface]) -> list[Address]:
     for surface in over_http:
         base = surface.base_path.removesuffix(surface.spec.base_path)
         for form in _forms(surface):
-            listed.append(Address(base + form.path, (surface,), form.stream, form.hosting))
+            below = base if form.hosting is DIRECT else f"/{form.hosting.name}"
+            listed.append(Address(below + form.path, (surface,), form.stream, form.hosting))
             shared.setdefault(form, []).append(surface)
     for form, sharing in shared.items():
         sharing.sort(key=lambda surface: surface.provider != surface.spec.owner)
@@ -79,4 +80,4 @@ def _forms(surface: Surface) -> Iterator[_Form]:
     if spec.stream_path:
         yield _Form(spec.base_path + spec.stream_path, True)
     if surface.provider == spec.owner:
-        yield from HOSTED.get(surface.wire, ())
+        yield from FURTHER.get(surface.wire, ())

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from ..emulated.script_player import ProviderRefusal
 from ..surfaces import Surface
 from .journal import entry_of
-from .provider_format import refused
+from .provider_format import member, refused
 
 _LISTED = 3
 
@@ -30,7 +30,7 @@ def unknown_address(
         path = request.url.path
         surface = next((surface for surface in over_http if surface.provider == path.split("/")[1]), over_http[0])
         assert isinstance(error, HTTPException)
-        allowed = (error.headers or {}).get("allow")
+        allowed = (error.headers or {}).get("Allow")
         words = f"Invalid URL ({request.method} {path.removeprefix(f'/{surface.provider}')}). "
         if error.status_code == 405:
             words += f"This address takes {allowed}"
@@ -38,6 +38,9 @@ def unknown_address(
             words += f"The nearest addresses are {', '.join(_nearest(path, paths))}; GET / lists all"
         entry_of(request.scope).why = words
         response = refused(surface, ProviderRefusal("not_found", words, status=error.status_code))
+        if words not in bytes(response.body).decode():  # the provider's message says nothing about the address
+            described = member(surface, "wrap_error")({"type": "not_found", "message": words})
+            response = JSONResponse(described, error.status_code)
         if allowed:
             response.headers["allow"] = allowed
         return response
