@@ -23,6 +23,7 @@ from ..errors import ServerNotStarted
 from ..scripts import Script
 from ..surfaces import Surface
 from .grpc_server import BreakingService, GrpcServer
+from .http2 import PREFACE, Http2Connection
 from .sockets import at, listening
 
 if TYPE_CHECKING:
@@ -193,11 +194,23 @@ class _Uvicorn:
 
 
 class _Connection(H11Protocol):
-    """A connection whose transport the application can break."""
+    """A connection whose transport the application can break. It becomes one of HTTP/2 if it begins so."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
         super().connection_made(transport)
         self.app_state = {**self.app_state, TRANSPORT: transport}
+        self._begun = False
+
+    def data_received(self, data: bytes) -> None:
+        if not self._begun and data.startswith(PREFACE[:14]):
+            self.connections.discard(self)
+            http2 = Http2Connection(self.app, self.connections, self.app_state)
+            self.transport.set_protocol(http2)
+            http2.connection_made(self.transport)
+            http2.data_received(data)
+            return
+        self._begun = True
+        super().data_received(data)
 
 
 def _web(app: App, certificate: Certificate | None) -> uvicorn.Server:
@@ -217,6 +230,6 @@ def _web(app: App, certificate: Certificate | None) -> uvicorn.Server:
             date_header=False,
             timeout_graceful_shutdown=1,
             timeout_keep_alive=_KEEP_ALIVE,
-            ssl_context_factory=None if certificate is None else lambda *_: certificate.context("http/1.1"),
+            ssl_context_factory=None if certificate is None else lambda *_: certificate.context("h2", "http/1.1"),
         )
     )
