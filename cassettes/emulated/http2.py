@@ -12,9 +12,17 @@ from typing import Any
 from urllib.parse import unquote
 
 from h2.config import H2Configuration
-from h2.connection import H2Connection
+from h2.connection import ConnectionState, H2Connection
 from h2.errors import ErrorCodes
-from h2.events import DataReceived, Event, RequestReceived, StreamEnded, StreamReset, WindowUpdated
+from h2.events import (
+    ConnectionTerminated,
+    DataReceived,
+    Event,
+    RequestReceived,
+    StreamEnded,
+    StreamReset,
+    WindowUpdated,
+)
 from h2.exceptions import H2Error
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -35,6 +43,7 @@ class Http2Connection(asyncio.Protocol):
         self._streams: dict[int, _Stream] = {}
         self._writable = asyncio.Event()
         self._writable.set()
+        self._ends = False
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -79,11 +88,24 @@ class Http2Connection(asyncio.Protocol):
         elif isinstance(event, WindowUpdated):
             for stream in self._streams.values():
                 stream.window.set()
+        elif isinstance(event, ConnectionTerminated):
+            self._end(event)
         elif isinstance(event, (DataReceived, StreamEnded, StreamReset)):
             if isinstance(event, DataReceived):
                 self._h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             if event.stream_id in self._streams:
                 self._streams[event.stream_id].handle(event)
+
+    def _end(self, event: ConnectionTerminated) -> None:
+        """The client opens no more streams. After an error it also gives up those that are open (section 6.8)."""
+        self._ends = True
+        if event.error_code == ErrorCodes.NO_ERROR and self._streams:
+            # h2 closes its state here, and would send nothing more on the open streams.
+            self._h2.state_machine.state = ConnectionState.SERVER_OPEN
+            return
+        for stream in self._streams.values():
+            stream.disconnect()
+        self.shutdown()
 
     async def _run(self, stream: _Stream, scope: _Message) -> None:
         try:
@@ -93,6 +115,8 @@ class Http2Connection(asyncio.Protocol):
             if not stream.over:
                 self._h2.reset_stream(stream.id, ErrorCodes.INTERNAL_ERROR)
                 self.flush()
+            if self._ends and not self._streams:
+                self.shutdown()
 
     def _scope(self, fields: list[tuple[bytes, bytes]]) -> _Message:
         assert self.transport is not None

@@ -95,12 +95,14 @@ class _Transfer:
         self.over = True
         if self._fault.is_("end"):
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
-        elif self._transport is None or self._fault.is_("hang"):
+        elif self._transport is None or self._transport.is_closing() or self._fault.is_("hang"):
             return
         elif self._fault.is_("cut"):
             self._transport.close()
         else:
             await asyncio.sleep(ARRIVAL)
+            if self._transport.is_closing():
+                return
             self._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             self._transport.abort()
 

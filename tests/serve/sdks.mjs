@@ -14,6 +14,7 @@ const bedrock = require("@aws-sdk/client-bedrock-runtime");
 const { CohereClientV2 } = require("cohere-ai");
 const { Ollama } = require("ollama");
 
+console.log = console.error; // Ollama's SDK logs
 const parsed = (text) => (text ? JSON.parse(text) : {});
 
 async function chat(client, { body, stream }) {
@@ -165,9 +166,15 @@ function camel(value) {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [name(key), camel(inner)]));
 }
 
+class Expired extends Error {}
+
+function expired() {
+  return new Promise((_, reject) => setTimeout(() => reject(new Expired("no result after 10 seconds")), 10_000).unref());
+}
+
 async function result(request) {
   try {
-    return await SDKS[request.sdk](request);
+    return await Promise.race([SDKS[request.sdk](request), expired()]);
   } catch (error) {
     const status = error.status ?? error.statusCode ?? error.status_code ?? error.$metadata?.httpStatusCode ?? null;
     return { error: error.constructor.name, status, message: String(error.message).slice(0, 200) };
@@ -175,5 +182,5 @@ async function result(request) {
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  console.log(JSON.stringify(await result(JSON.parse(line))));
+  process.stdout.write(`${JSON.stringify(await result(JSON.parse(line)))}\n`);
 }
