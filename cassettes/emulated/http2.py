@@ -66,7 +66,7 @@ class Http2Connection(asyncio.Protocol):
         self._writable.set()
 
     def shutdown(self) -> None:
-        """Close the connection, as uvicorn does with its own."""
+        """Close the connection, as uvicorn closes those of HTTP/1.1."""
         if self.transport is not None:
             self.transport.close()
 
