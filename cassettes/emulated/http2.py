@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from h2.config import H2Configuration
-from h2.connection import ConnectionState, H2Connection
+from h2.connection import H2Connection
 from h2.errors import ErrorCodes
 from h2.events import (
     ConnectionTerminated,
@@ -32,6 +32,18 @@ _OF_HTTP1 = frozenset((b"connection", b"keep-alive", b"proxy-connection", b"tran
 _Message = MutableMapping[str, Any]
 
 
+class _Protocol(H2Connection):
+    """The protocol. It serves the open streams of a client that opens no more (RFC 9113, section 6.8)."""
+
+    def _receive_goaway_frame(self, frame: Any) -> tuple[list[Any], list[Event]]:
+        """Return the event. h2 also closes its state, and would send nothing more."""
+        if frame.error_code != ErrorCodes.NO_ERROR:
+            return super()._receive_goaway_frame(frame)
+        event = ConnectionTerminated()
+        event.error_code = ErrorCodes.NO_ERROR
+        return [], [event]
+
+
 class Http2Connection(asyncio.Protocol):
     """One connection. ``state``: the state of its requests (ASGI). ``connections``: uvicorn's open connections."""
 
@@ -39,7 +51,7 @@ class Http2Connection(asyncio.Protocol):
         self._app = app
         self._connections = connections
         self._state = state
-        self._h2 = H2Connection(H2Configuration(client_side=False, header_encoding=None))
+        self._h2 = _Protocol(H2Configuration(client_side=False, header_encoding=None))
         self._streams: dict[int, _Stream] = {}
         self._writable = asyncio.Event()
         self._writable.set()
@@ -100,8 +112,6 @@ class Http2Connection(asyncio.Protocol):
         """The client opens no more streams. After an error it also gives up those that are open (section 6.8)."""
         self._ends = True
         if event.error_code == ErrorCodes.NO_ERROR and self._streams:
-            # h2 closes its state here, and would send nothing more on the open streams.
-            self._h2.state_machine.state = ConnectionState.SERVER_OPEN
             return
         for stream in self._streams.values():
             stream.disconnect()
