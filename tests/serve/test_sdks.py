@@ -200,7 +200,12 @@ FINAL = SCRIPT.rounds[1].parts[0].text  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
-    ("fault", "retries"), [("", 0), ("/fault/status=503;times=1", 1), ("/fault/cut=900;times=1", 1)]
+    ("fault", "retries"),
+    [
+        ("", 0),
+        ("/fault/status=503;times=1", 1),
+        ("/fault/malformed=2", 0),  # Codex skips an event that is not JSON
+    ],
 )
 def test_codex_has_its_conversation(server: Server, tmp_path: Path, fault: str, retries: int) -> None:
     events = codex(server, tmp_path, f"/scenario/parallel-three{fault}", retries)
@@ -208,7 +213,7 @@ def test_codex_has_its_conversation(server: Server, tmp_path: Path, fault: str, 
     assert events[-1]["type"] == "turn.completed"
 
 
-@pytest.mark.parametrize("fault", ["status=429", "html=502", "cut=900", "reset=900", "malformed=2", "end=900"])
+@pytest.mark.parametrize("fault", ["status=429", "html=502", "cut=900", "reset=900", "end=900"])
 def test_codex_reports_faults(server: Server, tmp_path: Path, fault: str) -> None:
     events = codex(server, tmp_path, f"/scenario/parallel-three/fault/{fault}")
     assert events[-1]["type"] == "turn.failed"
