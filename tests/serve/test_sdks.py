@@ -88,8 +88,8 @@ def test_python_sdks_report_faults(server: Server, name: str, stream: bool, faul
         received = talk(SCRIPT, surface, link, stream=stream)
     except Exception:  # each SDK has its own class
         return
-    # Some SDKs end a broken stream without an error; the normalizer reports it.
-    assert not received[0].response.complete
+    # The recorder returns the provider's errors, and some SDKs end a broken stream without one.
+    assert received[0].response.error is not None or not received[0].response.complete
 
 
 # Node
