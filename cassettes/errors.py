@@ -21,6 +21,10 @@ class ServerNotStarted(ToolparityError, OSError):
     """The emulated providers cannot listen on the given address, or one of them did not start."""
 
 
+class InvalidFault(ToolparityError, ValueError):
+    """The description of a fault is invalid."""
+
+
 class UnreadableCassette(UnreadableSource, ValueError):
     """A file of the library is not a cassette, is damaged or is malicious; it was rejected as a whole."""
 

@@ -127,6 +127,25 @@ def wrap_error(error: dict[str, Any]) -> dict[str, Any]:
     return {"message": error.get("message", "")}
 
 
+def model_entry(model: str, provider: str) -> dict[str, Any]:
+    """Return the description of a model, as ListFoundationModels does."""
+    return {
+        "modelArn": f"arn:aws:bedrock:us-east-1::foundation-model/{model}",
+        "modelId": model,
+        "modelName": model,
+        "providerName": model.removeprefix("us.").partition(".")[0],
+        "inputModalities": ["TEXT"],
+        "outputModalities": ["TEXT"],
+        "responseStreamingSupported": True,
+        "inferenceTypesSupported": ["ON_DEMAND"],
+    }
+
+
+def model_list(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the list of models."""
+    return {"modelSummaries": entries}
+
+
 def _words(refused: ProviderRefusal) -> str:
     if refused.kind in _WORDS:
         return _WORDS[refused.kind]

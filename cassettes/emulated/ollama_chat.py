@@ -6,6 +6,7 @@ call is sent whole, in a separate event, with a drawn id and its position, as ne
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -63,6 +64,27 @@ def _told(refused: ProviderRefusal) -> tuple[int, str]:
     if refused.kind == "not_found":
         return 404, refused.message
     return refused.status or 400, f"{refused.path}: {refused.message}" if refused.path else refused.message
+
+
+def model_entry(model: str, provider: str) -> dict[str, Any]:
+    """Return the description of a model."""
+    digest = hashlib.sha256(model.encode()).hexdigest()
+    details = {"parent_model": "", "format": "gguf", "family": "", "families": None}
+    sizes = {"parameter_size": "", "quantization_level": ""}
+    moment = "1970-01-01T00:00:00Z"
+    return {
+        "name": model,
+        "model": model,
+        "modified_at": moment,
+        "size": 0,
+        "digest": digest,
+        "details": {**details, **sizes},
+    }
+
+
+def model_list(entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the list of models."""
+    return {"models": entries}
 
 
 def headers(play: Play) -> dict[str, str]:

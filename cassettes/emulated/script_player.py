@@ -222,8 +222,8 @@ def play(surface: Surface, body: Any, held: StoredAnswers, library: Mapping[str,
     ``library``: scripts by id, by default those of this package. Raises ProviderRefusal if the provider would return an
     error, the script contains one at this round, or no script matches.
     """
-    for violation in check_request(body, surface.wire, provider=surface.provider):
-        raise _refused(surface, body, violation)
+    if (refused := refusal(surface, body)) is not None:
+        raise refused
     try:
         request = read_request(body, surface.wire, provider=surface.provider)
     except ToolparityError as error:
@@ -239,6 +239,12 @@ def play(surface: Surface, body: Any, held: StoredAnswers, library: Mapping[str,
         kind = round.fault.kind
         raise ProviderRefusal(kind, f"the script {script.id} refuses here: {kind}", retry_after=round.fault.retry_after)
     return Play(surface, script, index, round, request, body)
+
+
+def refusal(surface: Surface, body: Any) -> ProviderRefusal | None:
+    """Return the error of a request that breaks a rule of its provider, None if it breaks none."""
+    violation = next(iter(check_request(body, surface.wire, provider=surface.provider)), None)
+    return None if violation is None else _refused(surface, body, violation)
 
 
 def _has_model(provider: str, model: str) -> bool:

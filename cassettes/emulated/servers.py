@@ -13,23 +13,29 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import uvicorn
-from grpc import aio
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from xai_sdk.proto import chat_pb2_grpc
 
 from ..errors import ServerNotStarted
 from ..scripts import Script
 from ..surfaces import Surface
+from .grpc_server import BreakingService, GrpcServer
+from .http2 import PREFACE, Http2Connection
+from .sockets import at, listening
+
+if TYPE_CHECKING:
+    from .certificate import Certificate  # needs an extra
 
 LOOPBACK = "127.0.0.1"
+#: The member of a request's state (ASGI) that holds the transport of its connection.
+TRANSPORT = "toolparity.transport"
 
 _Message = MutableMapping[str, Any]
 App = Callable[[_Message, Callable[[], Awaitable[_Message]], Callable[[_Message], Awaitable[None]]], Awaitable[None]]
 
-#: The most bytes of a gRPC request, equal to the limit in xAI's SDK.
-_LARGEST = 20 << 20
 #: How long the server keeps an idle connection open, in seconds. A client that reuses a connection while the server
 #: closes it loses its request, and on a busy machine a client may pause for longer than uvicorn's five seconds.
 _KEEP_ALIVE = 600
@@ -64,13 +70,21 @@ def running(library: Mapping[str, Script] | None = None, host: str = LOOPBACK) -
 
 @contextmanager
 def serving(
-    app: App, chat: chat_pb2_grpc.ChatServicer, host: str = LOOPBACK, *, http_port: int = 0, grpc_port: int = 0
+    app: App,
+    chat: chat_pb2_grpc.ChatServicer | BreakingService,
+    host: str = LOOPBACK,
+    *,
+    http_port: int = 0,
+    grpc_port: int = 0,
+    certificate: Certificate | None = None,
 ) -> Iterator[Servers]:
-    """Run an ASGI application and a servicer of xAI's Chat while the block runs. Port 0 means a free port.
+    """Run an ASGI application and a service of xAI's Chat while the block runs. Port 0 means a free port.
 
-    Connections that are still open at the end of the block are closed. Raises ServerNotStarted.
+    With a certificate, both are on TLS. Connections that are still open at the end of the block are closed. Raises
+    ServerNotStarted.
     """
-    with serving_http(_Uvicorn(app), chat, host, http_port=http_port, grpc_port=grpc_port) as servers:
+    web = _Uvicorn(app, certificate)
+    with serving_http(web, chat, host, http_port=http_port, grpc_port=grpc_port, certificate=certificate) as servers:
         yield servers
 
 
@@ -86,11 +100,17 @@ class HttpServer(Protocol):
 
 @contextmanager
 def serving_http(
-    web: HttpServer, chat: chat_pb2_grpc.ChatServicer, host: str = LOOPBACK, *, http_port: int = 0, grpc_port: int = 0
+    web: HttpServer,
+    chat: chat_pb2_grpc.ChatServicer | BreakingService,
+    host: str = LOOPBACK,
+    *,
+    http_port: int = 0,
+    grpc_port: int = 0,
+    certificate: Certificate | None = None,
 ) -> Iterator[Servers]:
-    """Run an HTTP server and a servicer of xAI's Chat, as `serving` does."""
-    run = _Run(web, chat)
-    listener = _listener(host, http_port)
+    """Run an HTTP server and a service of xAI's Chat, as `serving` does. ``certificate``: that of the gRPC server."""
+    run = _Run(web, chat, certificate)
+    listener = listening(host, http_port)
     thread = threading.Thread(target=run.main, args=(listener, host, grpc_port), name="emulated-providers", daemon=True)
     thread.start()
     run.settled.wait()
@@ -98,7 +118,8 @@ def serving_http(
         thread.join()
         raise ServerNotStarted(f"the servers did not start: {run.failure}", where=host) from run.failure
     try:
-        yield Servers(f"http://{_at(host, listener.getsockname()[1])}", _at(host, run.grpc_port))
+        scheme = "http" if certificate is None else "https"
+        yield Servers(f"{scheme}://{at(host, listener.getsockname()[1])}", at(host, run.grpc_port))
     finally:
         run.stop()
         thread.join()
@@ -107,9 +128,15 @@ def serving_http(
 class _Run:
     """The work of the thread. ``settled`` is set when both servers run, or when one has failed (``failure``)."""
 
-    def __init__(self, web: HttpServer, chat: chat_pb2_grpc.ChatServicer) -> None:
+    def __init__(
+        self,
+        web: HttpServer,
+        chat: chat_pb2_grpc.ChatServicer | BreakingService,
+        certificate: Certificate | None,
+    ) -> None:
         self._web = web
         self._chat = chat
+        self._certificate = certificate
         self._loop: asyncio.AbstractEventLoop | None = None
         self._over: asyncio.Event | None = None
         self.settled = threading.Event()
@@ -131,24 +158,21 @@ class _Run:
 
     async def _main(self, listener: socket.socket, host: str, grpc_port: int) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
-        # Without SO_REUSEPORT, a second server on the same port fails instead of sharing its connections.
-        rpc = aio.server(options=[("grpc.so_reuseport", 0), ("grpc.max_receive_message_length", _LARGEST)])
-        chat_pb2_grpc.add_ChatServicer_to_server(self._chat, rpc)
-        self.grpc_port = rpc.add_insecure_port(_at(host, grpc_port))
-        await rpc.start()
+        rpc = GrpcServer(self._chat, self._certificate)
         try:
+            self.grpc_port = await rpc.start(host, grpc_port)
             await self._web.start(listener)
             self.settled.set()
             await self._over.wait()
         finally:
-            await asyncio.gather(self._web.stop(), rpc.stop(grace=None))
+            await asyncio.gather(self._web.stop(), rpc.stop())
 
 
 class _Uvicorn:
     """An ASGI application behind uvicorn."""
 
-    def __init__(self, app: App) -> None:
-        self._web = _web(app)
+    def __init__(self, app: App, certificate: Certificate | None) -> None:
+        self._web = _web(app, certificate)
         self._serving: asyncio.Task[None] | None = None
 
     async def start(self, listener: socket.socket) -> None:
@@ -169,7 +193,27 @@ class _Uvicorn:
             await self._serving
 
 
-def _web(app: App) -> uvicorn.Server:
+class _Connection(H11Protocol):
+    """A connection whose transport the application can break. It becomes one of HTTP/2 if it begins so."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
+        super().connection_made(transport)
+        self.app_state = {**self.app_state, TRANSPORT: transport}
+        self._begun = False
+
+    def data_received(self, data: bytes) -> None:
+        if not self._begun and data.startswith(PREFACE[:14]):
+            self.connections.discard(self)
+            http2 = Http2Connection(self.app, self.connections, self.app_state)
+            self.transport.set_protocol(http2)
+            http2.connection_made(self.transport)
+            http2.data_received(data)
+            return
+        self._begun = True
+        super().data_received(data)
+
+
+def _web(app: App, certificate: Certificate | None) -> uvicorn.Server:
     """Return a uvicorn server without logging, lifespan and WebSocket.
 
     Outside the main thread it installs no signal handlers.
@@ -179,31 +223,13 @@ def _web(app: App) -> uvicorn.Server:
             app,
             lifespan="off",
             ws="none",
-            http="h11",
+            http=_Connection,
             log_config=None,
             access_log=False,
             server_header=False,
             date_header=False,
             timeout_graceful_shutdown=1,
             timeout_keep_alive=_KEEP_ALIVE,
+            ssl_context_factory=None if certificate is None else lambda *_: certificate.context("h2", "http/1.1"),
         )
     )
-
-
-def _listener(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio only disables Nagle's algorithm, which delays chunks by 40 ms, on sockets with an explicit protocol.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(128)
-        listener.setblocking(False)
-    except OSError as error:
-        listener.close()
-        raise ServerNotStarted(f"cannot listen: {error}", where=f"{host}:{port}") from error
-    return listener
-
-
-def _at(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

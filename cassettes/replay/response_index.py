@@ -9,10 +9,11 @@ after that response. Every response can be served any number of times, with head
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from msgspec import Struct
 
@@ -25,7 +26,7 @@ from .. import emulation_marker
 from ..errors import InvalidProvenance, RequestNotRecorded
 from ..library import CassettePath, find, load
 from ..library.provenance import is_slug
-from ..matching import differences
+from ..matching import BodyDifference, differences
 from ..surfaces import SURFACES, Surface
 
 #: How many differences from the nearest recorded request a message lists.
@@ -33,8 +34,15 @@ _LISTED = 8
 #: Sent beside `emulation_marker.HEADER`: the cassette's path in the library and the interaction's number.
 PLACE_HEADER = "x-toolparity-cassette"
 UNKNOWN = "unknown"
+#: The model in the path of a request.
+_IN_PATH = re.compile(r"/models?/(?P<model>.+?)(?:/converse(?:-stream)?|/invoke[a-z-]*|:\w+)$")
 #: Providers without a base URL, because their addresses contain the model.
 _WITHOUT_BASE = frozenset(("bedrock",))
+
+
+#: Members of a request's body that do not count.
+Ignored = frozenset[str]
+NOTHING: Ignored = frozenset()
 
 
 class RecordedResponse(Struct, frozen=True, dict=True):
@@ -71,6 +79,8 @@ class RecordedResponse(Struct, frozen=True, dict=True):
     @cached_property
     def model(self) -> str | None:
         """The model in the recorded request, or None."""
+        if in_path := _IN_PATH.search(urlsplit(str(self.request.get("uri") or "")).path):
+            return unquote(in_path["model"])
         try:
             request = json_codec.decode(self.body)
         except ValueError:
@@ -131,6 +141,10 @@ class ResponseIndex:
         """The origin of each response that has an address."""
         return [recorded.origin for surface in self.surfaces for recorded in self._of(surface)]
 
+    def count(self, surface: Surface) -> int:
+        """Return the number of responses of a surface."""
+        return len(self._of(surface))
+
     def models(self, provider: str) -> list[str]:
         """Return the models in a provider's recorded requests, sorted."""
         models = {
@@ -146,22 +160,51 @@ class ResponseIndex:
         """All scenario names that a client can request."""
         return sorted({recorded.scenario for responses in self._responses.values() for recorded in responses})
 
-    def find(self, surface: Surface, body: bytes, *, stream: bool, scenario: str | None = None) -> RecordedResponse:
-        """Return the response to a request. Raises RequestNotRecorded with the nearest request and the differences."""
-        candidates = [recorded for recorded in self._of(surface) if recorded.stream is stream]
-        if scenario is not None:
-            candidates = [recorded for recorded in candidates if recorded.scenario == scenario]
-            if not candidates:
-                raise self._no_scenario(scenario, surface, stream)
+    def add(self, file: CassettePath) -> None:
+        """Add the responses of a cassette, in place of those that the index has from this file."""
+        kept = [
+            known for known in self._responses.get((str(file.provider), str(file.wire)), []) if known.path != file.shown
+        ]
+        self._responses[str(file.provider), str(file.wire)] = [*kept, *_responses_in(file)]
+
+    def match(
+        self, surface: Surface, body: bytes, *, stream: bool, scenario: str | None = None, ignored: Ignored = NOTHING
+    ) -> RecordedResponse | None:
+        """Return the response to the recorded request that has the same meaning, or None.
+
+        ``ignored``: members of the body that do not count.
+        """
+        for recorded in self._candidates(surface, stream, scenario):
+            if next(_compared(recorded, body, surface, ignored), None) is None:
+                return recorded
+        return None
+
+    def find(
+        self, surface: Surface, body: bytes, *, stream: bool, scenario: str | None = None, ignored: Ignored = NOTHING
+    ) -> RecordedResponse:
+        """Return the response to a request: see `match`, else that of its round of the scenario.
+
+        Raises RequestNotRecorded with the nearest request and the differences.
+        """
+        candidates = self._candidates(surface, stream, scenario)
         ranked = []
         for recorded in candidates:
-            found = list(differences(recorded.body, body, rpc=surface.by_messages))
+            found = list(_compared(recorded, body, surface, ignored))
             if not found:
                 return recorded
             ranked.append((len(found), recorded.location, found))
         if scenario is not None:
             return _round(candidates, surface, body)
         raise _unrecorded(surface, stream, min(ranked, key=lambda entry: entry[:2], default=None))
+
+    def _candidates(self, surface: Surface, stream: bool, scenario: str | None) -> list[RecordedResponse]:
+        """Return the responses of a mode, or raise RequestNotRecorded if the scenario has none."""
+        candidates = [recorded for recorded in self._of(surface) if recorded.stream is stream]
+        if scenario is not None:
+            candidates = [recorded for recorded in candidates if recorded.scenario == scenario]
+            if not candidates:
+                raise self._no_scenario(scenario, surface, stream)
+        return candidates
 
     def _of(self, surface: Surface) -> list[RecordedResponse]:
         return self._responses.get((surface.provider, surface.wire), [])
@@ -185,6 +228,23 @@ def _responses_in(file: CassettePath) -> Iterable[RecordedResponse]:
         yield RecordedResponse(
             str(file.name), origin, file.shown, number, file.stream, interaction["request"], interaction["response"]
         )
+
+
+def _compared(recorded: RecordedResponse, body: bytes, surface: Surface, ignored: Ignored) -> Iterator[BodyDifference]:
+    if ignored:
+        return differences(_without(recorded.body, ignored), _without(body, ignored))
+    return differences(recorded.body, body, rpc=surface.by_messages)
+
+
+@lru_cache(maxsize=512)  # a request is compared with every recorded one
+def _without(body: bytes, members: Ignored) -> bytes:
+    try:
+        value = json_codec.decode(body)
+    except ValueError:
+        return body
+    if not isinstance(value, dict):
+        return body
+    return json_codec.encode({name: member for name, member in value.items() if name not in members})
 
 
 def _round(candidates: list[RecordedResponse], surface: Surface, body: bytes) -> RecordedResponse:

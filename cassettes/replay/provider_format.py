@@ -1,0 +1,58 @@
+"""Error responses and lists of models in the format of a provider (see `toolparity.cassettes.emulated`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from toolparity.normalizer import json_codec
+
+from .. import emulation_marker
+from ..emulated.encoding import Encoding
+from ..emulated.script_player import ProviderRefusal
+from ..errors import RequestNotRecorded
+from ..surfaces import SURFACES, Surface
+
+
+class _OpenAI:
+    """OpenAI's format, for wires whose emulation does not state another one."""
+
+    @staticmethod
+    def wrap_error(error: dict[str, Any]) -> dict[str, Any]:
+        return {"error": error}
+
+    @staticmethod
+    def model_entry(model: str, provider: str) -> dict[str, Any]:
+        return {"id": model, "object": "model", "created": 0, "owned_by": provider}
+
+    @staticmethod
+    def model_list(entries: list[dict[str, Any]]) -> dict[str, Any]:
+        return {"data": entries, "object": "list"}
+
+
+def member(surface: Surface, name: str) -> Callable[..., dict[str, Any]]:
+    """Return a function of the emulation of the wire's owner, or that of OpenAI's format."""
+    emulation = surface.spec.part("emulation", home="toolparity.cassettes.emulated")
+    function: Callable[..., dict[str, Any]] = getattr(emulation, name, None) or getattr(_OpenAI, name)
+    return function
+
+
+def not_recorded(surface: Surface, error: RequestNotRecorded) -> Response:
+    """Return 404 in a format that the SDKs show as a message."""
+    return JSONResponse(member(surface, "wrap_error")({"type": "not_recorded", "message": str(error)}), 404)
+
+
+def refused(surface: Surface, refusal: ProviderRefusal) -> Response:
+    """Return the error response of a provider. Providers without an emulation get the format of the wire's owner."""
+    known = SURFACES.get(surface.name)
+    emulation: Any = (
+        surface.spec.part("emulation", home="toolparity.cassettes.emulated") if known is None else known.emulation
+    )
+    status, headers, body = emulation.error(refusal)
+    indented = getattr(emulation, "ENCODING", Encoding()).indented
+    data = json.dumps(body, indent=2).encode() + b"\n" if indented else json_codec.encode(body)
+    headers = {**headers, emulation_marker.HEADER: emulation_marker.EMULATED}
+    return Response(data, refusal.status or status, headers, "application/json")

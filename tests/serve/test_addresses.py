@@ -1,0 +1,128 @@
+"""Every wire is served where its provider has it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+
+import pytest
+
+from toolparity.cassettes.replay.addresses import addresses
+from toolparity.cassettes.replay.response_index import ResponseIndex
+from toolparity.cassettes.surfaces import SURFACES
+
+from .conftest import Server, answer_body, sent_body
+
+_VERTEX = "/v1/projects/a-project/locations/us-central1/publishers"
+_BEDROCK_ID = "us.anthropic.claude-haiku-4-5-20251001-v1%3A0"
+#: Surface, streamed, address.
+ADDRESSES = [
+    ("openai.chat", False, "/v1/chat/completions"),
+    ("openai.chat", True, "/openai/v1/chat/completions"),
+    ("openai.chat", False, "/openai/deployments/any-name/chat/completions?api-version=2024-10-21"),
+    ("openai.chat", True, "/azure/openai/deployments/any-name/chat/completions?api-version=2024-10-21"),
+    ("openai.responses", False, "/v1/responses"),
+    ("openai.responses", True, "/openai/responses?api-version=2025-03-01-preview"),
+    ("anthropic.messages", False, "/v1/messages"),
+    ("anthropic.messages", True, "/anthropic/v1/messages"),
+    ("anthropic.messages", False, f"{_VERTEX}/anthropic/models/claude-haiku-4-5@20251001:rawPredict"),
+    ("anthropic.messages", True, f"/vertex{_VERTEX}/anthropic/models/claude-haiku-4-5:streamRawPredict"),
+    ("google.gemini", False, "/v1beta/models/gemini-3-flash-preview:generateContent?key=any"),
+    ("google.gemini", True, "/v1beta/models/gemini-3-flash-preview:streamGenerateContent?alt=sse"),
+    ("google.gemini", False, f"{_VERTEX}/google/models/gemini-3-flash-preview:generateContent"),
+    ("google.gemini", True, "/google/v1/models/gemini-3-flash-preview:streamGenerateContent?alt=sse"),
+    ("google.interactions", False, "/v1beta/interactions"),
+    ("google.interactions", True, "/google/v1/interactions"),
+    ("bedrock.converse", False, f"/model/{_BEDROCK_ID}/converse"),
+    ("bedrock.converse", True, f"/bedrock/model/{_BEDROCK_ID}/converse-stream"),
+    ("bedrock.converse", False, "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aprompt-router%2Fx/converse"),
+    ("ollama.chat", False, "/api/chat"),
+    ("ollama.chat", True, "/ollama/api/chat"),
+    ("cohere.chat", False, "/v2/chat"),
+    ("cohere.chat", True, "/cohere/v2/chat"),
+    ("xai.chat", False, "/v1/chat/completions"),
+    ("xai.responses", True, "/v1/responses"),
+    ("xai.chat", True, "/xai/v1/chat/completions"),
+]
+
+
+@pytest.mark.parametrize(("surface", "stream", "path"), ADDRESSES)
+def test_a_recorded_request_gets_its_response_at_the_providers_address(
+    server: Server, surface: str, stream: bool, path: str
+) -> None:
+    answer = server.post(path, sent_body(surface, stream))
+    assert answer.status == 200
+    assert answer.body == answer_body(surface, stream)
+    entry = server.journal.entries[0]
+    assert entry.surface == surface
+    assert entry.cassette == answer.headers["x-toolparity-cassette"]
+
+
+def test_every_address_of_the_table_answers(server: Server, index: ResponseIndex) -> None:
+    asked = 0
+    for address in addresses(index.surfaces):
+        path = re.sub(r"{\w+(:path)?}", "x", address.path)
+        for surface in address.surfaces:
+            for stream in (False, True) if address.stream is None else (address.stream,):
+                answer = server.post(path, sent_body(surface.name, stream))
+                assert answer.status == 200, (address.path, answer.body)
+                assert server.journal.entries[0].surface == surface.name
+                asked += 1
+    assert asked >= 60
+
+
+def test_claude_on_bedrock_streams_the_recorded_events_in_an_aws_event_stream(server: Server) -> None:
+    body = json.loads(sent_body("anthropic.messages", True))
+    del body["model"], body["stream"]
+    body["anthropic_version"] = "bedrock-2023-05-31"
+    answer = server.post(f"/model/{_BEDROCK_ID}/invoke-with-response-stream", json.dumps(body).encode())
+    assert answer.headers["content-type"] == "application/vnd.amazon.eventstream"
+    sent = answer_body("anthropic.messages", True).decode()
+    payloads = [line.removeprefix("data: ") for line in sent.splitlines() if line.startswith("data: ")]
+    found = re.findall(rb'\{"bytes":"([^"]+)"\}', answer.body)
+    assert [base64.b64decode(chunk).decode() for chunk in found] == payloads
+
+
+def test_claude_on_bedrock_refuses_in_the_form_of_bedrock(server: Server) -> None:
+    body = {"anthropic_version": "bedrock-2023-05-31", "max_tokens": 9, "messages": []}
+    answer = server.post(f"/model/{_BEDROCK_ID}/invoke", json.dumps(body).encode())
+    assert answer.status == 400
+    assert answer.json.keys() == {"message"}
+    assert answer.headers["x-amzn-errortype"].startswith("ValidationException")
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "names"),
+    [
+        ("/v1/models", {}, lambda body: [entry["id"] for entry in body["data"]]),
+        ("/v1/models", {"anthropic_version": "2023-06-01"}, lambda body: [body["first_id"]]),
+        ("/v1/models", {"x_fern_language": "JavaScript"}, lambda body: [entry["name"] for entry in body["models"]]),
+        ("/v1beta/models", {}, lambda body: [entry["name"].split("/")[1] for entry in body["models"]]),
+        ("/openai/models", {}, lambda body: [entry["id"] for entry in body["data"]]),
+        ("/api/tags", {}, lambda body: [entry["model"] for entry in body["models"]]),
+        ("/foundation-models", {}, lambda body: [entry["modelId"] for entry in body["modelSummaries"]]),
+        ("/xai/v1/models", {}, lambda body: [entry["id"] for entry in body["data"]]),
+    ],
+)
+def test_the_models_are_listed_in_the_providers_form(server: Server, path: str, headers: dict[str, str], names) -> None:  # type: ignore[no-untyped-def]
+    answer = server.request("GET", path, **headers)
+    models = {surface.model for surface in SURFACES.values()}
+    listed = names(answer.json)
+    assert listed
+    assert set(listed) <= models
+
+
+def test_an_unknown_path_names_the_nearest_addresses(server: Server) -> None:
+    answer = server.post("/v1/chat/completion", b"{}")
+    assert answer.status == 404
+    assert "The nearest addresses are /v1/chat/completions" in answer.json["error"]["message"]
+    assert (
+        server.post("/bedrock/model/x/convers", b"{}").json["message"].startswith("Invalid URL (POST /model/x/convers)")
+    )
+
+
+def test_a_wrong_method_names_the_right_one(server: Server) -> None:
+    answer = server.request("GET", "/v1/chat/completions")
+    assert (answer.status, answer.headers["allow"]) == (405, "POST")
+    assert "This address takes POST" in answer.json["error"]["message"]
