@@ -51,16 +51,13 @@ def judge_response(asked: Asked, earlier: set[str], wire: str, *, stream: bool) 
     """Yield the results of all checks about one response. ``earlier``: the call ids of the responses before it."""
     yield ("history" if asked.with_results else "answered"), _unanswered(asked)
     response = asked.response
+    broken = _broken(asked, wire, stream=stream)
+    if 0 < asked.reply.status < 400:
+        yield "form", _first(broken, "form")
     if response is None or not asked.answered:
         return
-    broken: dict[str, list[str]] = {}
-    for finding in response.findings:
-        if (check := BREAKS.get(finding.code)) is not None and not _excused(finding.code, asked, wire):
-            broken.setdefault(check, []).append(f"{finding.code}: {finding.message}")
     if stream:
-        broken.setdefault("form", []).extend(_not_a_stream(asked))
         yield "stream-end", _first(broken, "stream-end") or _without_end(asked, wire)
-    yield "form", _first(broken, "form")
     yield "usage", _usage(response)
     yield "text", _first(broken, "text")
     if response.complete:
@@ -104,6 +101,17 @@ def judge_pair(plain: Asked, streamed: Asked) -> Iterator[Result]:
         return
     one, other = _skeleton(plain.response), _skeleton(streamed.response)
     yield "alike", "" if one == other else f"plain: {_cut(one)}; streamed: {_cut(other)}"
+
+
+def _broken(asked: Asked, wire: str, *, stream: bool) -> dict[str, list[str]]:
+    """Return check -> the reasons for which the findings and the form of a reply break it."""
+    broken: dict[str, list[str]] = {"form": [asked.problem] if asked.problem else []}
+    for finding in () if asked.response is None else asked.response.findings:
+        if (check := BREAKS.get(finding.code)) is not None and not _excused(finding.code, asked, wire):
+            broken.setdefault(check, []).append(f"{finding.code}: {finding.message}")
+    if stream:
+        broken["form"].extend(_not_a_stream(asked))
+    return broken
 
 
 def _unanswered(asked: Asked) -> str:

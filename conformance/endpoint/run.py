@@ -91,9 +91,12 @@ def run(
     Raises EndpointFailed if the endpoint cannot be used at all.
     """
     verifier = _Run(target, planned.probes, settings)
-    verifier.preflight()
-    verifier.refusals()
-    verifier.conversations(advance)
+    try:
+        verifier.preflight()
+        verifier.refusals()
+        verifier.conversations(advance)
+    finally:
+        verifier.close()
     needing = {probe.id for probe in planned.probes if probe.script.rounds[0].calls}
     observed = verifier.observed
     return Verification(
@@ -171,8 +174,11 @@ class _Run:
                 advance(len(done))
         finally:
             pool.shutdown(cancel_futures=True)
-            for client in self._clients:
-                client.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        for client in self._clients:
+            client.close()
 
     def _play(self, probe: Probe, repetition: int) -> None:
         firsts: dict[bool, Asked] = {}
