@@ -1,4 +1,4 @@
-"""Where the requests of a wire go on an endpoint, and how they authenticate."""
+"""The addresses and headers of the requests to an endpoint."""
 
 from __future__ import annotations
 

@@ -96,12 +96,12 @@ CHECKS: dict[str, Check] = {
     "usage": Check(
         "The response has counts of input and output tokens.",
         "responses",
-        "Send the usage; in a stream of Chat Completions with `stream_options` in a chunk of its own.",
+        "Send the usage; in a stream of Chat Completions with `stream_options` in a separate chunk.",
     ),
     "form": Check(
         "A plain response is one JSON body, and a stream consists of events of the wire.",
         "responses",
-        "Look for a proxy that rewrites bodies, or writes errors and keep-alives as data.",
+        "Look for a proxy that rewrites bodies, or writes errors or comments as data.",
     ),
     "stream-end": Check(
         "A stream ends with the terminal event of its wire.",
