@@ -23,6 +23,8 @@ TIMEOUT = 120.0
 _OF_CREDENTIALS = ("authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie")
 #: Replaces a credential in a reply.
 REDACTED = b"[redacted]"
+#: A shorter value is not a secret, and replacing it would change words of the reply.
+_SHORTEST = 6
 _LARGEST_READ = 1 << 16
 _LARGEST_LINE = 1 << 16
 
@@ -116,7 +118,7 @@ class RawClient:
     def _redacted(self, reply: Reply) -> Reply:
         secrets = self._credentials
         if reply.status >= 400:
-            secrets = {*secrets, *(value for value in self._headers.values() if value)}
+            secrets = {*secrets, *(value for value in self._headers.values() if len(value) >= _SHORTEST)}
         body = reply.body
         for secret in sorted(secrets, key=len, reverse=True):
             body = body.replace(secret.encode(), REDACTED)
@@ -155,7 +157,7 @@ def _credentials(headers: Mapping[str, str]) -> set[str]:
         if scheme.lower() == "basic":
             name_and_password = base64.b64decode(credential).decode("utf-8", "replace")
             found.add(name_and_password.partition(":")[2])
-    return found - {""}
+    return {credential for credential in found if len(credential) >= _SHORTEST}
 
 
 def _read_chunks(response: http.client.HTTPResponse, body: bytearray) -> None:

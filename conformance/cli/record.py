@@ -18,7 +18,7 @@ from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.errors import MissingKey, ToolparityError
 from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone
 
-from . import console, exits, record_limits
+from . import console, exits, record_limits, scenario_option
 from .console import ProgressBar
 from .names import must_fit
 from .options import OutputFile
@@ -68,6 +68,7 @@ class JobResult(NamedTuple):
 
 @click.command(name="record", epilog=exits.EPILOG)
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
+@scenario_option.scenarios
 @click.option(
     "--provider",
     "providers",
@@ -126,6 +127,7 @@ def command(
     Examples:
       toolparity record --into my-cassettes
       toolparity record single-call --provider anthropic --stream
+      toolparity record --scenarios tests/scenarios --into tests/cassettes
       toolparity record 'server-*' --live --provider openai --rerecord
       toolparity record --live --provider openai --dry-run --prices prices.toml
       toolparity record --live --provider openai --max-calls 50 --max-cost 0.50 --prices prices.toml

@@ -106,7 +106,7 @@ def confirmation(
 ) -> Confirm | None:
     """Return the function that asks before a cassette is replaced; None if nothing must be asked.
 
-    Raises click.UsageError, before anything is sent and charged, if nobody can be asked.
+    Raises click.UsageError, before anything is sent and charged, if there is no terminal to ask on.
     """
     if not live:
         return None

@@ -13,7 +13,7 @@ import msgspec
 from toolparity.normalizer.wires.registry import specs
 from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone, Value
 
-from . import console, exits
+from . import console, exits, scenario_option
 from .names import Named, must_fit, unknown
 from .options import OutputFile
 from .rendering import is_stdout, put
@@ -43,6 +43,7 @@ _MOST_REASONS = 3
 @click.option(
     "--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="Add a header to every request. Repeatable."
 )
+@scenario_option.scenarios
 @click.option(
     "--scenario", "patterns", multiple=True, metavar="PATTERN", help="Only these scenarios (* is a wildcard)."
 )
@@ -116,6 +117,7 @@ def command(
       toolparity verify-endpoint https://api.example.com/v1 --wire openai.chat --model m --api-key-env EXAMPLE_KEY
       toolparity verify-endpoint https://api.anthropic.com --wire anthropic.messages --model claude-haiku-4-5 \\
           --api-key-env ANTHROPIC_API_KEY --repetitions 20 --at-least 0.95 --at-least arguments=1
+      toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat --scenarios tests/scenarios
       toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat --dry-run
     """
     from ..endpoint import address, run
@@ -204,16 +206,23 @@ def _required(rates: tuple[str, ...]) -> dict[str, float]:
 
 
 def _probes(patterns: tuple[str, ...]) -> tuple[Probe, ...]:
-    """Return the default probes; with patterns, those among them and among the shipped scenarios that fit."""
+    """Return the user's own probes, or the default ones. Patterns also choose among the shipped scenarios."""
+    from toolparity.cassettes.scenario_folder import own_folder
     from toolparity.cassettes.scripts import scripts
 
     from ..endpoint.probes import default_probes, probes_of
 
-    if not patterns:
+    own = own_folder() is not None
+    if not own and not patterns:
         return default_probes()
-    known = {probe.id: probe for probe in (*probes_of(scripts().values()), *default_probes())}
+    listed = (*probes_of(scripts().values()), *(() if own else default_probes()))
+    known = {probe.id: probe for probe in listed}
     must_fit("scenario", patterns, known, "--scenario")
-    return tuple(probe for id, probe in known.items() if any(fnmatch.fnmatchcase(id, pattern) for pattern in patterns))
+    return tuple(
+        probe
+        for id, probe in known.items()
+        if not patterns or any(fnmatch.fnmatchcase(id, pattern) for pattern in patterns)
+    )
 
 
 def _planned(target: Endpoint, planned: Planned, settings: Settings) -> list[Section]:
