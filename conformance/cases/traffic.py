@@ -66,7 +66,9 @@ def responses(scenario: str, surface: str, mode: str) -> list[TrafficResponse]:
 
 def _cassette(scenario: str, surface: str, stream: bool) -> Path:
     """Return the path of a cassette: in the user's library if the scenarios are the user's."""
-    return path_for(surface, scenario, stream=stream, root=None if own_folder() is None else own_library())
+    if own_folder() is None:
+        return path_for(surface, scenario, stream=stream)
+    return path_for(surface, scenario, stream=stream, root=own_library())
 
 
 def _played(script: Script, surface_name: str, stream: bool) -> list[TrafficResponse]:
