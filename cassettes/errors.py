@@ -49,6 +49,18 @@ class RecordingFailed(ToolparityError):
     """A recording is incomplete, unclean or not replayable. Earlier recordings are unchanged."""
 
 
+class BudgetSpent(RecordingFailed):
+    """The budget of a run does not allow another request. Nothing more is sent."""
+
+    hint_default = "raise --max-calls or --max-cost; what is recorded is kept"
+
+
+class InvalidPrices(ToolparityError, ValueError):
+    """A table of prices cannot be read."""
+
+    hint_default = 'write a table for each model, such as ["gpt-5-mini"] with input and output for a million tokens'
+
+
 class ReplayFailed(ToolparityError):
     """The replay of a cassette differs from its scenario."""
 

@@ -22,6 +22,7 @@ from msgspec import Struct
 from toolparity.normalizer import json_codec
 
 from .errors import InvalidScenario
+from .scenario_folder import located, own_folder
 
 FaultKind = Literal["rate_limit", "overloaded", "server_error", "authentication", "cut", "reset"]
 Ending = Literal["length", "content_filter", "pause"]
@@ -261,7 +262,7 @@ class WrittenBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     @property
     def data(self) -> bytes:
         """The bytes of the body."""
-        return (FOLDER / str(self.file)).read_bytes() if self.text is None else self.text.encode()
+        return ((own_folder() or FOLDER) / str(self.file)).read_bytes() if self.text is None else self.text.encode()
 
 
 class ScenarioFile(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -368,14 +369,25 @@ def _continues(round: Round) -> bool:
 
 @cache
 def scenario_files() -> dict[str, ScenarioFile]:
-    """Return the shipped scenario files by id, sorted by id. Raises InvalidScenario."""
-    files = sorted((file for file in FOLDER.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
-    return {file.name.removesuffix(".toml"): read(file) for file in files}
+    """Return the scenario files by id, sorted by id: those of the user's folder, or the shipped ones.
+
+    Raises InvalidScenario.
+    """
+    folder: Traversable = own_folder() or FOLDER
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    return {file.name.removesuffix(".toml"): (read if folder is FOLDER else _read_own)(file) for file in files}
+
+
+def _read_own(file: Traversable) -> ScenarioFile:
+    try:
+        return read(file)
+    except (InvalidScenario, UnicodeDecodeError) as error:
+        raise located(error, file) from None
 
 
 @cache
 def scripts() -> dict[str, Script]:
-    """Return the shipped scripts that are recorded, by id, sorted by id. Raises InvalidScenario."""
+    """Return the scripts of `scenario_files` that are recorded, by id, sorted by id. Raises InvalidScenario."""
     library: dict[str, Script] = {}
     asks: dict[str, str] = {}
     for id, file in scenario_files().items():

@@ -3,7 +3,8 @@
     pytest --parity-subject my.module:Subject
 
 The same settings can be members of ``[tool.toolparity]`` in pyproject.toml: ``subject``, ``baseline``, ``scenarios``,
-``wires``, ``policies`` and the other keys of `_MEMBERS`. Command-line options take precedence.
+``wires``, ``policies`` and the other keys of `_MEMBERS`. Command-line options take precedence. If ``scenarios`` is a
+text, it is the folder of the project's own scenarios, which replace the shipped ones.
 
 Each case is one test with a name like ``parallel-three[anthropic.messages-stream-first]``, selectable with -k and -m. A
 test fails if its subject breaks a law. Without a subject the plug-in adds no test and does not import the suite.
@@ -35,6 +36,8 @@ _MEMBERS: dict[str, type] = {
     "fail_on": list,
     **dict.fromkeys(_LISTS, list),
 }
+#: The member that is a list of patterns, or the path of the user's own folder of scenarios.
+_FOLDER = "scenarios"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -115,6 +118,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     except ModuleNotFoundError as error:
         raise _missing_extra(error) from None
 
+    _use_own_scenarios(config)
     if (root := str(config.rootpath)) not in sys.path:
         sys.path.insert(0, root)  # the subject may be in the folder of pyproject.toml
     for name in settings["subjects"]:
@@ -126,6 +130,22 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
         report = pytest.CollectReport(collector.nodeid, "passed", None, collected)
         collector.ihook.pytest_collectreport(report=report)  # so that pytest counts them like other tests
         items.extend(item for item in collected if isinstance(item, pytest.Item))
+
+
+def _use_own_scenarios(config: pytest.Config) -> None:
+    """Use the project's own scenarios, if pyproject.toml names their folder, until the run ends."""
+    folder = _table(config).get(_FOLDER)
+    if not isinstance(folder, str):
+        return
+    from toolparity.normalizer.errors import ToolparityError
+
+    from .conformance.cases import own
+
+    try:
+        own.use(config.rootpath / folder)
+    except ToolparityError as error:
+        raise pytest.UsageError(str(error)) from None
+    config.add_cleanup(lambda: own.use(None))
 
 
 def _missing_extra(error: ModuleNotFoundError) -> pytest.UsageError:
@@ -159,6 +179,8 @@ def _settings(config: pytest.Config) -> dict[str, Any]:
             raise pytest.UsageError(f"--parity-baseline: the file does not exist: {file}")
     elif "baseline" in table:
         baseline = config.rootpath / table["baseline"]
+    if isinstance(table.get(_FOLDER), str):
+        table = {name: value for name, value in table.items() if name != _FOLDER}
     settings: dict[str, Any] = {name: config.getoption(f"parity_{name}") or table.get(name) or [] for name in _LISTS}
     settings["unreleased"] = config.getoption("--parity-unreleased") or table.get("unreleased", False)
     settings["fail_on"] = config.getoption("--parity-fail-on") or table.get("fail_on") or []
@@ -179,6 +201,8 @@ def _table(config: pytest.Config) -> dict[str, Any]:
         raise pytest.UsageError(f"{where}: unknown: {', '.join(sorted(unknown))}; known: {', '.join(_MEMBERS)}")
     for member, value in table.items():
         kind = _MEMBERS[member]
+        if member == _FOLDER and isinstance(value, str):
+            continue
         texts = isinstance(value, list) and all(isinstance(text, str) for text in value)
         if type(value) is not kind or (kind is list and not texts):
             raise pytest.UsageError(f"{where}: {member} must be {_KINDS[kind]}: {value!r}")

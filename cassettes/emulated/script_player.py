@@ -100,9 +100,14 @@ class Play(NamedTuple):
         """The parts of the round, without the calls that ``tool_choice`` or a ban of parallel calls forbids."""
         choice = self.request.tool_choice
         forbidden = choice is not None and choice.mode == "none"
+        named = choice.name if choice is not None and choice.mode == "named" else None
         allowed = 0 if forbidden else 1 if self.request.parallel is False else len(self.round.calls)
         numbers = count()
-        return [part for part in self.round.parts if not isinstance(part, ScriptedCall) or next(numbers) < allowed]
+        return [
+            part
+            for part in self.round.parts
+            if not isinstance(part, ScriptedCall) or (named in (None, part.tool) and next(numbers) < allowed)
+        ]
 
     @property
     def calls(self) -> list[ScriptedCall]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
@@ -26,13 +26,15 @@ from ..library import files, writing
 from ..library.provenance import Origin, Provenance, digest, now
 from ..scripts import Round, Script
 from ..surfaces import Surface
-from .diff import RecordingChange, diff, outline
+from .budget import Budget
+from .diff import Level, RecordingChange, diff, outline
 from .replay import one_line, replay
 from .script_driver import play
 from .sdks import Link
 from .vcr import recording
 
-Status = Literal["recorded", "replaced", "same", "kept"]
+Plan = Literal["record", "replace", "keep"]
+Status = Literal["recorded", "replaced", "same", "kept", "declined"]
 
 #: The API key that an emulated provider accepts.
 EMULATED_KEY = "emulated-key"
@@ -61,6 +63,8 @@ class Connection(Struct, frozen=True):
     addresses: dict[str, str] = {}
 
 
+#: Asks whether the cassette at a path is replaced by a recording with these differences.
+Confirm = Callable[[Path, list[RecordingChange]], bool]
 #: A scrubbed recording in memory: vcrpy's pairs of request and response.
 Recorded = list[tuple[Request, dict[str, Any]]]
 
@@ -96,24 +100,32 @@ def record(
     root: str | os.PathLike[str],
     model: str | None = None,
     again: bool = False,
+    budget: Budget | None = None,
+    confirm: Confirm | None = None,
 ) -> RecordOutcome:
     """Record a scenario into the library at ``root``. ``again``: also if a good cassette of the same script exists.
+
+    ``confirm``: called before a cassette is replaced, with all differences down to the words; False keeps it.
 
     An emulated recording never replaces a live one, or a file of unknown origin. Raises RecordingFailed, SecretsLeft,
     ReplayFailed, CassetteNotWritten; the old cassette then remains.
     """
     path = files.path_for(at, script.id, stream, root)
     old = _existing(path)
-    if old is not None and not again and _is_as_good(old, script, at, way, model):
+    if old is not None and not again and _is_as_good(old, script, at, way.origin, model):
         return RecordOutcome(path, "kept", len(old.interactions))
     may_replace = None if way.origin == "live" else writing.not_live
     if may_replace is not None:
         may_replace(path)  # checked again when the file is replaced, because recording takes time
-    data = capture(script, at, way, stream=stream, model=model)
+    if budget is not None:
+        budget.reserve(script, at, model or at.model, stream=stream)
+    data = capture(script, at, way, stream=stream, model=model, budget=budget)
     interactions = [writing.interaction(request, response) for request, response in data]
-    if old is not None and digest(interactions) == old.digest and _is_as_good(old, script, at, way, model):
+    if old is not None and digest(interactions) == old.digest and _is_as_good(old, script, at, way.origin, model):
         return RecordOutcome(path, "same", len(interactions))
     changes = _changes(old, data)
+    if confirm is not None and path.exists() and not confirm(path, _changes(old, data, "words")):
+        return RecordOutcome(path, "declined", len(interactions), changes)
     status: Status = "replaced" if path.exists() else "recorded"
     checks = (writing.scrubbed, writing.scanned, lambda draft: replay(draft, script))
     provenance = _provenance(script, at, way, stream, model)
@@ -121,13 +133,39 @@ def record(
     return RecordOutcome(path, status, len(interactions), changes)
 
 
-def capture(script: Script, at: Surface, way: Connection, *, stream: bool, model: str | None = None) -> Recorded:
+def plan(
+    script: Script,
+    at: Surface,
+    origin: Origin,
+    *,
+    stream: bool,
+    root: str | os.PathLike[str],
+    model: str | None = None,
+    again: bool = False,
+) -> Plan:
+    """Return what `record` would do with the file: "record" a new one, "replace" it, or "keep" it."""
+    path = files.path_for(at, script.id, stream, root)
+    if not path.exists():
+        return "record"
+    old = _existing(path)
+    return "keep" if old is not None and not again and _is_as_good(old, script, at, origin, model) else "replace"
+
+
+def capture(
+    script: Script,
+    at: Surface,
+    way: Connection,
+    *,
+    stream: bool,
+    model: str | None = None,
+    budget: Budget | None = None,
+) -> Recorded:
     """Record into memory. Raises RecordingFailed if the recording is incomplete."""
     where = f"{script.id} on {at.name}, {'streamed' if stream else 'plain'}"
     rounds = 0
     with recording(way.addresses) as cassette:
         try:
-            for received in play(script, at, way.link, stream=stream, model=model):
+            for received in play(script, at, way.link, stream=stream, model=model, limits=budget):
                 rounds += 1
                 _accept(received.response, script.rounds[rounds - 1], f"{where}, round {rounds}")
         except ToolparityError:
@@ -153,7 +191,7 @@ def drift(path: str | os.PathLike[str], script: Script, at: Surface, way: Connec
     return diff(outline(_pairs(cassette)), outline(data))
 
 
-def _changes(old: files.Cassette | None, data: Recorded) -> list[RecordingChange]:
+def _changes(old: files.Cassette | None, data: Recorded, down_to: Level = "shape") -> list[RecordingChange]:
     """Return the differences from the old cassette; none if it cannot be read."""
     if old is None:
         return []
@@ -161,7 +199,7 @@ def _changes(old: files.Cassette | None, data: Recorded) -> list[RecordingChange
         before = outline(_pairs(old))
     except (ToolparityError, LookupError, TypeError, ValueError):
         return []
-    return diff(before, outline(data))
+    return diff(before, outline(data), down_to)
 
 
 def _accept(response: Response, round: Round, where: str) -> None:
@@ -184,7 +222,7 @@ def _existing(path: Path) -> files.Cassette | None:
         return None
 
 
-def _is_as_good(cassette: files.Cassette, script: Script, at: Surface, way: Connection, model: str | None) -> bool:
+def _is_as_good(cassette: files.Cassette, script: Script, at: Surface, origin: Origin, model: str | None) -> bool:
     """Return whether the existing cassette is as good as a new one."""
     try:
         known = cassette.provenance
@@ -192,7 +230,7 @@ def _is_as_good(cassette: files.Cassette, script: Script, at: Surface, way: Conn
         return False
     same_request = known.scenario_hash == script.hash and known.model == (model or at.model)
     unchanged = (known.digest, known.seal) == (cassette.digest, known.sealing)
-    return same_request and unchanged and known.origin in (way.origin, "live")
+    return same_request and unchanged and known.origin in (origin, "live")
 
 
 def _pairs(cassette: files.Cassette) -> Recorded:

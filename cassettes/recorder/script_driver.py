@@ -10,13 +10,13 @@ Usage:
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from toolparity.normalizer.answers import Outcome, answer
 from toolparity.normalizer.conversation import Message, Request, System, TextPart, ToolDefinition, ToolResult, User
-from toolparity.normalizer.model import Response
+from toolparity.normalizer.model import Response, Usage
 from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import write_request
 
@@ -29,6 +29,16 @@ from .sdks import Caller, Link, Received, RequestSettings, sdk_module
 UNSCRIPTED_RESULT = {"ok": True}
 
 Conversation = Generator[Any, Response, None]
+
+
+class Limits(Protocol):
+    """What watches the requests of a recording (`toolparity.cassettes.recorder.budget.Budget`)."""
+
+    def before(self, model: str, body: Any) -> None:
+        """Called before each request; raises an error if it must not be sent."""
+
+    def after(self, model: str, usage: Usage | None) -> None:
+        """Called after each response."""
 
 
 def conversation(script: Script, surface: Surface, *, stream: bool, model: str | None = None) -> Conversation:
@@ -52,13 +62,25 @@ def conversation(script: Script, surface: Surface, *, stream: bool, model: str |
         request = replace(request, messages=[*request.messages, *messages])
 
 
-def play(script: Script, surface: Surface, link: Link, *, stream: bool, model: str | None = None) -> Iterator[Received]:
-    """Send the requests of a script through the SDK, and yield each response."""
+def play(
+    script: Script,
+    surface: Surface,
+    link: Link,
+    *,
+    stream: bool,
+    model: str | None = None,
+    limits: Limits | None = None,
+) -> Iterator[Received]:
+    """Send the requests of a script through the SDK, and yield each response. ``limits``: may end it by an error."""
     requests = conversation(script, surface, stream=stream, model=model)
     with Caller(surface, link, stream) as caller:
         body = next(requests)
         while True:
+            if limits is not None:
+                limits.before(model or surface.model, body)
             received = caller.send(body)
+            if limits is not None:
+                limits.after(model or surface.model, received.response.usage)
             yield received
             try:
                 body = requests.send(received.response)

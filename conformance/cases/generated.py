@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from toolparity.cassettes.emulated.script_player import StoredAnswers, play
+from toolparity.cassettes.recorder.script_driver import conversation
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import Surface
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.decoder import StreamDecoder, normalize
+from toolparity.normalizer.model import Response
 
 
 def generated_pieces(script: Script, surface: Surface, request: dict[str, Any], *, stream: bool) -> list[bytes]:
@@ -20,6 +24,40 @@ def generated_pieces(script: Script, surface: Surface, request: dict[str, Any], 
     played = play(surface, body, StoredAnswers(), {script.id: script})
     answers = list(surface.emulation.events(played)) if stream else [surface.emulation.answer(played)]
     return [_encoded(answer) for answer in answers]
+
+
+def played_rounds(script: Script, surface: Surface, *, stream: bool) -> Iterator[tuple[Any, list[bytes]]]:
+    """Play a whole script, and yield each request in JSON and the pieces of its response.
+
+    Raises ProviderRefusal if the provider would refuse a request, or if the script has an error there.
+    """
+    held, library = StoredAnswers(), {script.id: script}
+    requests = conversation(script, surface, stream=stream)
+    body = next(requests)
+    while True:
+        played = play(surface, body, held, library)
+        answers = list(surface.emulation.events(played)) if stream else [surface.emulation.answer(played)]
+        pieces = [_encoded(answer) for answer in answers]
+        yield (_json_form(body) if surface.by_messages else body), pieces
+        try:
+            body = requests.send(_response(surface, body, pieces, stream=stream))
+        except StopIteration:
+            return
+
+
+def _response(surface: Surface, request: Any, pieces: list[bytes], *, stream: bool) -> Response:
+    if not stream:
+        return normalize(pieces[0], surface.wire, provider=surface.provider, request=request)
+    decoder = StreamDecoder(surface.wire, provider=surface.provider, request=request, events=False)
+    for piece in pieces:
+        decoder.feed(piece)
+    return decoder.finish()
+
+
+def _json_form(message: Any) -> Any:
+    from google.protobuf.json_format import MessageToDict
+
+    return MessageToDict(message, preserving_proto_field_name=True)
 
 
 def _encoded(answer: Any) -> bytes:

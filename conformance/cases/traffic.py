@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from toolparity.cassettes.chunking import CHUNKINGS, events
+from toolparity.cassettes.emulated.script_player import ProviderRefusal
 from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.library import RECORDED, load, path_for
+from toolparity.cassettes.scenario_folder import own_folder, own_library
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import ToolparityError
@@ -22,7 +25,7 @@ from ..subjects import SubjectExchange
 from ..subjects.reference import read_answer
 from .broken import broken
 from .case import Case, CaseRound
-from .generated import generated_pieces
+from .generated import generated_pieces, played_rounds
 from .scenarios import Scenario, scenarios
 
 #: The maximum lengths of an excerpt and of the canonical blocks, in characters.
@@ -47,17 +50,41 @@ class TrafficResponse(Struct, frozen=True):
 
 @cache
 def responses(scenario: str, surface: str, mode: str) -> list[TrafficResponse]:
-    """Return the responses in order, one per round. Raises UnreadableSource if there is no valid cassette."""
+    """Return the responses in order, one per round. Raises UnreadableSource if there is no valid cassette.
+
+    The emulated provider plays the user's scenarios that are not recorded.
+    """
     played = scenarios()[scenario]
     if played.script is None:
         return [_handwritten(played, surface, mode == "stream")]
     if played.file.generated:
         return [_generated(played.script, surface, mode == "stream")]
+    if own_folder() is not None and not _cassette(scenario, surface, mode == "stream").exists():
+        return _played(played.script, surface, mode == "stream")
     return list(_recorded(scenario, surface, mode == "stream"))
 
 
+def _cassette(scenario: str, surface: str, stream: bool) -> Path:
+    """Return the path of a cassette: in the user's library if the scenarios are the user's."""
+    if own_folder() is None:
+        return path_for(surface, scenario, stream=stream)
+    return path_for(surface, scenario, stream=stream, root=own_library())
+
+
+def _played(script: Script, surface_name: str, stream: bool) -> list[TrafficResponse]:
+    source = f"scenarios/{script.id}.toml"
+    try:
+        rounds = list(played_rounds(script, SURFACES[surface_name], stream=stream))
+    except ProviderRefusal as error:
+        hint = f"record it: toolparity record {script.id} --scenarios {own_folder()} --into {own_library()}"
+        raise UnreadableSource(
+            f"only a recording has this response: {error.message}", where=source, hint=hint
+        ) from None
+    return [TrafficResponse(surface_name, stream, pieces, request, 200, source) for request, pieces in rounds]
+
+
 def _recorded(scenario: str, surface: str, stream: bool) -> Iterator[TrafficResponse]:
-    path = path_for(surface, scenario, stream=stream)
+    path = _cassette(scenario, surface, stream)
     if not path.exists():
         at = SURFACES[surface]
         hint = f"toolparity record {scenario} --provider {at.provider} --wire {at.wire}"
@@ -111,8 +138,11 @@ def source_path(case: Case) -> str:
     """Return the file that holds the traffic of a case, relative to its package."""
     scenario = scenarios()[case.scenario]
     if scenario.script is not None and not scenario.file.generated:
-        path = path_for(case.surface, case.scenario, stream=case.stream)
-        return f"recorded/{path.relative_to(SURFACES[case.surface].library or RECORDED).as_posix()}"
+        path = _cassette(case.scenario, case.surface, case.stream)
+        if own_folder() is None:
+            return f"recorded/{path.relative_to(SURFACES[case.surface].library or RECORDED).as_posix()}"
+        if path.exists():
+            return path.as_posix()
     bodies = (b for b in scenario.file.bodies if (b.surface, b.stream) == (case.surface, case.stream))
     file = next((body.file for body in bodies), None)
     return f"scenarios/{file or f'{scenario.id}.toml'}"
@@ -130,7 +160,7 @@ def sources(cases: Iterable[Case]) -> list[results.EvidenceSource]:
             listed[path] = results.EvidenceSource(path, "written" if scenario.script is None else "emulated")
             continue
         try:
-            provenance = load(path_for(case.surface, case.scenario, stream=case.stream)).provenance
+            provenance = load(_cassette(case.scenario, case.surface, case.stream)).provenance
         except ToolparityError:
             continue  # the verdicts of the cases report it
         sdk = f"{provenance.sdk} {provenance.sdk_version}"

@@ -15,7 +15,8 @@ from toolparity import __version__
 
 from . import exits, names
 
-#: The commands. Each is named like its module here, which is imported when the command is used.
+#: The commands. Each is named like its module here, with dashes for underscores. The module is imported when the
+#: command is used.
 COMMANDS = (
     "audit",
     "cassettes",
@@ -32,6 +33,7 @@ COMMANDS = (
     "subject",
     "subjects",
     "tools",
+    "verify-endpoint",
 )
 
 
@@ -45,7 +47,7 @@ class Commands(names.Group):
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
         try:
-            command: click.Command = import_module(f".{cmd_name}", __name__).command
+            command: click.Command = import_module(f".{cmd_name.replace('-', '_')}", __name__).command
         except ModuleNotFoundError as error:
             return exits.unavailable(cmd_name, error)
         return command

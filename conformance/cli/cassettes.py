@@ -25,6 +25,7 @@ from ..audit.exchange import first_choice, unlogged
 from ..workers import cores, in_order
 from . import cassette_report as report
 from . import console, exits, options
+from .cassettes_drift import drift_command
 from .console import ProgressBar
 from .names import Group, Named, nearest
 
@@ -57,7 +58,11 @@ def command() -> None:
       toolparity cassettes verify anthropic
       toolparity cassettes show xai/xai.grpc/single-call.stream.yaml
       toolparity cassettes age --warn 90 --fail 365
+      toolparity cassettes drift my-live-cassettes
     """
+
+
+command.add_command(drift_command)
 
 
 @command.command(name="list", epilog=_EPILOG)

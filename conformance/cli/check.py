@@ -19,7 +19,7 @@ from ..known_bad import known_bad
 from ..runner import baseline, fail_on, kill, suite, survival
 from ..runner.judge import CaseFilter
 from ..subjects import known_names, shipped
-from . import exits, gateway_options, options, rendering
+from . import exits, gateway_options, options, rendering, scenario_option
 from .console import ProgressBar
 from .names import Named, must_fit, unknown
 
@@ -64,6 +64,7 @@ def _fail_on(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 
 @click.command(name="check", epilog=exits.EPILOG)
 @click.argument("subjects", nargs=-1, metavar="[SUBJECT]...")
+@scenario_option.scenarios
 @click.option(
     "--scenario", "scenarios", multiple=True, metavar="PATTERN", help="Only these scenarios (* is a wildcard)."
 )
@@ -130,6 +131,7 @@ def command(
       toolparity check --json run.json --html page.html --compare main.json
       toolparity check --gateway http://127.0.0.1:4000 --client openai.chat --upstream anthropic.messages
       toolparity check my.module:Subject --fail-on error,fail
+      toolparity check my.module:Subject --scenarios tests/scenarios
       toolparity check --kill
     """
     settings = gateway_options.settings(gateway, filters_and_formats)

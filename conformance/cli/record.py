@@ -18,19 +18,28 @@ from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.errors import MissingKey, ToolparityError
 from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone
 
-from . import console, exits
+from . import console, exits, record_limits, scenario_option
 from .console import ProgressBar
 from .names import must_fit
 from .options import OutputFile
 
 if TYPE_CHECKING:
-    from toolparity.cassettes.recorder.record import Connection, RecordOutcome
+    from toolparity.cassettes.library.provenance import Origin
+    from toolparity.cassettes.recorder.budget import Budget
+    from toolparity.cassettes.recorder.record import Confirm, Connection, RecordOutcome
 
 _MOST_CHANGES = 10
 _PROVIDERS = sorted({surface.provider for surface in SURFACES.values()})
 _WIRES = sorted({surface.wire for surface in SURFACES.values()})
 _PROVIDER_LIST, _WIRE_LIST = f"[{'|'.join(_PROVIDERS)}]", f"[{'|'.join(_WIRES)}]"
-_TONES: dict[str, Tone] = {"recorded": "good", "replaced": "warning", "same": "dim", "kept": "dim", "failed": "bad"}
+_TONES: dict[str, Tone] = {
+    "recorded": "good",
+    "replaced": "warning",
+    "same": "dim",
+    "kept": "dim",
+    "declined": "warning",
+    "failed": "bad",
+}
 
 
 class RecordingJob(NamedTuple):
@@ -59,6 +68,7 @@ class JobResult(NamedTuple):
 
 @click.command(name="record", epilog=exits.EPILOG)
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
+@scenario_option.scenarios
 @click.option(
     "--provider",
     "providers",
@@ -71,6 +81,7 @@ class JobResult(NamedTuple):
 @click.option("--live/--emulated", "live", default=False, help="The provider to record.  [default: emulated]")
 @click.option("--plain", "plain", is_flag=True, help="Record only plain responses.")
 @click.option("--stream", "stream", is_flag=True, help="Record only streamed responses.")
+@record_limits.options
 @click.option("--rerecord", is_flag=True, help="Also record scenarios that are recorded already and have not changed.")
 @click.option(
     "--into",
@@ -93,6 +104,11 @@ def command(
     stream: bool,
     rerecord: bool,
     into: Path,
+    max_calls: int | None,
+    max_cost: float | None,
+    price_file: Path | None,
+    dry_run: bool,
+    yes: bool,
 ) -> None:
     """Record scenarios through the official SDKs, into one cassette each.
 
@@ -104,26 +120,39 @@ def command(
     A recording replaces an old one only if it is complete, scrubbed, passes the scanner and replays. Otherwise, or if
     the recordings are equal, the old file is kept. TOOLPARITY_RAN_BY overrides the user's name in the provenance.
 
+    With --live, the differences from the old cassette are shown before it is replaced: its shape, values and words.
+    Without a terminal and --yes, nothing is sent. A cassette for which the budget is too small is not started.
+
     \b
     Examples:
       toolparity record --into my-cassettes
       toolparity record single-call --provider anthropic --stream
+      toolparity record --scenarios tests/scenarios --into tests/cassettes
       toolparity record 'server-*' --live --provider openai --rerecord
+      toolparity record --live --provider openai --dry-run --prices prices.toml
+      toolparity record --live --provider openai --max-calls 50 --max-cost 0.50 --prices prices.toml
     """
     jobs = _jobs(scenarios, providers, wires, [False, True] if plain == stream else [stream])
     if not jobs:
         click.echo("nothing to record: none of these surfaces supports any of these scenarios", err=True)
         ctx.exit(exits.NOTHING_RAN)
+    limits = record_limits.budget(jobs, model, max_calls, max_cost, price_file)
+    plans = _plans(jobs, into, model, live=live, rerecord=rerecord)
+    if dry_run:
+        console.show(record_limits.planned(plans, model, limits))
+        return
     done: list[JobResult] = []
-    with ProgressBar(len(jobs), "recording") as progress, _ways(live, jobs) as ways:
+    length = 0 if live else len(jobs)  # a bar would hide the questions
+    with ProgressBar(length, "recording") as progress, _ways(live, jobs) as ways:
+        confirm = record_limits.confirmation(plans, live=live, yes=yes, progress=progress)
         into.mkdir(parents=True, exist_ok=True)
         progress.note(f"recording into {into.absolute()}")
         for job in jobs:
-            done.append(_recorded(job, ways[job.surface.name], into, model, rerecord))
+            done.append(_recorded(job, ways[job.surface.name], into, model, rerecord, limits, confirm))
             progress.note(_line(done[-1], len(done), len(jobs)))
             progress.advance(1)
     code = exits.decide(ctx, exits.code(faults=sum(result.error is not None for result in done), ran=len(done)))
-    console.show(_sections(done, into))
+    console.show([*_sections(done, into), _spent(limits)])
     ctx.exit(code)
 
 
@@ -183,11 +212,50 @@ def _ways(live: bool, jobs: list[RecordingJob]) -> Iterator[dict[str, Connection
         yield {name: record.emulated(surface, servers.base(surface)) for name, surface in surfaces.items()}
 
 
-def _recorded(job: RecordingJob, way: Connection, into: Path, model: str | None, rerecord: bool) -> JobResult:
+def _plans(
+    jobs: list[RecordingJob], into: Path, model: str | None, *, live: bool, rerecord: bool
+) -> list[tuple[RecordingJob, str]]:
+    """Return each job with what would happen to its file."""
+    from toolparity.cassettes.recorder.record import plan
+
+    origin: Origin = "live" if live else "emulated"
+    return [
+        (job, plan(job.script, job.surface, origin, stream=job.stream, root=into, model=model, again=rerecord))
+        for job in jobs
+    ]
+
+
+def _spent(limits: Budget) -> Section:
+    """Return the requests and the cost of a run, if there were requests."""
+    entries = [(StyledText("requests"), f"{limits.calls:,}")] if limits.calls else []
+    if limits.cost:
+        entries.append((StyledText("cost"), f"{limits.cost:.4f}"))
+    return Lines("", entries)
+
+
+def _recorded(
+    job: RecordingJob,
+    way: Connection,
+    into: Path,
+    model: str | None,
+    rerecord: bool,
+    limits: Budget,
+    confirm: Confirm | None,
+) -> JobResult:
     from toolparity.cassettes.recorder.record import record
 
     try:
-        outcome = record(job.script, job.surface, way, stream=job.stream, root=into, model=model, again=rerecord)
+        outcome = record(
+            job.script,
+            job.surface,
+            way,
+            stream=job.stream,
+            root=into,
+            model=model,
+            again=rerecord,
+            budget=limits,
+            confirm=confirm,
+        )
     except ToolparityError as error:
         return JobResult(job, None, error)
     return JobResult(job, outcome)

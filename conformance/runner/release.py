@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from toolparity import __version__
 from toolparity.cassettes.errors import InvalidScenario
+from toolparity.cassettes.scenario_folder import own_folder
 from toolparity.reports.results import Result
 
 from ..cases.scenarios import scenarios
@@ -63,7 +64,8 @@ def downgrade_new(results: Iterable[Result], *, unreleased: bool = False) -> lis
 
     ``unreleased``: treat everything as required.
     """
-    return list(results) if unreleased else [_downgrade(result, required()) for result in results]
+    everything = unreleased or own_folder() is not None  # no release lists the user's scenarios
+    return list(results) if everything else [_downgrade(result, required()) for result in results]
 
 
 def _downgrade(result: Result, requirements: ReleaseRequirements) -> Result:

@@ -187,7 +187,7 @@ def test_every_option_that_names_a_file_to_write_is_checked() -> None:
 
     ``--record`` of the proxy, a file or a folder, is checked by its command.
     """
-    known = {"--baseline", "--compare", "--earlier", "--library", "--record"}
+    known = {"--baseline", "--compare", "--earlier", "--library", "--prices", "--record"}
     found = set()
 
     def walk(command: click.Command, name: str) -> None:

@@ -1,0 +1,292 @@
+"""`toolparity verify-endpoint`: which tool calls of an endpoint come out right, and how often."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from toolparity.normalizer.wires.registry import specs
+from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone, Value
+
+from . import console, exits, scenario_option
+from .names import Named, must_fit, unknown
+from .options import OutputFile
+from .rendering import is_stdout, put
+
+if TYPE_CHECKING:
+    from ..endpoint.address import Endpoint
+    from ..endpoint.probes import Probe
+    from ..endpoint.report import CheckResult, Verification
+    from ..endpoint.run import Planned, Settings
+
+_WIRES = [wire.name for wire in specs() if wire.framing == "bytes"]
+#: Characters of a request for one token, for the estimate of --dry-run: the usual rule of thumb for English and JSON.
+_CHARACTERS_PER_TOKEN = 4
+_MOST_REASONS = 3
+
+
+@click.command(name="verify-endpoint", epilog=exits.EPILOG)
+@click.argument("url", metavar="URL")
+@click.option("--wire", type=Named("wire", _WIRES), required=True, help="The wire that the endpoint serves.")
+@click.option("--model", help="The name of the model.  [default: the only one that the endpoint lists]")
+@click.option(
+    "--api-key-env",
+    "variable",
+    metavar="VARIABLE",
+    help="The environment variable with the key.  [default: no key]",
+)
+@click.option(
+    "--header", "headers", multiple=True, metavar="'NAME: VALUE'", help="Add a header to every request. Repeatable."
+)
+@scenario_option.scenarios
+@click.option(
+    "--scenario", "patterns", multiple=True, metavar="PATTERN", help="Only these scenarios (* is a wildcard)."
+)
+@click.option("--plain", "plain", is_flag=True, help="Send only requests for plain responses.")
+@click.option("--stream", "stream", is_flag=True, help="Send only requests for streams.")
+@click.option(
+    "--repetitions",
+    type=click.IntRange(1, 10_000),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Play each scenario N times. More repetitions give narrower confidence intervals.",
+)
+@click.option(
+    "--at-least",
+    "rates",
+    multiple=True,
+    metavar="[CHECK=]RATE",
+    help="Fail if the rate of a check is lower: one rate from 0 to 1 for all checks, or for one.  [default: 1]",
+)
+@click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Send N requests at most.")
+@click.option("--jobs", type=click.IntRange(1, 256), default=4, show_default=True, metavar="N", help="Connections.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0.1, 3_600),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="The longest wait for the next byte of a reply.",
+)
+@click.option(
+    "--extra-body",
+    "extra",
+    metavar="JSON",
+    callback=lambda ctx, param, value: _object(value),
+    help="Members that are added to each request, such as '{\"temperature\": 0}'.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be sent, and send nothing.")
+@click.option("--json", "json_file", type=OutputFile(), metavar="FILE", help="Write the result as JSON (- is stdout).")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    url: str,
+    wire: str,
+    model: str | None,
+    variable: str | None,
+    headers: tuple[str, ...],
+    patterns: tuple[str, ...],
+    plain: bool,
+    stream: bool,
+    repetitions: int,
+    rates: tuple[str, ...],
+    max_calls: int | None,
+    jobs: int,
+    timeout: float,
+    extra: dict[str, Any],
+    dry_run: bool,
+    json_file: Path | None,
+) -> None:
+    """Check which tool calls of an endpoint come out right: of a provider, a vendor or a local server.
+
+    URL is the base URL that the official SDK of the wire takes. Scenarios with tools are played against it, plain and
+    streamed: one call, several in one response, dependent rounds, arguments that are hard to encode, tool choices. Each
+    check has a rate with a confidence interval of 95 %. Some rates depend on the model and others on the server only;
+    docs/endpoints.md lists them. The endpoint may charge for the requests: see --dry-run and --max-calls.
+
+    \b
+    Examples:
+      toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat
+      toolparity verify-endpoint https://api.example.com/v1 --wire openai.chat --model m --api-key-env EXAMPLE_KEY
+      toolparity verify-endpoint https://api.anthropic.com --wire anthropic.messages --model claude-haiku-4-5 \\
+          --api-key-env ANTHROPIC_API_KEY --repetitions 20 --at-least 0.95 --at-least arguments=1
+      toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat --scenarios tests/scenarios
+      toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat --dry-run
+    """
+    from ..endpoint import address, run
+    from ..endpoint.preflight import only_model
+
+    target = address.endpoint(url, wire)
+    sent = {**target.headers(_key(variable)), **_headers(headers)}
+    required = _required(rates)
+    probes = _probes(patterns)
+    if model is None and not dry_run:
+        model = only_model(target, sent, timeout)
+    settings = run.Settings(
+        model or "MODEL",
+        required,
+        sent,
+        (False, True) if plain == stream else (stream,),
+        repetitions,
+        jobs,
+        timeout,
+        max_calls,
+        extra,
+    )
+    planned = run.plan(wire, probes, settings)
+    if not planned.probes:
+        click.echo(f"nothing to verify: {wire} cannot represent any of these scenarios", err=True)
+        ctx.exit(exits.NOTHING_RAN)
+    if dry_run:
+        console.show(_planned(target, planned, settings))
+        return
+    conversations = len(planned.probes) * repetitions
+    with console.ProgressBar(conversations, "verifying") as progress:
+        result = run.run(target, planned, settings, progress.advance)
+    judged = sum(check.judged for check in result.checks)
+    code = exits.decide(ctx, exits.code(failed=bool(result.failed), ran=judged))
+    if json_file is not None:
+        put(json_file, msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
+    if not is_stdout(json_file):
+        console.show(_sections(result))
+    ctx.exit(code)
+
+
+def _object(value: str | None) -> dict[str, Any]:
+    try:
+        members = msgspec.json.decode(value or "{}", type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        raise click.BadParameter("it must be a JSON object, such as '{\"temperature\": 0}'") from None
+    return members
+
+
+def _key(variable: str | None) -> str:
+    if variable is None:
+        return ""
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise click.UsageError(f"--api-key-env: the environment variable {variable} is not set")
+    return key
+
+
+def _headers(listed: tuple[str, ...]) -> dict[str, str]:
+    headers = {}
+    for text in listed:
+        name, found, value = text.partition(":")
+        if not found or not name.strip() or not value.strip():
+            raise click.UsageError("--header has no value: write 'NAME: VALUE'")
+        headers[name.strip().lower()] = value.strip()
+    return headers
+
+
+def _required(rates: tuple[str, ...]) -> dict[str, float]:
+    """Return the rate that each check needs."""
+    from ..endpoint.checks import CHECKS
+
+    required = dict.fromkeys(CHECKS, 1.0)
+    for text in sorted(rates, key=lambda text: "=" in text):
+        name, found, number = text.rpartition("=")
+        try:
+            rate = float(number)
+        except ValueError:
+            rate = -1.0
+        if not 0 <= rate <= 1:
+            raise click.BadParameter(f"{text!r} is not a rate from 0 to 1", param_hint="--at-least")
+        if found and name not in CHECKS:
+            raise click.BadParameter(unknown("check", name, list(CHECKS)), param_hint="--at-least")
+        required.update(dict.fromkeys([name] if found else CHECKS, rate))
+    return required
+
+
+def _probes(patterns: tuple[str, ...]) -> tuple[Probe, ...]:
+    """Return the user's own probes, or the default ones. Patterns also choose among the shipped scenarios."""
+    from toolparity.cassettes.scenario_folder import own_folder
+    from toolparity.cassettes.scripts import scripts
+
+    from ..endpoint.probes import default_probes, probes_of
+
+    own = own_folder() is not None
+    if not own and not patterns:
+        return default_probes()
+    listed = (*probes_of(scripts().values()), *(() if own else default_probes()))
+    known = {probe.id: probe for probe in listed}
+    must_fit("scenario", patterns, known, "--scenario")
+    return tuple(
+        probe
+        for id, probe in known.items()
+        if not patterns or any(fnmatch.fnmatchcase(id, pattern) for pattern in patterns)
+    )
+
+
+def _planned(target: Endpoint, planned: Planned, settings: Settings) -> list[Section]:
+    modes = " and ".join("streamed" if stream else "plain" for stream in settings.modes)
+    rows: list[list[Value]] = [[probe.id, probe.script.title, probe.most_requests] for probe in planned.probes]
+    least = planned.characters // _CHARACTERS_PER_TOKEN
+    lines = [
+        (StyledText("address"), f"{target.url} -> {target.path(settings.model, stream=False)}"),
+        (StyledText("conversations"), f"{len(planned.probes)} scenarios, {modes}, {settings.repetitions} times"),
+        (StyledText("requests"), f"at most {planned.requests:,}, at once {settings.jobs}"),
+        (StyledText("tokens"), f"about {least:,} of input in the first requests; later ones repeat the history"),
+    ]
+    if settings.max_calls is not None:
+        lines.append((StyledText("budget"), f"{settings.max_calls:,} requests"))
+    return [
+        Table("Scenarios", ["scenario", "what", "requests"], rows, 2),
+        _left_out(planned.left_out),
+        Lines("Nothing was sent", lines),
+    ]
+
+
+def _sections(result: Verification) -> list[Section]:
+    rows = [_row(check) for check in result.checks if check.judged]
+    columns = ["check", "plain", "streamed", "rate", "95 % interval", "needs"]
+    sections: list[Section] = [Table("Checks", columns, rows)]
+    for check in result.failed:
+        reasons = list(check.reasons.items())
+        shown = [(StyledText(f"{count} x", "bad"), reason) for reason, count in reasons[:_MOST_REASONS]]
+        if len(reasons) > _MOST_REASONS:
+            shown.append((StyledText(f"and {len(reasons) - _MOST_REASONS} more", "dim"), ""))
+        sections.append(Lines(f"{check.check}: {check.title}", [*shown, (StyledText("what to do", "dim"), _do(check))]))
+    sections.append(_left_out(result.left_out))
+    facts = [(StyledText("endpoint"), f"{result.url}, {result.wire}, {result.model}")]
+    facts.append((StyledText("requests"), f"{result.requests:,}"))
+    if result.input_tokens or result.output_tokens:
+        facts.append((StyledText("tokens"), f"{result.input_tokens:,} in, {result.output_tokens:,} out"))
+    if result.trigger is not None:
+        of = result.trigger
+        facts.append((StyledText("calls"), f"precision {of.precision:.1%}, recall {of.recall:.1%}, F1 {of.f1:.1%}"))
+    if result.stopped:
+        facts.append((StyledText("stopped early", "warning"), result.stopped))
+    return [*sections, Lines("", facts)]
+
+
+def _row(check: CheckResult) -> list[Value]:
+    tone: Tone = "bad" if check.failed else "good"
+    interval = f"{check.low:.1%} to {check.high:.1%}"
+    modes = [_of_mode(check, mode) for mode in ("plain", "stream")]
+    return [StyledText(check.check, tone), *modes, f"{check.rate:.1%}", interval, f"{check.required:.0%}"]
+
+
+def _of_mode(check: CheckResult, mode: str) -> str:
+    counted = [one for one in check.counted if one.mode in (mode, "both")]
+    judged = sum(one.judged for one in counted)
+    return f"{sum(one.passed for one in counted):,}/{judged:,}" if judged else "·"
+
+
+def _do(check: CheckResult) -> str:
+    from ..endpoint.checks import CHECKS
+
+    return CHECKS[check.check].do
+
+
+def _left_out(left_out: dict[str, str]) -> Section:
+    return Lines(
+        "Left out, because the wire has no such request", [(StyledText(id), why) for id, why in left_out.items()]
+    )

@@ -1,0 +1,148 @@
+"""One conversation with an endpoint: the script gives the user's messages and the tool results, the model the calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolparity.cassettes.recorder.script_driver import UNSCRIPTED_RESULT
+from toolparity.cassettes.scripts import ScriptedCall
+from toolparity.normalizer.answers import Outcome, answer
+from toolparity.normalizer.conversation import (
+    Message,
+    Request,
+    System,
+    TextPart,
+    ToolDefinition,
+    ToolResult,
+    ToolResults,
+    User,
+)
+from toolparity.normalizer.decoder import StreamDecoder, normalize
+from toolparity.normalizer.errors import ToolparityError
+from toolparity.normalizer.model import Response, ToolCall
+from toolparity.normalizer.policies import select
+from toolparity.normalizer.requests import write_request
+from toolparity.normalizer.textmode.detect import report
+
+from ..raw_client import Reply
+from .address import wire_members
+from .probes import Probe
+
+#: Sends a body and returns the reply: the caller decides about addresses, retries and the budget.
+Send = Callable[[Any], Reply]
+
+
+class Asked(Struct, frozen=True):
+    """One request and its reply. ``request``: in canonical form. ``body``: as it was sent.
+
+    ``response``: the reply in canonical form; None if it is not a response of the wire, and ``problem`` says why.
+    """
+
+    request: Request
+    body: Any
+    reply: Reply
+    response: Response | None
+    problem: str = ""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the endpoint answered the request with a response."""
+        return self.response is not None and self.response.error is None and self.reply.status < 400
+
+    @property
+    def with_results(self) -> bool:
+        """Whether the request sends tool results."""
+        return any(isinstance(message, ToolResults) for message in self.request.messages)
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The client calls of the response."""
+        return [] if self.response is None else self.response.calls
+
+
+def converse(
+    probe: Probe, wire: str, model: str, send: Send, *, stream: bool, extra: dict[str, Any]
+) -> Iterator[Asked]:
+    """Play a probe and yield each request with its reply, until the model ends or does not answer.
+
+    ``extra``: members that are added to each body.
+    """
+    request = first_request(probe, wire, model, stream=stream)
+    remaining = list(probe.calls)
+    later = [round.ask for round in probe.script.rounds[1:] if round.ask is not None]
+    for _ in range(probe.most_requests):
+        encoded = write_request(request)
+        body = {**encoded.body, **extra}
+        reply = send(body)
+        response, problem = read_reply(reply, wire, body, stream=stream)
+        asked = Asked(request, body, reply, None if response is None else encoded.restored(response), problem)
+        yield asked
+        if asked.response is None or not asked.answered or not asked.response.complete:
+            return
+        messages = _continued(asked.response, remaining, later)
+        if messages is None:
+            return
+        request = replace(request, messages=[*request.messages, *messages])
+
+
+def first_request(probe: Probe, wire: str, model: str, *, stream: bool) -> Request:
+    """Return the first request of a probe."""
+    script = probe.script
+    messages: list[Message] = [System([TextPart(script.system)])] if script.system else []
+    tools = [
+        ToolDefinition(tool.name, tool.description, tool.parameters or None, tool.strict, tool.kind)
+        for tool in script.tools
+    ]
+    return Request(
+        wire,
+        model,
+        [*messages, User([TextPart(script.ask)])],
+        tools,
+        tool_choice=probe.choice,
+        parallel=script.parallel,
+        params=dict(wire_members(wire, stream=stream)),
+    )
+
+
+def read_reply(reply: Reply, wire: Any, request: Any, *, stream: bool) -> tuple[Response | None, str]:
+    """Return a reply in canonical form, with findings about calls in its texts; else None and why it is not one."""
+    if not reply.status:
+        return None, reply.broken
+    try:
+        if stream and reply.status < 400:
+            decoder = StreamDecoder(wire, request=request, status=reply.status, events=False)
+            decoder.feed(reply.body)
+            response = decoder.finish()
+        else:
+            response = normalize(reply.body, wire, request=request, status=reply.status)
+    except ToolparityError as error:
+        return None, error.what
+    return report(response), ""
+
+
+def _continued(response: Response, remaining: list[ScriptedCall], later: list[str]) -> list[Message] | None:
+    """Return the messages that follow a response; None if it is over. What is used is removed from the lists."""
+    selection = select(response)
+    kept = {ref.id for ref in selection.kept}
+    outcomes: dict[str, Outcome] = {call.id: _outcome(call, remaining) for call in response.calls if call.id in kept}
+    messages = answer(response, selection, outcomes)
+    if response.calls:
+        return messages
+    return [*messages, User([TextPart(later.pop(0))])] if later else None
+
+
+def _outcome(call: ToolCall, remaining: list[ScriptedCall]) -> Outcome:
+    """Return the result of the scripted call that is most like this one, and take it off the list."""
+    same = [scripted for scripted in remaining if scripted.tool == call.name]
+    match = next((scripted for scripted in same if scripted.arguments == call.arguments), next(iter(same), None))
+    if match is None:
+        return UNSCRIPTED_RESULT
+    remaining.remove(match)
+    if not match.failed:
+        return match.result
+    text = match.result if isinstance(match.result, str) else str(match.result)
+    return ToolResult("", [TextPart(text)], is_error=True, name=match.tool)

@@ -1,0 +1,263 @@
+"""Judgement of responses and conversations: each check that applies gets one observation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from toolparity.normalizer import json_codec
+from toolparity.normalizer.model import Response, ToolCall
+from toolparity.normalizer.turns.execution import validation
+from toolparity.normalizer.wires.registry import spec
+
+from .checks import BREAKS
+from .conversation import Asked
+from .probes import Probe
+
+#: The wires on which a provider may send calls without ids.
+_WITHOUT_IDS = ("google.gemini", "ollama.chat")
+#: The wires on which calls in a stream have no index.
+_WITHOUT_INDEXES = ("google.gemini", "ollama.chat")
+#: The longest excerpt of a value in a reason, in characters.
+_SHOWN = 160
+
+
+class Observation(Struct, frozen=True):
+    """One observation of a check. ``reason``: why it failed, or "". ``round``: the number of the request, from 1.
+
+    ``mode``: "plain" or "stream", or "both" for a pair of responses.
+    """
+
+    check: str
+    probe: str
+    mode: str
+    repetition: int
+    round: int
+    reason: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return not self.reason
+
+
+#: A check and the reason for which it fails, or "".
+Result = tuple[str, str]
+
+
+def judge_response(asked: Asked, earlier: set[str], wire: str, *, stream: bool) -> Iterator[Result]:
+    """Yield the results of all checks about one response. ``earlier``: the call ids of the responses before it."""
+    yield ("history" if asked.with_results else "answered"), _unanswered(asked)
+    response = asked.response
+    broken = _broken(asked, wire, stream=stream)
+    if 0 < asked.reply.status < 400:
+        yield "form", _first(broken, "form")
+    if response is None or not asked.answered:
+        return
+    if stream:
+        yield "stream-end", _first(broken, "stream-end") or _without_end(asked, wire)
+    yield "usage", _usage(response)
+    yield "text", _first(broken, "text")
+    if response.complete:
+        yield "stop", _first(broken, "stop") or _stop(response)
+    if not response.calls and not broken.keys() & {"arguments", "declared"}:
+        return
+    if stream and wire not in _WITHOUT_INDEXES:
+        yield "indexes", _first(broken, "indexes")
+    yield "declared", _first(broken, "declared")
+    invalid = [call for call in response.calls if call.status != "complete"] if response.complete else []
+    reason = f"{invalid[0].name}: {_cut(invalid[0].arguments_text)}" if invalid else ""
+    yield "arguments", _first(broken, "arguments") or reason
+    yield "ids", _first(broken, "ids") or _repeated(response.calls, earlier)
+    if any(call.arguments is not None for call in response.calls):
+        yield "schema", _schema(asked, response.calls)
+
+
+def judge_conversation(probe: Probe, talk: Sequence[Asked]) -> Iterator[Result]:
+    """Yield the results of all checks about a whole conversation."""
+    first = talk[0]
+    if not first.answered or first.response is None:
+        return
+    if probe.choice is not None:
+        yield "choice", _choice(probe, first)
+        return
+    needed = bool(probe.script.rounds[0].calls)
+    yield "triggered", _triggered(first, needed=needed)
+    yield from _parallel(probe, talk)
+    if not talk[-1].answered:
+        return
+    calls = [call for asked in talk for call in asked.calls]
+    reason = _calls(probe, calls)
+    yield "calls", reason
+    if probe.calls and not reason:
+        yield "values", _values(probe, calls)
+
+
+def judge_pair(plain: Asked, streamed: Asked) -> Iterator[Result]:
+    """Yield the result of the check about the plain and the streamed response to one request."""
+    if not (plain.answered and streamed.answered) or plain.response is None or streamed.response is None:
+        return
+    one, other = _skeleton(plain.response), _skeleton(streamed.response)
+    yield "alike", "" if one == other else f"plain: {_cut(one)}; streamed: {_cut(other)}"
+
+
+def _broken(asked: Asked, wire: str, *, stream: bool) -> dict[str, list[str]]:
+    """Return check -> the reasons for which the findings and the form of a reply break it."""
+    broken: dict[str, list[str]] = {"form": [asked.problem] if asked.problem else []}
+    for finding in () if asked.response is None else asked.response.findings:
+        if (check := BREAKS.get(finding.code)) is not None and not _excused(finding.code, asked, wire):
+            broken.setdefault(check, []).append(f"{finding.code}: {finding.message}")
+    if stream:
+        broken["form"].extend(_not_a_stream(asked))
+    return broken
+
+
+def _unanswered(asked: Asked) -> str:
+    if asked.answered:
+        return ""
+    shown = _cut(asked.reply.body.decode("utf-8", "replace"))
+    if asked.response is not None and asked.response.error is not None:
+        shown = _cut(asked.response.error.message)
+    return f"HTTP {asked.reply.status}: {shown}" if asked.reply.status else asked.reply.broken
+
+
+def _excused(code: str, asked: Asked, wire: str) -> bool:
+    """Return whether a finding follows from the wire or from the request, and not from the server."""
+    if code == "id-missing":
+        return wire in _WITHOUT_IDS
+    # With a named tool, OpenAI answers `stop` (https://platform.openai.com/docs/api-reference/chat/object).
+    choice = asked.request.tool_choice
+    return code == "stop-disagrees" and wire == "openai.chat" and choice is not None and choice.mode == "named"
+
+
+def _not_a_stream(asked: Asked) -> Iterator[str]:
+    kind = asked.reply.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in ("application/json", "text/html", "text/plain"):
+        yield f"the content type of a stream is {kind}"
+    if asked.reply.broken:
+        yield asked.reply.broken
+
+
+def _without_end(asked: Asked, wire: str) -> str:
+    """Return why a stream has no end. The decoder also accepts a stop reason as the end of Chat Completions."""
+    end = spec(wire).end_of_stream
+    if end is None or end in asked.reply.body[-200:]:
+        return ""
+    return f"the event {end.decode()} is missing"
+
+
+def _usage(response: Response) -> str:
+    usage = response.usage
+    if usage is None:
+        return "the response has no usage"
+    missing = [name for name in ("input_tokens", "output_tokens") if not getattr(usage, name)]
+    return f"the usage has no {' and no '.join(missing)}" if missing else ""
+
+
+def _stop(response: Response) -> str:
+    if not response.choices:
+        return "the response has no choice"
+    stop, expected = response.choices[0].stop, "tool_calls" if response.calls else "end_turn"
+    if stop.reason in (expected, "stop_sequence"):
+        return ""
+    return f"the stop reason is {stop.raw or stop.reason}, and the response has {len(response.calls)} calls"
+
+
+def _repeated(calls: Sequence[ToolCall], earlier: set[str]) -> str:
+    ids = [call.id for call in calls]
+    twice = [id for id, count in Counter(ids).items() if count > 1 or id in earlier]
+    return f"the id {twice[0]} belongs to two calls of the conversation" if twice else ""
+
+
+def _schema(asked: Asked, calls: Sequence[ToolCall]) -> str:
+    schemas = {tool.name: tool.parameters for tool in asked.request.tools}
+    for call in calls:
+        schema = schemas.get(call.name)
+        if schema is None or call.arguments is None:
+            continue
+        if problems := validation.problems(schema, call.arguments):
+            return f"{call.name} {_cut(call.arguments_text)}: {problems[0]}"
+    return ""
+
+
+def _choice(probe: Probe, first: Asked) -> str:
+    names = [call.name for call in first.calls]
+    shown = ", ".join(names) or "no call"
+    assert probe.choice is not None
+    mode, name = probe.choice.mode, probe.choice.name
+    if mode == "none":
+        return f"none was requested, the response has {shown}" if names else ""
+    if mode == "named":
+        return "" if names and set(names) == {name} else f"{name} was requested, the response has {shown}"
+    return "" if names else f"{mode} was requested, the response has {shown}"
+
+
+def _triggered(first: Asked, *, needed: bool) -> str:
+    if needed == bool(first.calls):
+        return ""
+    return "no call was made" if needed else f"{first.calls[0].name} was called without a reason"
+
+
+def _parallel(probe: Probe, talk: Sequence[Asked]) -> Iterator[Result]:
+    """Yield a result for each response that should have several calls, or one at most, while script and talk agree."""
+    for round, asked in zip(probe.script.rounds, talk, strict=False):
+        if not asked.answered:
+            return
+        count, wanted = len(asked.calls), len(round.calls)
+        if probe.script.parallel is False:
+            yield "parallel", f"{count} calls although parallel calls are turned off" if count > 1 else ""
+        elif wanted > 1:
+            yield "parallel", f"{count} of {wanted} calls in the response" if count < wanted else ""
+        if count != wanted:
+            return
+
+
+def _calls(probe: Probe, calls: Sequence[ToolCall]) -> str:
+    wanted, got = Counter(call.tool for call in probe.calls), Counter(call.name for call in calls)
+    if wanted == got:
+        return ""
+    return f"expected {_counts(wanted)}, got {_counts(got)}"
+
+
+def _counts(names: Counter[str]) -> str:
+    return ", ".join(f"{count} x {name}" for name, count in sorted(names.items())) or "no call"
+
+
+def _values(probe: Probe, calls: Sequence[ToolCall]) -> str:
+    remaining = list(calls)
+    for scripted in probe.calls:
+        wanted = scripted.arguments or {}
+        fits = [call for call in remaining if call.name == scripted.tool and _has(call.arguments, wanted)]
+        if not fits:
+            got = [call.arguments_text for call in remaining if call.name == scripted.tool]
+            return f"{scripted.tool} {_cut(json_codec.text(wanted))}: got {_cut(' and '.join(got))}"
+        remaining.remove(fits[0])
+    return ""
+
+
+def _has(value: Any, wanted: Any) -> bool:
+    """Return whether a value is the wanted one. Optional members may be added, and the case of letters may differ."""
+    if isinstance(wanted, dict):
+        return isinstance(value, dict) and all(name in value and _has(value[name], wanted[name]) for name in wanted)
+    if isinstance(wanted, list):
+        return isinstance(value, list) and len(value) == len(wanted) and all(map(_has, value, wanted))
+    if isinstance(wanted, str):
+        return isinstance(value, str) and value.strip().casefold() == wanted.strip().casefold()
+    return isinstance(value, bool) == isinstance(wanted, bool) and bool(value == wanted)
+
+
+def _skeleton(response: Response) -> str:
+    names = ", ".join(call.name for call in response.calls) or "no call"
+    return f"{names} ({response.choices[0].stop.reason})" if response.choices else names
+
+
+def _first(broken: dict[str, list[str]], check: str) -> str:
+    reasons = broken.get(check)
+    return _cut(reasons[0]) if reasons else ""
+
+
+def _cut(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _SHOWN else flat[:_SHOWN] + "…"

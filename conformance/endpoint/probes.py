@@ -1,0 +1,77 @@
+"""Probes: the scenarios that are played against an endpoint, each with the tool choice of its requests.
+
+The default probes are written for real models: their requests leave no doubt about the calls and their arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+
+from msgspec import Struct
+
+from toolparity.cassettes.scripts import Script, ScriptedCall, read
+from toolparity.cassettes.surfaces import Surface
+from toolparity.normalizer.conversation import ToolChoice
+
+FOLDER = resources.files(__package__) / "scenarios"
+
+#: Probe -> the tool choice of its requests, if it states one.
+_CHOICES = {
+    "choice-none": ToolChoice("none"),
+    "choice-required": ToolChoice("required"),
+    "choice-named": ToolChoice("named", "list_events"),
+}
+
+
+class Probe(Struct, frozen=True):
+    """One scenario to play. ``choice``: the tool choice, or None if the model decides."""
+
+    script: Script
+    choice: ToolChoice | None = None
+
+    @property
+    def id(self) -> str:
+        return self.script.id
+
+    @property
+    def most_requests(self) -> int:
+        """The largest number of requests in one conversation: a model may make its calls one after the other."""
+        rounds = self.script.rounds
+        if self.choice is not None:
+            return 1
+        return len(rounds) + sum(max(len(round.calls) - 1, 0) for round in rounds)
+
+    @property
+    def calls(self) -> list[ScriptedCall]:
+        """The calls that the conversation should have, in the order of the script."""
+        calls = [call for round in self.script.rounds for call in round.calls]
+        mode = "auto" if self.choice is None else self.choice.mode
+        if mode == "none":
+            return []
+        return [call for call in calls if mode != "named" or call.tool == (self.choice and self.choice.name)]
+
+
+@cache
+def default_probes() -> tuple[Probe, ...]:
+    """Return the default probes, sorted by id."""
+    files = sorted((file for file in FOLDER.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    scripts = [read(file).script(file.name.removesuffix(".toml")) for file in files]
+    return tuple(Probe(script, _CHOICES.get(script.id)) for script in scripts if script is not None)
+
+
+def probes_of(scripts: Iterable[Script]) -> tuple[Probe, ...]:
+    """Return a probe for each script that can be played: without faults, cuts and calls on the provider's servers."""
+    return tuple(
+        Probe(script)
+        for script in scripts
+        if not script.hosted
+        and all(round.fault is None and round.ending is None for round in script.rounds)
+        and all(call.arguments is not None for round in script.rounds for call in round.calls)
+    )
+
+
+def plays(surface: Surface, probe: Probe) -> bool:
+    """Return whether the wire of a surface can represent the requests of a probe."""
+    return surface.plays(probe.script)

@@ -1,0 +1,146 @@
+"""The result of a verification: counts for each check, with the first example of each failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from .checks import CHECKS
+from .judge import Observation
+from .rates import Rate
+
+#: The checks whose observations show whether calls were made where they are needed.
+_TRIGGER = "triggered"
+
+
+class Counted(Struct, frozen=True):
+    """The observations of one probe in one mode. ``mode``: "plain", "stream", or "both" for pairs."""
+
+    probe: str
+    mode: str
+    passed: int
+    judged: int
+
+
+class Example(Struct, frozen=True):
+    """The first failure of a check. ``reply``: the beginning of the reply."""
+
+    probe: str
+    mode: str
+    repetition: int
+    round: int
+    reason: str
+    request: Any = None
+    status: int = 0
+    reply: str = ""
+
+
+class CheckResult(Struct, frozen=True):
+    """The result of one check. ``low``, ``high``: the confidence interval of the rate at 95 %.
+
+    ``required``: the rate that it needs. ``reasons``: reason -> how often, the most frequent first.
+    """
+
+    check: str
+    title: str
+    passed: int
+    judged: int
+    rate: float | None
+    low: float
+    high: float
+    required: float
+    failed: bool
+    counted: list[Counted] = []
+    reasons: dict[str, int] = {}
+    example: Example | None = None
+
+
+class Trigger(Struct, frozen=True):
+    """Calls where calls are needed: how precise and how complete, as the verifiers of vendors count them.
+
+    ``precision``: the share of conversations with a call that need one. ``recall``: the share of those that need one
+    and have it. ``f1``: their harmonic mean.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+
+
+class Verification(Struct, frozen=True):
+    """A verification. ``left_out``: probe -> why its requests cannot be written. ``stopped``: why it ended early."""
+
+    toolparity: str
+    date: str
+    url: str
+    wire: str
+    model: str
+    repetitions: int
+    requests: int
+    checks: list[CheckResult]
+    trigger: Trigger | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    left_out: dict[str, str] = {}
+    stopped: str = ""
+
+    @property
+    def failed(self) -> list[CheckResult]:
+        """The checks whose rate is too low."""
+        return [result for result in self.checks if result.failed]
+
+
+def check_results(
+    observed: Iterable[Observation], examples: Mapping[str, Example], required: Mapping[str, float]
+) -> list[CheckResult]:
+    """Return the results of all checks, in the order of `CHECKS`. ``required``: check -> the rate that it needs."""
+    groups: dict[str, list[Observation]] = {check: [] for check in CHECKS}
+    for observation in observed:
+        groups[observation.check].append(observation)
+    return [_result(check, groups[check], examples.get(check), required[check]) for check in CHECKS]
+
+
+def _result(check: str, observed: list[Observation], example: Example | None, required: float) -> CheckResult:
+    rate = Rate(sum(one.passed for one in observed), len(observed))
+    low, high = rate.interval
+    counts: dict[tuple[str, str], list[int]] = {}
+    reasons: dict[str, int] = {}
+    for one in observed:
+        count = counts.setdefault((one.probe, one.mode), [0, 0])
+        count[0] += one.passed
+        count[1] += 1
+        if one.reason:
+            reasons[one.reason] = reasons.get(one.reason, 0) + 1
+    return CheckResult(
+        check,
+        CHECKS[check].title,
+        rate.passed,
+        rate.judged,
+        rate.value,
+        low,
+        high,
+        required,
+        failed=rate.value is not None and rate.value < required,
+        counted=[Counted(probe, mode, *count) for (probe, mode), count in sorted(counts.items())],
+        reasons=dict(sorted(reasons.items(), key=lambda item: -item[1])),
+        example=example,
+    )
+
+
+def trigger(observed: Iterable[Observation], needing: set[str]) -> Trigger | None:
+    """Return the shares of calls where calls are needed; None without an observation. ``needing``: those probes."""
+    hits = misses = false = 0
+    for one in observed:
+        if one.check != _TRIGGER:
+            continue
+        if one.probe in needing:
+            hits, misses = hits + one.passed, misses + (not one.passed)
+        else:
+            false += not one.passed
+    if not hits + misses:
+        return None
+    precision = hits / (hits + false) if hits + false else 0.0
+    recall = hits / (hits + misses)
+    return Trigger(precision, recall, 2 * precision * recall / (precision + recall) if hits else 0.0)

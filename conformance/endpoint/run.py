@@ -1,0 +1,285 @@
+"""Runs the probes against an endpoint, on several connections, within a budget of requests."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct
+
+from toolparity import __version__
+from toolparity.normalizer import json_codec
+from toolparity.normalizer.requests import write_request
+
+from ..raw_client import RawClient, Reply, Unreachable
+from .address import Endpoint
+from .conversation import Asked, converse, first_request
+from .judge import Observation, judge_conversation, judge_pair, judge_response
+from .preflight import check_reply, unreachable
+from .probes import Probe
+from .refusals import malformed, unrefused
+from .report import Example, Verification, check_results, trigger
+
+#: HTTP statuses of an overloaded server. The request is sent again, because they say nothing about tool calls.
+_OVERLOADED = (429, 503, 529)
+#: How often a request is sent at most, and the longest wait before the next attempt, in seconds.
+_ATTEMPTS = 3
+_LONGEST_WAIT = 30.0
+_SHOWN = 2_000
+
+
+class Settings(Struct, frozen=True):
+    """The settings of a run. ``modes``: whether to stream. ``extra``: members added to each request.
+
+    ``max_calls``: the largest number of requests, or None. ``required``: check -> the rate that it needs.
+    """
+
+    model: str
+    required: Mapping[str, float]
+    headers: Mapping[str, str] = {}
+    modes: tuple[bool, ...] = (False, True)
+    repetitions: int = 5
+    jobs: int = 4
+    timeout: float = 120.0
+    max_calls: int | None = None
+    extra: dict[str, Any] = {}
+
+
+class _BudgetSpent(Exception):
+    """The largest number of requests is reached."""
+
+
+class Planned(Struct, frozen=True):
+    """The probes of a run. ``left_out``: probe -> why its requests cannot be written on this wire.
+
+    ``requests``: the number of requests at most. ``characters``: of all first requests, as JSON.
+    """
+
+    probes: tuple[Probe, ...]
+    left_out: dict[str, str]
+    requests: int
+    characters: int
+
+
+def plan(wire: str, probes: Iterable[Probe], settings: Settings) -> Planned:
+    """Return which probes can be played on a wire, and what they send."""
+    playable, left_out, requests, characters = [], {}, 0, 0
+    for probe in probes:
+        encoded = write_request(first_request(probe, wire, settings.model, stream=False))
+        lost = [loss.message for loss in encoded.losses if loss.code not in ("param", "default", "model")]
+        if lost:
+            left_out[probe.id] = lost[0]
+            continue
+        playable.append(probe)
+        times = len(settings.modes) * settings.repetitions
+        requests += probe.most_requests * times
+        characters += len(json_codec.text(encoded.body)) * times
+    if playable:
+        requests += 1 + len(list(malformed(_opening(playable[0], wire, settings), wire)))
+    return Planned(tuple(playable), left_out, requests, characters)
+
+
+def run(
+    target: Endpoint, planned: Planned, settings: Settings, advance: Callable[[int], None] = lambda done: None
+) -> Verification:
+    """Run the probes and return the result. ``advance``: called with the number of finished conversations.
+
+    Raises EndpointFailed if the endpoint cannot be used at all.
+    """
+    verifier = _Run(target, planned.probes, settings)
+    try:
+        verifier.preflight()
+        verifier.refusals()
+        verifier.conversations(advance)
+    finally:
+        verifier.close()
+    needing = {probe.id for probe in planned.probes if probe.script.rounds[0].calls}
+    observed = verifier.observed
+    return Verification(
+        __version__,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+        target.url,
+        target.wire,
+        settings.model,
+        settings.repetitions,
+        verifier.sent,
+        check_results(observed, verifier.examples, settings.required),
+        trigger(observed, needing),
+        verifier.input_tokens,
+        verifier.output_tokens,
+        left_out=planned.left_out,
+        stopped=verifier.stopped,
+    )
+
+
+def _opening(probe: Probe, wire: str, settings: Settings) -> dict[str, Any]:
+    return {**write_request(first_request(probe, wire, settings.model, stream=False)).body, **settings.extra}
+
+
+class _Run:
+    """The state of a run, which its threads share."""
+
+    def __init__(self, target: Endpoint, probes: Sequence[Probe], settings: Settings) -> None:
+        self._target = target
+        self._probes = probes
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._local = threading.local()
+        self._clients: list[RawClient] = []
+        self.observed: list[Observation] = []
+        self.examples: dict[str, Example] = {}
+        self.sent = 0
+        self.input_tokens = self.output_tokens = 0
+        self.stopped = ""
+
+    def preflight(self) -> None:
+        """Send one request, so that a wrong address or key ends the run at once. Raises EndpointFailed."""
+        if not self._probes:
+            return
+        body = _opening(self._probes[0], self._target.wire, self._settings)
+        try:
+            reply = self._attempt(json_codec.encode(body), stream=False)
+        except (Unreachable, TimeoutError) as error:
+            raise unreachable(self._target, error) from None
+        check_reply(reply, self._target, self._settings.model)
+
+    def refusals(self) -> None:
+        """Send the malformed requests."""
+        if not self._probes:
+            return
+        body = _opening(self._probes[0], self._target.wire, self._settings)
+        try:
+            for what, data in malformed(body, self._target.wire):
+                reply = self._send_bytes(data, stream=False)
+                why = unrefused(reply, self._target.wire)
+                reason = f"{what}: {why}" if why else ""
+                self._observe(Observation("refusal", what, "plain", 1, 1, reason), data.decode(), reply)
+        except _BudgetSpent:
+            self._stop()
+
+    def conversations(self, advance: Callable[[int], None]) -> None:
+        """Play every probe in every mode, as often as the settings say."""
+        tasks = [(probe, number) for number in range(1, self._settings.repetitions + 1) for probe in self._probes]
+        pool = ThreadPoolExecutor(self._settings.jobs, thread_name_prefix="verify-endpoint")
+        try:
+            waiting: set[Future[None]] = {pool.submit(self._play, probe, number) for probe, number in tasks}
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+                advance(len(done))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def close(self) -> None:
+        """Close the connections."""
+        for client in self._clients:
+            client.close()
+
+    def _play(self, probe: Probe, repetition: int) -> None:
+        firsts: dict[bool, Asked] = {}
+        try:
+            for stream in self._settings.modes:
+                talk = self._converse(probe, repetition, stream=stream)
+                firsts[stream] = talk[0]
+        except _BudgetSpent:
+            self._stop()
+            return
+        if len(firsts) == 2:
+            for check, reason in judge_pair(firsts[False], firsts[True]):
+                self._observe_asked(Observation(check, probe.id, "both", repetition, 1, reason), firsts[True])
+
+    def _converse(self, probe: Probe, repetition: int, *, stream: bool) -> list[Asked]:
+        """Play one conversation and judge it. A conversation that the budget ends is not judged as a whole."""
+        settings, wire, mode = self._settings, self._target.wire, "stream" if stream else "plain"
+        ids: set[str] = set()
+        talk: list[Asked] = []
+
+        def send(body: Any) -> Reply:
+            return self._send_bytes(json_codec.encode(body), stream=stream)
+
+        for number, asked in enumerate(
+            converse(probe, wire, settings.model, send, stream=stream, extra=settings.extra), 1
+        ):
+            talk.append(asked)
+            for check, reason in judge_response(asked, ids, wire, stream=stream):
+                self._observe_asked(Observation(check, probe.id, mode, repetition, number, reason), asked)
+            ids |= {call.id for call in asked.calls}
+            self._count(asked)
+        for check, reason in judge_conversation(probe, talk):
+            self._observe_asked(Observation(check, probe.id, mode, repetition, len(talk), reason), talk[0])
+        return talk
+
+    def _send_bytes(self, data: bytes, *, stream: bool) -> Reply:
+        """Send a body, again while the server is overloaded. An unreachable server is a reply without a status."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                reply = self._attempt(data, stream=stream)
+            except TimeoutError:
+                return Reply(0, b"", f"no byte arrived for {self._settings.timeout:g} seconds")
+            except Unreachable as error:
+                return Reply(0, b"", f"the server cannot be reached: {error.what}")
+            if reply.status not in _OVERLOADED or attempt == _ATTEMPTS:
+                return reply
+            time.sleep(_wait(reply, attempt))
+        raise AssertionError("the last attempt returns")
+
+    def _attempt(self, data: bytes, *, stream: bool) -> Reply:
+        with self._lock:
+            if self._settings.max_calls is not None and self.sent >= self._settings.max_calls:
+                raise _BudgetSpent
+            self.sent += 1
+        path = self._target.path(self._settings.model, stream=stream)
+        return self._client().request("POST", path, data, {})
+
+    def _client(self) -> RawClient:
+        client: RawClient | None = getattr(self._local, "client", None)
+        if client is None:
+            client = RawClient(self._target.parts, self._settings.headers, timeout=self._settings.timeout)
+            self._local.client = client
+            with self._lock:
+                self._clients.append(client)
+        return client
+
+    def _observe_asked(self, observation: Observation, asked: Asked) -> None:
+        self._observe(observation, asked.body, asked.reply)
+
+    def _observe(self, observation: Observation, request: Any, reply: Reply) -> None:
+        with self._lock:
+            self.observed.append(observation)
+            if observation.passed or observation.check in self.examples:
+                return
+            shown = reply.body[:_SHOWN].decode("utf-8", "replace")
+            self.examples[observation.check] = Example(
+                observation.probe,
+                observation.mode,
+                observation.repetition,
+                observation.round,
+                observation.reason,
+                request,
+                reply.status,
+                shown,
+            )
+
+    def _count(self, asked: Asked) -> None:
+        usage = asked.response.usage if asked.response is not None else None
+        if usage is not None:
+            with self._lock:
+                self.input_tokens += usage.input_tokens or 0
+                self.output_tokens += usage.output_tokens or 0
+
+    def _stop(self) -> None:
+        self.stopped = f"the budget of {self._settings.max_calls} requests is spent"
+
+
+def _wait(reply: Reply, attempt: int) -> float:
+    """Return the seconds before the next attempt: those of the server, or 1, 2, …"""
+    try:
+        stated = float(reply.headers.get("retry-after", ""))
+    except ValueError:
+        stated = float(attempt)
+    return min(max(stated, 0.0), _LONGEST_WAIT)

@@ -1,0 +1,205 @@
+"""`toolparity verify-endpoint`: options, messages, exit codes, and no key in any output."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from toolparity.conformance.cli import main
+
+from .defects import DEFECTS
+from .server import serving_with
+
+_KEY = "sk-very-secret-0123456789"
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serving_with(None) as endpoint_of:
+        yield endpoint_of("openai.chat").url
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THE_KEY", _KEY)
+    monkeypatch.delenv("NO_KEY", raising=False)
+
+
+def _run(url: str, *options: str, key: str | None = "THE_KEY", model: str | None = "gpt-5-mini") -> Result:
+    given = ["verify-endpoint", url, "--wire", "openai.chat", *options]
+    given += ["--api-key-env", key] if key else []
+    given += ["--model", model] if model else []
+    result = CliRunner().invoke(main, given)
+    assert _KEY not in result.output
+    return result
+
+
+class _Scripted(BaseHTTPRequestHandler):
+    status, kind, body = 200, "application/json", b"{}"
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length", 0)))
+        body = self.body.replace(b"{key}", self.headers.get("authorization", "").encode())
+        self.send_response(self.status)
+        self.send_header("content-type", self.kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def scripted(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A server that gives every request the same answer: (status, content type, body)."""
+    status, kind, body = request.param
+    handler = type("Handler", (_Scripted,), {"status": status, "kind": kind, "body": body})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_correct_endpoint_exits_with_0_and_shows_each_rate(url: str) -> None:
+    result = _run(url, "--repetitions", "2", "--scenario", "one-call", "--scenario", "three-calls")
+    assert result.exit_code == 0, result.output
+    assert "parallel" in result.output
+    assert "100.0%" in result.output
+    assert "95 % interval" in result.output
+
+
+def test_a_defect_exits_with_1_and_says_what_to_do() -> None:
+    with serving_with(DEFECTS["drops the second call"]) as endpoint_of:
+        result = _run(endpoint_of("openai.chat").url, "--repetitions", "1", "--scenario", "three-calls")
+    assert result.exit_code == 1, result.output
+    assert "2 of 3 calls in the response" in result.output
+    assert "Check whether the server's tool parser returns more than the first call" in result.output
+
+
+def test_a_lower_rate_can_be_accepted_for_one_check_or_for_all() -> None:
+    options = ["--repetitions", "1", "--scenario", "three-calls", "--at-least"]
+    with serving_with(DEFECTS["drops the second call"]) as endpoint_of:
+        target = endpoint_of("openai.chat").url
+        assert _run(target, *options, "0").exit_code == 0
+        assert _run(target, *options, "parallel=0").exit_code == 1
+        assert _run(target, *options, "parallel=0", "--at-least", "calls=0").exit_code == 0
+
+
+def test_the_result_as_json_has_counts_intervals_and_the_first_failure(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    with serving_with(DEFECTS["breaks the schema"]) as endpoint_of:
+        options = ["--repetitions", "2", "--scenario", "one-call", "--stream", "--json", str(file)]
+        result = _run(endpoint_of("openai.chat").url, *options)
+    assert result.exit_code == 1, result.output
+    assert _KEY not in file.read_text()
+    written = json.loads(file.read_text())
+    schema = next(check for check in written["checks"] if check["check"] == "schema")
+    assert (schema["passed"], schema["judged"], schema["rate"], schema["failed"]) == (0, 2, 0.0, True)
+    assert schema["high"] == pytest.approx(0.658, abs=0.001)
+    assert schema["counted"] == [{"probe": "one-call", "mode": "stream", "passed": 0, "judged": 2}]
+    assert schema["example"]["request"]["messages"][-1]["content"] == "Set the bedroom to 19 degrees."
+    assert written["trigger"] == {"precision": 1.0, "recall": 1.0, "f1": 1.0}
+    assert written["input_tokens"] > 0
+
+
+def test_a_dry_run_sends_nothing_and_needs_no_server() -> None:
+    result = _run("http://127.0.0.1:9/v1", "--dry-run", model=None)
+    assert result.exit_code == 0, result.output
+    assert "at most 315" in result.output
+    assert "Nothing was sent" in result.output
+
+
+def test_the_budget_of_requests_is_kept(url: str) -> None:
+    result = _run(url, "--max-calls", "7", "--jobs", "3")
+    assert "the budget of 7 requests is spent" in result.output
+    assert "requests  7" in result.output
+
+
+@pytest.mark.parametrize(
+    ("scripted", "problem", "hint"),
+    [
+        ((401, "application/json", b'{"error": {"message": "no {key}"}}'), "refuses the key", "--api-key-env"),
+        ((404, "application/json", b'{"error": "no"}'), "does not know this address or model", "/v1/chat/completions"),
+        ((200, "text/html", b"<!DOCTYPE html><p>Welcome</p>"), "web page", "base URL of the API"),
+        ((302, "text/plain", b""), "redirects", "pass the address"),
+    ],
+    indirect=["scripted"],
+)
+def test_an_endpoint_that_cannot_be_judged_ends_the_run_with_what_to_do(scripted: str, problem: str, hint: str) -> None:
+    result = _run(scripted)
+    assert result.exit_code == 4, result.output
+    assert problem in result.output
+    assert hint in result.output
+
+
+def test_an_unreachable_endpoint_is_named() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        result = _run(f"http://127.0.0.1:{free.getsockname()[1]}")
+    assert result.exit_code == 4
+    assert "cannot be reached" in result.output
+    assert "is it running?" in result.output
+
+
+def test_an_endpoint_that_never_replies_ends_at_the_timeout() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        result = _run(f"http://127.0.0.1:{silent.getsockname()[1]}", "--timeout", "0.2")
+    assert result.exit_code == 4
+    assert "no reply arrived in time" in result.output
+    assert "--timeout" in result.output
+
+
+@pytest.mark.parametrize(
+    ("scripted", "model", "message"),
+    [
+        ((200, "application/json", b'{"data": [{"id": "one"}, {"id": "two"}]}'), None, "2 models: one, two"),
+        ((200, "application/json", b"{}"), None, "lists no model"),
+    ],
+    indirect=["scripted"],
+)
+def test_without_a_model_the_endpoint_must_list_exactly_one(scripted: str, model: str | None, message: str) -> None:
+    result = _run(scripted, model=model)
+    assert result.exit_code == 4
+    assert message in result.output
+    assert "--model" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--api-key-env", "NO_KEY"], "the environment variable NO_KEY is not set"),
+        (["--at-least", "2"], "'2' is not a rate from 0 to 1"),
+        (["--at-least", "paralel=1"], "did you mean parallel?"),
+        (["--scenario", "tree-calls"], "did you mean three-calls"),
+        (["--extra-body", "[]"], "it must be a JSON object"),
+        (["--header", "name"], "write 'NAME: VALUE'"),
+    ],
+)
+def test_a_wrong_option_is_a_usage_error(options: list[str], message: str) -> None:
+    result = CliRunner().invoke(main, ["verify-endpoint", "http://127.0.0.1:9", "--wire", "openai.chat", *options])
+    assert result.exit_code == 2, result.output
+    assert message in result.output
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "ftp://example.com", "http://"])
+def test_an_address_that_is_not_http_is_refused(url: str) -> None:
+    result = _run(url)
+    assert result.exit_code == 4
+    assert "the URL needs http or https and a host" in result.output

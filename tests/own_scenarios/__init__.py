@@ -1,0 +1,1 @@
+"""Tests of scenarios that a user writes."""

@@ -1,0 +1,142 @@
+"""Drift between real and emulated responses: each kind of difference, and none between equal responses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from toolparity.cassettes.library import RECORDED
+from toolparity.cassettes.recorder.drift import MemberDrift, compared_surfaces, drift
+from toolparity.cassettes.sources import Exchange, read
+from toolparity.conformance.cli import main
+
+
+def _plain(**changes: Any) -> Exchange:
+    message = {"role": "assistant", "content": "Yes."}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    body = {"id": "chatcmpl-4f8a2c", "object": "chat.completion", "created": 1, "choices": [choice]}
+    changed = {key: value for key, value in {**body, **changes}.items() if value is not ...}
+    return _exchange(json.dumps(changed).encode(), stream=False)
+
+
+def _exchange(body: bytes, *, stream: bool) -> Exchange:
+    return Exchange(source="x#1", provider="openai", wire="openai.chat", stream=stream, status=200, body=body)
+
+
+def _streamed(*events: dict[str, Any]) -> Exchange:
+    return _exchange(b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events), stream=True)
+
+
+def _one(live: list[Exchange], emulated: list[Exchange], **options: float) -> MemberDrift:
+    (found,) = drift(live, emulated, **options)
+    return found
+
+
+def test_equal_responses_with_other_ids_and_words_do_not_differ() -> None:
+    assert drift([_plain(id="chatcmpl-99ab12")], [_plain(created=2)]) == []
+
+
+def test_a_member_of_live_responses_only_becomes_a_proposal() -> None:
+    found = _one([_plain(service_tier="default")], [_plain()])
+    assert (found.difference, found.kind, found.path) == ("only live", "body", "service_tier")
+    assert found.proposal == (
+        'cassettes/emulated/openai_chat.py: add `service_tier` in body (string, such as "default"): '
+        "1 of 1 live messages have it"
+    )
+
+
+def test_a_member_of_emulated_responses_only_is_to_be_checked() -> None:
+    found = _one([_plain(), _plain()], [_plain(warning="x")])
+    assert (found.difference, found.path) == ("only emulated", "warning")
+    assert "check whether `warning` in body still exists" in found.proposal
+
+
+@pytest.mark.parametrize(
+    ("live", "emulated", "difference", "both"),
+    [
+        ({"created": 1}, {"created": "1"}, "type", ("number", "string")),
+        ({"created": None}, {"created": 1}, "type", ("null", "number")),
+        ({"created": 1.5}, {"created": 1}, "values", ("number with a fraction", "number")),
+        ({"id": "chatcmpl-4f8a2c"}, {"id": "resp_4f8a2c"}, "values", ("id chatcmpl-…", "id resp_…")),
+        ({"object": "chat.completion"}, {"object": "chat"}, "values", ('"chat.completion"', '"chat"')),
+        ({"id": ""}, {"id": "chatcmpl-4f8a2c"}, "values", ("empty string", "id chatcmpl-…")),
+    ],
+)
+def test_types_and_classes_of_values_are_compared(
+    live: dict[str, Any], emulated: dict[str, Any], difference: str, both: tuple[str, str]
+) -> None:
+    found = _one([_plain(**live)], [_plain(**emulated)])
+    assert (found.difference, (found.live, found.emulated)) == (difference, both)
+
+
+def test_only_the_outermost_missing_member_is_reported() -> None:
+    usage = {"prompt_tokens": 1, "completion_tokens_details": {"reasoning_tokens": 0}}
+    assert _one([_plain(usage=usage)], [_plain()]).path == "usage"
+
+
+def test_arguments_and_schemas_are_not_compared() -> None:
+    calls = [{"arguments": {"city": "Lisbon"}}, {"arguments": {"day": 1}}]
+    assert drift([_plain(calls=calls[:1])], [_plain(calls=calls[1:])]) == []
+
+
+def test_rare_members_are_reported_on_request() -> None:
+    live = [_plain(), _plain(), _plain(), _plain(service_tier="flex")]
+    assert drift(live, [_plain()]) == []
+    assert _one(live, [_plain()], at_least=0.2).share == 0.25
+
+
+def test_events_are_compared_by_their_kind() -> None:
+    live = [_streamed({"type": "ping"}, {"type": "delta", "text": "a"})]
+    found = _one(live, [_streamed({"type": "delta", "text": "b"})])
+    assert (found.kind, found.path, found.difference) == ("event ping", "", "only live")
+
+
+def test_errors_and_unknown_providers_are_left_out() -> None:
+    other = Exchange(source="x#1", provider="nobody", wire="openai.chat", status=200, body=b"{}")
+    failed = Exchange(source="x#1", provider="openai", wire="openai.chat", status=500, body=b"{}")
+    assert compared_surfaces([other, failed, _plain()], [_plain(), _plain()]) == {"openai.chat": (1, 2)}
+
+
+@pytest.mark.parametrize("wire", ["xai.grpc", "cohere.chat"])
+def test_recorded_and_emulated_responses_of_a_wire_are_compared(recordings: Path, wire: str) -> None:
+    real = [item for item in read(recordings / f"{wire}.jsonl.gz") if isinstance(item, Exchange)]
+    provider = wire.partition(".")[0]
+    made = [item for item in read(RECORDED / provider / wire) if isinstance(item, Exchange)]
+    surfaces = compared_surfaces(real, made)
+    assert surfaces[wire][0] > 20
+    assert surfaces[wire][1] > 100
+    assert len(drift(real, made)) <= 10  # the emulated providers show most of what is usual
+    assert len(drift(real, made, at_least=0.0)) > len(drift(real, made))
+
+
+def test_the_command_prints_differences_proposals_and_json(tmp_path: Path) -> None:
+    live, emulated = tmp_path / "live.jsonl", tmp_path / "emulated.jsonl"
+    for file, exchange in ((live, _plain(service_tier="default")), (emulated, _plain())):
+        row = {"id": "1", "provider": "openai", "wire": "openai.chat", "stream": False, "status": 200}
+        file.write_text(json.dumps({**row, "request": None, "body": (exchange.body or b"").decode()}) + "\n")
+
+    def run(*arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(main, ["cassettes", "drift", *arguments])
+        return result.exit_code, result.output
+
+    code, shown = run(str(live), str(emulated))
+    assert code == 1
+    assert "openai.chat: 1 live and 1 emulated responses, 1 members differ" in shown
+    assert "only live  body: service_tier: string (1 of 1)" in shown
+    assert "openai_chat.py: add `service_tier`" in run(str(live), str(emulated), "--proposals")[1]
+    data = json.loads(run(str(live), str(emulated), "--json")[1])
+    assert data["surfaces"] == {"openai.chat": {"live": 1, "emulated": 1}}
+    assert data["drifts"][0]["share"] == 1.0
+    assert run(str(live), str(live))[0] == 0
+
+
+def test_nothing_to_compare_exits_with_5(tmp_path: Path) -> None:
+    file = tmp_path / "none.jsonl"
+    file.write_text("")
+    result = CliRunner().invoke(main, ["cassettes", "drift", str(file), str(file)])
+    assert result.exit_code == 5, result.output
+    assert "nothing to compare" in result.output

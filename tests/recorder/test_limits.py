@@ -1,0 +1,204 @@
+"""The budget of a recording, its dry run, and what is confirmed before a cassette is replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from toolparity.cassettes.emulated.servers import running
+from toolparity.cassettes.errors import BudgetSpent, InvalidPrices
+from toolparity.cassettes.library import files
+from toolparity.cassettes.recorder import record as recorder
+from toolparity.cassettes.recorder.budget import Budget, read_prices
+from toolparity.cassettes.recorder.estimate import Estimate, estimate
+from toolparity.cassettes.recorder.record import Connection
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES, Surface
+from toolparity.conformance.cli import main
+from toolparity.normalizer.model import Usage
+from toolparity.normalizer.turns.machine.prices import Prices
+
+CHAT = SURFACES["openai.chat"]
+_ARGUMENTS = ("--wire", "openai.chat", "--provider", "openai", "--plain")
+
+
+@pytest.fixture
+def prices(tmp_path: Path) -> Path:
+    file = tmp_path / "prices.toml"
+    file.write_text('["gpt-5-mini*"]\ninput = 1000.0\noutput = 2000.0\n')
+    return file
+
+
+@pytest.fixture
+def live(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Recordings with --live reach the emulated provider, and count as live."""
+    with running() as servers:
+
+        def connection(at: Surface) -> Connection:
+            way = recorder.emulated(at, servers.base(at))
+            return Connection("live", way.link, way.addresses)
+
+        monkeypatch.setattr(recorder, "live", connection)
+        yield
+
+
+def _record(*arguments: str, into: Path, answer: str | None = None) -> Result:
+    given = ["record", *arguments, *_ARGUMENTS, "--into", str(into)]
+    return CliRunner().invoke(main, given, input=answer, env={"TOOLPARITY_RAN_BY": "Tests"})
+
+
+def _terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the command take its input for a terminal."""
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda self: True, raising=False)
+
+
+# estimates and budgets
+
+
+def test_an_estimate_repeats_the_history_in_each_round() -> None:
+    one, two = (estimate(scripts()[id], CHAT, stream=False) for id in ("text-only", "single-call"))
+    assert (one.requests, two.requests) == (1, 2)
+    assert two.input_tokens > 1.5 * one.input_tokens
+    assert one.output_tokens > 0
+
+
+def test_the_requests_are_limited_before_they_are_sent() -> None:
+    limits = Budget(max_calls=2)
+    limits.before("m", {})
+    limits.before("m", {})
+    with pytest.raises(BudgetSpent, match="all 2 requests are sent"):
+        limits.before("m", {})
+    assert limits.calls == 2
+
+
+def test_the_cost_follows_from_the_usage_and_the_table() -> None:
+    limits = Budget(max_cost=1.0, prices={"m-*": Prices(1000.0, 2000.0), "*": Prices(1.0, 1.0)})
+    limits.before("m-1", {})
+    limits.after("m-1", Usage(300, 100))
+    assert limits.cost == pytest.approx(0.5)
+    assert limits.cost_of("other", Estimate(1, 1_000_000, 0)) == pytest.approx(1.0)
+    limits.after("m-1", Usage(600, 0))
+    with pytest.raises(BudgetSpent, match=r"1\.1000 of 1 are spent"):
+        limits.before("m-1", {})
+
+
+def test_a_conversation_that_does_not_fit_is_not_started_and_ends_the_run() -> None:
+    limits = Budget(max_calls=1)
+    with pytest.raises(BudgetSpent, match="2 more are needed"):
+        limits.reserve(scripts()["single-call"], CHAT, CHAT.model, stream=False)
+    with pytest.raises(BudgetSpent):  # a shorter one is not started either
+        limits.reserve(scripts()["text-only"], CHAT, CHAT.model, stream=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[m]\ninput = 1.0", "missing required field `output`"),
+        ("[m]\ninput = 'one'\noutput = 1.0", r"Expected `float`, got `str` - at `\$\[\.\.\.\]\.input`"),
+        ("m = 1", "Expected `object`"),
+        ("[m\n", "at line 1"),
+        ("[m]\ninput = -1.0\noutput = 1.0", "a price of m is negative"),
+    ],
+)
+def test_a_table_of_prices_that_cannot_be_read_is_refused(tmp_path: Path, text: str, problem: str) -> None:
+    file = tmp_path / "prices.toml"
+    file.write_text(text)
+    with pytest.raises(InvalidPrices, match=problem):
+        read_prices(file)
+
+
+# the command
+
+
+def test_a_dry_run_shows_requests_tokens_and_cost_and_sends_nothing(tmp_path: Path, prices: Path) -> None:
+    into = tmp_path / "library"
+    result = _record("single-call", "--live", "--dry-run", "--prices", str(prices), into=into)
+    assert result.exit_code == 0, result.output
+    assert "single-call on openai.chat, plain  record" in result.output
+    assert "requests  2" in result.output
+    assert "cost  about 0." in result.output
+    assert not into.exists()
+
+
+def test_a_dry_run_says_which_cassettes_are_replaced_and_kept(tmp_path: Path) -> None:
+    assert _record("single-call", into=tmp_path).exit_code == 0
+    assert "plain  keep" in _record("single-call", "--dry-run", into=tmp_path).output
+    assert "plain  replace" in _record("single-call", "--dry-run", "--rerecord", into=tmp_path).output
+
+
+def test_the_cassettes_that_fit_into_the_budget_are_recorded(tmp_path: Path) -> None:
+    result = _record("single-call", "text-only", "--max-calls", "2", into=tmp_path)
+    assert result.exit_code == 4, result.output
+    assert [place.name for place in files.find(tmp_path)] == ["single-call"]
+    assert "2 of 2 requests are sent, 1 more are needed" in result.output
+
+
+def test_a_cost_is_kept(tmp_path: Path, prices: Path) -> None:
+    into = tmp_path / "library"
+    given = ("single-call", "--prices", str(prices), "--max-cost")
+    assert "about 0.3" in _record(*given, "0.01", into=into).output
+    assert not [*files.find(into)]
+    assert _record(*given, "100", into=into).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--max-cost", "1"], "--max-cost needs --prices FILE"),
+        (["--max-cost", "1", "--prices", "PRICES", "--model", "gpt-4.1"], "no table fits gpt-4.1"),
+    ],
+)
+def test_a_cost_without_prices_is_a_usage_error(tmp_path: Path, prices: Path, options: list[str], problem: str) -> None:
+    result = _record("single-call", *(str(prices) if word == "PRICES" else word for word in options), into=tmp_path)
+    assert result.exit_code == 2
+    assert problem in result.output
+
+
+# replacing
+
+
+def _old_cassette(root: Path) -> bytes:
+    """Record with another model, so that the next recording differs in a value."""
+    assert _record("single-call", "--live", "--model", "gpt-5-nano", into=root).exit_code == 0
+    (place,) = files.find(root)
+    return place.path.read_bytes()
+
+
+@pytest.mark.usefixtures("live")
+def test_without_a_terminal_nothing_is_sent_that_would_replace_a_cassette(tmp_path: Path) -> None:
+    before = _old_cassette(tmp_path)
+    result = _record("single-call", "--live", into=tmp_path)
+    assert result.exit_code == 2
+    assert "it would replace the cassette single-call on openai.chat, plain" in result.output
+    assert "pass --yes" in result.output
+    (place,) = files.find(tmp_path)
+    assert place.path.read_bytes() == before
+
+
+@pytest.mark.usefixtures("live")
+def test_with_yes_the_differences_are_shown_and_the_cassette_is_replaced(tmp_path: Path) -> None:
+    before = _old_cassette(tmp_path)
+    result = _record("single-call", "--live", "--yes", into=tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "values change" in result.output
+    assert '"gpt-5-nano" -> "gpt-5-mini"' in result.output
+    (place,) = files.find(tmp_path)
+    assert place.path.read_bytes() != before
+
+
+@pytest.mark.usefixtures("live")
+@pytest.mark.parametrize(("answer", "status"), [("y\n", "replaced"), ("n\n", "declined")])
+def test_on_a_terminal_each_cassette_is_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, status: str
+) -> None:
+    before = _old_cassette(tmp_path)
+    _terminal(monkeypatch)
+    result = _record("single-call", "--live", into=tmp_path, answer=answer)
+    assert result.exit_code == 0, result.output
+    (place,) = files.find(tmp_path)
+    assert f"Replace {place.path}?" in result.output
+    assert f"plain: {status}" in result.output
+    assert (place.path.read_bytes() == before) == (status == "declined")
