@@ -58,7 +58,7 @@ class SourcedTools:
                         _log.warning("two tools are called %r: the later one is left out", name)
                     else:
                         tools[name] = tool
-            self.known |= tools.keys()
+            self.known.update(tools)
             self._tools = tools if self._wire is None else _adapted(tools, self._wire, self._dialect)
             self._offers = offers
         return self._tools

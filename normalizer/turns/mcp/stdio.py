@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import signal
+from asyncio.subprocess import Process, SubprocessStreamProtocol
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +21,7 @@ from ..execution.tool_results import quoted
 if TYPE_CHECKING:
     from mcp.client import Transport
     from mcp.client._transport import TransportStreams
+    from mcp.shared.message import SessionMessage
 
 _log = logging.getLogger("toolparity")
 #: Maximum bytes of one message. A server that sends a longer one is disconnected.
@@ -48,17 +51,16 @@ class StdioTransport:
         import anyio
         from mcp.client.stdio import get_default_environment
 
-        pipe = asyncio.subprocess.PIPE
-        self._process = await asyncio.create_subprocess_exec(
+        # What `create_subprocess_exec` does, but it does not return the transport, which must be closed.
+        loop = asyncio.get_running_loop()
+        self._transport, protocol = await loop.subprocess_exec(
+            lambda: SubprocessStreamProtocol(MAX_MESSAGE, loop),
             *self._command,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
             env={**get_default_environment(), **(self._env or {})},
             cwd=self._cwd,
-            limit=MAX_MESSAGE,
             start_new_session=True,  # the programs that it starts end with it
         )
+        self._process = Process(self._transport, protocol, loop)
         self._received, received = anyio.create_memory_object_stream[Any](0)
         to_send, self._to_send = anyio.create_memory_object_stream[Any](0)
         self._streams = (received, to_send, self._received, self._to_send)
@@ -73,6 +75,7 @@ class StdioTransport:
             for task in self._tasks:
                 task.cancel()
             await asyncio.wait(self._tasks)
+            self._transport.close()
             for stream in self._streams:
                 stream.close()
 
@@ -85,11 +88,8 @@ class StdioTransport:
                 while (message := await self._next_message()) is not None:
                     await self._received.send(message)
 
-    async def _next_message(self) -> Any:
+    async def _next_message(self) -> SessionMessage | None:
         """Return the next message, None at the end. Other output of the program is skipped."""
-        import mcp_types
-        from mcp.shared.message import SessionMessage
-
         stdout = self._process.stdout
         assert stdout is not None
         while True:
@@ -101,9 +101,10 @@ class StdioTransport:
             if not line:
                 await self._note_end()
                 return None
-            try:
-                return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-            except ValueError:
+            message = _message(line)
+            if message is not None:
+                return message
+            if line.strip():
                 _log.debug("MCP server %s wrote no message: %s", self._command[0], quoted(repr(line[:500]), 200))
 
     async def _note_end(self) -> None:
@@ -149,6 +150,22 @@ class StdioTransport:
                 os.killpg(self._process.pid, number)
             else:
                 self._process.send_signal(number)
+
+
+def _message(line: bytes) -> SessionMessage | None:
+    """Return the message in a line, None if there is none. Characters that are not Unicode are replaced."""
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter as adapter
+
+    try:
+        return SessionMessage(adapter.validate_json(line, by_name=False))
+    except ValueError:
+        pass
+    try:  # pydantic refuses half a surrogate pair in any text of the message
+        text = json.dumps(json.loads(line.decode("utf-8", "replace")), ensure_ascii=False)
+        return SessionMessage(adapter.validate_json(text.encode("utf-8", "replace"), by_name=False))
+    except (ValueError, RecursionError):
+        return None
 
 
 if TYPE_CHECKING:

@@ -231,8 +231,6 @@ def _document_name(part: MediaPart, context: WriteContext) -> str:
     """Return the name of a document, which Bedrock requires, and only accepts in some characters."""
     if part.name is None:
         return f"document {digest(part.data or part.file_id or '', 8)}"
-    if context.own:
-        return part.name
     name = _NOT_IN_NAMES.sub(" ", part.name)[:_LONGEST_NAME].strip()
     name = re.sub(r"\s{2,}", " ", name) or f"document {digest(part.name, 8)}"
     if name != part.name:
