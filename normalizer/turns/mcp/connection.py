@@ -42,13 +42,14 @@ class Connection:
         self._closing = asyncio.Event()
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._is_lost = False
+        self.is_expired = False  # the server does not know the session any more, and has not processed the last request
         self._task: asyncio.Task[None] | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether calls can be sent."""
         running = self._task is not None and not self._task.done() and not self._closing.is_set()
-        return running and not self._is_lost and self.ended is None
+        return running and not self._is_lost and not self.is_expired and self.ended is None
 
     @property
     def ended(self) -> str | None:
@@ -80,6 +81,10 @@ class Connection:
     def lose(self) -> None:
         """Note that the session cannot be used any more: its end is only seen when a request fails."""
         self._is_lost = True
+
+    def expire(self) -> None:
+        """Note that the server does not know the session any more."""
+        self.is_expired = True
 
     async def listed(self) -> list[Tool]:
         """Return all tools that the server lists. Raises McpFailed for a listing that does not end."""

@@ -40,7 +40,8 @@ class McpServer:
 
     ``server``: a URL (streamable HTTP), the command of a program (stdio) as text without shell syntax or as a list, or
     another target of `mcp.Client` in the official SDK. ``env`` and ``cwd``: for a program, which otherwise gets basic
-    variables only, such as PATH. ``headers``: for a URL. ``name``: for messages, by default the target.
+    variables only, such as PATH. ``headers`` and ``auth``: for a URL. ``auth`` is an `httpx2.Auth`, such as the SDK's
+    `mcp.client.auth.OAuthClientProvider`. ``name``: for messages, by default the target.
     ``prefix``: goes in front of the name of each tool. ``only``: the server's names of the tools to offer.
     ``approval``: True, False, or a rule. By default a call needs approval unless the server states that the tool is
     read-only or not destructive. The server itself states that: pass True or a rule if you do not trust it.
@@ -66,6 +67,7 @@ class McpServer:
         env: Mapping[str, str] | None = None,
         cwd: str | None = None,
         headers: Mapping[str, str] | None = None,
+        auth: Any = None,
         **client: Any,
     ) -> None:
         self._server = _command_or_target(server)
@@ -77,7 +79,7 @@ class McpServer:
         self._approved = dict(approved or {})
         self._timeout = timeout
         self._connect_timeout = connect_timeout
-        self._env, self._cwd, self._headers = env, cwd, headers
+        self._env, self._cwd, self._headers, self._auth = env, cwd, headers, auth
         self._options = client
         self._connection: Connection | None = None
         self._connecting = asyncio.Lock()
@@ -166,11 +168,12 @@ class McpServer:
             elif isinstance(target, str):
                 from .http import http_transport
 
-                target = http_transport(target, self._headers)
+                target = http_transport(target, self._headers, self._auth, lambda: connection.expire())  # noqa: PLW0108 (it is made below)
             options = {"client_info": Implementation(name="toolparity", version="0"), **self._options}
-            return Connection(self.name, target, self._on_change, options)
+            connection = Connection(self.name, target, self._on_change, options)
         except ImportError:
             raise MissingExtra("MCP servers need the official SDK", hint="pip install 'toolparity[mcp]'") from None
+        return connection
 
     async def _list(self, connection: Connection) -> None:
         try:
@@ -227,20 +230,27 @@ class McpServer:
         )
 
     async def _call(self, definition: McpDefinition, arguments: dict[str, Any]) -> ToolResult:
-        """Call a tool of the server. Cancelling this coroutine cancels the call on the server."""
+        """Call a tool of the server. Cancelling this coroutine cancels the call on the server.
+
+        A call that the server refused because it does not know the session is sent again in a new one.
+        """
         from mcp import MCPError
 
-        connection = await self._connection_for(definition)
-        try:
-            result = await connection.client.call_tool(
-                definition.name, arguments, progress_callback=progress_reporter()
-            )
-        except MCPError as error:
-            raise ToolFailed(self._refusal(connection, error)) from None
-        except Exception as error:
-            text = f"The result of the MCP server is invalid: {described(leaf(error), _MAX_ERROR)}"
-            raise ToolFailed(text) from None
-        return result_of_tool(result)
+        for may_repeat in (True, False):
+            connection = await self._connection_for(definition)
+            try:
+                result = await connection.client.call_tool(
+                    definition.name, arguments, progress_callback=progress_reporter()
+                )
+            except MCPError as error:
+                if connection.is_expired and may_repeat:
+                    continue
+                raise ToolFailed(self._refusal(connection, error)) from None
+            except Exception as error:
+                text = f"The result of the MCP server is invalid: {described(leaf(error), _MAX_ERROR)}"
+                raise ToolFailed(text) from None
+            return result_of_tool(result)
+        raise AssertionError("unreachable")
 
     async def _connection_for(self, definition: McpDefinition) -> Connection:
         """Return an open connection to a server that has this definition. Raises ToolFailed."""
