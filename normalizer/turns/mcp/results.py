@@ -17,17 +17,34 @@ _KINDS = {"image": "image", "audio": "audio", "video": "video"}
 def result_of_tool(result: CallToolResult) -> ToolResult:
     """Return the tool result for what a server returned. The executor adds the call's id.
 
-    Structured content is a JSON part. A server should repeat it as text; that text is left out.
+    Structured content is a JSON part. A server should repeat it as text, which is then left out:
+    https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content
     """
     document = result.model_dump(mode="json", by_alias=True, exclude_unset=True)
     parts: list[Part] = [_part(block) for block in document["content"]]
-    if "structuredContent" in document and document["structuredContent"] is not None:
-        structured = document["structuredContent"]
-        parts = [part for part in parts if not (isinstance(part, TextPart) and _is_json_of(part.text, structured))]
-        parts.append(JsonPart(structured))
+    structured = document.get("structuredContent")
+    if structured is not None:
+        parts = [*_without_repetition(parts, structured), JsonPart(structured)]
     return ToolResult(
         "", parts, is_error=result.is_error, plain=len(parts) == 1 and isinstance(parts[0], (TextPart, JsonPart))
     )
+
+
+def _without_repetition(parts: list[Part], structured: Any) -> list[Part]:
+    """Return the parts without the texts that repeat the structured content: one text with all of it, or one for each
+    item. The official SDK for Python puts a value that is not an object into the member ``result``.
+    """
+    texts = [part for part in parts if isinstance(part, TextPart)]
+    value = structured["result"] if isinstance(structured, dict) and structured.keys() == {"result"} else structured
+    if isinstance(value, list) and len(texts) == len(value):
+        repeated = [text for text, item in zip(texts, value, strict=True) if _is_text_of(text.text, item)]
+        if len(repeated) == len(texts):
+            return [part for part in parts if not isinstance(part, TextPart)]
+    return [
+        part
+        for part in parts
+        if not (isinstance(part, TextPart) and any(_is_text_of(part.text, whole) for whole in (structured, value)))
+    ]
 
 
 def _part(block: dict[str, Any]) -> Part:
@@ -54,7 +71,10 @@ def _resource_part(resource: dict[str, Any]) -> Part:
     return MediaPart(kind, media_type, data=resource["blob"], name=name)
 
 
-def _is_json_of(text: str, value: Any) -> bool:
+def _is_text_of(text: str, value: Any) -> bool:
+    """Return whether a text is a value, or its JSON."""
+    if text == value:
+        return True
     try:
         return bool(json_codec.decode(text) == value)
     except ValueError:

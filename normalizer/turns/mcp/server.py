@@ -115,6 +115,11 @@ class McpServer:
         return self._tools
 
     @property
+    def definitions(self) -> list[McpDefinition]:
+        """Everything that the server lists."""
+        return list(self._definitions.values())
+
+    @property
     def held(self) -> list[McpDefinition]:
         """The definitions that are held back: they are not the approved ones. To use one, pass it to `approve`."""
         return [definition for definition in self._offered() if not self._is_approved(definition)]
