@@ -1,4 +1,4 @@
-"""One connection to an MCP server: a client of the official SDK in a task of its own.
+"""One connection to an MCP server: a client of the official SDK in a separate task.
 
 When a transport fails, the SDK cancels the task that entered its client. That must not be the task of the caller.
 """
@@ -137,7 +137,7 @@ class Connection:
             await self._handler(message)
 
     async def _watch(self) -> None:
-        """Ask for notifications of changes. Before version 2026-07-28 of the protocol they come unasked."""
+        """Ask for notifications of changes. Before version 2026-07-28 of the protocol the server sends them by default."""
         from mcp import MCPError
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 

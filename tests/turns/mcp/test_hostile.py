@@ -1,4 +1,4 @@
-"""A hostile MCP server costs its own calls at most: the turn goes on, and the process stays small."""
+"""A hostile MCP server costs its own calls at most: the turn continues, and the process stays small."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_flood_of_notifications_costs_few_events_and_listings(tmp_path: Any) -
     assert journal.read_text().count("tools/list") <= 3 + seconds / 0.2
 
 
-def test_questions_of_the_server_are_declined_and_the_call_goes_on() -> None:
+def test_questions_of_the_server_are_declined_and_the_call_continues() -> None:
     async def run() -> Any:
         async with serving() as server:
             return await called(server, "asks")
