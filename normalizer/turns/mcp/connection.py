@@ -137,8 +137,7 @@ class Connection:
             await self._handler(message)
 
     async def _watch(self) -> None:
-        """Ask for notifications of changes. Before version 2026-07-28 of the protocol the server sends them by default."""
-        from mcp import MCPError
+        """Ask for notifications of changes. Servers of versions before 2026-07-28 send them by default."""
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
         while self.is_open:
@@ -148,7 +147,9 @@ class Connection:
                         self._on_change()
             except SubscriptionLost:
                 pass
-            except (ListenNotSupportedError, MCPError, TimeoutError):
+            except Exception as error:
+                if not isinstance(error, ListenNotSupportedError):
+                    _log.debug("MCP server %s does not report changes: %s", self._name, described(leaf(error)))
                 return
             await asyncio.sleep(_RELISTEN)
             self._on_change()  # a notification may have been lost

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 from ...conversation import ToolResult
 from ...errors import MissingExtra, ToolparityError
@@ -71,7 +72,7 @@ class McpServer:
         **client: Any,
     ) -> None:
         self._server = _command_or_target(server)
-        self.name = name or (shlex.join(self._server) if isinstance(self._server, list) else str(self._server))
+        self.name = name or _name_of(self._server)
         self._prefix = prefix
         self._only = only
         self._approval = approval
@@ -86,6 +87,7 @@ class McpServer:
         self._is_entered = False
         self._definitions: dict[str, McpDefinition] = {}
         self._tools: dict[str, Tool] = {}
+        self._reported: set[str] = set()  # the digests of definitions that a warning was logged for
         self._is_stale = False
         self._relisting: asyncio.Task[None] | None = None
 
@@ -104,6 +106,7 @@ class McpServer:
         self._is_entered = False
         if self._relisting is not None:
             self._relisting.cancel()
+            await asyncio.wait([self._relisting])
         if self._connection is not None:
             await self._connection.close()
 
@@ -148,8 +151,7 @@ class McpServer:
         async with self._connecting:
             if self._connection is not None and self._connection.is_open:
                 return self._connection
-            if not self._is_entered:
-                raise McpFailed("the connection to the MCP server was closed", where=self.name)
+            self._check_entered()
             if self._connection is not None:
                 _log.warning("MCP server %s is connected again: %s", self.name, self._connection.ended or "it was lost")
                 await self._connection.close()
@@ -157,11 +159,17 @@ class McpServer:
             await connection.open(self._connect_timeout)
             try:
                 await self._list(connection)
+                self._check_entered()  # or nothing would close it
             except BaseException:
                 await connection.close()
                 raise
             self._connection = connection
             return connection
+
+    def _check_entered(self) -> None:
+        """Raises McpFailed outside `async with`."""
+        if not self._is_entered:
+            raise McpFailed("the connection to the MCP server was closed", where=self.name)
 
     def _connection_to_server(self) -> Connection:
         target = self._server
@@ -197,7 +205,7 @@ class McpServer:
             if self._approves_first:
                 self._approved.setdefault(definition.name, definition.digest)
             if not self._is_approved(definition):
-                _log.warning("MCP server %s: the definition of %s is held back", self.name, definition.name)
+                self._report(definition, "its definition is not the approved one, and is held back")
         self._tools = self._built()
 
     def _offered(self) -> list[McpDefinition]:
@@ -206,6 +214,12 @@ class McpServer:
 
     def _is_approved(self, definition: McpDefinition) -> bool:
         return self._approved.get(definition.name) == definition.digest
+
+    def _report(self, definition: McpDefinition, what: str) -> None:
+        """Log a warning about a definition, once."""
+        if definition.digest not in self._reported:
+            self._reported.add(definition.digest)
+            _log.warning("MCP server %s: tool %s: %s", self.name, definition.name, what)
 
     def _built(self) -> dict[str, Tool]:
         tools = [self._tool(definition) for definition in self._offered() if self._is_approved(definition)]
@@ -221,7 +235,7 @@ class McpServer:
         try:
             check_schema(definition.name, definition.parameters)
         except InvalidTool as error:
-            _log.warning("MCP server %s: a tool is left out: %s", self.name, error)
+            self._report(definition, f"it is left out: {error.what}")
             return None
         return Tool(
             name=self._prefix + definition.name,
@@ -262,8 +276,9 @@ class McpServer:
         try:
             connection = await self._connected()
         except McpFailed as error:
-            raise ToolFailed(message(error)) from None
-        if self._definitions.get(definition.name) != definition:
+            raise ToolFailed(error.what) from None
+        current = self._definitions.get(definition.name)
+        if current is None or current.digest != definition.digest:
             raise ToolFailed(f"The MCP server changed or removed {definition.name}, so this call was not sent to it.")
         return connection
 
@@ -290,6 +305,16 @@ class McpServer:
             except McpFailed as error:
                 _log.warning("a change of the tools cannot be read: %s", error)
             await asyncio.sleep(_RELIST)
+
+
+def _name_of(target: Any) -> str:
+    """Return the name of a target for messages: of a URL without its query and user, which may be secret."""
+    if isinstance(target, list):
+        return shlex.join(target)
+    if isinstance(target, str):
+        parts = urlsplit(target)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return str(target)
 
 
 def _command_or_target(server: Any) -> Any:

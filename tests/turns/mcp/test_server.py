@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from tests.optional import package
 from toolparity.normalizer.conversation import JsonPart, MediaPart, TextPart
+from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.turns import events
 from toolparity.normalizer.turns.agent import Agent
 from toolparity.normalizer.turns.errors import InvalidTool, McpFailed, TurnMisused
@@ -236,7 +238,7 @@ def test_a_changed_definition_is_held_back_until_it_is_approved(caplog: pytest.L
             assert (await called(server, "look")).outcome == "returned"
 
     at_once(run())
-    assert "the definition of look is held back" in caplog.text
+    assert caplog.text.count("tool look: its definition is not the approved one, and is held back") == 1
 
 
 def test_approving_one_definition_does_not_approve_the_next() -> None:
@@ -374,6 +376,30 @@ def test_a_tool_with_an_invalid_schema_is_left_out(caplog: pytest.LogCaptureFixt
 
 
 # connecting
+
+
+def test_turns_without_servers_do_not_import_the_sdk() -> None:
+    program = (
+        "import sys; from toolparity.turns import Agent, McpServer, Tools\n"
+        "def f(): ...\n"
+        "Tools([f]); McpServer('program'); assert not {'mcp', 'mcp_types', 'anyio'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_without_the_sdk_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+
+    async def run() -> None:
+        async with serving():
+            pass
+
+    with pytest.raises(MissingExtra, match=r"pip install 'toolparity\[mcp\]'"):
+        at_once(run())
+
+
+def test_messages_do_not_contain_the_secrets_of_a_url() -> None:
+    assert McpServer("https://user:secret@example.com/mcp?key=secret").name == "https://example.com/mcp"
 
 
 def test_a_server_must_be_connected_before_a_turn_has_its_tools() -> None:
