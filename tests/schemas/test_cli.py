@@ -122,6 +122,8 @@ def test_a_server_that_does_not_list_its_tools_is_a_fault(tmp_path: Path, progra
 def test_input_that_cannot_be_checked_is_one_line_and_an_exit_code(
     arguments: tuple[str, ...], code: int, message: str
 ) -> None:
+    if "--mcp" in arguments:
+        package("mcp", extra="mcp")
     result = _run(*arguments, document={"messages": []})
     assert message in result.output
     assert result.exit_code == code

@@ -40,11 +40,14 @@ class SourcedTools:
         self._dialect = dialect
         self._offers: list[Mapping[str, Tool]] = []
         self._tools: dict[str, Tool] = {}
+        self._adapted: dict[tuple[str, str], SourcedTools] = {}
 
     def adapted_to(self, wire: str, dialect: str) -> SourcedTools:
         """Return the tools of the same sources with the schemas that a provider accepts."""
-        adapted = SourcedTools(self.sources, wire, dialect)
-        adapted.known = self.known
+        adapted = self._adapted.get((wire, dialect))
+        if adapted is None:
+            adapted = self._adapted[wire, dialect] = SourcedTools(self.sources, wire, dialect)
+            adapted.known = self.known
         return adapted
 
     def beside(self, fixed: Mapping[str, Tool]) -> Mapping[str, Tool]:
