@@ -135,7 +135,8 @@ class McpServer:
     @property
     def instructions(self) -> str | None:
         """How the server wants its tools to be used. Turns do not pass this on."""
-        return self._connection.client.instructions if self._connection is not None else None
+        instructions: str | None = self._connection.client.instructions if self._connection is not None else None
+        return instructions
 
     def approve(self, definition: McpDefinition) -> None:
         """Approve this definition of a tool, and no other one that the server may list in its place."""

@@ -14,8 +14,8 @@ from tests.conformance.pages import DOCS, blocks
 from tests.optional import package
 
 from ..playing import Emulated, Say, at_once, call, script
+from .scenarios import FAILING, SCENARIOS
 from .serving import PROGRAM
-from .test_conformance import FAILING, SCENARIOS
 
 package("mcp", extra="mcp")
 
