@@ -46,7 +46,3 @@ class InvalidPart(ToolparityError, ValueError):
 
 class ReportNotWritten(ToolparityError, OSError):
     """A report could not be written."""
-
-
-class ServerFailed(ToolparityError, RuntimeError):
-    """An MCP server did not list its tools."""

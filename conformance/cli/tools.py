@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ def command() -> None:
 
 @command.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--mcp", "server", metavar="COMMAND", help="Start this MCP server and check the tools that it lists.")
+@click.option(
+    "--mcp", "server", metavar="SERVER", help="Check the tools that an MCP server lists: its command, or its URL."
+)
 @click.option(
     "--wire",
     "targets",
@@ -58,7 +61,7 @@ def check(
       toolparity tools check request.json --wire openai.chat --strict
     """
     if (file is None) == (server is None):
-        raise click.UsageError("pass either FILE or --mcp COMMAND")
+        raise click.UsageError("pass either FILE or --mcp SERVER")
     document = _read(file) if file is not None else _listing(server or "")
     tools = read_tools(document)
     definitions = [_as_strict(tool.definition) if strict else tool.definition for tool in tools]
@@ -86,9 +89,13 @@ def _read(file: Path) -> Any:
 
 
 def _listing(server: str) -> Any:
-    from .mcp_listing import list_tools
+    from toolparity.turns import McpServer
 
-    return {"tools": list_tools(server)}
+    async def listed() -> list[dict[str, Any]]:
+        async with McpServer(server) as connected:
+            return [definition.raw for definition in connected.definitions]
+
+    return {"tools": asyncio.run(listed())}
 
 
 def _as_strict(tool: ToolDefinition) -> ToolDefinition:

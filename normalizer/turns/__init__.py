@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .machine.prices import Prices
     from .machine.state import TurnState, dump, load
     from .machine.table import step
+    from .mcp.server import McpServer
     from .narration.acknowledge import GUIDANCE, ModelAcknowledger, acknowledge
     from .narration.narrating_provider import NarratingProvider
     from .narration.narrator import Narrator
@@ -63,6 +64,7 @@ __all__ = [
     "Tools",
     "Tool",
     "tool",
+    "McpServer",
     "Injected",
     "CallContext",
     "Fallback",
@@ -118,6 +120,7 @@ _HOMES = {
     "Tools": "execution.tools",
     "Tool": "execution.tools",
     "tool": "execution.tools",
+    "McpServer": "mcp.server",
     "Injected": "execution.typed.injection",
     "CallContext": "execution.typed.injection",
     "Fallback": "execution.tools",

@@ -11,12 +11,12 @@ await conversation.send("Book it.")
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Unpack, cast
+from collections.abc import AsyncIterator, Sequence
+from typing import Unpack, cast
 
 from .errors import TurnMisused
 from .events import TurnEvent
-from .execution.tools import Tool, Tools
+from .execution.tools import ToolLike, Tools
 from .options import AgentOptions, TurnOptions, check_options
 from .outcome import Outcome
 from .prompts import Prompt
@@ -33,7 +33,7 @@ class Agent:
     def __init__(
         self,
         provider: Provider,
-        tools: Tools | Sequence[Tool | Callable[..., Any]] = (),
+        tools: Tools | Sequence[ToolLike] = (),
         **options: Unpack[AgentOptions],
     ) -> None:
         check_options(options, AgentOptions, "Agent()")

@@ -49,6 +49,10 @@ class NewerLog(LogFailed):
     """A later version of this program created the database, which was left unchanged."""
 
 
+class McpFailed(ToolparityError, ConnectionError):
+    """An MCP server cannot be started or reached, or does not answer as the protocol requires."""
+
+
 class OutputUnfit(ToolparityError, ValueError):
     """The answer of a turn does not fit the type of the option ``output``. ``problems``: the reasons."""
 

@@ -172,6 +172,11 @@ class Performer:
         state = self._state()
         number = len(state.rounds)
         loop = asyncio.get_running_loop()
+        changed = [call for call in calls if self._has_changed(state, call)]
+        calls = [call for call in calls if call not in changed]
+        for call in changed:
+            text = f"This call was not executed: {call.name} is no longer the tool that this turn declared."
+            self._post(inputs.CallSettled(call.id, unanswered(call, text), "skipped"))
         cancellations = {call.id: loop.create_future() for call in calls}
         self._cancellations.update(cancellations)
 
@@ -197,6 +202,11 @@ class Performer:
             on_finish=on_finish,
             on_progress=on_progress,
         )
+
+    def _has_changed(self, state: TurnState, call: ToolCall) -> bool:
+        """Return whether a source has changed or withdrawn the tool since the model saw it (`sources`)."""
+        declared = next((tool for tool in state.request.tools if tool.name == call.name), None)
+        return declared is not None and self._tools.has_changed(declared)
 
     def _calls_lost(self, calls: list[ToolCall], _: BaseException) -> None:
         """Answer the open calls: a tool or a hook cancelled the task that executes them."""

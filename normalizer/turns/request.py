@@ -58,14 +58,12 @@ def first_request(prompt: Prompt, provider: Provider, tools: Tools, options: Req
     request if it has the provider's wire, else the provider's.
     """
     request = request_of(prompt, provider)
-    names = {tool.name for tool in request.tools}
-    declared = [*request.tools, *(tool for tool in tools.declared() if tool.name not in names)]
     model = request.model if request.wire == provider.wire else None
     return replace(
         request,
         model=model or provider.model,
         messages=_instructed(request.messages, options.instructions),
-        tools=declared,
+        tools=tools.declared(request.tools),
         tool_choice=_tool_choice(options.tool_choice) or request.tool_choice,
         parallel=request.parallel if options.parallel is None else options.parallel,
         params={**_overlaid(request.params, _parameters(request, provider, options)), **options.params},

@@ -28,7 +28,7 @@ from .events import TurnEvent
 from .execution.exceptions import EXITS, described
 from .execution.executor import Executor
 from .execution.fallbacks import Fallbacks
-from .execution.tools import Tool, Tools
+from .execution.tools import ToolLike, Tools
 from .machine.effects import Effect, Emit, Save, Wait
 from .machine.inputs import (
     AddNote,
@@ -67,7 +67,8 @@ _KEPT_ON_INTERRUPT = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, Bl
 class Turn:
     """One turn, run once: from its beginning, or resumed from a saved state.
 
-    ``tools``: functions or tools, declared in addition to those of the request. ``options``: see `options.TurnOptions`.
+    ``tools``: functions, tools or MCP servers, declared in addition to those of the request. ``options``: see
+    `options.TurnOptions`.
 
     Raises TypeError for an unknown option, PolicyError for one without effect, and InvalidTool.
     """
@@ -75,18 +76,21 @@ class Turn:
     def __init__(
         self,
         provider: Provider,
-        tools: Tools | Sequence[Tool | Callable[..., Any]] = (),
+        tools: Tools | Sequence[ToolLike] = (),
         **options: Unpack[TurnOptions],
     ) -> None:
         check_options(options, TurnOptions, "Turn()")
         hooks = group(Hooks, options)
         self.provider = provider
+        state = options.get("state")
         self.tools = tools if isinstance(tools, Tools) else Tools(tools)
+        if hooks.executor is None:  # which has tools itself
+            self.tools = self.tools.adapted_to(state.wire if state is not None else provider.wire, provider.name)
         self._settings = settings_of(options)
         self._output = output_type(options.get("output"))
         self._request_options = _with_output(group(RequestOptions, options), self._output)
         self._id = options.get("id") or uuid.uuid4().hex
-        self._state: TurnState | None = options.get("state")
+        self._state: TurnState | None = state
         self._observers = tuple(hooks.observers)
         self._direct = hooks.direct
         self._executor = hooks.executor if hooks.executor is not None else self._new_executor(hooks.inject)

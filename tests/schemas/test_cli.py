@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.optional import package
 from toolparity.conformance.cli import exits, main
 
 _UNION = {
@@ -27,11 +28,14 @@ pages = {None: (%(first)s, "2"), "2": (%(second)s, None)}
 print("starting", flush=True)
 for line in sys.stdin:
     message = json.loads(line)
-    if "id" not in message:
+    if "method" not in message or "id" not in message:
         continue
     result = {}
+    if message["method"] == "initialize":
+        info = {"name": "made", "version": "1"}
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}
     if message["method"] == "tools/list":
-        tools, cursor = pages[message["params"].get("cursor")]
+        tools, cursor = pages[message.get("params", {}).get("cursor")]
         result = {"tools": tools, **({"nextCursor": cursor} if cursor else {})}
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "method": "ping"}), flush=True)
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
@@ -83,6 +87,7 @@ def test_an_empty_list_of_tools_is_nothing_to_check() -> None:
 
 
 def test_all_pages_of_an_mcp_server_are_checked(tmp_path: Path) -> None:
+    package("mcp", extra="mcp")
     server = _server(tmp_path, _SERVER % {"first": repr([_PLAIN]), "second": repr([_UNION])})
     result = _run("--mcp", server, "--wire", "anthropic.messages")
     assert result.output.splitlines()[-1] == "anthropic.messages: 1 of 2 tools refused"
@@ -92,11 +97,12 @@ def test_all_pages_of_an_mcp_server_are_checked(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        ("print('hello')", "the server ended before it answered initialize"),
-        ('print(\'{"id": 1, "error": {"code": -1}}\')', 'initialize failed: {"code": -1}'),
+        ("print('hello')", "the MCP server cannot be used: it ended with exit code 0"),
+        ("import sys; sys.exit('no licence')", "it ended with exit code 1: no licence"),
     ],
 )
 def test_a_server_that_does_not_list_its_tools_is_a_fault(tmp_path: Path, program: str, message: str) -> None:
+    package("mcp", extra="mcp")
     result = _run("--mcp", _server(tmp_path, program))
     assert message in result.output
     assert result.exit_code == exits.FAULT
@@ -105,17 +111,19 @@ def test_a_server_that_does_not_list_its_tools_is_a_fault(tmp_path: Path, progra
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ((), exits.USAGE, "either FILE or --mcp COMMAND"),
-        (("-", "--mcp", "server"), exits.USAGE, "either FILE or --mcp COMMAND"),
+        ((), exits.USAGE, "either FILE or --mcp SERVER"),
+        (("-", "--mcp", "server"), exits.USAGE, "either FILE or --mcp SERVER"),
         (("-", "--wire", "openai"), exits.USAGE, "did you mean openai."),
         (("-",), exits.FAULT, "the document contains no tool definition"),
-        (("--mcp", "/no/such/program"), exits.FAULT, "the server cannot be started"),
+        (("--mcp", "/no/such/program"), exits.FAULT, "the MCP server cannot be reached: No such file"),
         (("--mcp", ""), exits.FAULT, "the command is empty"),
     ],
 )
 def test_input_that_cannot_be_checked_is_one_line_and_an_exit_code(
     arguments: tuple[str, ...], code: int, message: str
 ) -> None:
+    if "--mcp" in arguments:
+        package("mcp", extra="mcp")
     result = _run(*arguments, document={"messages": []})
     assert message in result.output
     assert result.exit_code == code

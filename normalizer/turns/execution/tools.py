@@ -3,12 +3,13 @@
 @tool(waiting_hint="looking at the weather")
 async def get_weather(city: str, days: int = 1) -> Forecast: ...
 
-tools = Tools([get_weather, find_city])     # functions, or `Tool` objects
+tools = Tools([get_weather, find_city])     # functions, `Tool` objects, or MCP servers (`mcp.server`)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeVar, overload
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from ... import conversation
 from ..errors import InvalidTool
 from .exceptions import is_failure
 from .signatures import check_function
+from .sources import SourcedTools, ToolSource
 from .typed.docstrings import summary
 from .typed.parameters import TypedParameters, typed_parameters
 from .validation import check_schema
@@ -159,17 +161,33 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     return mark if function is None else mark(function)
 
 
+#: What `Tools` accepts: a tool, a function, or a source of tools (`mcp.server.McpServer`).
+ToolLike = Tool | Callable[..., Any] | ToolSource
+
+
 class Tools(Mapping[str, Tool]):
-    """Tools by name, in the order of declaration. ``tools``: also functions, for each the tool `Tool.of` it.
+    """Tools by name, in the order of declaration, then those of sources. ``tools``: for a function, the tool
+    `Tool.of` it. The tools of a source (`sources.ToolSource`) are those that it has at the time.
 
     Raises InvalidTool for a duplicate name or an invalid JSON schema, and MissingExtra if a tool has a schema and
     jsonschema is not installed.
     """
 
-    def __init__(self, tools: Iterable[Tool | Callable[..., Any]] = ()) -> None:
+    def __init__(self, tools: Iterable[ToolLike] = ()) -> None:
         self._tools: dict[str, Tool] = {}
+        self._sourced = SourcedTools([])
         for tool in tools:
-            self.add(tool)
+            if isinstance(tool, ToolSource):
+                self.add_source(tool)
+            else:
+                self.add(tool)
+
+    def add_source(self, source: ToolSource) -> None:
+        """Add the tools of a source. Raises InvalidTool if one of them has the name of another tool."""
+        duplicate = next((name for name in source.current_tools() if name in self), None)
+        if duplicate is not None:
+            raise InvalidTool(f"two tools are called {duplicate!r}", hint="give the MCP server a prefix")
+        self._sourced.sources.append(source)
 
     def add(self, tool: Tool | Callable[..., Any]) -> Tool:
         """Add a tool, or the tool of a function, and return it. Raises InvalidTool and MissingExtra."""
@@ -177,7 +195,7 @@ class Tools(Mapping[str, Tool]):
             tool = Tool.of(tool)
         if not tool.name:
             raise InvalidTool("a tool has no name", hint="pass name=")
-        if tool.name in self._tools:
+        if tool.name in self:
             raise InvalidTool(f"two tools are called {tool.name!r}", hint="rename one of them")
         if tool.function is None and not (tool.parallel and tool.fallback is None):
             what = "a tool without a function runs elsewhere, so it cannot be sequential or have a fallback"
@@ -201,18 +219,46 @@ class Tools(Mapping[str, Tool]):
 
         return declare if function is None else declare(function)
 
-    def declared(self) -> list[conversation.ToolDefinition]:
-        """Return the tool definitions for a request."""
-        return [tool.declared() for tool in self._tools.values()]
+    def declared(self, others: Sequence[conversation.ToolDefinition] = ()) -> list[conversation.ToolDefinition]:
+        """Return the tool definitions for a request. Its own ``others`` come first and win over equal names.
+
+        An earlier turn may have declared tools of sources there: they get their current definitions.
+        """
+        current = {tool.name: tool.declared() for tool in self._sources_tools().values()}
+        kept = [current.pop(tool.name, tool) for tool in others if not self._is_withdrawn(tool.name)]
+        names = {tool.name for tool in kept}
+        own = [tool.declared() for tool in self._tools.values() if tool.name not in names]
+        return [*kept, *own, *current.values()]
+
+    def adapted_to(self, wire: str, dialect: str | None) -> Tools:
+        """Return the same tools, those of sources with the schemas that the provider accepts (`sources`)."""
+        if not self._sourced.sources:
+            return self
+        adapted = Tools()
+        adapted._tools = self._tools
+        adapted._sourced = self._sourced.adapted_to(wire, dialect or "")
+        return adapted
+
+    def has_changed(self, declared: conversation.ToolDefinition) -> bool:
+        """Return whether a source has changed or withdrawn a tool since a turn declared it."""
+        tool = self._sources_tools().get(declared.name)
+        return self._is_withdrawn(declared.name) if tool is None else tool.declared() != declared
+
+    def _sources_tools(self) -> Mapping[str, Tool]:
+        return self._sourced.beside(self._tools)
+
+    def _is_withdrawn(self, name: str) -> bool:
+        return name not in self and name in self._sourced.known
 
     def __getitem__(self, name: str) -> Tool:
-        return self._tools[name]
+        tool = self._tools.get(name)
+        return tool if tool is not None else self._sources_tools()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._tools)
+        return chain(self._tools, self._sources_tools())
 
     def __len__(self) -> int:
-        return len(self._tools)
+        return len(self._tools) + len(self._sources_tools())
 
 
 def _is_in_class(function: Callable[..., Any]) -> bool:

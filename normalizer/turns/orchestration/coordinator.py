@@ -31,7 +31,7 @@ from ..events import ResultNeeded, TurnEvent
 from ..execution.exceptions import is_failure
 from ..execution.executor import Executor
 from ..execution.tool_results import MOST
-from ..execution.tools import Tool, Tools
+from ..execution.tools import ToolLike, Tools
 from ..machine.effects import Ask, Effect, Emit, Wait
 from ..machine.inputs import (
     AnswerFailed,
@@ -103,7 +103,7 @@ class Coordinator:
     def __init__(
         self,
         provider: Provider,
-        tools: Tools | Sequence[Tool | Callable[..., Any]] = (),
+        tools: Tools | Sequence[ToolLike] = (),
         *,
         limits: Limits | None = None,
         breakers: Breakers | None = None,
@@ -129,7 +129,9 @@ class Coordinator:
         self._caller_prepare: Prepare | None = options.pop("prepare", None)
         self._level: Level = "whole"
         self._attempts: Counter[int] = Counter()
+        state: TurnState | None = options.get("state")
         declared = tools if isinstance(tools, Tools) else Tools(tools)
+        declared = declared.adapted_to(state.wire if state is not None else provider.wire, provider.name)
         inject = options.pop("inject", None)
         dispatcher = Dispatcher(declared, self.breakers, self._meter.forbid, self._on_substitution)
         self._provider = GuardedProvider(provider, self.breakers, self._seconds_left)
@@ -143,7 +145,6 @@ class Coordinator:
             max_rounds=self.limits.rounds,
             **options,
         )
-        state: TurnState | None = options.get("state")
         self.recoveries: list[Recovery] = recoveries(state) if state is not None else []
 
     @property

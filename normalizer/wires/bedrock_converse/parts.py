@@ -65,6 +65,8 @@ _SIGNATURES = {"iVBOR": "image/png", "/9j/": "image/jpeg", "R0lGOD": "image/gif"
 #: The characters of a document's name (documented at `DocumentBlock.name`).
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9\s()\[\]-]+|\s{2,}")
 _LONGEST_NAME = 200
+#: The names that Bedrock accepts: documented without the underscore, which recorded requests have.
+DOCUMENT_NAME = re.compile(r"(?!.*\s\s)[a-zA-Z0-9_\s()\[\]-]{1,200}")
 #: The text beside a document without one, which Bedrock requires.
 _BESIDE_DOCUMENT = "See the document."
 
@@ -231,7 +233,7 @@ def _document_name(part: MediaPart, context: WriteContext) -> str:
     """Return the name of a document, which Bedrock requires, and only accepts in some characters."""
     if part.name is None:
         return f"document {digest(part.data or part.file_id or '', 8)}"
-    if context.own:
+    if context.own and DOCUMENT_NAME.fullmatch(part.name):
         return part.name
     name = _NOT_IN_NAMES.sub(" ", part.name)[:_LONGEST_NAME].strip()
     name = re.sub(r"\s{2,}", " ", name) or f"document {digest(part.name, 8)}"

@@ -15,13 +15,11 @@ from ...conversation import ToolDefinition
 from ..rule import Violations, rule, rules_in
 from ..tool_rules import refused_tools
 from ..traverse import items, member, objects, text
-from .parts import kind_of
+from .parts import DOCUMENT_NAME, kind_of
 
 _ROLES = ("user", "assistant", "system")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ID = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
-#: Documented without the underscore, which recorded requests have.
-_DOCUMENT_NAME = re.compile(r"(?!.*\s\s)[a-zA-Z0-9_\s()\[\]-]{1,200}")
 #: The types of content blocks (`ContentBlock` of the service model).
 _BLOCKS = frozenset(
     """
@@ -276,7 +274,7 @@ def document_name(body: Any) -> Violations:
     """A document has a name of letters, digits, _, -, single white space, parentheses and square brackets."""
     for path, document in _media(body, "document"):
         name = member(document, "name")
-        if not _DOCUMENT_NAME.fullmatch(text(name)):
+        if not DOCUMENT_NAME.fullmatch(text(name)):
             yield f"{path}.name", f"{name!r} does not match the format of names"
 
 

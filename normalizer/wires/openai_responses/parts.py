@@ -81,8 +81,10 @@ def _audio(raw: dict[str, Any]) -> Part | None:
     return MediaPart("audio", kind, sound["data"], extra=members_except(raw, "type", "input_audio")) if kind else None
 
 
-def write_content(parts: list[Part], plain: bool, context: WriteContext) -> str | list[dict[str, Any]]:
-    """Return a string for a single text or JSON part if ``plain``, else a list of parts."""
+def write_content(
+    parts: list[Part], plain: bool, context: WriteContext, *, in_output: bool = False
+) -> str | list[dict[str, Any]]:
+    """Return a string for a single text or JSON part if ``plain``, else a list of parts. ``in_output``: of a call."""
     if plain and not parts:
         return ""
     if plain and len(parts) == 1:
@@ -93,18 +95,18 @@ def write_content(parts: list[Part], plain: bool, context: WriteContext) -> str 
             return part.text
         if type(part) is JsonPart:
             return json_codec.text(part.value)
-    written = [_write_part(part, context) for part in parts]
+    written = [_write_part(part, context, in_output) for part in parts]
     return [part for part in written if part is not None]
 
 
-def _write_part(part: Part, context: WriteContext) -> dict[str, Any] | None:
+def _write_part(part: Part, context: WriteContext, in_output: bool) -> dict[str, Any] | None:
     """Return the wire form of one part; None if it has none."""
     if type(part) is TextPart:
         return _with_extra({"type": "input_text", "text": part.text}, part.extra, context)
     if type(part) is JsonPart:
         return _with_extra({"type": "input_text", "text": json_codec.text(part.value)}, part.extra, context)
     if type(part) is MediaPart:
-        return _write_media(part, context)
+        return _write_media(part, context, in_output)
     assert isinstance(part, OpaquePart)
     if context.same_wire and isinstance(part.raw, dict):
         return part.raw
@@ -119,7 +121,7 @@ def _with_extra(members: dict[str, Any], extra: dict[str, Any], context: WriteCo
     return members
 
 
-def _write_media(part: MediaPart, context: WriteContext) -> dict[str, Any]:
+def _write_media(part: MediaPart, context: WriteContext, in_output: bool) -> dict[str, Any]:
     members: dict[str, Any] | None = None
     reason = "has no counterpart here"
     if part.file_id is not None and not context.own:
@@ -135,7 +137,7 @@ def _write_media(part: MediaPart, context: WriteContext) -> dict[str, Any]:
             name = "file" + _SUFFIXES.get(part.media_type or "", "")  # OpenAI rejects data without a name
         if name is not None:
             members["filename"] = name
-    elif part.kind == "audio" and part.data is not None and context.same_wire:
+    elif part.kind == "audio" and part.data is not None and context.same_wire and not in_output:
         format = next((name for name, kind in _FORMATS.items() if kind == part.media_type), None)
         if format:
             members = {"type": "input_audio", "input_audio": {"data": part.data, "format": format}}

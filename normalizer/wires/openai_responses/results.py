@@ -117,7 +117,7 @@ def write_result(result: ToolResult, kind: str, call_id: str, context: WriteCont
         item["output"] = part.raw if not part.wire_type else [part.raw]
     else:
         parts = _marked(result)
-        item["output"] = write_content(parts, result.plain, context) if parts else ""
+        item["output"] = write_content(parts, result.plain, context, in_output=True) if parts else ""
     if own:
         item.update((k, v) for k, v in result.extra.items() if k not in item and k != AS_WRITTEN)
     else:

@@ -1,0 +1,40 @@
+"""Helpers to run calls and turns with the tools of the server in `program`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from toolparity.normalizer.turns.execution.executor import Executor, FinishedCall
+from toolparity.normalizer.turns.execution.tools import Tools
+from toolparity.normalizer.turns.mcp.server import McpServer
+
+from ..executing import asked
+
+PROGRAM = str(Path(__file__).with_name("program.py"))
+
+
+def serving(mode: str = "", **options: Any) -> McpServer:
+    """The server in `program`, in a mode, with the options of `McpServer`."""
+    return McpServer([sys.executable, PROGRAM, *([mode] if mode else [])], **{"name": "program", **options})
+
+
+async def called(server: McpServer, name: str, **arguments: Any) -> FinishedCall:
+    """The call of a tool of a server, run by an executor."""
+    [finished] = await Executor(Tools([server])).run([asked(name, **arguments)])
+    return finished
+
+
+def text_of(finished: FinishedCall) -> str:
+    """The text of a result."""
+    return "".join(getattr(part, "text", "") for part in finished.result.parts)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait until the condition is true, at most 10 seconds."""
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.02)

@@ -1,0 +1,206 @@
+"""A hostile MCP server costs its own calls at most: the turn continues, and the process stays small."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.optional import package
+from toolparity.normalizer.turns import events
+from toolparity.normalizer.turns.errors import McpFailed
+from toolparity.normalizer.turns.turn import Turn
+
+from ..playing import Emulated, Say, at_once, call, only, play, script
+from .serving import called, serving, text_of
+
+package("mcp", extra="mcp")
+
+
+def test_a_server_that_dies_is_a_failure_with_its_last_words_and_is_started_again() -> None:
+    async def run() -> list[Any]:
+        async with serving() as server:
+            return [await called(server, name) for name in ("look", "die", "look")]
+
+    before, died, after = at_once(run())
+    assert (before.outcome, died.outcome, after.outcome) == ("returned", "failed", "returned")
+    assert text_of(died) == (
+        "The MCP server ended before it answered (it ended with exit code 3: the disk is full): "
+        "whether the call took effect is not known."
+    )
+
+
+def test_all_calls_that_run_when_a_server_dies_get_a_result() -> None:
+    async def run() -> list[Any]:
+        async with serving() as server:
+            calls = [asyncio.create_task(called(server, "hang")) for _ in range(5)]
+            await asyncio.sleep(0.2)
+            await called(server, "die")
+            return [await call for call in calls]
+
+    assert ["ended before it answered" in text_of(finished) for finished in at_once(run())] == [True] * 5
+
+
+def test_a_server_that_restarts_with_another_definition_does_not_get_the_call() -> None:
+    async def run() -> Any:
+        async with serving() as server:
+            tool = server.current_tools()["look"]
+            await called(server, "die")
+            server._server = [*server._server, "redefined"]
+            await called(server, "media")
+            assert tool.function is not None
+            try:
+                await tool.function({})
+            except Exception as error:
+                return str(error)
+
+    assert at_once(run()) == "The MCP server changed or removed look, so this call was not sent to it."
+
+
+def test_output_that_is_no_message_is_skipped() -> None:
+    async def run() -> list[Any]:
+        async with serving() as server:
+            return [await called(server, name) for name in ("garbage", "strangers", "look")]
+
+    assert [finished.outcome for finished in at_once(run())] == ["returned"] * 3
+
+
+def test_a_result_of_another_form_is_a_failure() -> None:
+    async def run() -> list[Any]:
+        async with serving() as server:
+            return [await called(server, name) for name in ("nonsense", "look")]
+
+    nonsense, look = at_once(run())
+    assert text_of(nonsense).startswith("The result of the MCP server is invalid: ValidationError")
+    assert look.outcome == "returned"
+
+
+def test_half_a_character_in_a_result_is_replaced() -> None:
+    async def run() -> Any:
+        async with serving() as server:
+            return await called(server, "surrogate")
+
+    assert text_of(at_once(run())) == "?"
+
+
+def test_a_large_result_is_cut() -> None:
+    async def run() -> Any:
+        async with serving() as server:
+            return await called(server, "large")
+
+    finished = at_once(run())
+    assert "[cut: these are the first 1000000 of 2000000 characters]" in text_of(finished)
+
+
+@pytest.mark.parametrize("tool", ["too_large", "endless"])
+def test_a_message_without_end_ends_the_connection_and_costs_little_memory(tool: str) -> None:
+    async def run() -> list[Any]:
+        async with serving() as server:
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            finished = [await called(server, name) for name in (tool, "look")]
+            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+            assert grown < 150_000, grown  # KiB; `endless` sends 2.5 GiB
+            return finished
+
+    broken, look = at_once(run())
+    assert "it sent a message of more than 16 MiB" in text_of(broken)
+    assert look.outcome == "returned"
+
+
+def test_a_flood_of_notifications_costs_few_events_and_listings(tmp_path: Any) -> None:
+    journal = tmp_path / "journal"
+
+    async def run() -> list[Any]:
+        async with serving(env={"MCP_JOURNAL": str(journal)}) as server:
+            played = script([call("flood"), call("look")], [Say("Done.")], tools=("flood", "look"))
+            return await play(Turn(Emulated("openai.chat", played), [server]))
+
+    started = time.monotonic()
+    turn_events = at_once(run())
+    seconds = time.monotonic() - started
+    assert only(turn_events, events.TurnComplete)[0].text == "Done."
+    assert len(only(turn_events, events.CallProgress)) <= 2 + seconds / 0.1
+    assert journal.read_text().count("tools/list") <= 3 + seconds / 0.2
+
+
+def test_questions_of_the_server_are_declined_and_the_call_continues() -> None:
+    async def run() -> Any:
+        async with serving() as server:
+            return await called(server, "asks")
+
+    assert at_once(run()).outcome == "returned"
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        ("mute", "did not answer within 1 seconds"),
+        ("floods", "did not answer within 1 seconds"),
+        ("quits", "it ended with exit code 4: no licence"),
+        ("no-list", "does not list its tools"),
+        ("pages", r"more than 1000 pages|does not list its tools"),
+    ],
+)
+def test_a_server_that_does_not_start_is_an_error_and_no_process_stays(mode: str, message: str) -> None:
+    async def run() -> None:
+        async with serving(mode, connect_timeout=1.0 if mode in ("mute", "floods") else 30.0):
+            pass
+
+    with pytest.raises(McpFailed, match=message):
+        at_once(run())
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    if children.exists():  # on Linux
+        assert children.read_text() == ""
+
+
+def test_a_listing_that_repeats_its_cursor_ends() -> None:
+    async def run() -> int:
+        async with serving("same-cursor") as server:
+            return len(server.current_tools())
+
+    assert at_once(run()) > 20
+
+
+def test_a_turn_with_a_dying_and_a_hanging_server_answers_every_call() -> None:
+    calls = [call("a_die"), call("a_hang"), call("b_look"), call("b_hang")]
+    played = script(calls, [Say("Done.")], tools=("a_die", "a_hang", "b_look", "b_hang"))
+
+    async def run() -> Any:
+        async with serving(prefix="a_", timeout=5) as one, serving(prefix="b_", timeout=0.5) as two:
+            turn = Turn(Emulated("openai.chat", played), [one, two])
+            await turn.run("Go.")
+            return turn
+
+    turn = at_once(run())
+    outcomes = [call.outcome for call in turn.state.rounds[0].calls]
+    assert outcomes == ["failed", "failed", "returned", "timeout"]
+    assert turn.outcome.text == "Done."
+
+
+def test_a_failing_transport_does_not_cancel_the_caller() -> None:
+    """The SDK cancels the task that entered its client, which is a task of the connection."""
+
+    class Breaking:
+        async def __aenter__(self) -> Any:
+            raise RuntimeError("no network")
+
+        async def __aexit__(self, *_: object) -> None:
+            raise AssertionError
+
+    async def run() -> str:
+        from toolparity.normalizer.turns.mcp.server import McpServer
+
+        try:
+            async with McpServer(Breaking(), name="breaking"):
+                pass
+        except McpFailed as error:
+            await asyncio.sleep(0)  # raises if this task was cancelled
+            return str(error)
+        return ""
+
+    assert "no network" in at_once(run())

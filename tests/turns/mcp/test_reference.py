@@ -1,0 +1,216 @@
+"""MCP's reference servers in turns, on every wire: their tools are accepted, and their results arrive."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.optional import package
+from toolparity.normalizer.conversation import MediaPart
+from toolparity.normalizer.turns import events
+from toolparity.normalizer.turns.mcp.server import McpServer
+from toolparity.normalizer.turns.turn import Turn
+from toolparity.schemas import check_tools
+
+from ..playing import WIRES, Emulated, Say, at_once, call, only, play, script
+from .installed import program
+from .serving import called, text_of, until
+
+package("mcp", extra="mcp")
+
+#: Program of each server -> the arguments of the command, and a call with a part of its result.
+SERVERS: dict[str, tuple[str, str, dict[str, Any], str]] = {
+    "mcp-server-everything": ("", "echo", {"message": "hello"}, "Echo: hello"),
+    "mcp-server-filesystem": ("{folder}", "read_text_file", {"path": "{folder}/note.txt"}, "a note"),
+    "mcp-server-memory": ("", "search_nodes", {"query": "nothing"}, "entities"),
+    "mcp-server-sequential-thinking": (
+        "",
+        "sequentialthinking",
+        {"thought": "First.", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1},
+        "thoughtHistoryLength",
+    ),
+    "mcp-server-time": (
+        "--local-timezone UTC",
+        "convert_time",
+        {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"},
+        "21:00",
+    ),
+    "mcp-server-git": ("", "git_status", {"repo_path": "{folder}"}, "note.txt"),
+    "mcp-server-fetch": ("--allow-private-ips", "fetch", {"url": "http://localhost:{port}/note.txt"}, "a note"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "note.txt").write_text("a note\n")
+    if shutil.which("git"):
+        subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    return tmp_path
+
+
+@pytest.fixture
+def port(folder: Path) -> Iterator[int]:
+    """The port of a web server with the files of the folder."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None: ...
+
+    with ThreadingHTTPServer(("localhost", 0), partial(Handler, directory=str(folder))) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def server_of(name: str, folder: Path, **options: Any) -> McpServer:
+    arguments = SERVERS[name][0].format(folder=folder).split()
+    memory = {"MEMORY_FILE_PATH": str(folder / "memory.jsonl")}
+    return McpServer([program(name), *arguments], name=name, env=memory, **options)
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_call_of_a_reference_server_returns_its_result_on_every_wire(name: str, folder: Path, port: int) -> None:
+    _, tool, arguments, expected = SERVERS[name]
+    text = json.dumps(arguments).replace("{folder}", str(folder)).replace("{port}", str(port))
+    arguments = json.loads(text)
+
+    async def run() -> dict[str, Any]:
+        results = {}
+        async with server_of(name, folder) as server:
+            for wire in WIRES:
+                played = script([call(tool, **arguments)], [Say("Done.")], tools=(tool,))
+                turn = Turn(Emulated(wire, played), [server])
+                outcome = await turn.run("Go.")
+                assert outcome.text == "Done.", wire
+                found = check_tools(turn.tools.declared(), wire)
+                # The request writers have aliases for names.
+                assert [v for v in found if v.effect == "refused" and v.rule != "name"] == [], wire
+                results[wire] = turn.state.rounds[0].tool_results[0]
+        return results
+
+    for wire, result in at_once(run()).items():
+        assert expected in str(result.parts), wire
+
+
+def test_the_annotations_of_the_file_server_decide_on_approval(folder: Path) -> None:
+    async def run() -> set[str]:
+        async with server_of("mcp-server-filesystem", folder) as server:
+            return {name for name, tool in server.current_tools().items() if tool.needs_approval({})}
+
+    assert at_once(run()) == {"write_file", "edit_file", "move_file"}
+
+
+def test_a_denied_call_does_not_reach_the_file_server(folder: Path) -> None:
+    path = folder / "new.txt"
+
+    async def run(approve: Any) -> Turn:
+        async with server_of("mcp-server-filesystem", folder) as server:
+            played = script([call("write_file", path=str(path), content="x")], [Say("Done.")], tools=("write_file",))
+            turn = Turn(Emulated("openai.chat", played), [server], approve=approve)
+            await turn.run("Go.")
+            return turn
+
+    at_once(run(lambda _: "not here"))
+    assert not path.exists()
+    at_once(run(lambda _: True))
+    assert path.read_text() == "x"
+
+
+def test_a_file_outside_its_folders_is_a_failing_call(folder: Path) -> None:
+    async def run() -> Any:
+        async with server_of("mcp-server-filesystem", folder) as server:
+            return await called(server, "read_text_file", path="/etc/passwd")
+
+    finished = at_once(run())
+    assert (finished.outcome, finished.result.is_error) == ("failed", True)
+    assert "outside allowed directories" in text_of(finished)
+
+
+def test_the_image_structure_and_progress_of_the_everything_server_arrive(folder: Path) -> None:
+    calls = [
+        call("get-tiny-image"),
+        call("get-structured-content", location="Chicago"),
+        call("trigger-long-running-operation", duration=0.6, steps=3),
+    ]
+    names = ("get-tiny-image", "get-structured-content", "trigger-long-running-operation")
+
+    async def run() -> tuple[list[Any], Turn]:
+        async with server_of("mcp-server-everything", folder) as server:
+            turn = Turn(Emulated("anthropic.messages", script(calls, [Say("Done.")], tools=names)), [server])
+            return await play(turn), turn
+
+    turn_events, turn = at_once(run())
+    image, weather, _ = turn.state.rounds[0].tool_results
+    assert [part.media_type for part in image.parts if isinstance(part, MediaPart)] == ["image/png"]
+    assert set(weather.parts[0].value) == {"temperature", "conditions", "humidity"}
+    assert [event.data["progress"] for event in only(turn_events, events.CallProgress)] == [1, 2, 3]
+
+
+def test_cancelling_a_turn_ends_a_long_call_of_the_everything_server(folder: Path) -> None:
+    played = script([call("trigger-long-running-operation", duration=60, steps=60)], tools=("x",))
+
+    async def run() -> Turn:
+        async with server_of("mcp-server-everything", folder) as server:
+            turn = Turn(Emulated("openai.chat", played), [server])
+            async for event in turn.stream("Go."):
+                if isinstance(event, events.CallProgress):
+                    turn.cancel()
+            assert (await called(server, "echo", message="still here")).outcome == "returned"
+            return turn
+
+    assert at_once(run()).outcome.termination == "cancelled"
+
+
+def test_the_memory_of_a_server_outlives_its_connection(folder: Path) -> None:
+    entity = {"name": "Ana", "entityType": "boat", "observations": ["is blue"]}
+
+    async def run() -> Any:
+        async with server_of("mcp-server-memory", folder) as server:
+            await called(server, "create_entities", entities=[entity])
+        async with server_of("mcp-server-memory", folder) as server:
+            return await called(server, "read_graph")
+
+    [graph] = [part.value for part in at_once(run()).result.parts if hasattr(part, "value")]
+    assert graph["entities"] == [entity]
+
+
+def test_several_reference_servers_are_tools_of_one_turn(folder: Path) -> None:
+    played = script(
+        [call("echo", message="a"), call("git_status", repo_path=str(folder))], [Say("Done.")], tools=("x",)
+    )
+
+    async def run() -> Any:
+        everything = server_of("mcp-server-everything", folder)
+        async with everything, server_of("mcp-server-git", folder) as git:
+            turn = Turn(Emulated("google.gemini", played), [everything, git])
+            await turn.run("Go.")
+            return turn.state.rounds[0].tool_results
+
+    echo, status = at_once(run())
+    assert "Echo: a" in str(echo.parts)
+    assert "note.txt" in str(status.parts)
+
+
+def test_a_server_that_adds_tools_after_the_connection_offers_them(folder: Path) -> None:
+    """The server registers the tools that need a capability of the client once it knows the client."""
+
+    async def roots(_: Any) -> Any:
+        from mcp_types import ListRootsResult
+
+        return ListRootsResult(roots=[])
+
+    async def run() -> None:
+        async with server_of("mcp-server-everything", folder, list_roots_callback=roots) as server:
+            await until(lambda: "get-roots-list" in server.current_tools())
+
+    at_once(run())
