@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.thoroughness import examples
 from toolparity.normalizer.turns import Executor, Tool, Turn
 from toolparity.normalizer.turns.execution.validation import check_schema, problems
+from toolparity.schemas import check_tools
 
 from .executing import asked
 from .playing import WIRES, Emulated, Say, at_once, call, script
@@ -35,6 +36,8 @@ def test_generated_arguments_arrive_as_the_declared_types_on_every_wire(paramete
     for wire in WIRES:
         note(wire)
         received.clear()
+        if any(found.effect == "refused" for found in check_tools([tool.declared()], wire)):
+            continue  # Claude refuses a property whose name is not in ASCII, and so does its emulation
         turn = Turn(Emulated(wire, played), [tool])
         at_once(turn.run("Go."))
         [result] = turn.state.rounds[0].tool_results
