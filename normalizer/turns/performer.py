@@ -12,10 +12,10 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from ..conversation import User
-from ..model import ApprovalRequest, Choice, Response, ToolCall
+from ..conversation import Request, User
+from ..model import ApprovalRequest, Choice, Error, Response, ToolCall
 from ..pairing import unanswered
 from ..requests import RequestWriter
 from ..wires.registry import wire_name
@@ -24,6 +24,7 @@ from .execution.barrier import Barrier
 from .execution.exceptions import is_failure
 from .execution.executor import NOT_STARTED, Executor, FinishedCall
 from .execution.tools import Tool, Tools
+from .instrument import InstrumentedRun
 from .machine import inputs
 from .machine.calls import CANCELLED_RUNNING
 from .machine.effects import Approve, Ask, Effect, Execute
@@ -78,9 +79,11 @@ class Performer:
         self._writer = RequestWriter(wire_name(provider.wire), provider=provider.name)
         self._barrier = Barrier()
         self._cancellations: dict[str, asyncio.Future[None]] = {}
+        self._measured: InstrumentedRun | None = None
 
-    def start(self) -> None:
-        """Prepare for a run of the turn."""
+    def start(self, measured: InstrumentedRun | None = None) -> None:
+        """Prepare for a run of the turn. ``measured``: the telemetry of the run."""
+        self._measured = measured
         self.tasks.fault = None
         self.deciding.clear()
         self._barrier = Barrier()
@@ -130,28 +133,43 @@ class Performer:
             cancellation.set_result(None)
 
     async def _ask(self, ask: Ask) -> None:
+        if self._measured is None:
+            await self._ask_provider(self._provider, ask)
+            return
+        with self._measured.model_call(self._provider, ask.request) as provider:
+            provider.answered(*await self._ask_provider(provider, ask))
+
+    async def _ask_provider(self, provider: Provider, ask: Ask) -> tuple[Request, Response | None, Error | None]:
+        """Send a request, and post its answer. Return the request as it was sent, and the answer or its error."""
         settings = self._state().settings
         try:
             model_call = self.model_call = ModelCall(
-                self._provider, self._writer, ask.request, settings.choice, self._prepare, self._reader
+                provider, self._writer, ask.request, settings.choice, self._prepare, self._reader
             )
         except BaseException as error:  # a conversation that the wire cannot express
             if not is_failure(error):
                 raise
-            self._post(inputs.AnswerFailed(error_of(error)))
-            return
+            failed = inputs.AnswerFailed(error_of(error))
+            self._post(failed)
+            return ask.request, None, failed.error
 
         response = await model_call.run(self._post)
         if not isinstance(response, Response):
             self._post(*response)
-            return
+            failed = cast(inputs.AnswerFailed, response[-1])
+            return model_call.request, failed.response, failed.error
+        self._post(self._answer(response, model_call.retry_after))
+        return model_call.request, response, None
+
+    def _answer(self, response: Response, retry_after: float | None) -> inputs.AnswerReceived:
+        """Return the input for a whole answer, with what the tools say about its calls."""
         choice = self._state().choice_of(response)
         calls = [call for call in (choice.calls if choice is not None else []) if call.name in self._tools]
         needs_approval = [call.id for call in calls if self._tools[call.name].needs_approval(call.arguments or {})]
         elsewhere = [call for call in calls if self._tools[call.name].function is None]
         deferred = [call.id for call in elsewhere if self._executor.refused(call) is None]
         correction = self._correction(choice)
-        self._post(inputs.AnswerReceived(response, needs_approval, deferred, model_call.retry_after, correction))
+        return inputs.AnswerReceived(response, needs_approval, deferred, retry_after, correction)
 
     def _correction(self, choice: Choice | None) -> str | None:
         """Return the message to the model if its answer does not have the required form, unless it had enough."""
@@ -196,6 +214,7 @@ class Performer:
             on_start=on_start,
             on_finish=on_finish,
             on_progress=on_progress,
+            watch=self._measured.execute_tool if self._measured is not None else None,
         )
 
     def _calls_lost(self, calls: list[ToolCall], _: BaseException) -> None:

@@ -109,15 +109,16 @@ class Executor:
         on_start: OnStart | None = None,
         on_finish: OnFinish | None = None,
         on_progress: OnProgress | None = None,
+        watch: Around | None = None,
     ) -> list[FinishedCall]:
         """Run the calls in parallel, except for tools that are not ``parallel``, and return their results in order.
 
         ``turn`` and ``round`` are part of the permanent key of each call. ``barrier``: shared by runs that must not run
-        conflicting calls. ``cancellations``: futures by call id; setting one cancels its call. Cancelling this
-        coroutine cancels every call.
+        conflicting calls. ``cancellations``: futures by call id; setting one cancels its call. ``watch``: wraps each
+        run of a tool, also one in place of another. Cancelling this coroutine cancels every call.
         """
-        run = _Run(self, turn, round, barrier or Barrier(), cancellations or {}, on_start, on_finish, on_progress)
-        return await run.all(calls)
+        hooks = on_start, on_finish, on_progress, watch
+        return await _Run(self, turn, round, barrier or Barrier(), cancellations or {}, *hooks).all(calls)
 
     async def call(self, call: ToolCall, context: CallContext, cancellation: asyncio.Future[None]) -> FinishedCall:
         """Run one call now, without waiting for a barrier or a thread slot. Return a result even if it cannot run."""
@@ -171,6 +172,7 @@ class _Run(Struct, frozen=True):
     on_start: OnStart | None
     on_finish: OnFinish | None
     on_progress: OnProgress | None
+    watch: Around | None
     started: set[str] = field(default_factory=set)
 
     async def all(self, calls: Sequence[ToolCall]) -> list[FinishedCall]:
@@ -222,12 +224,15 @@ class _Run(Struct, frozen=True):
             if self.on_progress is not None:
                 loop.call_soon_threadsafe(self.on_progress, call, data)
 
-        async def run(actual: ToolCall) -> FinishedCall:
+        async def invoked(actual: ToolCall) -> FinishedCall:
             context = CallContext(actual.id, actual.name, key, self.turn, self.round, report)
+            return await self.executor.call(actual, context, cancellation)
+
+        async def run(actual: ToolCall) -> FinishedCall:
             async with AsyncExitStack() as stack:
                 if self._blocks(actual) and not self._blocks(call):  # a blocking substitute needs a slot, too
                     await stack.enter_async_context(self.executor.threads)
-                return await self.executor.call(actual, context, cancellation)
+                return await (invoked(actual) if self.watch is None else self.watch(actual, invoked))
 
         if self.executor.around is None:
             return await run(call)
