@@ -119,6 +119,7 @@ def response_attributes(
             "gen_ai.response.id": id,
             "gen_ai.response.finish_reasons": finish_reasons or None,
             **usage_attributes(usage),
+            "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens if usage is not None else None,
         }
     )
 
@@ -138,7 +139,6 @@ def usage_attributes(usage: Usage | None) -> dict[str, Any]:
             "gen_ai.usage.output_tokens": usage.output_tokens,
             "gen_ai.usage.cache_read.input_tokens": usage.cached_input_tokens,
             "gen_ai.usage.cache_creation.input_tokens": usage.cache_write_tokens,
-            "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
         }
     )
 

@@ -76,7 +76,8 @@ class Telemetry:
         from toolparity import __version__
 
         self.agent = agent
-        self.conversation = conversation
+        #: The attributes that the spans of turns and requests have in common.
+        self.common = {"gen_ai.conversation.id": conversation} if conversation is not None else {}
         self.content = os.environ.get(CONTENT_VARIABLE, "").strip().lower() in _IN_SPANS if content is None else content
         self.tracer = trace.get_tracer(_NAME, __version__, tracer_provider)
         meter = metrics.get_meter(_NAME, __version__, meter_provider)
@@ -87,11 +88,6 @@ class Telemetry:
     def run(self, state: TurnState, provider: Provider, tools: Mapping[str, Tool]) -> TurnSpan:
         """Begin the span of one run of a turn."""
         return TurnSpan(self, state, provider, tools)
-
-    def names(self) -> dict[str, str]:
-        """Return the attributes that all spans of models have in common."""
-        names = {"gen_ai.agent.name": self.agent, "gen_ai.conversation.id": self.conversation}
-        return {name: value for name, value in names.items() if value is not None}
 
 
 class TurnSpan:
@@ -104,7 +100,8 @@ class TurnSpan:
         name = provider_name(provider.name, provider.wire)
         attributes = {
             **operation_attributes("invoke_agent", name, state.request.model),
-            **telemetry.names(),
+            **telemetry.common,
+            **({"gen_ai.agent.name": telemetry.agent} if telemetry.agent else {}),
             "toolparity.turn.id": state.id,
         }
         parent, links = None, []
@@ -175,7 +172,7 @@ class TurnSpan:
     def end(self, state: TurnState, error: BaseException | None) -> None:
         """End the span with the usage of this run, and with the reason why it failed."""
         span = self._span
-        span.set_attributes(usage_attributes(self._usage))
+        span.set_attributes(usage_attributes(self._usage))  # without reasoning, which only a request has
         if state.termination is not None:
             span.set_attribute("toolparity.turn.termination", state.termination)
             if self._telemetry.content:
@@ -215,7 +212,7 @@ class ModelCallSpan:
             f"chat {request.model}" if request.model else "chat",
             context=context,
             kind=SpanKind.CLIENT,
-            attributes={**self._common, **telemetry.names()},
+            attributes={**self._common, **telemetry.common},
         )
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
