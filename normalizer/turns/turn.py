@@ -55,6 +55,7 @@ from .performer import Performer
 from .prompts import Prompt
 from .provider import Provider
 from .request import RequestOptions, first_request, resume_with
+from .synchronous import run_until_done
 from .tasks import InputQueue, each
 
 _log = logging.getLogger("toolparity")
@@ -140,7 +141,7 @@ class Turn:
 
     def run_sync(self, message: Prompt | None = None) -> Outcome:
         """Do the same as `run` from code without a running event loop."""
-        return asyncio.run(self.run(message))
+        return run_until_done(self.run(message))
 
     def decide(self, call_id: str, approved: bool, reason: str | None = None) -> None:
         """Approve or deny a call that waits for approval. The first of several decisions about a call counts.
