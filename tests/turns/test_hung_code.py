@@ -65,7 +65,7 @@ def test_run_sync_returns_although_a_tool_does_not_end(function: str, kind: str)
 
 
 def _hanging(release: threading.Event, limit: ThreadLimit) -> Executor:
-    """An executor of its own, as every turn has one."""
+    """A new executor, as every turn has one."""
     hangs = tool(lambda: release.wait(30), "hang", timeout=0.02)
     return Executor(Tools([hangs, tool(lambda: "ran", "work")]), threads=Threads(limit=limit), grace=0.0)
 
