@@ -65,7 +65,7 @@ class Performer:
     ) -> None:
         self.tasks = Tasks(post, executor.grace)
         self.model_call: ModelCall | None = None  # while an answer arrives
-        self.deciding: set[str] = set()  # calls for which the approver runs
+        self.busy: set[str] = set()  # waiting calls for which the approver or a substitute runs
         self._provider = provider
         self._tools = tools
         self._executor = executor
@@ -85,7 +85,7 @@ class Performer:
         """Prepare for a run of the turn. ``measured``: the telemetry of the run."""
         self._measured = measured
         self.tasks.fault = None
-        self.deciding.clear()
+        self.busy.clear()
         self._barrier = Barrier()
 
     async def stop(self) -> None:
@@ -102,7 +102,7 @@ class Performer:
             self.tasks.spawn(self._execute, effect.calls, on_lost=partial(self._calls_lost, effect.calls))
         elif isinstance(effect, Approve) and self._approve is not None:
             for id in effect.call_ids:
-                self.deciding.add(id)
+                self.busy.add(id)
                 self.tasks.spawn(self._decide, self._approve, id, on_lost=partial(self._decision_lost, id))
 
     def acknowledge_calls(self) -> None:
@@ -123,6 +123,19 @@ class Performer:
             self.tasks.spawn(self._await_acknowledgement, writing, round.round_number)
         elif text:
             self._post(inputs.AcknowledgementReady(text, bool(spoken), round.round_number))
+
+    def substitute(self, supplied: inputs.ResultSupplied) -> bool:
+        """Run the substitute of a call that failed elsewhere, and return whether there is one."""
+        state = self._state()
+        call = state.rounds[-1].call(supplied.call_id)
+        if call is None or self._executor.elsewhere is None:
+            return False
+        finished = FinishedCall(state.tool_call(call), supplied.result, supplied.outcome)
+        if not self._executor.elsewhere.has_substitute(finished):
+            return False
+        self.busy.add(call.id)
+        self.tasks.spawn(self._substitute, finished, on_lost=partial(self._calls_lost, [finished.call]))
+        return True
 
     def cancel_call(self, call_id: str) -> None:
         """Cancel a running call. Raises TurnMisused if it is not running here."""
@@ -167,9 +180,13 @@ class Performer:
         calls = [call for call in (choice.calls if choice is not None else []) if call.name in self._tools]
         needs_approval = [call.id for call in calls if self._tools[call.name].needs_approval(call.arguments or {})]
         elsewhere = [call for call in calls if self._tools[call.name].function is None]
-        deferred = [call.id for call in elsewhere if self._executor.refused(call) is None]
+        deferred = [call.id for call in elsewhere if self._may_hand_over(call)]
         correction = self._correction(choice)
         return inputs.AnswerReceived(response, needs_approval, deferred, retry_after, correction)
+
+    def _may_hand_over(self, call: ToolCall) -> bool:
+        elsewhere = self._executor.elsewhere
+        return self._executor.refused(call) is None and (elsewhere is None or elsewhere.may_hand_over(call))
 
     def _correction(self, choice: Choice | None) -> str | None:
         """Return the message to the model if its answer does not have the required form, unless it had enough."""
@@ -186,7 +203,13 @@ class Performer:
             *(self.model_call.fail(error) if self.model_call is not None else [inputs.AnswerFailed(error_of(error))])
         )
 
-    async def _execute(self, calls: list[ToolCall]) -> None:
+    async def _substitute(self, finished: FinishedCall) -> None:
+        try:
+            await self._execute([finished.call], {finished.call.id: finished})
+        finally:
+            self.busy.discard(finished.call.id)
+
+    async def _execute(self, calls: list[ToolCall], supplied: Mapping[str, FinishedCall] | None = None) -> None:
         state = self._state()
         number = len(state.rounds)
         loop = asyncio.get_running_loop()
@@ -215,6 +238,7 @@ class Performer:
             on_finish=on_finish,
             on_progress=on_progress,
             watch=self._measured.execute_tool if self._measured is not None else None,
+            supplied=supplied,
         )
 
     def _calls_lost(self, calls: list[ToolCall], _: BaseException) -> None:
@@ -235,7 +259,7 @@ class Performer:
         try:
             approval = await _approval(approve, state.block_of(call)[1]) if call is not None else None
         finally:
-            self.deciding.discard(id)
+            self.busy.discard(id)
         if approval is None:
             self._post()  # nothing to decide, but the turn may have to wait now
         else:
@@ -243,7 +267,7 @@ class Performer:
 
     def _decision_lost(self, id: str, error: BaseException) -> None:
         """Deny the call: the approver cancelled the task that it decides in."""
-        self.deciding.discard(id)
+        self.busy.discard(id)
         self._post(inputs.CallDecided(id, False, f"the approval failed: {type(error).__name__}"))
 
     async def _await_acknowledgement(self, writing: asyncio.Future[str | None], round: int) -> None:

@@ -255,7 +255,9 @@ class Turn:
     def _new_executor(self, inject: Any) -> Executor:
         fallbacks = Fallbacks(self.tools, self._on_substitution)
         has_any = any(tool.fallback is not None for tool in self.tools.values())
-        return Executor(self.tools, inject=inject, around=fallbacks.around if has_any else None)
+        if not has_any:
+            return Executor(self.tools, inject=inject)
+        return Executor(self.tools, inject=inject, around=fallbacks.around, elsewhere=fallbacks)
 
     def _on_substitution(self, call_id: str, tool: str, why: str) -> None:
         data = {"call": call_id, "tool": tool, "why": why}
@@ -304,15 +306,17 @@ class Turn:
             self._queue.put([input])
 
     def _is_done(self, queue: InputQueue) -> bool:
-        return self.state.phase == "over" or (self._waits and not self._performer.deciding and queue.empty)
+        return self.state.phase == "over" or (self._waits and not self._performer.busy and queue.empty)
 
     async def _process(self, input: Input) -> list[TurnEvent]:
         """Process one input and return its events. Schedule a retry instead where the backoff allows one."""
         if isinstance(input, (CallDecided, ResultSupplied)):
-            if isinstance(input, ResultSupplied):
-                self._supplied.discard(input.call_id)
             if is_invalid(self.state, input):  # an earlier one counted, or the turn was cancelled
                 return []
+            if isinstance(input, ResultSupplied):
+                if self._performer.substitute(input):
+                    return []
+                self._supplied.discard(input.call_id)
         elif isinstance(input, (AnswerReceived, AnswerFailed)):
             self._performer.model_call = None
             retry = self._retries.after(self.state, input)

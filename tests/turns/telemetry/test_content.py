@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.turns.playing import WIRES, Counting, Emulated, Hit, Say, ServerCall, Think, at_once, call, opening, script
+from tests.turns.playing import WIRES, Counting, Emulated, Say, Think, at_once, call, script
 from toolparity import Response
 from toolparity.normalizer.conversation import (
     JsonPart,
@@ -22,7 +22,16 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
-from toolparity.normalizer.model import ApprovalRequest, Choice, Opaque, Reasoning, Refusal, ServerToolResult, Stop
+from toolparity.normalizer.model import (
+    ApprovalRequest,
+    Choice,
+    Opaque,
+    Reasoning,
+    Refusal,
+    ServerToolCall,
+    ServerToolResult,
+    Stop,
+)
 from toolparity.normalizer.turns import Turn
 from toolparity.normalizer.turns.telemetry.content import request_content, response_content, result_content
 
@@ -63,10 +72,9 @@ def assert_messages(text: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_messages_of_a_turn_have_the_form_of_the_conventions_on_every_wire(wire: str) -> None:
     kept = Measured(content=True)
-    searches = ServerCall("web_search", {"query": "Ulm"}, "done", [Hit("https://ulm.example", "Ulm", "A town.")])
-    played = script([Think("Hm."), Say("Let me look."), call("look", city="Ulm")], [searches, Say("Done.")])
+    played = script([Think("Hm."), Say("Let me look."), call("look", city="Ulm")], [Say("Done.")])
     turn = Turn(Emulated(wire, played), Counting().tools(), telemetry=kept.telemetry)
-    at_once(turn.run(opening(played, wire)))
+    at_once(turn.run("Go."))
     _, first, tool, last = kept.spans
     sent = assert_messages(attributes(last)["gen_ai.input.messages"])
     assert [message["role"] for message in sent] == ["user", "assistant", "tool"]
@@ -92,6 +100,7 @@ def test_every_kind_of_part_block_and_message_has_a_form() -> None:
     blocks = [
         Reasoning("hm"),
         Refusal("no"),
+        ServerToolCall("s", "web_search", "web_search_20250305", '{"query":"Ulm"}'),
         ServerToolResult("s", "web_search", raw=[1]),
         ApprovalRequest("a", "files", "read"),
         Opaque("new", {"x": 1}),
