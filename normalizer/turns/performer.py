@@ -131,7 +131,7 @@ class Performer:
         if call is None or self._executor.elsewhere is None:
             return False
         finished = FinishedCall(state.tool_call(call), supplied.result, supplied.outcome)
-        if not self._executor.elsewhere.has_substitute(finished):
+        if not self._executor.elsewhere.ended(finished):
             return False
         self.busy.add(call.id)
         self.tasks.spawn(self._substitute, finished, on_lost=partial(self._calls_lost, [finished.call]))

@@ -65,7 +65,7 @@ class Elsewhere(Protocol):
     def may_hand_over(self, call: ToolCall) -> bool:
         """Return whether a call is handed over now. If not, it goes through ``admit`` and ``around`` like others."""
 
-    def has_substitute(self, finished: FinishedCall) -> bool:
+    def ended(self, finished: FinishedCall) -> bool:
         """Take note of the result that a call came to elsewhere. Return whether a substitute must run in its place."""
 
     async def replaced(self, call: ToolCall, first: FinishedCall, run: RunCall) -> FinishedCall:
@@ -253,16 +253,14 @@ class _Run(Struct, frozen=True):
                     await stack.enter_async_context(self.executor.threads)
                 return await (invoked(actual) if self.watch is None else self.watch(actual, invoked))
 
-        first, elsewhere = self.supplied.get(call.id), self.executor.elsewhere
-        if self.executor.around is None and first is None:
+        first, around, elsewhere = self.supplied.get(call.id), self.executor.around, self.executor.elsewhere
+        if first is None and around is None:
             return await run(call)
         try:
             if first is not None and elsewhere is not None:
                 finished = await elsewhere.replaced(call, first, run)
             else:
-                finished = (
-                    await self.executor.around(call, run) if self.executor.around is not None else _elsewhere(call)
-                )
+                finished = await (around(call, run) if around is not None else run(call))
         except BaseException as error:
             if not is_failure(error):
                 raise

@@ -47,7 +47,7 @@ class Fallbacks:
         """Return true: nothing keeps a call that runs elsewhere from being handed over."""
         return True
 
-    def has_substitute(self, finished: FinishedCall) -> bool:
+    def ended(self, finished: FinishedCall) -> bool:
         """Return whether a call that ran elsewhere failed, and its tool declares a fallback."""
         return finished.outcome in TOOL_FAILURES and self._tools[finished.call.name].fallback is not None
 

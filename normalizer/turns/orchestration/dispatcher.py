@@ -69,10 +69,10 @@ class Dispatcher:
         self._breakers.admit("tool", call.name)
         return True
 
-    def has_substitute(self, finished: FinishedCall) -> bool:
+    def ended(self, finished: FinishedCall) -> bool:
         """Report the result of a call that ran elsewhere to its breaker. Return whether its fallback must run."""
         self._report(finished)
-        return self._fallbacks.has_substitute(finished)
+        return self._fallbacks.ended(finished)
 
     async def replaced(self, call: ToolCall, first: FinishedCall, run: RunCall) -> FinishedCall:
         """Return the result of a call that came to ``first``, or if it failed, that of a fallback."""

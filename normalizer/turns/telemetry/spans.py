@@ -8,11 +8,12 @@ instrumentations become its children.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import UNSET
 from opentelemetry import context as contexts
@@ -24,6 +25,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from ...conversation import Request
 from ...model import Error, Response, ToolCall, Usage
+from ..execution.exceptions import described
 from ..execution.executor import FinishedCall, RunCall
 from ..execution.tools import Tool
 from ..machine.state import TurnState, add_usage
@@ -51,8 +53,10 @@ _IN_SPANS = ("true", "span_only", "span_and_event")
 #: Reasons why a turn ends that are errors of its span.
 _FAILURES = ("provider_failed", "incomplete", "refused", "cancelled")
 
+_log = logging.getLogger("toolparity")
 _NAME = "toolparity.turns"
 _PROPAGATOR = TraceContextTextMapPropagator()
+_C = TypeVar("_C")
 
 
 class Telemetry:
@@ -89,12 +93,22 @@ class Telemetry:
         """Begin the span of one run of a turn."""
         return TurnSpan(self, state, provider, tools)
 
+    def record(self, span: Span, attributes_of: Callable[[_C], dict[str, str]], value: _C) -> None:
+        """Add the content of a value to a span, if content is switched on. What JSON cannot express is left out."""
+        if not (self.content and span.is_recording()):
+            return
+        try:
+            span.set_attributes(attributes_of(value))
+        except (ValueError, TypeError) as error:
+            _log.warning("a span lacks content: %s", described(error))
+
 
 class TurnSpan:
     """The span `invoke_agent` of one run of a turn, and the parent of the others."""
 
     def __init__(self, telemetry: Telemetry, state: TurnState, provider: Provider, tools: Mapping[str, Tool]) -> None:
         self._telemetry = telemetry
+        self._record = telemetry.record
         self._tools = tools
         self._usage: Usage | None = None  # of this run
         name = provider_name(provider.name, provider.wire)
@@ -118,8 +132,7 @@ class TurnSpan:
         self._context = trace.set_span_in_context(self._span)
         if self._span.is_recording():
             self._span.set_attributes(request_attributes(state.request))
-            if telemetry.content:
-                self._span.set_attributes(content.request_content(state.request))
+        self._record(self._span, content.request_content, state.request)
 
     @property
     def trace(self) -> dict[str, str]:
@@ -155,17 +168,14 @@ class TurnSpan:
         span = self._telemetry.tracer.start_span(
             f"execute_tool {call.name}", context=self._context, attributes=attributes
         )
-        records = self._telemetry.content and span.is_recording()
-        if records:
-            span.set_attributes(content.arguments_content(call))
+        self._record(span, content.arguments_content, call)
         with _current(span):
             try:
                 finished = await run(call)
             except BaseException as error:
                 _end(span, _type_of(error))
                 raise
-        if records:
-            span.set_attributes(content.result_content(finished.result))
+        self._record(span, content.result_content, finished.result)
         _end(span, None if finished.outcome == "returned" else finished.outcome)
         return finished
 
@@ -175,8 +185,7 @@ class TurnSpan:
         span.set_attributes(usage_attributes(self._usage))  # without reasoning, which only a request has
         if state.termination is not None:
             span.set_attribute("toolparity.turn.termination", state.termination)
-            if self._telemetry.content:
-                span.set_attributes(content.answer_content(state.text))
+            self._record(span, content.answer_content, state.text)
         failure = None
         if state.termination in _FAILURES:
             failure = state.error.type if state.error is not None else state.termination
@@ -247,10 +256,9 @@ class ModelCallSpan:
             if response is not None:
                 reasons = finish_reasons(response)
                 span.set_attributes(response_attributes(response.model, response.id, reasons, response.usage))
-            if self._telemetry.content:
-                span.set_attributes(content.request_content(request))
-                if response is not None:
-                    span.set_attributes(content.response_content(response))
+            self._telemetry.record(span, content.request_content, request)
+            if response is not None:
+                self._telemetry.record(span, content.response_content, response)
         labels = {**self._common, **({"gen_ai.response.model": response_model} if response_model else {})}
         if streams:
             self._telemetry.time_to_first_chunk.record(self._until_first, labels)

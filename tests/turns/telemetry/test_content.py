@@ -121,3 +121,15 @@ def test_every_kind_of_part_block_and_message_has_a_form() -> None:
     [answer] = assert_messages(response_content(response)["gen_ai.output.messages"])
     assert answer["finish_reason"] == "stop"
     assert json.loads(result_content(ToolResult("c", [TextPart("a")]))["gen_ai.tool.call.result"]) == "a"
+
+
+def test_content_that_json_cannot_express_is_left_out_and_the_turn_continues(caplog: pytest.LogCaptureFixture) -> None:
+    class Numbers:
+        """A value that JSON has no form for."""
+
+    kept = Measured(content=True)
+    request = Request("", None, [RawItem("openai.chat", Numbers())])
+    with kept.tracer_provider.get_tracer("t").start_as_current_span("s") as span:
+        kept.telemetry.record(span, request_content, request)
+    assert "gen_ai.input.messages" not in attributes(kept.span("s"))
+    assert "a span lacks content" in caplog.text
