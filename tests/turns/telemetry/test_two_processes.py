@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import subprocess
@@ -11,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.turns.playing import Emulated, Say, at_once, script
+from tests.turns.playing import Counting, Emulated, Say, at_once, call, script
 from toolparity.normalizer.turns import Turn, dump, load
+from toolparity.normalizer.turns.orchestration import record, replay
 
 from .measuring import Measured
 
@@ -76,3 +78,17 @@ def test_an_unsampled_trace_stays_unsampled_in_another_process() -> None:
     kept.tracer_provider.sampler = ParentBased(kept.tracer_provider.sampler)
     at_once(Turn(turn.provider, state=load(dump(turn.state)), telemetry=kept.telemetry).run())
     assert kept.spans == []
+
+
+def test_a_recording_of_a_measured_turn_replays_to_the_same_state() -> None:
+    file, kept = io.BytesIO(), Measured()
+    recorder = record(file)
+    played = script([call("look")], [Say("Done.")])
+    options = {"telemetry": kept.telemetry, "observers": [recorder]}
+    turn = Turn(Emulated("openai.chat", played), Counting().tools(), **options)
+    at_once(turn.run("Go."))
+    recorder.close()
+    replayed = replay(file.getvalue())
+    assert replayed.difference is None
+    assert dump(replayed.state) == dump(turn.state)
+    assert f"{kept.span('invoke_agent').context.trace_id:032x}".encode() in dump(replayed.state)
