@@ -7,24 +7,22 @@ contain no text of the conversation.
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from opentelemetry import trace
 from opentelemetry.propagate import extract
 from opentelemetry.trace import SpanKind, Status, StatusCode, TracerProvider
 
 from toolparity import __version__
+from toolparity.normalizer.model import Usage
+from toolparity.normalizer.turns.telemetry.conventions import (
+    operation_attributes,
+    provider_name,
+    response_attributes,
+    server_attributes,
+)
 
 from .judgement import Judgement
 
-#: Our providers whose name in the conventions differs.
-_PROVIDERS = {
-    "azure": "azure.ai.openai",
-    "bedrock": "aws.bedrock",
-    "google": "gcp.gemini",
-    "mistral": "mistral_ai",
-    "xai": "x_ai",
-}
 _NANOSECONDS = 1_000_000_000
 
 
@@ -32,11 +30,7 @@ class Spans:
     """A sink that makes spans. ``server``: the URL of the upstream. ``provider``: instead of the global one."""
 
     def __init__(self, server: str, provider: TracerProvider | None = None) -> None:
-        parts = urlsplit(server)
-        self._server: dict[str, Any] = {
-            "server.address": parts.hostname or "",
-            "server.port": parts.port or (443 if parts.scheme == "https" else 80),
-        }
+        self._server = server_attributes(server)
         self._tracer = trace.get_tracer("toolparity.proxy", __version__, provider)
 
     def __call__(self, judgement: Judgement) -> None:
@@ -59,20 +53,14 @@ class Spans:
 
 
 def _attributes(judgement: Judgement) -> dict[str, Any]:
-    provider = judgement.provider or "other"
-    attributes = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
-        "gen_ai.request.model": judgement.model,
-        "gen_ai.request.stream": judgement.stream,
-        "gen_ai.response.model": judgement.response_model,
-        "gen_ai.response.id": judgement.response_id,
-        "gen_ai.response.finish_reasons": None if judgement.stop is None else [judgement.stop],
-        "gen_ai.usage.input_tokens": judgement.input_tokens,
-        "gen_ai.usage.output_tokens": judgement.output_tokens,
-        "http.response.status_code": judgement.status,
+    reasons = [judgement.stop] if judgement.stop is not None else None
+    usage = Usage(judgement.input_tokens, judgement.output_tokens)
+    return {
+        **operation_attributes("chat", provider_name(judgement.provider, judgement.wire), judgement.model),
+        **response_attributes(judgement.response_model, judgement.response_id, reasons, usage),
+        **({"gen_ai.request.stream": True} if judgement.stream else {}),
+        **({"http.response.status_code": judgement.status} if judgement.status is not None else {}),
     }
-    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def _error(judgement: Judgement) -> str | None:

@@ -10,7 +10,6 @@ await conversation.send("Book it.")
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Unpack, cast
 
@@ -21,6 +20,7 @@ from .options import AgentOptions, TurnOptions, check_options
 from .outcome import Outcome
 from .prompts import Prompt
 from .provider import Provider
+from .synchronous import run_until_done
 from .turn import Turn
 
 
@@ -52,7 +52,7 @@ class Agent:
 
     def run_sync(self, message: Prompt, **changes: Unpack[TurnOptions]) -> Outcome:
         """Do the same as `run` from code without a running event loop."""
-        return asyncio.run(self.run(message, **changes))
+        return run_until_done(self.run(message, **changes))
 
     def conversation(self) -> Conversation:
         """Return a new conversation with this agent."""

@@ -66,7 +66,9 @@ class ModelCall:
         prepare: Prepare | None = None,
         reader: WrapDecoder | None = None,
     ) -> None:
-        self.encoded: Encoded = writer.write(prepare(request) if prepare is not None else request)
+        #: The request as it is sent.
+        self.request = prepare(request) if prepare is not None else request
+        self.encoded: Encoded = writer.write(self.request)
         self._provider = provider
         decoder = StreamDecoder(wire_name(provider.wire), provider=provider.name, request=self.encoded.body)
         self._decoder: AnswerDecoder = reader(decoder, request) if reader is not None else decoder

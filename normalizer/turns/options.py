@@ -13,6 +13,7 @@ from msgspec import Struct
 from ..model import Policy
 from .backoff import DEFAULT, Backoff
 from .execution.executor import Executor
+from .instrument import Instrument
 from .machine.inputs import Input
 from .machine.prices import Prices
 from .machine.state import OnAllFailed, OnError, Settings, TurnState
@@ -35,7 +36,7 @@ class Hooks(Struct, frozen=True):
     wrap calls. ``inject``: the object that the tools' `Injected` parameters receive (an ``executor`` that is passed has
     a separate one). ``prepare`` changes each request before it is sent, and ``reader`` wraps the decoder of its answer
     (`model_call`). ``backoff``: when to retry an overloaded provider, None for never. ``direct``: middleware over the
-    machine's inputs.
+    machine's inputs. ``telemetry``: measures the turn (`telemetry.Telemetry`).
     """
 
     approve: Approver | None = None
@@ -47,6 +48,7 @@ class Hooks(Struct, frozen=True):
     reader: WrapDecoder | None = None
     backoff: Backoff | None = DEFAULT
     direct: Middleware | None = None
+    telemetry: Instrument | None = None
 
 
 class AgentOptions(TypedDict, total=False):
@@ -89,6 +91,7 @@ class AgentOptions(TypedDict, total=False):
     reader: WrapDecoder | None
     backoff: Backoff | None
     direct: Middleware | None
+    telemetry: Instrument | None
 
 
 class TurnOptions(AgentOptions, total=False):

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .. import json_codec
 from .errors import InvalidTool, OutputUnfit
 from .execution.typed.value_types import ValueType, problems, schemas, value_type
 from .execution.validation import check_schema
 from .execution.validation import problems as schema_problems
+from .request import RequestOptions
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 _INSTRUCTIONS = "Your final answer must be one JSON value that fits this JSON schema, without any other text:\n{schema}"
@@ -57,6 +59,14 @@ class OutputType(Struct, frozen=True):
         except OutputUnfit as error:
             return _CORRECTION.format(problems="; ".join(error.problems))
         return None
+
+
+def with_output(options: RequestOptions, output: OutputType | None) -> RequestOptions:
+    """Return the options with the required form of the answer in the instructions."""
+    if output is None:
+        return options
+    texts = [text for text in (options.instructions, output.instructions) if text]
+    return replace(options, instructions="\n\n".join(texts))
 
 
 def output_type(output: Any) -> OutputType | None:

@@ -12,10 +12,10 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from ..conversation import User
-from ..model import ApprovalRequest, Choice, Response, ToolCall
+from ..conversation import Request, User
+from ..model import ApprovalRequest, Choice, Error, Response, ToolCall
 from ..pairing import unanswered
 from ..requests import RequestWriter
 from ..wires.registry import wire_name
@@ -24,6 +24,7 @@ from .execution.barrier import Barrier
 from .execution.exceptions import is_failure
 from .execution.executor import NOT_STARTED, Executor, FinishedCall
 from .execution.tools import Tool, Tools
+from .instrument import InstrumentedRun
 from .machine import inputs
 from .machine.calls import CANCELLED_RUNNING
 from .machine.effects import Approve, Ask, Effect, Execute
@@ -64,7 +65,7 @@ class Performer:
     ) -> None:
         self.tasks = Tasks(post, executor.grace)
         self.model_call: ModelCall | None = None  # while an answer arrives
-        self.deciding: set[str] = set()  # calls for which the approver runs
+        self.busy: set[str] = set()  # waiting calls for which the approver or a substitute runs
         self._provider = provider
         self._tools = tools
         self._executor = executor
@@ -78,11 +79,13 @@ class Performer:
         self._writer = RequestWriter(wire_name(provider.wire), provider=provider.name)
         self._barrier = Barrier()
         self._cancellations: dict[str, asyncio.Future[None]] = {}
+        self._measured: InstrumentedRun | None = None
 
-    def start(self) -> None:
-        """Prepare for a run of the turn."""
+    def start(self, measured: InstrumentedRun | None = None) -> None:
+        """Prepare for a run of the turn. ``measured``: the telemetry of the run."""
+        self._measured = measured
         self.tasks.fault = None
-        self.deciding.clear()
+        self.busy.clear()
         self._barrier = Barrier()
 
     async def stop(self) -> None:
@@ -99,7 +102,7 @@ class Performer:
             self.tasks.spawn(self._execute, effect.calls, on_lost=partial(self._calls_lost, effect.calls))
         elif isinstance(effect, Approve) and self._approve is not None:
             for id in effect.call_ids:
-                self.deciding.add(id)
+                self.busy.add(id)
                 self.tasks.spawn(self._decide, self._approve, id, on_lost=partial(self._decision_lost, id))
 
     def acknowledge_calls(self) -> None:
@@ -121,6 +124,19 @@ class Performer:
         elif text:
             self._post(inputs.AcknowledgementReady(text, bool(spoken), round.round_number))
 
+    def substitute(self, supplied: inputs.ResultSupplied) -> bool:
+        """Run the substitute of a call that failed elsewhere, and return whether there is one."""
+        state = self._state()
+        call = state.rounds[-1].call(supplied.call_id)
+        if call is None or self._executor.elsewhere is None:
+            return False
+        finished = FinishedCall(state.tool_call(call), supplied.result, supplied.outcome)
+        if not self._executor.elsewhere.ended(finished):
+            return False
+        self.busy.add(call.id)
+        self.tasks.spawn(self._substitute, finished, on_lost=partial(self._calls_lost, [finished.call]))
+        return True
+
     def cancel_call(self, call_id: str) -> None:
         """Cancel a running call. Raises TurnMisused if it is not running here."""
         cancellation = self._cancellations.get(call_id)
@@ -130,28 +146,47 @@ class Performer:
             cancellation.set_result(None)
 
     async def _ask(self, ask: Ask) -> None:
+        if self._measured is None:
+            await self._ask_provider(self._provider, ask)
+            return
+        with self._measured.model_call(self._provider, ask.request) as provider:
+            provider.answered(*await self._ask_provider(provider, ask))
+
+    async def _ask_provider(self, provider: Provider, ask: Ask) -> tuple[Request, Response | None, Error | None]:
+        """Send a request, and post its answer. Return the request as it was sent, and the answer or its error."""
         settings = self._state().settings
         try:
             model_call = self.model_call = ModelCall(
-                self._provider, self._writer, ask.request, settings.choice, self._prepare, self._reader
+                provider, self._writer, ask.request, settings.choice, self._prepare, self._reader
             )
         except BaseException as error:  # a conversation that the wire cannot express
             if not is_failure(error):
                 raise
-            self._post(inputs.AnswerFailed(error_of(error)))
-            return
+            failed = inputs.AnswerFailed(error_of(error))
+            self._post(failed)
+            return ask.request, None, failed.error
 
         response = await model_call.run(self._post)
         if not isinstance(response, Response):
             self._post(*response)
-            return
+            failed = cast(inputs.AnswerFailed, response[-1])
+            return model_call.request, failed.response, failed.error
+        self._post(self._answer(response, model_call.retry_after))
+        return model_call.request, response, None
+
+    def _answer(self, response: Response, retry_after: float | None) -> inputs.AnswerReceived:
+        """Return the input for a whole answer, with what the tools say about its calls."""
         choice = self._state().choice_of(response)
         calls = [call for call in (choice.calls if choice is not None else []) if call.name in self._tools]
         needs_approval = [call.id for call in calls if self._tools[call.name].needs_approval(call.arguments or {})]
         elsewhere = [call for call in calls if self._tools[call.name].function is None]
-        deferred = [call.id for call in elsewhere if self._executor.refused(call) is None]
+        deferred = [call.id for call in elsewhere if self._may_hand_over(call)]
         correction = self._correction(choice)
-        self._post(inputs.AnswerReceived(response, needs_approval, deferred, model_call.retry_after, correction))
+        return inputs.AnswerReceived(response, needs_approval, deferred, retry_after, correction)
+
+    def _may_hand_over(self, call: ToolCall) -> bool:
+        elsewhere = self._executor.elsewhere
+        return self._executor.refused(call) is None and (elsewhere is None or elsewhere.may_hand_over(call))
 
     def _correction(self, choice: Choice | None) -> str | None:
         """Return the message to the model if its answer does not have the required form, unless it had enough."""
@@ -168,7 +203,13 @@ class Performer:
             *(self.model_call.fail(error) if self.model_call is not None else [inputs.AnswerFailed(error_of(error))])
         )
 
-    async def _execute(self, calls: list[ToolCall]) -> None:
+    async def _substitute(self, finished: FinishedCall) -> None:
+        try:
+            await self._execute([finished.call], {finished.call.id: finished})
+        finally:
+            self.busy.discard(finished.call.id)
+
+    async def _execute(self, calls: list[ToolCall], supplied: Mapping[str, FinishedCall] | None = None) -> None:
         state = self._state()
         number = len(state.rounds)
         loop = asyncio.get_running_loop()
@@ -201,6 +242,8 @@ class Performer:
             on_start=on_start,
             on_finish=on_finish,
             on_progress=on_progress,
+            watch=self._measured.execute_tool if self._measured is not None else None,
+            supplied=supplied,
         )
 
     def _has_changed(self, state: TurnState, call: ToolCall) -> bool:
@@ -226,7 +269,7 @@ class Performer:
         try:
             approval = await _approval(approve, state.block_of(call)[1]) if call is not None else None
         finally:
-            self.deciding.discard(id)
+            self.busy.discard(id)
         if approval is None:
             self._post()  # nothing to decide, but the turn may have to wait now
         else:
@@ -234,7 +277,7 @@ class Performer:
 
     def _decision_lost(self, id: str, error: BaseException) -> None:
         """Deny the call: the approver cancelled the task that it decides in."""
-        self.deciding.discard(id)
+        self.busy.discard(id)
         self._post(inputs.CallDecided(id, False, f"the approval failed: {type(error).__name__}"))
 
     async def _await_acknowledgement(self, writing: asyncio.Future[str | None], round: int) -> None:

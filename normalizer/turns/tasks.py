@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import CancelledError
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 from weakref import WeakSet
 
@@ -118,3 +118,15 @@ class Tasks:
         except BaseException as error:  # also KeyboardInterrupt: the turn's stream raises it
             self.fault = error
             self._wake()
+
+
+async def each(process: Callable[[Input], Awaitable[object]], inputs: Sequence[Input]) -> None:
+    """Call ``process`` with each input, even after an observer failed. Raise the first error at the end."""
+    failed: Exception | None = None
+    for input in inputs:
+        try:
+            await process(input)
+        except Exception as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed

@@ -15,11 +15,9 @@ import asyncio
 import logging
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Any, Unpack
-
-from msgspec.structs import replace
 
 from ..model import Response
 from .backoff import Retries
@@ -29,6 +27,7 @@ from .execution.exceptions import EXITS, described
 from .execution.executor import Executor
 from .execution.fallbacks import Fallbacks
 from .execution.tools import ToolLike, Tools
+from .instrument import InstrumentedRun
 from .machine.effects import Effect, Emit, Save, Wait
 from .machine.inputs import (
     AddNote,
@@ -51,12 +50,13 @@ from .machine.state import TurnState
 from .machine.table import accepting_call, is_invalid, step
 from .options import Hooks, TurnOptions, check_options, group, settings_of
 from .outcome import Outcome, outcome_of
-from .output import OutputType, output_type
+from .output import output_type, with_output
 from .performer import Performer
 from .prompts import Prompt
 from .provider import Provider
 from .request import RequestOptions, first_request, resume_with
-from .tasks import InputQueue
+from .synchronous import run_until_done
+from .tasks import InputQueue, each
 
 _log = logging.getLogger("toolparity")
 _INTERRUPTED = "the program was interrupted"
@@ -88,11 +88,13 @@ class Turn:
             self.tools = self.tools.adapted_to(state.wire if state is not None else provider.wire, provider.name)
         self._settings = settings_of(options)
         self._output = output_type(options.get("output"))
-        self._request_options = _with_output(group(RequestOptions, options), self._output)
+        self._request_options = with_output(group(RequestOptions, options), self._output)
         self._id = options.get("id") or uuid.uuid4().hex
         self._state: TurnState | None = state
         self._observers = tuple(hooks.observers)
         self._direct = hooks.direct
+        self._telemetry = hooks.telemetry
+        self._measured: InstrumentedRun | None = None  # the telemetry of the current run
         self._executor = hooks.executor if hooks.executor is not None else self._new_executor(hooks.inject)
         self._performer = Performer(
             provider,
@@ -143,7 +145,7 @@ class Turn:
 
     def run_sync(self, message: Prompt | None = None) -> Outcome:
         """Do the same as `run` from code without a running event loop."""
-        return asyncio.run(self.run(message))
+        return run_until_done(self.run(message))
 
     def decide(self, call_id: str, approved: bool, reason: str | None = None) -> None:
         """Approve or deny a call that waits for approval. The first of several decisions about a call counts.
@@ -196,9 +198,10 @@ class Turn:
         first = self._first_inputs(message)
         queue = self._queue = InputQueue()
         self._waits = False
-        self._performer.start()
+        self._performer.start(self._measured)
         timer = self._start_timer()
         taken: deque[Input] = deque()
+        fault: BaseException | None = None
         try:
             for event in await self._record_all():
                 yield event
@@ -215,34 +218,50 @@ class Turn:
                 for event in events:
                     yield event
                 entry.delivered()
-        except Exception:
+        except Exception as error:
+            fault = error
             # Record the results of calls, of which no other copy exists. The observer that failed may fail again.
             ended = [input for input in (*taken, *queue.drain()) if isinstance(input, CallSettled)]
             with suppress(Exception):
-                await _each(self._step_if_valid, ended)
+                await each(self._step_if_valid, ended)
             raise
-        except (asyncio.CancelledError, GeneratorExit, *EXITS):
-            try:
-                await self._record_all()
-            finally:
-                kept = [input for input in (*taken, *queue.drain()) if isinstance(input, _KEPT_ON_INTERRUPT)]
-                try:
-                    await _each(self._step_if_valid, kept)
-                finally:
-                    await _each(self._process, self._cancel_inputs(_INTERRUPTED))
+        except (asyncio.CancelledError, GeneratorExit, *EXITS) as error:
+            fault = error
+            await self._interrupt(taken, queue)
             raise
         finally:
             if timer is not None:
                 timer.cancel()
-            self._queue = None
-            self._discarded = None
-            self._supplied.clear()
+            await self._end_run(fault)
+
+    async def _interrupt(self, taken: deque[Input], queue: InputQueue) -> None:
+        """Record what was shown and what ran, and cancel the turn, even if an observer fails."""
+        try:
+            await self._record_all()
+        finally:
+            kept = [input for input in (*taken, *queue.drain()) if isinstance(input, _KEPT_ON_INTERRUPT)]
+            try:
+                await each(self._step_if_valid, kept)
+            finally:
+                await each(self._process, self._cancel_inputs(_INTERRUPTED))
+
+    async def _end_run(self, fault: BaseException | None) -> None:
+        """End everything that still runs. ``fault``: the exception that ended the run."""
+        self._queue = None
+        self._discarded = None
+        self._supplied.clear()
+        try:
             await self._performer.stop()
+        finally:
+            if self._measured is not None:
+                self._measured.end(self.state, fault)
 
     def _new_executor(self, inject: Any) -> Executor:
         fallbacks = Fallbacks(self.tools, self._on_substitution)
         has_any = any(tool.fallback is not None for tool in self.tools.values())
-        return Executor(self.tools, inject=inject, around=fallbacks.around if has_any else None)
+        if not has_any:
+            return Executor(self.tools, inject=inject)
+        return Executor(self.tools, inject=inject, around=fallbacks.around, elsewhere=fallbacks)
 
     def _on_substitution(self, call_id: str, tool: str, why: str) -> None:
         data = {"call": call_id, "tool": tool, "why": why}
@@ -254,10 +273,18 @@ class Turn:
                 raise TurnMisused("the turn has already begun", hint="run outcome.next(message) in a new one")
             request = first_request(message, self.provider, self.tools, self._request_options)
             self._state = TurnState(self._id, self.provider.wire, request, self._settings)
-            return [Begin()]
+            return [Begin(self._measure())]
         self._state, resume = resume_with(self.state, self.provider, self.tools)
+        self._measure()
         pending, self._pending = self._pending, []
         return [resume, *pending]
+
+    def _measure(self) -> dict[str, str]:
+        """Begin the telemetry of this run, if there is one. Return its trace context."""
+        if self._telemetry is None:
+            return {}
+        self._measured = self._telemetry.run(self.state, self.provider, self.tools)
+        return self._measured.trace
 
     def _start_timer(self) -> asyncio.TimerHandle | None:
         """Start the timer that cancels this run, None if its time is not limited."""
@@ -283,15 +310,17 @@ class Turn:
             self._queue.put([input])
 
     def _is_done(self, queue: InputQueue) -> bool:
-        return self.state.phase == "over" or (self._waits and not self._performer.deciding and queue.empty)
+        return self.state.phase == "over" or (self._waits and not self._performer.busy and queue.empty)
 
     async def _process(self, input: Input) -> list[TurnEvent]:
         """Process one input and return its events. Schedule a retry instead where the backoff allows one."""
         if isinstance(input, (CallDecided, ResultSupplied)):
-            if isinstance(input, ResultSupplied):
-                self._supplied.discard(input.call_id)
             if is_invalid(self.state, input):  # an earlier one counted, or the turn was cancelled
                 return []
+            if isinstance(input, ResultSupplied):
+                if self._performer.substitute(input):
+                    return []
+                self._supplied.discard(input.call_id)
         elif isinstance(input, (AnswerReceived, AnswerFailed)):
             self._performer.model_call = None
             retry = self._retries.after(self.state, input)
@@ -373,23 +402,3 @@ class Turn:
         while self._unrecorded:
             events += await self._record(*self._unrecorded.popleft())
         return events
-
-
-def _with_output(options: RequestOptions, output: OutputType | None) -> RequestOptions:
-    """Return the options with the required form of the answer in the instructions."""
-    if output is None:
-        return options
-    texts = [text for text in (options.instructions, output.instructions) if text]
-    return replace(options, instructions="\n\n".join(texts))
-
-
-async def _each(process: Callable[[Input], Awaitable[object]], inputs: Sequence[Input]) -> None:
-    """Call ``process`` with each input, even after an observer failed. Raise the first error at the end."""
-    failed: Exception | None = None
-    for input in inputs:
-        try:
-            await process(input)
-        except Exception as error:
-            failed = failed or error
-    if failed is not None:
-        raise failed

@@ -76,12 +76,42 @@ def test_a_tool_without_a_hint_is_not_mentioned() -> None:
         (["Looking at the weather", "Checking the calendar"], "Looking at the weather and checking the calendar."),
         (["your invoices", "FTP upload"], "Your invoices and FTP upload."),
         (["Please hold while we fetch your data"], "Please hold while we fetch your data."),
-        (["予約を確認しています"], "予約を確認しています."),
+        (["searching", "checking"], "Searching and checking."),
         (["x"], "X."),
     ],
 )
 def test_several_hints_form_one_sentence(hints: list[str], text: str) -> None:
     assert sentence(hints) == text
+
+
+@pytest.mark.parametrize(
+    ("hints", "text"),
+    [
+        (["consultando sus citas", "revisando su factura"], "Consultando sus citas. Revisando su factura."),
+        (["Termine suchen", "Rechnung prüfen"], "Termine suchen. Rechnung prüfen."),
+        (["rekening bekijken", "afspraken zoeken"], "Rekening bekijken. Afspraken zoeken."),
+        (["je cherche vos rendez-vous, et vos factures"], "Je cherche vos rendez-vous, et vos factures."),
+        (["élément en cours de recherche"], "Élément en cours de recherche."),
+        (["проверяю счёт", "ищу записи"], "Проверяю счёт. Ищу записи."),
+        (["予約を確認しています"], "予約を確認しています。"),
+        (["予約を確認しています。", "請求を確認しています！"], "予約を確認しています。請求を確認しています。"),
+        (["正在查询您的预约", "正在核对账单"], "正在查询您的预约。正在核对账单。"),
+        (
+            ["예약을 확인하고 있습니다", "청구서를 확인하고 있습니다"],
+            "예약을 확인하고 있습니다. 청구서를 확인하고 있습니다.",
+        ),
+        (["आपकी बुकिंग देख रहे हैं।"], "आपकी बुकिंग देख रहे हैं।"),
+        (["أبحث عن مواعيدك", "أراجع فاتورتك"], "أبحث عن مواعيدك. أراجع فاتورتك."),
+        (["กำลังตรวจสอบการจอง", "กำลังตรวจสอบใบแจ้งหนี้"], "กำลังตรวจสอบการจอง กำลังตรวจสอบใบแจ้งหนี้"),
+        (["ვამოწმებ ანგარიშს"], "ვამოწმებ ანგარიშს."),
+        (["3 Termine suchen"], "3 Termine suchen."),
+        (["予約 42"], "予約 42。"),
+        (["42"], "42."),
+    ],
+)
+def test_hints_of_any_language_are_sentences(hints: list[str], text: str) -> None:
+    tools = _tools(**{f"t{number}": hint for number, hint in enumerate(hints)})
+    assert acknowledge(_calls(*tools), tools) == text
 
 
 def test_empty_hints_form_no_sentence() -> None:

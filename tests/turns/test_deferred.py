@@ -14,7 +14,7 @@ from toolparity.normalizer.conversation import JsonPart, TextPart, ToolResult
 from toolparity.normalizer.turns import ToolFailed
 from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
-from toolparity.normalizer.turns.execution.tools import Fallback, Tool, Tools
+from toolparity.normalizer.turns.execution.tools import Tool, Tools
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.machine.calls import CANCELLED_ELSEWHERE
 from toolparity.normalizer.turns.orchestration import Coordinator, Limits
@@ -450,10 +450,9 @@ def test_a_result_can_be_supplied_again_after_a_failed_write() -> None:
 # declaration
 
 
-@pytest.mark.parametrize("options", [{"parallel": False}, {"fallback": "look"}, {"fallback": Fallback("look")}])
-def test_a_tool_without_a_function_cannot_be_exclusive_or_have_a_fallback(options: Any) -> None:
+def test_a_tool_without_a_function_cannot_be_exclusive() -> None:
     with pytest.raises(InvalidTool, match="without a function"):
-        Tools([Tool(name="post", **options)])
+        Tools([Tool(name="post", parallel=False)])
 
 
 def test_a_tool_without_a_function_cannot_be_a_fallback() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from toolparity.normalizer.model import Error
 from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.execution.tool_results import ToolFailed
 from toolparity.normalizer.turns.narration.acknowledge import hints_of
@@ -132,7 +133,8 @@ def test_a_provider_whose_ask_raises_ends_the_turn() -> None:
     turn = Turn(Unreachable())
     at_once(turn.run("Go."))
     assert turn.outcome.termination == "provider_failed"
-    assert turn.outcome.text == "There is no answer of the model: provider failed (OSError: no network)."
+    assert turn.outcome.text == "There is no answer of the model: provider failed."
+    assert turn.outcome.error == Error("OSError", "no network")
 
 
 def test_a_provider_that_raises_cancelled_error_counts_as_failed() -> None:

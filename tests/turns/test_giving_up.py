@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from toolparity.normalizer.turns.execution.executor import Executor, FinishedCall
+from toolparity.normalizer.turns.execution.thread_limit import ThreadLimit
 from toolparity.normalizer.turns.execution.threads import Threads
 from toolparity.normalizer.turns.execution.tools import Tools
 
@@ -107,7 +108,7 @@ def test_no_threads_are_started_when_too_many_hang() -> None:
     release = threading.Event()
 
     async def run() -> None:
-        threads = Threads(most=4, most_abandoned=1)
+        threads = Threads(most=4, most_abandoned=1, limit=ThreadLimit())
         executor = Executor(
             Tools([tool(lambda: release.wait(20), "stuck", timeout=0.02), tool(lambda: "ran", "next")]),
             threads=threads,

@@ -167,7 +167,8 @@ def test_an_error_response_is_reported_with_its_status() -> None:
     assert isinstance(failed, turn_events.TurnFailed)
     assert failed.error is not None
     assert (failed.error.status, failed.error.retryable) == (429, True)
-    assert "slow down" in failed.text
+    assert failed.error.message == "slow down"
+    assert "slow down" not in failed.text
 
 
 def test_a_prepare_function_can_shorten_the_request_but_not_the_history() -> None:

@@ -42,6 +42,10 @@ class Client(SdkClient):
         finally:
             stream.close()
 
+    def address(self) -> str | None:
+        """See `SdkClient.address`."""
+        return str(self._sdk().meta.endpoint_url)
+
     async def aclose(self) -> None:
         """Close the SDK client of this event loop. An SDK client that the caller passed stays open."""
         created = self._created.pop(asyncio.get_running_loop(), None)

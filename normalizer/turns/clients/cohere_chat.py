@@ -39,6 +39,10 @@ class Client(SdkClient):
         canonical = normalize(content, self.wire, provider=self.name, request=body, status=status)
         yield with_retry_after(canonical, response.headers)
 
+    def address(self) -> str | None:
+        """See `SdkClient.address`."""
+        return str(self._sdk()._client_wrapper.get_base_url())
+
     def _create(self, options: dict[str, Any]) -> cohere.AsyncClientV2:
         return cohere.AsyncClientV2(**options)
 

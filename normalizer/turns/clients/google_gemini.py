@@ -54,6 +54,10 @@ class Client(SdkClient):
         finally:
             await _close(answer)
 
+    def address(self) -> str | None:
+        """See `SdkClient.address`."""
+        return str(self._sdk()._api_client._http_options.base_url)
+
     def _error(self, error: APIError, body: Any) -> Response:
         canonical = normalize(error.details, self.wire, provider=self.name, request=body, status=error.code)
         return with_retry_after(canonical, error.response.headers)

@@ -19,6 +19,10 @@ class Client(HttpClient):
     wire = "google.interactions"
     status_error = APIStatusError
 
+    def address(self) -> str | None:
+        """See `SdkClient.address`."""
+        return str(self._sdk()._api_client._http_options.base_url)
+
     def _resource(self) -> Any:
         return self._sdk().interactions
 

@@ -43,5 +43,9 @@ class Client(SdkClient):
                     async for chunk in chunks:
                         yield chunk
 
+    def address(self) -> str | None:
+        """See `SdkClient.address`."""
+        return str(self._sdk()._client.base_url)
+
     def _create(self, options: dict[str, Any]) -> ollama.AsyncClient:
         return ollama.AsyncClient(**options)

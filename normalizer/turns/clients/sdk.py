@@ -37,6 +37,11 @@ class SdkClient:
         """
         raise NotImplementedError
 
+    def address(self) -> str | None:
+        """Return the URL that the SDK client of this event loop sends requests to, None if it does not say."""
+        url = getattr(self._sdk(), "base_url", None)
+        return str(url) if url is not None else None
+
     async def aclose(self) -> None:
         """Close the SDK client of this event loop. An SDK client that the caller passed stays open."""
         created = self._created.pop(asyncio.get_running_loop(), None)

@@ -71,5 +71,9 @@ class Client(SdkClient):
         canonical = normalize(body, self.wire, provider=self.name, status=_HTTP.get(code.name, 500))
         return with_retry_after(canonical, error.trailing_metadata())
 
+    def address(self) -> str | None:
+        """See `SdkClient.address`. The SDK sends requests to api.x.ai unless it gets the option `api_host`."""
+        return None if self._callers_sdk is not None else str(self._options.get("api_host", "api.x.ai"))
+
     def _create(self, options: dict[str, Any]) -> Any:
         return xai_sdk.AsyncClient(**options)

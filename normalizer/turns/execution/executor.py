@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -59,13 +59,27 @@ RunCall = Callable[[ToolCall], Awaitable[FinishedCall]]
 Around = Callable[[ToolCall, RunCall], Awaitable[FinishedCall]]
 
 
+class Elsewhere(Protocol):
+    """Decides on the calls of tools without a function, which run elsewhere."""
+
+    def may_hand_over(self, call: ToolCall) -> bool:
+        """Return whether a call is handed over now. If not, it goes through ``admit`` and ``around`` like others."""
+
+    def ended(self, finished: FinishedCall) -> bool:
+        """Take note of the result that a call came to elsewhere. Return whether a substitute must run in its place."""
+
+    async def replaced(self, call: ToolCall, first: FinishedCall, run: RunCall) -> FinishedCall:
+        """Return the result of a substitute of a call that came to ``first``. ``run`` runs it."""
+
+
 class Executor:
     """Runs calls of these tools. Several turns of one event loop can share an executor, and with it the threads.
 
     A call of a tool without a function gets the result "not executed", because only a `Turn` can hand it over.
     ``most``: maximum characters of a result. ``grace``: seconds to clean up for a call that is cancelled or timed
     out. ``admit`` can prevent a call from starting (limits, circuit breakers). ``around`` wraps each call that starts
-    (substitutes). ``inject``: the object for `Injected` parameters.
+    (substitutes). ``elsewhere`` does both for calls that a turn hands over. ``inject``: the object for `Injected`
+    parameters.
 
     Raises InvalidTool if the function of a tool requires another ``inject``.
     """
@@ -79,6 +93,7 @@ class Executor:
         threads: Threads | None = None,
         admit: Admit | None = None,
         around: Around | None = None,
+        elsewhere: Elsewhere | None = None,
         inject: Any = None,
     ) -> None:
         for tool in tools.values():
@@ -89,6 +104,7 @@ class Executor:
         self.threads = threads if threads is not None else Threads()
         self.admit = admit
         self.around = around
+        self.elsewhere = elsewhere
         self.inject = inject
         self._most = most
         self._abandoned: set[asyncio.Task[Any]] = set()
@@ -109,15 +125,18 @@ class Executor:
         on_start: OnStart | None = None,
         on_finish: OnFinish | None = None,
         on_progress: OnProgress | None = None,
+        watch: Around | None = None,
+        supplied: Mapping[str, FinishedCall] | None = None,
     ) -> list[FinishedCall]:
         """Run the calls in parallel, except for tools that are not ``parallel``, and return their results in order.
 
         ``turn`` and ``round`` are part of the permanent key of each call. ``barrier``: shared by runs that must not run
-        conflicting calls. ``cancellations``: futures by call id; setting one cancels its call. Cancelling this
-        coroutine cancels every call.
+        conflicting calls. ``cancellations``: futures by call id; setting one cancels its call. ``watch``: wraps each
+        run of a tool, also one in place of another. ``supplied``: by call id, the results of calls that ran elsewhere,
+        in whose place substitutes run. Cancelling this coroutine cancels every call.
         """
-        run = _Run(self, turn, round, barrier or Barrier(), cancellations or {}, on_start, on_finish, on_progress)
-        return await run.all(calls)
+        shared = barrier or Barrier(), cancellations or {}, supplied or {}
+        return await _Run(self, turn, round, *shared, on_start, on_finish, on_progress, watch).all(calls)
 
     async def call(self, call: ToolCall, context: CallContext, cancellation: asyncio.Future[None]) -> FinishedCall:
         """Run one call now, without waiting for a barrier or a thread slot. Return a result even if it cannot run."""
@@ -168,9 +187,11 @@ class _Run(Struct, frozen=True):
     round: int
     barrier: Barrier
     cancellations: Mapping[str, asyncio.Future[None]]
+    supplied: Mapping[str, FinishedCall]
     on_start: OnStart | None
     on_finish: OnFinish | None
     on_progress: OnProgress | None
+    watch: Around | None
     started: set[str] = field(default_factory=set)
 
     async def all(self, calls: Sequence[ToolCall]) -> list[FinishedCall]:
@@ -194,18 +215,18 @@ class _Run(Struct, frozen=True):
 
     async def _execute(self, call: ToolCall) -> FinishedCall:
         """Return the one result of the call, and run it if it may run."""
-        executor = self.executor
-        refused = executor.refused(call)
+        executor, is_supplied = self.executor, call.id in self.supplied
+        refused = executor.refused(call) if not is_supplied else None
         if refused is not None:
             return await self._finish(refused)
         tool = executor.tools[call.name]
-        if tool.function is None:
+        if tool.function is None and executor.elsewhere is None:
             return await self._finish(self._not_admitted(call) or _elsewhere(call))
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.barrier.hold(alone=not tool.parallel))
-            if not is_async(tool.function):
+            if self._blocks(call):
                 await stack.enter_async_context(executor.threads)
-            not_admitted = self._not_admitted(call)
+            not_admitted = self._not_admitted(call) if not is_supplied else None
             if not_admitted is not None:
                 return await self._finish(not_admitted)
             if self.on_start is not None and not await self.on_start(call):
@@ -222,17 +243,24 @@ class _Run(Struct, frozen=True):
             if self.on_progress is not None:
                 loop.call_soon_threadsafe(self.on_progress, call, data)
 
-        async def run(actual: ToolCall) -> FinishedCall:
+        async def invoked(actual: ToolCall) -> FinishedCall:
             context = CallContext(actual.id, actual.name, key, self.turn, self.round, report)
+            return await self.executor.call(actual, context, cancellation)
+
+        async def run(actual: ToolCall) -> FinishedCall:
             async with AsyncExitStack() as stack:
                 if self._blocks(actual) and not self._blocks(call):  # a blocking substitute needs a slot, too
                     await stack.enter_async_context(self.executor.threads)
-                return await self.executor.call(actual, context, cancellation)
+                return await (invoked(actual) if self.watch is None else self.watch(actual, invoked))
 
-        if self.executor.around is None:
+        first, around, elsewhere = self.supplied.get(call.id), self.executor.around, self.executor.elsewhere
+        if first is None and around is None:
             return await run(call)
         try:
-            finished = await self.executor.around(call, run)
+            if first is not None and elsewhere is not None:
+                finished = await elsewhere.replaced(call, first, run)
+            else:
+                finished = await (around(call, run) if around is not None else run(call))
         except BaseException as error:
             if not is_failure(error):
                 raise

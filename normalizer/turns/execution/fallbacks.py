@@ -1,6 +1,7 @@
 """Fallbacks: when a tool fails, the one that it declares in its place runs, with adapted arguments.
 
-Executor(tools, around=Fallbacks(tools).around)
+fallbacks = Fallbacks(tools, on_substitution)
+Executor(tools, around=fallbacks.around, elsewhere=fallbacks)
 """
 
 from __future__ import annotations
@@ -41,6 +42,14 @@ class Fallbacks:
     async def around(self, call: ToolCall, run: RunCall) -> FinishedCall:
         """Run a call, or a fallback if it fails, and return one result, which names the fallback that ran."""
         return await self.replaced(call, await run(call), run)
+
+    def may_hand_over(self, call: ToolCall) -> bool:
+        """Return true: nothing keeps a call that runs elsewhere from being handed over."""
+        return True
+
+    def ended(self, finished: FinishedCall) -> bool:
+        """Return whether a call that ran elsewhere failed, and its tool declares a fallback."""
+        return finished.outcome in TOOL_FAILURES and self._tools[finished.call.name].fallback is not None
 
     async def replaced(self, call: ToolCall, first: FinishedCall, run: RunCall) -> FinishedCall:
         """Return the result of a call that came to ``first``, or if it failed, that of a fallback. ``run`` runs one."""

@@ -14,15 +14,17 @@ from contextlib import suppress
 from typing import Any
 
 from ..errors import TooManyAbandoned
+from .thread_limit import PROCESS, ThreadLimit
 
 
 class Threads:
     """A limit on tool threads: ``most`` slots, and ``most_abandoned`` threads that were given up.
 
-    Usable in one event loop at a time.
+    ``limit``: the limit that all of these share. Usable in one event loop at a time.
     """
 
-    def __init__(self, most: int = 64, most_abandoned: int = 64) -> None:
+    def __init__(self, most: int = 64, most_abandoned: int = 64, limit: ThreadLimit = PROCESS) -> None:
+        self._limit = limit
         self._most_abandoned = most_abandoned
         self._most = most
         self._slots = asyncio.Semaphore(most)
@@ -37,19 +39,26 @@ class Threads:
         if loop is not self._loop:  # slots of another loop ended with it
             self._loop, self._slots = loop, asyncio.Semaphore(self._most)
         await self._slots.acquire()
+        try:
+            await self._limit.enter()
+        except BaseException:
+            self._slots.release()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._limit.leave()
         self._slots.release()
 
     async def run(self, function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
         """Run the function in a thread. Return its value and None, or None and the exception that it raised.
 
         The caller must hold a slot (``async with``). Cancellation abandons the thread. Raises TooManyAbandoned if
-        ``most_abandoned`` threads are abandoned already.
+        ``most_abandoned`` threads, or too many in this process, are abandoned already.
         """
-        if self.abandoned >= self._most_abandoned:
-            raise TooManyAbandoned(f"too many abandoned threads: {self.abandoned} hang in tools")
+        if self.abandoned >= self._most_abandoned or self._limit.exceeded:
+            abandoned = max(self.abandoned, self._limit.abandoned)
+            raise TooManyAbandoned(f"too many abandoned threads: {abandoned} hang in tools")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
         context = contextvars.copy_context()
@@ -64,7 +73,7 @@ class Threads:
             with self._lock:
                 ended = True
                 if given_up:
-                    self.abandoned -= 1
+                    self._count_abandoned(-1)
                     return
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_set_result, future, outcome)
@@ -76,8 +85,12 @@ class Threads:
             with self._lock:
                 given_up = True
                 if not ended:
-                    self.abandoned += 1
+                    self._count_abandoned(1)
             raise
+
+    def _count_abandoned(self, change: int) -> None:
+        self.abandoned += change
+        self._limit.abandon(change)
 
 
 def _set_result(future: asyncio.Future[Any], outcome: Any) -> None:

@@ -197,9 +197,9 @@ class Tools(Mapping[str, Tool]):
             raise InvalidTool("a tool has no name", hint="pass name=")
         if tool.name in self:
             raise InvalidTool(f"two tools are called {tool.name!r}", hint="rename one of them")
-        if tool.function is None and not (tool.parallel and tool.fallback is None):
-            what = "a tool without a function runs elsewhere, so it cannot be sequential or have a fallback"
-            raise InvalidTool(what, where=tool.name, hint="declare it parallel, and without a fallback")
+        if tool.function is None and not tool.parallel:
+            what = "a tool without a function runs elsewhere, so it cannot be sequential"
+            raise InvalidTool(what, where=tool.name, hint="declare it parallel")
         if tool.timeout is not None and not tool.timeout > 0:
             raise InvalidTool(f"timeout must be > 0 or None, got {tool.timeout!r}", where=tool.name)
         if tool.parameters is not None:

@@ -63,7 +63,7 @@ def decide(builder: StepBuilder, input: CallDecided) -> None:
 
 def start_call(builder: StepBuilder, input: CallStarting) -> None:
     call = builder.call(input.call_id)
-    call = builder.set_call(call.id, status="started", attempts=call.attempts + 1)
+    call = builder.set_call(call.id, status="started", submitted=True, attempts=call.attempts + 1)
     builder.emit_in_round(events.CallStarted, call.id, call.name, call.key, call.attempts)
     builder.save()
 

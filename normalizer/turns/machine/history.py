@@ -65,12 +65,15 @@ def answer_text(state: TurnState) -> str:
 
 
 def summary(state: TurnState, termination: str) -> str:
-    """Return the text of a turn without an answer of the model: the reason, and the tool results so far."""
+    """Return the text of a turn without an answer of the model: the reason, and the tool results so far.
+
+    It is shown to the user, so it leaves out the text of a provider's error (`TurnState.error`), which can contain the
+    names of accounts and addresses.
+    """
     results = [_quoted(result) for round in state.rounds for result in round.tool_results]
     if termination == "all_tools_failed":
         return "\n".join(["All tools failed:", *results])
-    error = f" ({state.error.type}: {state.error.message})" if state.error is not None else ""
-    head = f"There is no answer of the model: {termination.replace('_', ' ')}{error}."
+    head = f"There is no answer of the model: {termination.replace('_', ' ')}."
     return "\n".join([head, "What the tools returned:", *results]) if results else head
 
 

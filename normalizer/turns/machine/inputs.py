@@ -30,7 +30,9 @@ class _CallInput(_Input, frozen=True, gc=False):
 
 
 class Begin(_Input, tag="begin", frozen=True, gc=False):
-    """Start the turn."""
+    """Start the turn. ``trace``: see `TurnState`."""
+
+    trace: dict[str, str] = {}
 
 
 class Resume(_Input, tag="resume", frozen=True, gc=False):

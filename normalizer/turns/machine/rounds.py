@@ -19,6 +19,8 @@ _FAILURES = ("provider_failed", "cancelled")
 
 
 def begin(builder: StepBuilder, input: Begin | Resume) -> None:
+    if isinstance(input, Begin) and input.trace:
+        builder.set(trace=input.trace)
     emit_turn_started(builder)
     start_round(builder, "max_rounds_reached" if builder.state.settings.max_rounds == 0 else None)
 

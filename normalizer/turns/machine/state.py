@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from ... import json_codec
 from ...conversation import Assistant, Message, Request, ToolResult, ToolResults
@@ -243,7 +243,8 @@ class TurnState(Struct, frozen=True):
     ``seq`` and ``block``: the numbers of the next event and of the next block. ``repeats``: how often each call was
     made, by `fingerprint`. ``ending``: why the model is asked a last time. ``notes``: data that the ``direct``
     middleware needs when the turn is resumed. ``text``: the answer of a turn that is over. ``written``: whether the
-    model wrote it.
+    model wrote it. ``trace``: the trace context of the turn's first run (`traceparent`), if it had telemetry. The JSON
+    of a state without one lacks the member, so that the digests of earlier recordings hold.
     """
 
     id: str
@@ -264,6 +265,7 @@ class TurnState(Struct, frozen=True):
     error: Error | None = None
     text: str = ""
     written: bool = True
+    trace: dict[str, str] | UnsetType = UNSET
 
     @property
     def round(self) -> RoundState | None:

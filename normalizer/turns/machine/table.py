@@ -95,7 +95,7 @@ TABLE: dict[type[Struct], dict[TurnPhase, Cell]] = {
     inputs.AnswerFailed: _row(IGNORED, asking=_to(response.fail, "over")),
     inputs.AcknowledgementReady: _row(IGNORED, acting=_to(rounds.acknowledge, "acting")),
     inputs.CallDecided: _row(INVALID, acting=_to(calls.decide, *_NEXT, of=("waiting_approval",))),
-    inputs.CallStarting: _row(IGNORED, acting=_to(calls.start_call, "acting", of=("approved",))),
+    inputs.CallStarting: _row(IGNORED, acting=_to(calls.start_call, "acting", of=("approved", "waiting_result"))),
     inputs.CallProgressed: _row(IGNORED, acting=_to(calls.report_progress, "acting", of=("started",))),
     inputs.CallSettled: _row(IGNORED, acting=_to(calls.end_call, *_NEXT, of=_OPEN)),
     inputs.ResultSupplied: _row(INVALID, acting=_to(calls.end_call, *_NEXT, of=("waiting_result",))),

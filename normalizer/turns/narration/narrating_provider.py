@@ -51,6 +51,7 @@ class NarratingProvider:
         self.wire = wire_name(provider.wire)
         self.name = provider.name
         self.model = provider.model
+        self.address = getattr(provider, "address", None)
         self._tools = tools or {}
         declared = [ToolDefinition(name, parameters={"type": "object", "properties": {}}) for name in self._tools]
         minimal = Request("", None, [User([TextPart("?")])], declared)

@@ -70,8 +70,6 @@ def uncertainty(recoveries: list[Recovery]) -> str:
 
 
 def _from_results(outcome: Outcome, session: Session) -> str:
-    error = outcome.error
-    why = f" ({error.type}: {quoted(error.message, 200)})" if error is not None else ""
     current = {id(message) for round in outcome.state.rounds for message in round.messages}
     rounds = [round for round in session.rounds if any(id(message) in current for message in round.messages)]
     calls = [(call.failed, f"- {call.label}: {quoted(call.text, _MAX_RESULT)}") for r in rounds for call in r.calls]
@@ -82,4 +80,4 @@ def _from_results(outcome: Outcome, session: Session) -> str:
     }
     lines = [line for title, items in sections.items() if items for line in (title, *items)]
     reason = str(outcome.termination).replace("_", " ")
-    return "\n".join([f"The answer is unfinished: {reason}{why}.", *(lines or ["There are no results."])])
+    return "\n".join([f"The answer is unfinished: {reason}.", *(lines or ["There are no results."])])

@@ -1,7 +1,7 @@
 """The tool dispatcher: it checks the breaker of each call, and runs the tool's declared fallback if the call fails.
 
-It is a middleware of the executor (``Executor(admit=…, around=…)``), which runs calls, applies timeouts and renders
-results.
+It is a middleware of the executor (``Executor(admit=…, around=…, elsewhere=…)``), which runs calls, applies timeouts
+and renders results. A call that runs elsewhere is handed over only if the breaker of its tool allows it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Forbid = Callable[[ToolCall], str | None]
 
 
 class Dispatcher:
-    """Provides ``admit`` and ``around`` for an executor.
+    """Provides ``admit``, ``around`` and ``elsewhere`` for an executor.
 
     ``forbid``: enforces the limits, and counts each call that may run. ``on_substitution``: called when a fallback has
     replaced a call. Raises InvalidTool like `Fallbacks`.
@@ -60,6 +60,22 @@ class Dispatcher:
         """Run a call, or a fallback if it fails, and return one result, which names the fallback that ran."""
         refusal = self._refusals.pop(call.id, None)
         first = await self._run(call, run) if refusal is None else _failed(call, refusal)
+        return await self.replaced(call, first, run)
+
+    def may_hand_over(self, call: ToolCall) -> bool:
+        """Return whether the breaker admits a call that runs elsewhere."""
+        if self._breakers.refusal("tool", call.name) is not None:
+            return False
+        self._breakers.admit("tool", call.name)
+        return True
+
+    def ended(self, finished: FinishedCall) -> bool:
+        """Report the result of a call that ran elsewhere to its breaker. Return whether its fallback must run."""
+        self._report(finished)
+        return self._fallbacks.ended(finished)
+
+    async def replaced(self, call: ToolCall, first: FinishedCall, run: RunCall) -> FinishedCall:
+        """Return the result of a call that came to ``first``, or if it failed, that of a fallback."""
 
         async def run_substitute(substitute: ToolCall) -> FinishedCall:
             return await self._run_substitute(substitute, run)
@@ -76,11 +92,14 @@ class Dispatcher:
     async def _run(self, call: ToolCall, run: RunCall) -> FinishedCall:
         """Run a call and report success or failure to its breaker."""
         finished = await run(call)
-        if finished.outcome in ("raised", "timeout", "unsayable"):
-            self._breakers.failed("tool", call.name)
-        elif finished.outcome in ("returned", "failed"):  # a tool that reports its own failure works
-            self._breakers.succeeded("tool", call.name)
+        self._report(finished)
         return finished
+
+    def _report(self, finished: FinishedCall) -> None:
+        if finished.outcome in ("raised", "timeout", "unsayable"):
+            self._breakers.failed("tool", finished.call.name)
+        elif finished.outcome in ("returned", "failed"):  # a tool that reports its own failure works
+            self._breakers.succeeded("tool", finished.call.name)
 
 
 def _failed(call: ToolCall, text: str) -> FinishedCall:

@@ -24,6 +24,7 @@ class GuardedProvider:
         self.name = provider.name
         self.model = provider.model
         self.circuit = provider.name or provider.wire
+        self.address = getattr(provider, "address", None)
         self._provider = provider
         self._breakers = breakers
         self._seconds_left = seconds_left

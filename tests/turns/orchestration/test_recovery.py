@@ -75,12 +75,20 @@ def test_when_every_recovery_fails_the_answer_is_assembled_from_the_results(wire
     assert messages(events)[-2:] == ["recovery", "final_response"]
 
 
+def _error(coordinator: Coordinator) -> Error:
+    """The error of the outcome, whose text the answer leaves out."""
+    error = coordinator.orchestrated.outcome.error
+    assert error is not None
+    assert error.message not in coordinator.orchestrated.text
+    return error
+
+
 def test_when_every_request_fails_the_answer_states_that_there_are_no_results() -> None:
     provider = Sequenced("openai.chat", LONG, fails={number: RuntimeError("gone") for number in range(9)})
     coordinator = Coordinator(provider, Counting().tools())
     directed(coordinator)
     assert "There are no results." in coordinator.orchestrated.answer
-    assert "RuntimeError: gone" in coordinator.orchestrated.answer
+    assert _error(coordinator) == Error("RuntimeError", "gone")
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
@@ -93,7 +101,7 @@ def test_a_request_rejected_for_authorization_is_not_repeated(status: int) -> No
     coordinator = Coordinator(provider, Counting().tools())
     directed(coordinator)
     assert len(provider.bodies) == 1
-    assert "You may not." in coordinator.orchestrated.answer
+    assert _error(coordinator) == Error("no", "You may not.", status, False)
     assert coordinator.breakers.state("provider", "openai") == "closed"
 
 
@@ -178,7 +186,7 @@ def test_an_open_breaker_stops_requests_and_the_turn_still_answers() -> None:
     coordinator = Coordinator(provider, Counting().tools(), breakers=breakers)
     directed(coordinator)
     assert provider.bodies == []
-    assert "CircuitOpen" in coordinator.orchestrated.answer
+    assert _error(coordinator).type == "CircuitOpen"
     clock.now += 61
     directed(Coordinator(provider, Counting().tools(), breakers=breakers))
     assert len(provider.bodies) == 3

@@ -1,0 +1,94 @@
+"""A turn that one process begins and another one continues is one trace."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.turns.playing import Counting, Emulated, Say, at_once, call, script
+from toolparity.normalizer.turns import Turn, dump, load
+from toolparity.normalizer.turns.orchestration import record, replay
+
+from .measuring import Measured
+
+
+def spans_of(tmp_path: Path, *acts: str) -> list[dict[str, Any]]:
+    """Run a process for each act, one after the other, and return the spans that they exported."""
+    spans, url = tmp_path / "spans.jsonl", f"sqlite:///{tmp_path}/turns.db"
+    module = "tests.turns.telemetry.two_processes"
+    codes = [
+        subprocess.run([sys.executable, "-m", module, act, url, "t-1", str(spans)], check=False).returncode
+        for act in acts
+    ]
+    assert codes == [-signal.SIGKILL if act == "die" else 0 for act in acts]
+    return [json.loads(line) for line in spans.read_text("utf-8").splitlines()]
+
+
+def of_trace(spans: list[dict[str, Any]], trace: str) -> list[str]:
+    return sorted(span["name"] for span in spans if span["context"]["trace_id"] == trace)
+
+
+@pytest.mark.thorough(keep=1)
+def test_a_turn_that_waits_and_resumes_in_another_process_is_one_trace(tmp_path: Path) -> None:
+    spans = spans_of(tmp_path, "begin", "approve")
+    first, second = [span for span in spans if span["name"] == "invoke_agent Boats"]
+    model = "chat claude-haiku-4-5"
+    own = ["execute_tool look", "execute_tool post", "invoke_agent Boats", "invoke_agent Boats"]
+    assert of_trace(spans, first["context"]["trace_id"]) == sorted([model, model, *own])
+    assert second["parent_id"] == first["context"]["span_id"]
+    [link] = second["links"]
+    [app] = [span for span in spans if span["name"] == "POST /approve"]
+    assert link["context"]["trace_id"] == app["context"]["trace_id"] != first["context"]["trace_id"]
+    assert {span["attributes"]["toolparity.turn.id"] for span in (first, second)} == {"t-1"}
+
+
+@pytest.mark.thorough(keep=1)
+def test_a_turn_whose_process_is_killed_while_a_tool_runs_is_one_trace(tmp_path: Path) -> None:
+    spans = spans_of(tmp_path, "die", "take")
+    before, [after] = spans[:2], [span for span in spans if span["name"] == "invoke_agent Boats"]
+    assert {span["name"] for span in before} == {"chat claude-haiku-4-5", "execute_tool look"}
+    assert {span["context"]["trace_id"] for span in before} == {after["context"]["trace_id"]}
+    assert {span["parent_id"] for span in before} == {after["parent_id"]}  # the span that the kill lost
+
+
+def test_a_state_without_telemetry_has_no_trace_and_begins_one_when_it_is_measured() -> None:
+    turn = Turn(Emulated("openai.chat", script([Say("Done.")])))
+    at_once(turn.run("Go."))
+    assert b'"trace"' not in dump(turn.state)
+    kept = Measured()
+    at_once(Turn(turn.provider, state=load(dump(turn.state)), telemetry=kept.telemetry).run())
+    assert kept.span("invoke_agent").parent is None
+
+
+def test_an_unsampled_trace_stays_unsampled_in_another_process() -> None:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
+
+    unsampled = Measured(tracer_provider=TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False))
+    turn = Turn(Emulated("openai.chat", script([Say("Done.")])), telemetry=unsampled.telemetry)
+    at_once(turn.run("Go."))
+    kept = Measured()
+    kept.tracer_provider.sampler = ParentBased(kept.tracer_provider.sampler)
+    at_once(Turn(turn.provider, state=load(dump(turn.state)), telemetry=kept.telemetry).run())
+    assert kept.spans == []
+
+
+def test_a_recording_of_a_measured_turn_replays_to_the_same_state() -> None:
+    file, kept = io.BytesIO(), Measured()
+    recorder = record(file)
+    played = script([call("look")], [Say("Done.")])
+    options = {"telemetry": kept.telemetry, "observers": [recorder]}
+    turn = Turn(Emulated("openai.chat", played), Counting().tools(), **options)
+    at_once(turn.run("Go."))
+    recorder.close()
+    replayed = replay(file.getvalue())
+    assert replayed.difference is None
+    assert dump(replayed.state) == dump(turn.state)
+    assert f"{kept.span('invoke_agent').context.trace_id:032x}".encode() in dump(replayed.state)
