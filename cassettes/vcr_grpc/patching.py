@@ -92,6 +92,11 @@ def custom_patches() -> tuple[tuple[Any, str, Any], ...]:
     return _PATCHES
 
 
+def call_patches() -> tuple[tuple[Any, str, Any], ...]:
+    """Return the patches of the calls alone, for a cassette class that raises `GrpcCassette.refusals` itself."""
+    return _METHODS
+
+
 def _replacement(owner: Any, name: str, make: _Make) -> tuple[Any, str, Any]:
     # Take the method as it is when this package is first imported. So a cassette inside another one replaces the outer
     # one's patches instead of calling them, as with vcrpy's own patches.
@@ -102,4 +107,5 @@ def _replacement(owner: Any, name: str, make: _Make) -> tuple[Any, str, Any]:
     return owner, name, _Method(f"{owner.__name__}.{name}", (), members)
 
 
-_PATCHES = (*(_replacement(owner, name, make) for owner, name, make in _TABLE), (_Gate(), "open", _Open))
+_METHODS = tuple(_replacement(owner, name, make) for owner, name, make in _TABLE)
+_PATCHES = (*_METHODS, (_Gate(), "open", _Open))

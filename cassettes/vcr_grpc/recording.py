@@ -128,7 +128,8 @@ class GrpcCassette:
 
     @classmethod
     def of(cls, cassette: Any) -> GrpcCassette:
-        """Return the only gRPC state of this cassette."""
+        """Return the only gRPC state of this cassette, or of the one that a proxy represents (``__wrapped__``)."""
+        cassette = getattr(cassette, "__wrapped__", cassette)
         with _lock:
             state = cassette.__dict__.get("_vcr_grpc")
             if state is None:
