@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from . import asynchronous, blocking, core
+from . import asynchronous, asynchronous_streams, blocking, blocking_streams, core
 from .errors import UnsupportedVersion
 from .recording import GrpcCassette
 
@@ -33,6 +33,10 @@ _unary = functools.partial(blocking.call, stream=False)
 _stream = functools.partial(blocking.call, stream=True)
 _aio_unary = functools.partial(asynchronous.call, stream=False)
 _aio_stream = functools.partial(asynchronous.call, stream=True)
+_requests_unary = functools.partial(blocking_streams.call, stream=False)
+_requests_stream = functools.partial(blocking_streams.call, stream=True)
+_aio_requests_unary = functools.partial(asynchronous_streams.call, stream=False)
+_aio_requests_stream = functools.partial(asynchronous_streams.call, stream=True)
 
 #: (class, method, factory of its replacement)
 _TABLE: tuple[tuple[Any, str, _Make], ...] = (
@@ -41,14 +45,14 @@ _TABLE: tuple[tuple[Any, str, _Make], ...] = (
     (core.UnaryUnary, "future", _unary),
     (core.UnaryStream, "__call__", _stream),
     (core.SingleThreadedUnaryStream, "__call__", _stream),
-    (core.StreamUnary, "__call__", blocking.refuse),
-    (core.StreamUnary, "with_call", blocking.refuse),
-    (core.StreamUnary, "future", blocking.refuse),
-    (core.StreamStream, "__call__", blocking.refuse),
+    (core.StreamUnary, "__call__", _requests_unary),
+    (core.StreamUnary, "with_call", _requests_unary),
+    (core.StreamUnary, "future", _requests_unary),
+    (core.StreamStream, "__call__", _requests_stream),
     (core.AioUnaryUnary, "__init__", _aio_unary),
     (core.AioUnaryStream, "__init__", _aio_stream),
-    (core.AioStreamUnary, "__init__", asynchronous.refuse),
-    (core.AioStreamStream, "__init__", asynchronous.refuse),
+    (core.AioStreamUnary, "__init__", _aio_requests_unary),
+    (core.AioStreamStream, "__init__", _aio_requests_stream),
     (core.Cassette, "_save", _save),
 )
 
