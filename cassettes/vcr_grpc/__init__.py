@@ -1,7 +1,7 @@
 """gRPC support for vcrpy: records calls into ordinary cassettes and plays them back.
 
     import vcr
-    from toolparity.cassettes import vcr_grpc
+    from toolparity.cassettes import vcr_grpc    # or, with the distribution vcrpy-grpc: import vcr_grpc
 
     my_vcr = vcr.VCR(custom_patches=vcr_grpc.custom_patches())
     with my_vcr.use_cassette("talk.yaml"):

@@ -74,7 +74,7 @@ class _Serializer:
 
 
 class _Core:
-    """Stands for grpc's core channel."""
+    """Represents grpc's core channel."""
 
     def __init__(self, channel: Any, decided: CallRecording | PlayedRequests, serializer: _Serializer) -> None:
         self._channel = channel

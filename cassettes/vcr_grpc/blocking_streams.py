@@ -80,7 +80,7 @@ def _kinds(operations: Iterable[Any]) -> set[Any]:
 
 
 class _RecordingCore:
-    """Stands for a core channel, and for the function that makes managed calls."""
+    """Represents a core channel, and the function that makes managed calls."""
 
     def __init__(self, multi: Any, recording: CallRecording, serializer: Serializer) -> None:
         self._multi = multi
@@ -115,7 +115,7 @@ class _SendingCall(RecordingCall):
 
 
 class _PlayingCore:
-    """Stands for a core channel, and for the function that makes managed calls."""
+    """Represents a core channel, and the function that makes managed calls."""
 
     def __init__(self, requests: PlayedRequests, serializer: Serializer) -> None:
         self._requests = requests
