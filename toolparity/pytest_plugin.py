@@ -8,15 +8,24 @@ text, it is the folder of the project's own scenarios, which replace the shipped
 
 Each case is one test with a name like ``parallel-three[anthropic.messages-stream-first]``, selectable with -k and -m. A
 test fails if its subject breaks a law. Without a subject the plug-in adds no test and does not import the suite.
+
+Independent of the suite, the fixture and the mark ``toolparity_cassette`` give a test a cassette
+(`toolparity.cassettes.fixture`): `pytest --cassette-mode once` records it, and later runs answer from it.
 """
 
 from __future__ import annotations
 
 import sys
 import tomllib
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from .pytest_cassettes import MODES, add_ini, default_folder, default_name, merged, note_outcome, opened
+
+if TYPE_CHECKING:
+    from .cassettes.fixture import FixtureCassette
 
 _MARKS = {
     "parity": "a case of the toolparity conformance suite",
@@ -25,7 +34,9 @@ _MARKS = {
     "parity_first": "under the policy first",
     "parity_all": "under the policy all",
     "parity_batch": "under the policy batch",
+    "toolparity_cassette(*paths, name=None, **settings)": "answer the requests of the test from a cassette",
 }
+_CASSETTE = "toolparity_cassette"
 _LISTS = ("scenarios", "surfaces", "providers", "wires", "policies", "modes")
 #: Member of ``[tool.toolparity]`` -> the type of its value.
 _MEMBERS: dict[str, type] = {
@@ -75,6 +86,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             help=f"only these {name}",
         )
 
+    group.addoption(
+        "--cassette-mode",
+        choices=MODES,
+        default=None,
+        help="record mode of the fixture and mark toolparity_cassette: none (default, records nothing), once, "
+        "new_episodes, all or rewrite",
+    )
+    add_ini(parser)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     for mark, meaning in _MARKS.items():
@@ -93,6 +113,32 @@ def pytest_configure(config: pytest.Config) -> None:
             if why := unwritable(path):
                 raise pytest.UsageError(f"--parity-report {file} cannot be written: {why}")
             config.pluginmanager.register(ResultCollector(path), "toolparity-result-collector")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Open a cassette for a test with the mark, also if it does not request the fixture."""
+    names = getattr(item, "fixturenames", None)
+    if names is not None and _CASSETTE not in names and item.get_closest_marker(_CASSETTE) is not None:
+        names.insert(0, _CASSETTE)
+
+
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Note which tests did not pass."""
+    note_outcome(item, call)
+
+
+@pytest.fixture
+def toolparity_cassette(request: pytest.FixtureRequest) -> Iterator[FixtureCassette]:
+    """A cassette for the test: ``cassettes/<module>/<test>.yaml``, with requests matched by their meaning."""
+    from .cassettes.matching import MATCHERS
+
+    marks = list(request.node.iter_markers(_CASSETTE))
+    settings = merged({"match_on": tuple(MATCHERS)}, marks)
+    mode = request.config.getoption("--cassette-mode")
+    settings["record_mode"] = mode or settings.get("record_mode", "none")
+    name = settings.pop("name", None) or default_name(request)
+    with opened(request, name, default_folder(request), settings, marks) as cassette:
+        yield cassette
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

@@ -1,8 +1,9 @@
-"""Recording of HTTP streams while the client reads them.
+"""HTTP streams that the client reads while they arrive, recorded or played.
 
 vcrpy reads a whole response before the client sees its beginning. Here the client gets each chunk as it arrives, and
 the body is recorded once it is complete. If the client stops early, as the SDKs do after ``[DONE]`` and errors, closing
-the response reads the rest, because a cassette holds whole bodies. After an interrupt, nothing is recorded.
+the response reads the rest, because a cassette holds whole bodies. After an interrupt, nothing is recorded. A recorded
+event stream is played one event at a time.
 
     with cassette_context as cassette, live_streams(cassette): ...
 """
@@ -18,6 +19,8 @@ from unittest import mock
 
 from vcr.cassette import Cassette
 from vcr.request import Request
+
+from ..chunking import events
 
 #: httpx, and the fork of it that newer SDKs use.
 _LIBRARIES = ("httpx", "httpx2")
@@ -37,12 +40,16 @@ def live_streams(cassette: Cassette) -> Iterator[None]:
                 (library.AsyncHTTPTransport, "handle_async_request", _handle_async),
             ):
                 buffering = getattr(transport, method)  # vcrpy's wrapper, which keeps the original as __wrapped__
-                wrapper = replacement(cassette, buffering.__wrapped__, library)
+                if not hasattr(buffering, "__wrapped__"):
+                    continue  # the cassette leaves this library alone
+                wrapper = replacement(cassette, buffering, library)
                 stack.enter_context(mock.patch.object(transport, method, wrapper))
         yield
 
 
-def _handle(cassette: Cassette, real: Callable[..., Any], library: Any) -> Callable[[Any, Any], Any]:
+def _handle(cassette: Cassette, buffering: Callable[..., Any], library: Any) -> Callable[[Any, Any], Any]:
+    real = buffering.__wrapped__  # type: ignore[attr-defined]
+
     class Passing(library.SyncByteStream):  # type: ignore[misc]
         def __init__(self, stream: Any, on_end: Callable[[bytes], None]) -> None:
             self._stream = stream
@@ -85,6 +92,8 @@ def _handle(cassette: Cassette, real: Callable[..., Any], library: Any) -> Calla
         body = b"".join(request.stream)
         request.stream = library.ByteStream(body)
         sent = Request(request.method, str(request.url), body, request.headers)
+        if not _records(cassette, sent):
+            return _by_event(buffering(transport, request), library)
         response = real(transport, request)
         response.stream = Passing(response.stream, lambda whole: _record(cassette, sent, response, whole))
         return response
@@ -92,7 +101,9 @@ def _handle(cassette: Cassette, real: Callable[..., Any], library: Any) -> Calla
     return handle
 
 
-def _handle_async(cassette: Cassette, real: Callable[..., Any], library: Any) -> Callable[[Any, Any], Any]:
+def _handle_async(cassette: Cassette, buffering: Callable[..., Any], library: Any) -> Callable[[Any, Any], Any]:
+    real = buffering.__wrapped__  # type: ignore[attr-defined]
+
     class Passing(library.AsyncByteStream):  # type: ignore[misc]
         def __init__(self, stream: Any, on_end: Callable[[bytes], None]) -> None:
             self._stream = stream
@@ -134,11 +145,36 @@ def _handle_async(cassette: Cassette, real: Callable[..., Any], library: Any) ->
         body = b"".join([part async for part in request.stream])
         request.stream = library.ByteStream(body)
         sent = Request(request.method, str(request.url), body, request.headers)
+        if not _records(cassette, sent):
+            return _by_event(await buffering(transport, request), library)
         response = await real(transport, request)
         response.stream = Passing(response.stream, lambda whole: _record(cassette, sent, response, whole))
         return response
 
     return handle
+
+
+def _records(cassette: Cassette, sent: Request) -> bool:
+    """Return whether the cassette has no response to a request and may record one."""
+    return not cassette.can_play_response_for(sent) and not cassette.write_protected
+
+
+def _by_event(response: Any, library: Any) -> Any:
+    """Return a played response whose body arrives one event at a time, if it is an event stream."""
+    if "event-stream" not in response.headers.get("content-type", "") or response.headers.get("content-encoding"):
+        return response
+
+    class Events(library.ByteStream):  # type: ignore[misc]
+        def __iter__(self) -> Iterator[bytes]:
+            yield from events(self._stream)
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for event in events(self._stream):
+                yield event
+
+    if isinstance(response.stream, library.ByteStream):
+        response.stream = Events(response.stream._stream)
+    return response
 
 
 def _interrupted() -> bool:

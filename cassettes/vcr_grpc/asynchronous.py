@@ -14,8 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import interaction
-from .core import EOF, PLAYED, AioStatus, StatusCode, UsageError, metadatums
-from .errors import UnsupportedCall
+from .core import EOF, PATIENCE, PLAYED, AioStatus, StatusCode, UsageError, metadatums
 from .interaction import OutgoingCall, RecordedAnswer
 from .metadata import pairs_of
 from .recording import CallRecording, GrpcCassette, left_early
@@ -39,10 +38,10 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
         response_deserializer: Any,
         *rest: Any,
     ) -> None:
-        name = _text(method)
+        name = text_of(method)
         data, request_type = interaction.serialized(request, request_serializer, name)
         outgoing = OutgoingCall(
-            target=_text(channel.target),
+            target=text_of(channel.target),
             method=name,
             metadata=pairs_of(metadata),
             serialized=data,
@@ -54,9 +53,9 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
         if decided is None:
             core, serializer, data = channel, request_serializer, request
         elif isinstance(decided, CallRecording):
-            core, serializer = _RecordingChannel(channel, decided), None
+            core, serializer = RecordingChannel(channel, decided), None
         else:
-            core, serializer = _PlayingChannel(channel, decided, outgoing), None
+            core, serializer = PlayingChannel(channel, decided, outgoing), None
         head = (data, deadline, metadata, credentials, wait_for_ready)
         try:
             original(self, *head, core, method, serializer, response_deserializer, *rest)
@@ -68,56 +67,29 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
     return replacement
 
 
-def refuse(original: Callable[..., None], cassette: Any) -> Callable[..., None]:
-    """Return the replacement for the constructor of a call with a request stream.
-
-    It raises UnsupportedCall, unless the cassette ignores the call.
-    """
-
-    def replacement(
-        self: Any,
-        request_iterator: Any,
-        deadline: float | None,
-        metadata: Any,
-        credentials: Any,
-        wait_for_ready: bool | None,
-        channel: Any,
-        method: Any,
-        *rest: Any,
-    ) -> None:
-        outgoing = OutgoingCall(_text(channel.target), _text(method), pairs_of(metadata), b"", None, None, stream=True)
-        if not GrpcCassette.of(cassette).ignores(outgoing):
-            raise UnsupportedCall(
-                "calls with a stream of requests can neither be recorded nor played", where=outgoing.uri
-            )
-        original(self, request_iterator, deadline, metadata, credentials, wait_for_ready, channel, method, *rest)
-
-    return replacement
-
-
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
 # Recording
 
 
-class _RecordingChannel:
+class RecordingChannel:
     def __init__(self, channel: Any, recording: CallRecording) -> None:
         self._channel = channel
         self._recording = recording
 
-    def call(self, *args: Any) -> _RecordingCall:
-        return _RecordingCall(self._channel.call(*args), self._recording)
+    def call(self, *args: Any) -> RecordingCall:
+        return RecordingCall(self._channel.call(*args), self._recording)
 
 
-class _RecordingCall:
+class RecordingCall:
     """Wraps grpc's core call and records what it returns. Members not defined here are the core call's own."""
 
     def __init__(self, call: Any, recording: CallRecording) -> None:
         self._call = call
         self._recording = recording
-        self._refusal: Exception | None = None
+        self._refusal: BaseException | None = None
         call.add_done_callback(self._done)
 
     def __getattr__(self, name: str) -> Any:
@@ -152,7 +124,7 @@ class _RecordingCall:
 
     def cancel(self, details: str) -> None:
         try:
-            self._recording.left()
+            self._recording.cancelled(details)
         finally:
             self._call.cancel(details)
 
@@ -164,26 +136,26 @@ class _RecordingCall:
         self._recording.initial(self._call._initial_metadata)
         try:
             self._recording.ended(status.code(), status.details(), status.trailing_metadata())
-        except Exception as error:  # an exception from a hook: grpc's core is running, so raise it later
+        except BaseException as error:  # an exception from a hook: grpc's core is running, so raise it later
             self._refusal = error
 
 
 # Playing
 
 
-class _PlayingChannel:
+class PlayingChannel:
     def __init__(self, channel: Any, answer: RecordedAnswer, outgoing: OutgoingCall) -> None:
         self._channel = channel
         self._answer = answer
         self._outgoing = outgoing
 
-    def call(self, method: Any, deadline: float | None, *_: Any) -> _PlayedCall:
+    def call(self, method: Any, deadline: float | None, *_: Any) -> PlayedCall:
         if self._channel.closed():
             raise UsageError("Channel is closed.")
-        return _PlayedCall(self._answer, self._outgoing, deadline)
+        return PlayedCall(self._answer, self._outgoing, deadline)
 
 
-class _PlayedCall:
+class PlayedCall:
     """Replays a recorded response with the interface of grpc's core call."""
 
     def __init__(self, answer: RecordedAnswer, outgoing: OutgoingCall, deadline: float | None) -> None:
@@ -200,6 +172,8 @@ class _PlayedCall:
 
     async def unary_unary(self, *_: Any) -> bytes | None:
         self._begin()
+        if self._answer.left:
+            await self._await_cancellation()
         self._end_with_answer()
         return self._messages.popleft() if self._messages else None
 
@@ -260,6 +234,13 @@ class _PlayedCall:
     def _begin(self) -> None:
         self._initial_metadata = metadatums(self._answer.initial)
         self._begun.set()
+
+    async def _await_cancellation(self) -> None:
+        """Wait for the client to cancel the call, as it did when it was recorded; but not forever."""
+        try:
+            await asyncio.wait_for(self._ended.wait(), PATIENCE)
+        except TimeoutError:
+            raise left_early(self._answer, self._outgoing) from None
 
     def _end_if_read(self) -> None:
         # grpc's core reports the status once the last message was taken, neither earlier nor only on another read.

@@ -6,18 +6,18 @@ In both cases the client gets grpc's own objects (``_InactiveRpcError``, ``_Mult
 from __future__ import annotations
 
 import copy
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from . import interaction
-from .core import PLAYED, Operation, ReceiveMessage, StatusCode, metadatums
-from .errors import UnsupportedCall
+from .core import PATIENCE, PLAYED, Operation, ReceiveMessage, StatusCode, metadatums
 from .interaction import OutgoingCall, RecordedAnswer
 from .metadata import pairs_of
 from .recording import CallRecording, GrpcCassette, left_early
 
-_Handler = Callable[[Any], bool]
+Handler = Callable[[Any], bool]
 _INTERNAL = StatusCode.INTERNAL.value[0]
 
 
@@ -44,12 +44,12 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
         stand_in = copy.copy(multi)
         stand_in._request_serializer = None  # the request is already serialized
         if isinstance(decided, CallRecording):
-            stand_in._channel = _RecordingChannel(multi._channel, decided)
+            stand_in._channel = RecordingChannel(multi._channel, decided)
             # The single-threaded multi-callable has no `_managed_call`, but setting one does no harm.
-            stand_in._managed_call = _recording_managed_call(getattr(multi, "_managed_call", None), decided)
+            stand_in._managed_call = recording_managed_call(getattr(multi, "_managed_call", None), decided)
         else:
-            stand_in._channel = _PlayingChannel(decided, outgoing)
-            stand_in._managed_call = _playing_managed_call(decided, outgoing)
+            stand_in._channel = PlayingChannel(decided, outgoing)
+            stand_in._managed_call = playing_managed_call(decided, outgoing)
         try:
             return original(stand_in, data, timeout, metadata, *rest, **more)
         except BaseException:
@@ -60,55 +60,37 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
     return replacement
 
 
-def refuse(original: Callable[..., Any], cassette: Any) -> Callable[..., Any]:
-    """Return the replacement for a multi-callable's method with a request stream.
-
-    It raises UnsupportedCall, unless the cassette ignores the call.
-    """
-
-    def replacement(
-        multi: Any, request_iterator: Any, timeout: Any = None, metadata: Any = None, *rest: Any, **more: Any
-    ) -> Any:
-        method = multi._method.decode()
-        outgoing = OutgoingCall(multi._target.decode(), method, pairs_of(metadata), b"", None, None, stream=True)
-        if GrpcCassette.of(cassette).ignores(outgoing):
-            return original(multi, request_iterator, timeout, metadata, *rest, **more)
-        raise UnsupportedCall("calls with a stream of requests can neither be recorded nor played", where=outgoing.uri)
-
-    return replacement
-
-
 # Recording: wraps core calls and sees their events before grpc does.
 
 
-def _recording_managed_call(managed_call: Any, recording: CallRecording) -> Callable[..., Any]:
+def recording_managed_call(managed_call: Any, recording: CallRecording) -> Callable[..., Any]:
     # grpc: create(flags, method, host, deadline, metadata, credentials, operations, event_handler, …)
     def create(*args: Any) -> Any:
-        args = (*args[:7], _seen(args[7], recording), *args[8:])
-        return _RecordingCall(managed_call(*args), recording)
+        args = (*args[:7], seen(args[7], recording), *args[8:])
+        return RecordingCall(managed_call(*args), recording)
 
     return create
 
 
-class _RecordingChannel:
+class RecordingChannel:
     def __init__(self, channel: Any, recording: CallRecording) -> None:
         self._channel = channel
         self._recording = recording
 
     def segregated_call(self, *args: Any) -> Any:
-        return _RecordingCall(self._channel.segregated_call(*args), self._recording)
+        return RecordingCall(self._channel.segregated_call(*args), self._recording)
 
 
-class _RecordingCall:
+class RecordingCall:
     def __init__(self, call: Any, recording: CallRecording) -> None:
         self._call = call
         self._recording = recording
 
-    def operate(self, operations: Iterable[Any], handler: _Handler | None) -> Any:
+    def operate(self, operations: Iterable[Any], handler: Handler | None) -> Any:
         reads = any(isinstance(operation, ReceiveMessage) for operation in operations)
         if reads:
             self._recording.reading()
-        operating = self._call.operate(operations, handler and _seen(handler, self._recording))
+        operating = self._call.operate(operations, handler and seen(handler, self._recording))
         if reads and not operating:
             self._recording.unread()
         return operating
@@ -120,12 +102,12 @@ class _RecordingCall:
 
     def cancel(self, *args: Any) -> Any:
         try:
-            self._recording.left()
+            self._recording.cancelled(args[1] if len(args) > 1 else None)
         finally:
             self._call.cancel(*args)
 
 
-def _seen(handler: _Handler, recording: CallRecording) -> _Handler:
+def seen(handler: Handler, recording: CallRecording) -> Handler:
     """Wrap a handler that runs on grpc's own thread.
 
     An exception from a hook must not end that thread, so the client gets it as a status.
@@ -134,7 +116,7 @@ def _seen(handler: _Handler, recording: CallRecording) -> _Handler:
     def handle(event: Any) -> bool:
         try:
             _see(event, recording)
-        except Exception as error:
+        except BaseException as error:
             event = _refused(event, error, recording)
         return handler(event)
 
@@ -152,17 +134,17 @@ def _see(event: Any, recording: CallRecording) -> None:
                 recording.ended(operation.code(), _text(operation.details()), operation.trailing_metadata())
 
 
-def _refused(event: Any, error: Exception, recording: CallRecording) -> _Event:
+def _refused(event: Any, error: BaseException, recording: CallRecording) -> CoreEvent:
     """Return the event with its status replaced by one that says why the call was not recorded.
 
     If the event holds no status, it was already delivered; then the exception is raised when the cassette closes. The
     status can arrive before the last message, and then that message's event triggers the write.
     """
     failure = RecordedAnswer((), (), (), _INTERNAL, f"the cassette did not take this call: {error}")
-    status = _Operation(Operation.receive_status_on_client, failure)
+    status = CoreOperation(Operation.receive_status_on_client, failure)
     if all(operation.type() != status.kind for operation in event.batch_operations):
         recording.refused(error)
-    return _Event(tuple(status if o.type() == status.kind else o for o in event.batch_operations))
+    return CoreEvent(tuple(status if o.type() == status.kind else o for o in event.batch_operations))
 
 
 def _text(details: Any) -> str:
@@ -172,7 +154,7 @@ def _text(details: Any) -> str:
 # Playing: core calls that return recorded data.
 
 
-class _Operation(NamedTuple):
+class CoreOperation(NamedTuple):
     """One finished operation, with the accessors of grpc's core."""
 
     kind: Any
@@ -202,56 +184,68 @@ class _Operation(NamedTuple):
         return f"{PLAYED}: {self.value.details}"
 
 
-class _Event(NamedTuple):
-    batch_operations: tuple[_Operation, ...]
+class CoreEvent(NamedTuple):
+    batch_operations: tuple[CoreOperation, ...]
 
 
-class _PlayedCall:
+class PlayedCall:
     """Replays a recorded response as events: immediately to a handler, otherwise through `next_event`."""
 
-    def __init__(self, answer: RecordedAnswer, outgoing: OutgoingCall, handler: _Handler | None) -> None:
+    def __init__(self, answer: RecordedAnswer, outgoing: OutgoingCall, handler: Handler | None) -> None:
         self._answer = answer
         self._outgoing = outgoing
         self._handler = handler
         self._messages = deque(answer.messages)
-        self._events: deque[_Event] = deque()
+        self._events: deque[CoreEvent] = deque()
         self._over = False
         begun = (
-            _Operation(Operation.send_initial_metadata),
-            _Operation(Operation.send_message),
-            _Operation(Operation.send_close_from_client),
-            _Operation(Operation.receive_initial_metadata, metadatums(answer.initial)),
+            CoreOperation(Operation.send_initial_metadata),
+            CoreOperation(Operation.send_message),
+            CoreOperation(Operation.send_close_from_client),
+            CoreOperation(Operation.receive_initial_metadata, metadatums(answer.initial)),
         )
         if outgoing.stream:
             self._give(handler, *begun)
             self._end_if_read()
+        elif answer.left:
+            self._await_cancellation()
         else:
             message = answer.messages[0] if answer.messages else None
             self._over = True
-            self._give(handler, *begun, _Operation(Operation.receive_message, message), self._status())
+            self._give(handler, *begun, CoreOperation(Operation.receive_message, message), self._status())
 
-    def operate(self, operations: Iterable[Any], handler: _Handler | None) -> bool:
+    def operate(self, operations: Iterable[Any], handler: Handler | None) -> bool:
         """Deliver the next message. For a call with one request, grpc uses this method only to read."""
         if self._messages:
-            self._give(handler, _Operation(Operation.receive_message, self._messages.popleft()))
+            self._give(handler, CoreOperation(Operation.receive_message, self._messages.popleft()))
             self._end_if_read()
         elif self._over:
-            self._give(handler, _Operation(Operation.receive_message))
+            self._give(handler, CoreOperation(Operation.receive_message))
         else:
             raise left_early(self._answer, self._outgoing)
         return True
 
-    def next_event(self) -> _Event:
+    def next_event(self) -> CoreEvent:
+        if not self._events:
+            raise left_early(self._answer, self._outgoing)
         return self._events.popleft()
 
     def cancel(self, code: int, details: str) -> None:
         if not self._over:
             self._over = True
             cancelled = RecordedAnswer((), (), (), int(code), details)
-            self._give(self._handler, _Operation(Operation.receive_status_on_client, cancelled))
+            self._give(self._handler, CoreOperation(Operation.receive_status_on_client, cancelled))
 
-    def _status(self) -> _Operation:
-        return _Operation(Operation.receive_status_on_client, self._answer)
+    def _await_cancellation(self) -> None:
+        """Leave the call open, because the client cancelled it when it was recorded; but not forever."""
+        if self._handler is not None:
+            error = left_early(self._answer, self._outgoing)
+            timer = threading.Timer(PATIENCE, self.cancel, (_INTERNAL, str(error)))
+            timer.daemon = True
+            timer.start()
+
+    def _status(self) -> CoreOperation:
+        return CoreOperation(Operation.receive_status_on_client, self._answer)
 
     def _end_if_read(self) -> None:
         # grpc's core reports the status once the last message was taken, neither earlier nor only on another read.
@@ -259,24 +253,24 @@ class _PlayedCall:
             self._over = True
             self._give(self._handler, self._status())
 
-    def _give(self, handler: _Handler | None, *operations: _Operation) -> None:
+    def _give(self, handler: Handler | None, *operations: CoreOperation) -> None:
         if handler is None:
-            self._events.append(_Event(operations))
+            self._events.append(CoreEvent(operations))
         else:
-            handler(_Event(operations))
+            handler(CoreEvent(operations))
 
 
-class _PlayingChannel:
+class PlayingChannel:
     def __init__(self, answer: RecordedAnswer, outgoing: OutgoingCall) -> None:
         self._answer = answer
         self._outgoing = outgoing
 
-    def segregated_call(self, *_: Any) -> _PlayedCall:
-        return _PlayedCall(self._answer, self._outgoing, None)
+    def segregated_call(self, *_: Any) -> PlayedCall:
+        return PlayedCall(self._answer, self._outgoing, None)
 
 
-def _playing_managed_call(answer: RecordedAnswer, outgoing: OutgoingCall) -> Callable[..., _PlayedCall]:
-    def create(*args: Any) -> _PlayedCall:
-        return _PlayedCall(answer, outgoing, args[7])
+def playing_managed_call(answer: RecordedAnswer, outgoing: OutgoingCall) -> Callable[..., PlayedCall]:
+    def create(*args: Any) -> PlayedCall:
+        return PlayedCall(answer, outgoing, args[7])
 
     return create

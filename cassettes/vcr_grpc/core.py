@@ -27,7 +27,7 @@ try:
     Cassette: Any = _Cassette
     StatusCode: Any = _grpc.StatusCode
 
-    # The classes whose calls are recorded and played, then those that are refused.
+    # The classes whose calls are recorded and played.
     UnaryUnary: Any = _channel._UnaryUnaryMultiCallable
     UnaryStream: Any = _channel._UnaryStreamMultiCallable
     SingleThreadedUnaryStream: Any = _channel._SingleThreadedUnaryStreamMultiCallable
@@ -41,6 +41,8 @@ try:
     Metadatum: Any = _cygrpc._Metadatum
     Operation: Any = _cygrpc.OperationType
     ReceiveMessage: Any = _cygrpc.ReceiveMessageOperation
+    SendMessage: Any = _cygrpc.SendMessageOperation
+    SendClose: Any = _cygrpc.SendCloseFromClientOperation
     AioStatus: Any = _cygrpc.AioRpcStatus
     EOF: Any = _cygrpc.EOF
     UsageError: Any = _cygrpc.UsageError
@@ -50,6 +52,8 @@ except (ImportError, AttributeError) as error:  # pragma: no cover - needs anoth
 
 #: The debug string of played calls. grpc's own one contains peers and times and is not recorded.
 PLAYED = "played from a cassette"
+#: Seconds that a played call without an answer waits for the client to cancel it.
+PATIENCE = 10.0
 
 
 def metadatums(pairs: Iterable[tuple[str, str | bytes]]) -> tuple[Any, ...]:

@@ -32,12 +32,6 @@ class UnsupportedVersion(VcrGrpcError, ImportError):
     hint_default = "install versions that this package was tested with"
 
 
-class UnsupportedCall(VcrGrpcError, NotImplementedError):
-    """A call with a request stream: neither recorded nor played, and never sent to the network."""
-
-    hint_default = "make it outside the cassette, or exempt its host with ignore_hosts"
-
-
 class UnserializableRequest(VcrGrpcError, TypeError):
     """The stub's serializer failed on the request, or did not return bytes."""
 

@@ -12,6 +12,11 @@
       trailers: {…trailing metadata…}
       grpc: {code: NOT_FOUND, details: "…", stream: false}     # or {left_by_caller: true, stream: true}
 
+A call with a stream of requests has ``{"messages": […], "type": "…"}`` as the body of its request as well, and in
+``grpc`` the order of both streams: ``requests: {after: [0, 0, 1], closed_after: 2}`` means that the client sent two
+messages, received one, sent its third, received another, and closed its stream. ``closed_after`` is absent if the call
+ended before the client closed it.
+
 The scheme is ``grpc`` for plain and encrypted channels alike, because grpcio does not expose which one a stub uses.
 JSON texts have sorted keys, so equal requests have equal bodies.
 """
@@ -39,13 +44,24 @@ _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[\w.~-]+)(:\d+)?")
 
 
 @dataclass(frozen=True)
+class RequestOrder:
+    """When the client sent each message of its stream, and closed it: the number of messages received until then."""
+
+    after: tuple[int, ...] = ()
+    closed_after: int | None = None
+
+
+@dataclass(frozen=True)
 class OutgoingCall:
-    """A call before it is sent. ``serialized``: the bytes to send and record. ``method``: "/package.Service/Method"."""
+    """A call before it is sent. ``serialized``: the bytes to send and record, or those sent so far of a stream.
+
+    ``method``: "/package.Service/Method".
+    """
 
     target: str
     method: str
     metadata: Pairs
-    serialized: bytes
+    serialized: bytes | tuple[bytes, ...]
     request_type: messages.MessageType | None
     deserializer: messages.Deserializer
     stream: bool
@@ -60,7 +76,10 @@ class OutgoingCall:
 
     def request(self) -> Any:
         """Return the vcrpy request that hooks, filters and matchers see."""
-        entry = messages.written(self.serialized, self.request_type)
+        if isinstance(self.serialized, bytes):
+            entry = messages.written(self.serialized, self.request_type)
+        else:
+            entry = {"messages": [messages.written(message, self.request_type) for message in self.serialized]}
         if self.request_type is not None:
             entry["type"] = messages.name_of(self.request_type)
         return Request("POST", self.uri, _json(entry), to_request_headers(self.metadata))
@@ -76,6 +95,7 @@ class RecordedAnswer:
     code: int | None
     details: str
     left: bool = False
+    requests: RequestOrder | None = None
 
 
 def serialized(request: Any, serializer: Any, where: str) -> tuple[bytes, messages.MessageType | None]:
@@ -108,6 +128,10 @@ def response(answer: RecordedAnswer, call: OutgoingCall) -> dict[str, Any]:
     else:
         status = STATUS_BY_NUMBER.get(answer.code or 0)
         ended = {"code": answer.code if status is None else status.name, "details": answer.details}
+    if answer.requests is not None:
+        closed = answer.requests.closed_after
+        order = {"after": list(answer.requests.after), **({} if closed is None else {"closed_after": closed})}
+        ended["requests"] = order
     return {
         "status": {"code": 200, "message": "OK"},
         "headers": to_headers(answer.initial),
@@ -141,7 +165,16 @@ def answer(recorded: Any, call: OutgoingCall, where: str) -> RecordedAnswer:
         code=code,
         details=str(ended.get("details") or ""),
         left=left,
+        requests=_order(ended.get("requests"), where),
     )
+
+
+def sent_messages(body: Any, where: str) -> tuple[bytes, ...]:
+    """Return the messages of a recorded stream of requests. Raises UnreadableInteraction."""
+    entries = _parsed(body, where).get("messages")
+    if not isinstance(entries, list):
+        raise UnreadableInteraction("its request has no list of messages", where=where)
+    return tuple(messages.read(entry, None, f"{where}, message {n}") for n, entry in enumerate(entries, 1))
 
 
 def check_request(body: Any, type_: messages.MessageType | None, where: str) -> None:
@@ -150,7 +183,9 @@ def check_request(body: Any, type_: messages.MessageType | None, where: str) -> 
     A body in another shape is accepted: a hook may have changed it, and only the response is played.
     """
     try:
-        messages.read(_parsed(body, where), type_, where)
+        entry = _parsed(body, where)
+        for each in entry.get("messages", [entry]):
+            messages.read(each, type_, where)
     except Disagreement:
         raise
     except UnreadableInteraction:
@@ -160,9 +195,22 @@ def check_request(body: Any, type_: messages.MessageType | None, where: str) -> 
 def message_of(body: Any) -> Any:
     """Return the readable message in a recorded request's body, or None."""
     try:
-        return _parsed(body, "").get("message")
+        entry = _parsed(body, "")
+        if isinstance(entry.get("messages"), list):
+            return [each.get("message") for each in entry["messages"] if isinstance(each, dict)]
+        return entry.get("message")
     except UnreadableInteraction:
         return None
+
+
+def _order(value: Any, where: str) -> RequestOrder | None:
+    if value is None:
+        return None
+    try:
+        closed = value.get("closed_after")
+        return RequestOrder(tuple(map(int, value["after"])), None if closed is None else int(closed))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise UnreadableInteraction("the order of its requests is damaged", where=where) from None
 
 
 def _json(value: Any) -> str:

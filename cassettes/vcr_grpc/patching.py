@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from . import asynchronous, blocking, core
+from . import asynchronous, asynchronous_streams, blocking, blocking_streams, core
 from .errors import UnsupportedVersion
 from .recording import GrpcCassette
 
@@ -33,6 +33,10 @@ _unary = functools.partial(blocking.call, stream=False)
 _stream = functools.partial(blocking.call, stream=True)
 _aio_unary = functools.partial(asynchronous.call, stream=False)
 _aio_stream = functools.partial(asynchronous.call, stream=True)
+_requests_unary = functools.partial(blocking_streams.call, stream=False)
+_requests_stream = functools.partial(blocking_streams.call, stream=True)
+_aio_requests_unary = functools.partial(asynchronous_streams.call, stream=False)
+_aio_requests_stream = functools.partial(asynchronous_streams.call, stream=True)
 
 #: (class, method, factory of its replacement)
 _TABLE: tuple[tuple[Any, str, _Make], ...] = (
@@ -41,14 +45,14 @@ _TABLE: tuple[tuple[Any, str, _Make], ...] = (
     (core.UnaryUnary, "future", _unary),
     (core.UnaryStream, "__call__", _stream),
     (core.SingleThreadedUnaryStream, "__call__", _stream),
-    (core.StreamUnary, "__call__", blocking.refuse),
-    (core.StreamUnary, "with_call", blocking.refuse),
-    (core.StreamUnary, "future", blocking.refuse),
-    (core.StreamStream, "__call__", blocking.refuse),
+    (core.StreamUnary, "__call__", _requests_unary),
+    (core.StreamUnary, "with_call", _requests_unary),
+    (core.StreamUnary, "future", _requests_unary),
+    (core.StreamStream, "__call__", _requests_stream),
     (core.AioUnaryUnary, "__init__", _aio_unary),
     (core.AioUnaryStream, "__init__", _aio_stream),
-    (core.AioStreamUnary, "__init__", asynchronous.refuse),
-    (core.AioStreamStream, "__init__", asynchronous.refuse),
+    (core.AioStreamUnary, "__init__", _aio_requests_unary),
+    (core.AioStreamStream, "__init__", _aio_requests_stream),
     (core.Cassette, "_save", _save),
 )
 
@@ -92,6 +96,11 @@ def custom_patches() -> tuple[tuple[Any, str, Any], ...]:
     return _PATCHES
 
 
+def call_patches() -> tuple[tuple[Any, str, Any], ...]:
+    """Return the patches of the calls alone, for a cassette class that raises `GrpcCassette.refusals` itself."""
+    return _METHODS
+
+
 def _replacement(owner: Any, name: str, make: _Make) -> tuple[Any, str, Any]:
     # Take the method as it is when this package is first imported. So a cassette inside another one replaces the outer
     # one's patches instead of calling them, as with vcrpy's own patches.
@@ -102,4 +111,5 @@ def _replacement(owner: Any, name: str, make: _Make) -> tuple[Any, str, Any]:
     return owner, name, _Method(f"{owner.__name__}.{name}", (), members)
 
 
-_PATCHES = (*(_replacement(owner, name, make) for owner, name, make in _TABLE), (_Gate(), "open", _Open))
+_METHODS = tuple(_replacement(owner, name, make) for owner, name, make in _TABLE)
+_PATCHES = (*_METHODS, (_Gate(), "open", _Open))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Iterable
 from typing import Any
 
 from . import interaction
 from .errors import LeftEarly
-from .interaction import OutgoingCall, RecordedAnswer
+from .interaction import OutgoingCall, RecordedAnswer, RequestOrder
+from .messages import MessageType
 from .metadata import Pairs, pairs_of
 from .mismatch import miss
 
@@ -19,24 +21,27 @@ _UNAVAILABLE = 14
 #: Details of a call whose channel was closed: the client's doing, not a server's status.
 _CHANNEL_GONE = ("Channel closed!", "Channel deallocated!")
 _CANCELLED = 1
+#: In the details of a call that its client dropped, as opposed to one that it cancelled.
+_DROPPED = "garbage collection"
 
 #: vcrpy's look-ups and play counts are not thread-safe, so finding a response and marking it played happen under a
 #: lock.
-_lock = threading.RLock()
+lock = threading.RLock()
 
 
 class CallRecording:
     """One call that is being recorded.
 
-    It receives what the core call returns (`initial`, `read`, `ended`) and what the client does (`reading`, `left`),
-    before grpc's own code does. So when the client sees the end of a call, the cassette already contains it. It is
-    written once: when the status is known and no message is awaited, or when the client leaves. Thread-safe.
+    It receives what the core call returns (`initial`, `read`, `ended`) and what the client does (`reading`, `left`, and
+    with a stream of requests `sent`, `closed`), before grpc's own code does. So when the client sees the end of a call,
+    the cassette already contains it. It is written once: when the status is known and no message is awaited, or when
+    the client leaves. Thread-safe.
     """
 
-    def __init__(self, state: GrpcCassette, call: OutgoingCall, request: Any) -> None:
+    def __init__(self, state: GrpcCassette, call: OutgoingCall) -> None:
         self._state = state
         self._outgoing = call
-        self._request = request
+        self._order = RequestOrder() if isinstance(call.serialized, tuple) else None
         self._initial: Pairs = ()
         self._messages: list[bytes] = []
         self._status: tuple[int, str, Pairs] | None = None
@@ -47,9 +52,23 @@ class CallRecording:
         """Record the initial metadata."""
         self._initial = pairs_of(metadata)
 
+    def sent(self, message: bytes, type_: MessageType | None) -> None:
+        """Record a message of the client's stream."""
+        with lock:
+            assert self._order is not None
+            serialized = (*self._outgoing.serialized, message)
+            self._outgoing = dataclasses.replace(self._outgoing, serialized=serialized, request_type=type_)
+            self._order = dataclasses.replace(self._order, after=(*self._order.after, len(self._messages)))
+
+    def closed(self) -> None:
+        """Record that the client closed its stream."""
+        with lock:
+            assert self._order is not None
+            self._order = dataclasses.replace(self._order, closed_after=len(self._messages))
+
     def reading(self) -> None:
         """Note that the client awaits a message; `read` or `unread` must follow."""
-        with _lock:
+        with lock:
             self._awaited += 1
 
     def unread(self) -> None:
@@ -58,7 +77,7 @@ class CallRecording:
 
     def read(self, message: bytes | None) -> None:
         """Record a message; None means that there are no more."""
-        with _lock:
+        with lock:
             self._awaited -= 1
             if message is not None:
                 self._messages.append(message)
@@ -66,34 +85,40 @@ class CallRecording:
 
     def ended(self, code: int, details: str | None, trailing: Iterable[Any] | None) -> None:
         """Record the status."""
-        with _lock:
+        with lock:
             if code == _CANCELLED and details in _CHANNEL_GONE:
                 self.left()
             elif self._status is None:
                 self._status = (code, details or "", pairs_of(trailing))
                 self._write_if_over()
 
-    def left(self) -> None:
-        """Record that the client cancelled the call, dropped it, or closed the cassette while it ran.
+    def cancelled(self, details: str | None) -> None:
+        """Record that the client cancelled the call: what it had read until then, which may be nothing."""
+        with lock:
+            self.left(cancelled=_DROPPED not in (details or ""))
 
-        A stream is kept as far as it was read. A unary call that the client did not wait for is not recorded.
+    def left(self, *, cancelled: bool = False) -> None:
+        """Record that the client dropped the call, or closed the cassette while it ran.
+
+        A stream is kept as far as it was read. A unary call that the client did not wait for is not recorded, unless it
+        was cancelled.
         """
-        with _lock:
-            if self._status is None and self._outgoing.stream:
+        with lock:
+            if self._status is None and (self._outgoing.stream or cancelled):
                 self._write(RecordedAnswer(self._initial, tuple(self._messages), (), None, "", left=True))
             elif self._status is None:
                 self._forget()
             else:
                 self._write_status(self._status)
 
-    def refused(self, error: Exception) -> None:
+    def refused(self, error: BaseException) -> None:
         """Keep a hook's exception that no caller could catch. It is raised after the cassette closes."""
-        with _lock:
+        with lock:
             self._state.refusals.append(error)
 
     def failed(self) -> None:
         """Discard the recording: the call could not be started."""
-        with _lock:
+        with lock:
             self._forget()
 
     def _write_if_over(self) -> None:
@@ -110,7 +135,8 @@ class CallRecording:
     def _write(self, answer: RecordedAnswer) -> None:
         if not self._written:
             self._forget()
-            self._state.cassette.append(self._request, interaction.response(answer, self._outgoing))
+            answer = dataclasses.replace(answer, requests=self._order)
+            self._state.cassette.append(self._outgoing.request(), interaction.response(answer, self._outgoing))
 
     def _forget(self) -> None:
         self._written = True
@@ -123,13 +149,14 @@ class GrpcCassette:
     def __init__(self, cassette: Any) -> None:
         self.cassette = cassette
         self.running: dict[CallRecording, None] = {}
-        self.refusals: list[Exception] = []
+        self.refusals: list[BaseException] = []
         self.closed = False
 
     @classmethod
     def of(cls, cassette: Any) -> GrpcCassette:
-        """Return the only gRPC state of this cassette."""
-        with _lock:
+        """Return the only gRPC state of this cassette, or of the one that a proxy represents (``__wrapped__``)."""
+        cassette = getattr(cassette, "__wrapped__", cassette)
+        with lock:
             state = cassette.__dict__.get("_vcr_grpc")
             if state is None:
                 state = cassette.__dict__["_vcr_grpc"] = cls(cassette)
@@ -142,24 +169,25 @@ class GrpcCassette:
         The order of the checks is that of vcrpy's own stubs. Raises CallNotRecorded, UnreadableInteraction.
         """
         request = call.request()
-        with _lock:
+        with lock:
             if self.cassette.can_play_response_for(request):
-                return self._played(request, call)
+                return self.played(request, call)
             if not self.cassette.filter_request(request):
                 return None
             if self.cassette.write_protected:
                 raise miss(self.cassette, request)
-            recording = CallRecording(self, call, request)
+            return self.recorded(call)
+
+    def recorded(self, call: OutgoingCall) -> CallRecording:
+        """Return a new recording of a call."""
+        with lock:
+            recording = CallRecording(self, call)
             self.running[recording] = None
             return recording
 
-    def ignores(self, call: OutgoingCall) -> bool:
-        """Return whether the cassette ignores a call."""
-        return not self.cassette.filter_request(call.request())
-
     def close(self) -> None:
         """Write the running calls as far as they were read, because the cassette is about to be saved."""
-        with _lock:
+        with lock:
             self.closed = True
             for recording in list(self.running):
                 try:
@@ -169,13 +197,14 @@ class GrpcCassette:
 
     def complain(self) -> None:
         """Raise the first pending hook exception, once the cassette is saved and its patches are gone."""
-        with _lock:
+        with lock:
             if not self.closed or not self.refusals:
                 return
             refusals, self.refusals = self.refusals, []
         raise refusals[0]
 
-    def _played(self, request: Any, call: OutgoingCall) -> RecordedAnswer:
+    def played(self, request: Any, call: OutgoingCall) -> RecordedAnswer:
+        """Return the recorded answer to a request, and count it as played."""
         response = self.cassette.play_response(request)
         number, stored = next((n, stored) for n, (stored, kept) in enumerate(self.cassette.data, 1) if kept is response)
         where = f"{self.cassette._path}, interaction {number} ({stored.uri})"

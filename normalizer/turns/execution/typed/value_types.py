@@ -99,7 +99,19 @@ def schemas(types: Mapping[str, ValueType]) -> tuple[dict[str, dict[str, Any]], 
         if twice:
             raise TypeError(f"a pydantic model and another type are both called {twice[0]!r}")
         definitions |= models
+    _state_items([by_name, definitions])
     return {name: by_name[name] for name in types}, definitions
+
+
+def _state_items(schema: Any) -> None:
+    """State ``items`` of each tuple, without which OpenAI refuses an array. A tuple has as many items as its types."""
+    if isinstance(schema, dict):
+        if "prefixItems" in schema and not isinstance(schema.get("items"), dict):
+            schema |= {"items": {}, "maxItems": len(schema["prefixItems"])}
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        for inner in schema:
+            _state_items(inner)
 
 
 def problems(error: BaseException) -> list[str]:

@@ -1,0 +1,87 @@
+"""What the plug-ins share that open cassettes: names, settings, and the cassette of a test.
+
+It imports vcrpy only when a test uses a cassette.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from .cassettes.fixture import FixtureCassette
+
+MODES = ("once", "new_episodes", "none", "all", "rewrite")
+
+_NOT_IN_FILES = str.maketrans(dict.fromkeys("<>?%*:|\"'/\\", "-"))
+_INI = {
+    "cassette_unplayed": "reaction to recorded interactions that a test did not play: error (default), warn or ignore",
+    "cassette_max_age": "days after which a cassette is expired; by default never",
+    "cassette_expired": "reaction to an expired cassette: error, warn (default) or ignore",
+}
+_did_not_pass = pytest.StashKey[bool]()
+
+
+def add_ini(parser: pytest.Parser) -> None:
+    """Register the ini options; a second time changes nothing."""
+    for name, meaning in _INI.items():
+        parser.addini(name, meaning)
+
+
+def note_outcome(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Note that a test failed or was skipped: such a test need not play everything."""
+    if call.excinfo is not None:
+        item.stash[_did_not_pass] = True
+
+
+def default_folder(request: pytest.FixtureRequest) -> str:
+    """Return pytest-recording's folder for a module: ``cassettes/<module>`` beside it."""
+    path = Path(request.node.path)
+    return str(path.parent / "cassettes" / path.stem)
+
+
+def default_name(request: pytest.FixtureRequest) -> str:
+    """Return pytest-recording's name for a test: ``test_name`` or ``TestClass.test_name``."""
+    name = f"{request.cls.__name__}.{request.node.name}" if request.cls else request.node.name
+    return str(name.translate(_NOT_IN_FILES))
+
+
+def merged(config: dict[str, Any], marks: list[pytest.Mark]) -> dict[str, Any]:
+    """Return the settings of a configuration and of marks, the closest first, which takes precedence."""
+    settings = dict(config)
+    for mark in reversed(marks):
+        settings.update(mark.kwargs)
+    return settings
+
+
+@contextlib.contextmanager
+def opened(
+    request: pytest.FixtureRequest, name: str, folder: str, settings: dict[str, Any], marks: list[pytest.Mark]
+) -> Iterator[FixtureCassette]:
+    """Open the cassette of a test. ``marks``: their arguments are further cassettes to play."""
+    from .cassettes.fixture import VCR
+    from .cassettes.fixture.files import file_name
+    from .cassettes.fixture.saving import ReadablePersister
+
+    config = request.config
+    name = file_name(name, f".{settings.get('serializer', 'yaml')}")
+    if settings.get("record_mode") == "rewrite":
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.join(folder, name))
+        settings["record_mode"] = "new_episodes"
+    rules: dict[str, Any] = {n: value for n in ("unplayed", "expired") if (value := config.getini(f"cassette_{n}"))}
+    if days := config.getini("cassette_max_age"):
+        rules["max_age"] = float(days)
+    used = VCR(cassette_library_dir=folder, record_mode=settings.get("record_mode", "none"), **rules)
+    used.register_persister(ReadablePersister(os.path.join(folder, path) for mark in marks for path in mark.args))
+    if hasattr(config.hook, "pytest_recording_configure"):
+        config.hook.pytest_recording_configure(config=config, vcr=used)
+    with used.use_cassette(name, **settings) as cassette:
+        yield cassette
+        if request.node.stash.get(_did_not_pass, False):
+            cassette.ignore_unplayed()
