@@ -19,7 +19,7 @@ from .model import CassetteContent, differences
 
 
 class Format(NamedTuple):
-    """A format of cassettes."""
+    """A format of cassettes: its name and suffix, whether it recognizes parsed data, and how it reads and writes."""
 
     name: str
     suffix: str

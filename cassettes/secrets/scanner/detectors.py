@@ -153,7 +153,7 @@ def in_text(text: str) -> Iterator[tuple[str, str]]:
 
 def in_member(name: str, value: str) -> Iterator[tuple[str, str]]:
     """Yield (kind, value) if a member's name marks its value as a secret or an account id."""
-    if not value or is_masked(value):
+    if not value or is_masked(value) or (names.plain(name) in _COOKIES and is_masked_by_hand(value)):
         return
     if names.is_secret(name):
         scheme, _, rest = value.partition(" ")
@@ -185,6 +185,23 @@ def is_masked(secret: str) -> bool:
     """Return whether a value was already masked: a placeholder, not a secret."""
     letters = re.sub(r"[^A-Za-z0-9]", "", secret)
     return letters.upper().startswith("REDA") or "REDACTED" in secret
+
+
+_COOKIES = frozenset({"cookie", "setcookie"})
+#: What people and other tools write in the place of a credential.
+_BY_HAND = re.compile(
+    r"<[^<>]+>|.*(?:redacted|filtered|dummy|fake|mock|masked|scrubbed|sanitized|placeholder|removed|hidden|example"
+    r"|your[-_ ]|x{4}|\*{3}).*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def is_masked_by_hand(value: str) -> bool:
+    """Return whether a header's value is shorter than any credential, or says that it stands for one."""
+    if len(value) < 8:
+        return True
+    random = any(len(word) >= 16 and _is_mixed(word) for word in re.split(r"[^\w-]", value))
+    return not random and _BY_HAND.fullmatch(value) is not None
 
 
 @cache

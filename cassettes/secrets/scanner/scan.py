@@ -19,6 +19,8 @@ from .proto import is_readable
 _HEADERS = ("auth", "api-key", "apikey", "token", "cookie", "secret", "organization", "project", "request-id", "cf-ray")
 _NO_SECRETS = ("ratelimit", "www-authenticate", "authenticate-info")
 
+_SCHEMES = ("bearer", "basic", "token", "apikey", "digest")
+
 _HEADER_PARTS = frozenset({"headers", "trailers", "trailing_metadata", "initial_metadata"})
 
 
@@ -125,7 +127,9 @@ def _headers(headers: Mapping[Any, Any]) -> Iterator[_Found]:
             continue
         for text in value if isinstance(value, list | tuple) else [value]:
             plain = text.decode("latin-1") if isinstance(text, bytes) else str(text)
-            if plain and not detectors.is_masked(plain.split(" ", 1)[-1]):
+            scheme, _, rest = plain.partition(" ")
+            credential = rest if scheme.lower() in _SCHEMES else plain
+            if not (detectors.is_masked(plain.split(" ", 1)[-1]) or detectors.is_masked_by_hand(credential)):
                 yield "header", lowered, plain
 
 
