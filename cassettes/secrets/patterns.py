@@ -279,6 +279,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         ("user-", "user_"),
         re.compile(_START + r"(?P<it>user[-_][A-Za-z0-9]{20,})"),
         plausible=_mixed,
+        core=re.compile(r"user[-_][A-Za-z0-9]{20}"),
     ),
     SecretPattern(
         "account id",
@@ -292,6 +293,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         re.compile(
             rf"(?:{'|'.join(_ACCOUNTS)})s?(?:[ _-]?id)?[ /:=_(]{{1,3}}[\"'`\\]*(?P<it>{_UUID_TEXT})", re.IGNORECASE
         ),
+        core=_UUID,
     ),
     SecretPattern(
         "account id",  # AWS and Google use twelve-digit account and project numbers
@@ -301,6 +303,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
             r"|\barn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:)(?P<it>[0-9]{12})(?![0-9A-Za-z])",
             re.IGNORECASE,
         ),
+        core=re.compile("[0-9]{12}(?![0-9A-Za-z])"),
     ),
     SecretPattern(
         "account id",

@@ -359,8 +359,8 @@ def _is_mixed(text: str) -> bool:
 
 def _vendor_keys(text: str) -> Iterator[str]:
     """Yield every text that has the form of a vendor's key and is random."""
-    for mark, pattern in _vendor_rules():
-        if mark in text:
+    for mark, form, pattern in _vendor_rules():
+        if mark in text and form.search(text):
             yield from (found for found in pattern.findall(text) if _is_random_key(found))
 
 
@@ -372,10 +372,14 @@ def _is_random_key(key: str) -> bool:
 
 
 @cache
-def _vendor_rules() -> list[tuple[str, re.Pattern[str]]]:
-    """Return (a text that every match contains, the pattern) for every row."""
+def _vendor_rules() -> list[tuple[str, re.Pattern[str], re.Pattern[str]]]:
+    """Return (a text that every match contains, the form of the key, the form where a key can begin) for every row.
+
+    Python searches the form alone much faster.
+    """
     table = tomllib.loads(resources.files(__package__).joinpath("vendors.toml").read_text(encoding="utf-8"))
     rows = [row for group in table.values() for row in group.values()]
     return [
-        (mark, re.compile(f"{_BEFORE_KEY}({before}{re.escape(mark)}{after})", re.ASCII)) for before, mark, after in rows
+        (mark, re.compile(form, re.ASCII), re.compile(f"{_BEFORE_KEY}({form})", re.ASCII))
+        for mark, form in ((mark, f"{before}{re.escape(mark)}{after}") for before, mark, after in rows)
     ]
