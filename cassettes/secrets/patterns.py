@@ -138,6 +138,12 @@ _NAMED = (
     *("auth", "cookie", "credential", "bearer", "jwt", "pat", "dsn"),
 )
 _NAME = rf"(?P<name>[A-Za-z0-9_.-]{{0,64}}(?:{'|'.join(_NAMED)})[A-Za-z0-9_.-]{{0,24}})"
+#: What is between a name and its value in configurations and programs: a type and an operator, as in
+#: ``var apiToken string = "…"``, ``API_TOKEN ?= …``, ``'token' => '…'``, ``<token>…``, ``token,…``, or YAML's block.
+_ASSIGNMENT = (
+    r"(?:[ \t]{1,4}[a-z]{3,12})?[\"'`]?[ \t]{0,4}(?::{0,3}=>?|[?+.]=|:|,|>)[ \t]{0,4}(?:[|>][-+]?)?"
+    r"(?:\r?\n[ \t]{1,16})?[\"'`]?"
+)
 _QUERY_NAMES = (
     r"api[-_]?key|x-api-key|access_token|refresh_token|id_token|client_secret|sig|signature|password"
     r"|X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)|AWSAccessKeyId|key|token"
@@ -208,8 +214,8 @@ PATTERNS: tuple[SecretPattern, ...] = (
         "named secret",  # in code, configurations and headers within a text
         _NAMED,
         re.compile(
-            rf"(?<![A-Za-z0-9_.$-])(?:--?)?{_NAME}[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?"
-            r"(?:(?:bearer|basic|token|apikey)[ \t]+)?(?P<it>[A-Za-z0-9_+/.~!@#$%^-]{16,}={0,2})",
+            rf"(?<![A-Za-z0-9_.$-])(?:--?)?{_NAME}{_ASSIGNMENT}"
+            r"(?:(?:bearer|basic|token|apikey)[ \t]+)?(?P<it>[A-Za-z0-9_+/.~!@#$%^-][A-Za-z0-9_+/.~!@#$%^=:|-]{15,})",
             re.IGNORECASE,
         ),
         plausible=names.is_random,

@@ -87,8 +87,9 @@ _LINE = re.compile(
 )
 #: A setting with any name; `names` decides.
 _SETTING = re.compile(
-    r"(?<![\w.$-])-{0,2}([A-Za-z][\w.-]{1,80})[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
-    r"(?:(?:bearer|basic|token|apikey)[ \t]+)?([\w+/.~!@#$%^-]{16,}={0,2})",
+    r"(?<![\w.$-])-{0,2}([A-Za-z][\w.-]{1,80})(?: {1,4}[A-Za-z]\w{2,11})?[\"'`]?\s{0,4}"
+    r"(?:[:?+.]{0,3}=>?|[:,>])\s{0,4}[|>]?\s{0,20}[\"'`]?"
+    r"(?:(?:bearer|basic|token|apikey)[ \t]+)?([\w+/.~!@#$%^-][\w+/.~!@#$%^=:|-]{15,})",
     re.IGNORECASE | re.ASCII,
 )
 _CURL_USER = re.compile(r"\bcurl\b.{0,200}? (?:-u|--user) ?[\"'\\]*[^\s:\"']{1,80}:([^\s\"'\\]{8,})")
