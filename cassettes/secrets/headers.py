@@ -70,8 +70,11 @@ _SHORTEST = 8
 #: Words of values that were masked by hand or by another tool's filter: ``DUMMY``, ``<API_KEY>``, ``fake-key``.
 _MASKED = re.compile(
     r"redacted|filtered|dummy|fake|mock|masked|scrubbed|sanitized|placeholder|removed|hidden|example|your[-_ ]|x{4,}"
-    r"|\*{3,}|^<[^<>]+>$",
+    r"|\*{3,}|^<[^<>]+>$|[-_]x{3,}$|^(?-i:[A-Z]{1,15}(?:[-_][A-Z]{1,15})+)$",
     re.IGNORECASE,
+)
+_ATTRIBUTES = frozenset(
+    {"max-age", "domain", "path", "expires", "secure", "samesite", "httponly", "version", "priority"}
 )
 #: A part that no hand-made mask has: letters and digits mixed.
 _RANDOM = re.compile(r"(?=[A-Za-z_-]*[0-9])(?=[0-9_-]*[A-Za-z])[A-Za-z0-9_-]{16,}")
@@ -93,11 +96,17 @@ def is_replaced(name: str) -> bool:
     return is_credential_header(name) or _TRACES.search(name) is not None
 
 
-def is_masked(value: str) -> bool:
+def is_masked(value: str, name: str = "") -> bool:
     """Return whether the value of a header is too short for a credential, or was already masked by any tool."""
-    if len(value) < _SHORTEST:
+    if len(value) < _SHORTEST or (name.lower() in ("cookie", "set-cookie") and not _cookies(value)):
         return True
     return _MASKED.search(value) is not None and _RANDOM.search(value) is None
+
+
+def _cookies(value: str) -> list[str]:
+    """Return the values of cookies that are long enough for a credential."""
+    pairs = (part.strip().partition("=") for part in value.split(";"))
+    return [text for name, _, text in pairs if name.lower() not in _ATTRIBUTES and len(text or name) >= _SHORTEST]
 
 
 def credentials_in(headers: Mapping[Any, Any], extra: frozenset[str] = frozenset()) -> list[str]:

@@ -24,6 +24,8 @@ class SecretPattern(NamedTuple):
 
     ``named``: the pattern's group ``name`` holds the name of the value, which `names` must accept. ``core``: the
     pattern without its condition on what precedes it, which Python searches much faster; it is searched first.
+    ``begins``: how many characters before the name the pattern begins. It can match only there, so that it is tried
+    only where a hint is part of a name.
     """
 
     kind: str
@@ -33,6 +35,7 @@ class SecretPattern(NamedTuple):
     plausible: Callable[[str], bool] = lambda text: True
     named: bool = False
     core: re.Pattern[str] | None = None
+    begins: int | None = None
 
 
 class Match(NamedTuple):
@@ -63,7 +66,7 @@ def matches(form: SecretPattern, text: str) -> Iterator[Match]:
     """Yield every match of one form, without overlaps."""
     if form.core is not None and form.core.search(text) is None:
         return
-    for match in form.pattern.finditer(text):
+    for match in form.pattern.finditer(text) if form.begins is None else _at_names(form, text, form.begins):
         secret = match["it"]
         start = match.start("it")
         if form.named and not names.is_secret(match["name"], secret):
@@ -71,6 +74,32 @@ def matches(form: SecretPattern, text: str) -> Iterator[Match]:
         if not secret or is_placeholder(secret) or text[start - 1 : start] == "\\" or not form.plausible(secret):
             continue  # a backslash before it starts an escape, and the decoded layer was searched before
         yield Match(form.kind, start, secret, placeholder(secret))
+
+
+def _at_names(form: SecretPattern, text: str, begins: int) -> Iterator[re.Match[str]]:
+    """Yield the matches of a form that begins at a name, without overlaps: like `finditer`, but much faster."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters become longer
+        yield from form.pattern.finditer(text)
+        return
+    starts = set()
+    for hint in form.hints:
+        at = lowered.find(hint)
+        while at >= 0:
+            start = at
+            while start > 0 and text[start - 1] in _NAME_CHARS:
+                start -= 1
+            starts.add(start - begins)
+            at = lowered.find(hint, at + 1)
+    done = 0
+    for start in sorted(starts):
+        match = form.pattern.match(text, start) if start >= done else None
+        if match is not None:
+            done = match.end()
+            yield match
+
+
+_NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 
 
 def _mixed(text: str) -> bool:
@@ -209,6 +238,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         ),
         plausible=_no_stand_in_by_hand,
         named=True,
+        begins=1,
     ),
     SecretPattern(
         "named secret",  # in code, configurations and headers within a text
@@ -220,6 +250,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         ),
         plausible=names.is_random,
         named=True,
+        begins=0,
     ),
     SecretPattern(
         "named secret",  # lines of a configuration or of headers

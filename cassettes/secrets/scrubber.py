@@ -139,7 +139,7 @@ class Scrubber:
             if self._drops and not header_rules.is_kept(str(name), self._keep):
                 self._texts.counts["header"] += 1
             elif not self._drops and header_rules.is_replaced(str(name)):
-                masked = [self.credential(one) for one in (value if isinstance(value, list) else [value])]
+                masked = [self.credential(one, str(name)) for one in (value if isinstance(value, list) else [value])]
                 out[name] = masked if isinstance(value, list) else masked[0]
             elif str(name).lower() == "content-length" and content_length is not None:
                 out[name] = [str(content_length)] if isinstance(value, list) else str(content_length)
@@ -167,14 +167,14 @@ class Scrubber:
                 view.write(0, placeholder(view.text))
         return _with_host(self._texts.text(source.text), uri)
 
-    def credential(self, value: Any) -> Any:
+    def credential(self, value: Any, name: str = "") -> Any:
         """Replace the value of a header that carries a credential, except its scheme (``Bearer``)."""
         if not isinstance(value, str | bytes):
             return value
         text = value.decode("latin-1") if isinstance(value, bytes) else value
         scheme, blank, rest = text.partition(" ")
         secret = rest if scheme.lower() in _SCHEMES and rest else text
-        if not secret or header_rules.is_masked(secret) or is_placeholder(secret):
+        if not secret or header_rules.is_masked(secret, name) or is_placeholder(secret):
             return value
         self._texts.counts["header"] += 1
         new = (scheme + blank if secret is rest else "") + placeholder(secret)

@@ -192,9 +192,18 @@ _COOKIES = frozenset({"cookie", "setcookie"})
 #: What people and other tools write in the place of a credential.
 _BY_HAND = re.compile(
     r"<[^<>]+>|.*(?:redacted|filtered|dummy|fake|mock|masked|scrubbed|sanitized|placeholder|removed|hidden|example"
-    r"|your[-_ ]|x{4}|\*{3}).*",
+    r"|your[-_ ]|x{4}|\*{3}).*|.*[-_]x{3,}|(?-i:[A-Z]{1,15}(?:[-_][A-Z]{1,15})+)",
     re.IGNORECASE | re.DOTALL,
 )
+_COOKIE_ATTRIBUTE = re.compile(
+    r"(?:max-age|domain|path|expires|secure|samesite|httponly|version|priority)(?:=|$)", re.IGNORECASE
+)
+
+
+def has_only_short_cookies(header: str) -> bool:
+    """Return whether no cookie of a header is as long as a credential, as in ``csv=1; Max-Age=63072000``."""
+    cookies = [part.strip() for part in header.split(";") if not _COOKIE_ATTRIBUTE.match(part.strip())]
+    return all(len(cookie.rsplit("=", 1)[-1]) < 8 for cookie in cookies)
 
 
 def is_masked_by_hand(value: str) -> bool:

@@ -129,6 +129,8 @@ def _headers(headers: Mapping[Any, Any]) -> Iterator[_Found]:
             plain = text.decode("latin-1") if isinstance(text, bytes) else str(text)
             scheme, _, rest = plain.partition(" ")
             credential = rest if scheme.lower() in _SCHEMES else plain
+            if lowered in ("cookie", "set-cookie") and detectors.has_only_short_cookies(plain):
+                continue
             if not (detectors.is_masked(plain.split(" ", 1)[-1]) or detectors.is_masked_by_hand(credential)):
                 yield "header", lowered, plain
 
