@@ -37,7 +37,8 @@ class JsonLines:
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
-        self._lines = text.splitlines(keepends=True) if "\n" in text else [text]
+        self._lines = [f"{line}\n" for line in text.split("\n")]  # other line ends may be inside of strings
+        self._lines[-1] = self._lines[-1][:-1]
         self._numbers = [number for number, line in enumerate(self._lines) if line.strip()]
         self.data: Any = []
         for number in self._numbers:

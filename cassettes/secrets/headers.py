@@ -125,7 +125,7 @@ def credentials_in(headers: Mapping[Any, Any], extra: frozenset[str] = frozenset
             credentials += [credential, *_SET.findall(text)]
             if text[:6].lower() == "basic ":
                 credentials.append(_password(credential))
-    return credentials
+    return [credential for credential in credentials if not is_masked(credential)]
 
 
 def _password(credential: str) -> str:
