@@ -1,6 +1,6 @@
 """The common form of all formats: HTTP interactions with exact bytes.
 
-Two interactions are equal if a replaying client cannot tell them apart: the order of headers with different names does
+Two interactions are equal if a replaying client cannot distinguish them: the order of headers with different names does
 not count (RFC 9110, section 5.3), their spelling, the order of equal names, and every byte of the bodies do.
 """
 

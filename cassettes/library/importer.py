@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from itertools import groupby
@@ -87,20 +88,20 @@ def import_files(
     *,
     note: str | None = None,
     force: bool = False,
-    whole: bool = False,
+    whole: Callable[[str], list[dict[str, Any]]] | None = None,
 ) -> Iterator[Imported | Skipped]:
     """Yield each cassette as soon as it is written, and everything skipped, once per reason and file.
 
     ``note`` is stored in the provenance as given (licence, author). ``force`` replaces existing cassettes, but never
-    one that the same run wrote. ``whole``: each file becomes one cassette with all its interactions as they are; a file
-    that would become several, or lose an interaction, is skipped.
+    one that the same run wrote. ``whole``: reads the interactions of a file in vcrpy's form. Then each file becomes one
+    cassette with all its interactions as they are; a file that would become several, or lose one, is skipped.
     """
     root = Path(root)
     written: set[Path] = set()
     for start in paths:
         for path, parts in groupby(split_files([start]), key=_path):
             source = os.path.relpath(path, os.path.dirname(os.path.abspath(start)))
-            take = _adopt_file if whole else _take_file
+            take = _take_file if whole is None else partial(_adopt_file, whole)
             yield from take(path, parts, Path(source).as_posix(), root, note, force, written)
 
 
@@ -146,6 +147,7 @@ def _take_file(
 
 
 def _adopt_file(
+    interactions_of: Callable[[str], list[dict[str, Any]]],
     path: str,
     parts: Iterable[FilePart | Unread],
     source: str,
@@ -155,9 +157,6 @@ def _adopt_file(
     written: set[Path],
 ) -> Iterator[Imported | Skipped]:
     """Take a file as one cassette. The exchanges show what it is, the interactions are those of the file."""
-    from ..interchange.vcrpy import write_item
-    from ..maintenance.files import load
-
     emulated = _says_emulated(path)
     converted = [_converted(item, emulated) for item in _found(parts)]
     skipped = next((item for item in converted if isinstance(item, Skipped)), None)
@@ -171,8 +170,7 @@ def _adopt_file(
         yield Skipped(source, what, "toolparity cassettes import makes one cassette for each")
         return
     try:
-        document, known = load(path)
-        items = [write_item(item) for item in known.read(document.data).interactions]
+        items = interactions_of(path)
         adopted = [
             item._replace(interaction={"request": half["request"], "response": half["response"]})
             for item, half in zip([item for item in converted if isinstance(item, _Converted)], items, strict=True)

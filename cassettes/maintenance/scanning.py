@@ -47,7 +47,7 @@ def level_of(leak: SecretLeak) -> str:
 
 
 def scan_file(file: tuple[str, bool]) -> ScannedFile:
-    """Scan a file. A file that was found in a directory and is no cassette is skipped. Never raises for its content."""
+    """Scan a file. One that was found in a directory and is not a cassette is skipped. Its content never raises."""
     path, found = file
     try:
         document, known = files.load(path)

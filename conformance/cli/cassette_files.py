@@ -13,7 +13,7 @@ from toolparity.cassettes import interchange
 from toolparity.cassettes.errors import CassetteNotWritten
 from toolparity.cassettes.library import importer
 from toolparity.cassettes.library.writing import replace
-from toolparity.cassettes.maintenance import checking, files, scanning, scrubbing
+from toolparity.cassettes.maintenance import adopting, checking, files, scanning, scrubbing
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
 
@@ -223,7 +223,9 @@ def adopt_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, not
     library keeps. It is refused if its interactions are of several wires, or of none, or both streamed and plain:
     `import` makes one cassette for each.
     """
-    ctx.exit(imported(importer.import_files(list(paths), into, note=note, force=force, whole=True), into))
+    ctx.exit(
+        imported(importer.import_files(list(paths), into, note=note, force=force, whole=adopting.interactions_of), into)
+    )
 
 
 def imported(results: Iterator[importer.Imported | importer.Skipped], into: Path) -> int:

@@ -12,7 +12,7 @@ from toolparity.cassettes.maintenance.scanning import ScannedFile, level_of
 from toolparity.cassettes.maintenance.scrubbing import ScrubbedFile
 from toolparity.cassettes.recorder.verify import VerifiedCassette
 from toolparity.cassettes.secrets import SecretLeak
-from toolparity.reports.terminal import Lines, Section, StyledText, Table, Value
+from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone, Value
 
 # scan
 
@@ -58,7 +58,7 @@ def scanned_json(results: list[ScannedFile], level: str | None) -> list[dict[str
 
 
 def _leak(leak: SecretLeak) -> tuple[StyledText, str]:
-    tone = "bad" if level_of(leak) == "credential" else "warning"
+    tone: Tone = "bad" if level_of(leak) == "credential" else "warning"
     return StyledText(leak.kind, tone), str(leak).removeprefix(f"{leak.kind} in ")
 
 

@@ -7,7 +7,7 @@ import json
 from tests.secrets.fakes import fake
 from toolparity.cassettes.interchange.model import CassetteContent, Interaction, Request, Response
 
-#: A key that nobody has.
+#: A key without an owner.
 KEY = fake("openai")
 
 REQUEST = {"model": "gpt-4o", "messages": [{"role": "user", "content": f"My key is {KEY}."}]}

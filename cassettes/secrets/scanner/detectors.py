@@ -207,7 +207,7 @@ def has_only_short_cookies(header: str) -> bool:
 
 
 def is_masked_by_hand(value: str) -> bool:
-    """Return whether a header's value is shorter than any credential, or says that it stands for one."""
+    """Return whether a header's value is shorter than any credential, or says that it replaces one."""
     if len(value) < 8:
         return True
     random = any(len(word) >= 16 and _is_mixed(word) for word in re.split(r"[^\w-]", value))
