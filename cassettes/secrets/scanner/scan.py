@@ -17,7 +17,7 @@ from .proto import is_readable
 
 #: Parts of header names that a cassette must not contain. Rate limits are named after tokens but are harmless.
 _HEADERS = ("auth", "api-key", "apikey", "token", "cookie", "secret", "organization", "project", "request-id", "cf-ray")
-_NO_SECRETS = ("ratelimit", "www-authenticate", "authenticate-info")
+_NO_SECRETS = ("ratelimit", "oauth-scopes", "www-authenticate", "authenticate-info")
 
 _SCHEMES = ("bearer", "basic", "token", "apikey", "digest")
 
