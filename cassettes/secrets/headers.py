@@ -63,7 +63,8 @@ _TRACES = re.compile(r"request-?id|cf-ray|trace-?id|traceparent|correlation-?id"
 
 #: Headers whose names have a word of a credential, but whose values are settings.
 _SETTINGS = re.compile(
-    r"access-control-|cross-origin-|.*oauth-scopes|.*ratelimit|www-authenticate|proxy-authenticate|x-frame-|x-xss-", re.IGNORECASE
+    r"access-control-|cross-origin-|.*oauth-scopes|.*ratelimit|www-authenticate|proxy-authenticate|x-frame-|x-xss-",
+    re.IGNORECASE,
 )
 #: Shorter values are settings or words. Our placeholders need this length to be recognizable.
 _SHORTEST = 8
