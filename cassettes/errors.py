@@ -39,6 +39,12 @@ class CassetteNotWritten(ToolparityError, OSError):
     hint_default = "an existing cassette is unchanged"
 
 
+class CassetteNotConverted(ToolparityError, ValueError):
+    """The target format cannot hold everything that the cassette contains."""
+
+    hint_default = "nothing was written"
+
+
 class RequestNotRecorded(ToolparityError):
     """No remaining recorded request matches the request that was sent."""
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from itertools import groupby
@@ -82,19 +83,26 @@ class _Converted(NamedTuple):
 
 
 def import_files(
-    paths: list[str], root: str | os.PathLike[str], *, note: str | None = None, force: bool = False
+    paths: list[str],
+    root: str | os.PathLike[str],
+    *,
+    note: str | None = None,
+    force: bool = False,
+    whole: Callable[[str], list[dict[str, Any]]] | None = None,
 ) -> Iterator[Imported | Skipped]:
     """Yield each cassette as soon as it is written, and everything skipped, once per reason and file.
 
     ``note`` is stored in the provenance as given (licence, author). ``force`` replaces existing cassettes, but never
-    one that the same run wrote.
+    one that the same run wrote. ``whole``: reads the interactions of a file in vcrpy's form. Then each file becomes one
+    cassette with all its interactions as they are; a file that would become several, or lose one, is skipped.
     """
     root = Path(root)
     written: set[Path] = set()
     for start in paths:
         for path, parts in groupby(split_files([start]), key=_path):
             source = os.path.relpath(path, os.path.dirname(os.path.abspath(start)))
-            yield from _take_file(path, parts, Path(source).as_posix(), root, note, force, written)
+            take = _take_file if whole is None else partial(_adopt_file, whole)
+            yield from take(path, parts, Path(source).as_posix(), root, note, force, written)
 
 
 def _path(part: FilePart | Unread) -> str:
@@ -136,6 +144,45 @@ def _take_file(
             yield Skipped(error.where or source, error.what, error.hint)
         except OSError as error:
             yield Skipped(source, f"cannot be written: {error.strerror or error}")
+
+
+def _adopt_file(
+    interactions_of: Callable[[str], list[dict[str, Any]]],
+    path: str,
+    parts: Iterable[FilePart | Unread],
+    source: str,
+    root: Path,
+    note: str | None,
+    force: bool,
+    written: set[Path],
+) -> Iterator[Imported | Skipped]:
+    """Take a file as one cassette. The exchanges show what it is, the interactions are those of the file."""
+    emulated = _says_emulated(path)
+    converted = [_converted(item, emulated) for item in _found(parts)]
+    skipped = next((item for item in converted if isinstance(item, Skipped)), None)
+    kinds = {item.kind for item in converted if isinstance(item, _Converted)}
+    if skipped is not None:
+        yield skipped
+        return
+    if len(kinds) != 1:
+        names = ", ".join(sorted(f"{kind.provider} {kind.wire} {_MODES[kind.stream]}" for kind in kinds))
+        what = f"the file is not one cassette: {names}" if kinds else "no exchange of a known wire"
+        yield Skipped(source, what, "toolparity cassettes import makes one cassette for each")
+        return
+    try:
+        items = interactions_of(path)
+        adopted = [
+            item._replace(interaction={"request": half["request"], "response": half["response"]})
+            for item, half in zip([item for item in converted if isinstance(item, _Converted)], items, strict=True)
+        ]
+        yield _write(kinds.pop(), adopted, source, root, note, force, written, keep_headers=True)
+    except ToolparityError as error:
+        yield Skipped(error.where or source, error.what, error.hint)
+    except OSError as error:
+        yield Skipped(source, f"cannot be written: {error.strerror or error}")
+
+
+_MODES = {False: "plain", True: "streamed"}
 
 
 def _converted(item: Exchange | Unread, emulated: bool) -> _Converted | Skipped:
@@ -180,6 +227,7 @@ def _write(
     note: str | None,
     force: bool,
     written: set[Path],
+    keep_headers: bool = False,
 ) -> Imported:
     from ..secrets import Scrubber
 
@@ -206,7 +254,8 @@ def _write(
         source=source,
         note=note,
     )
-    provenance = save(path, [trimmed(item) for item in clean["interactions"]], provenance, checks=_CHECKS)
+    interactions = clean["interactions"] if keep_headers else [trimmed(item) for item in clean["interactions"]]
+    provenance = save(path, interactions, provenance, checks=_CHECKS)
     written.add(path)
     return Imported(os.fspath(path), source, provenance, len(clean["interactions"]))
 

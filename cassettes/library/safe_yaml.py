@@ -55,11 +55,14 @@ _TYPED: dict[str, Callable[[Any, Any], Any]] = {
 _PERHAPS_TYPED = re.compile(r"[-+0-9.~nNtTfFyYoO<=]|\Z")
 
 
-def load(data: bytes, where: str) -> Any:
-    """Return the value of the only document. Raises UnreadableCassette, with ``where`` as its location."""
+def load(data: bytes, where: str, builder: Callable[[Any, str], Builder] | None = None) -> Any:
+    """Return the value of the only document. Raises UnreadableCassette, with ``where`` as its location.
+
+    ``builder``: makes a subclass of `Builder` for the parser and the location.
+    """
     if len(data) > MAX_BYTES:
         raise too_large(len(data), where)
-    return _guarded(data, where, lambda parser: _document(parser, where))
+    return _guarded(data, where, lambda parser: _document(parser, where, (builder or Builder)(parser, where)))
 
 
 def head(stream: IO[bytes], key: str, where: str) -> Any:
@@ -95,11 +98,11 @@ def _guarded(source: Any, where: str, read: Callable[[Any], Any]) -> Any:
             parser.dispose()
 
 
-def _document(parser: Any, where: str) -> Any:
+def _document(parser: Any, where: str, builder: Builder) -> Any:
     parser.get_event()  # stream start
     if not isinstance(parser.get_event(), yaml.DocumentStartEvent):
         raise UnreadableCassette("the file is empty", where=where)
-    value = _Builder(parser, where).value(parser.get_event())
+    value = builder.value(parser.get_event())
     parser.get_event()  # document end
     if not isinstance(parser.get_event(), yaml.StreamEndEvent):
         raise UnreadableCassette("more than one YAML document", where=where)
@@ -112,7 +115,7 @@ def _member(parser: Any, key: str, where: str) -> Any:
         raise UnreadableCassette("the file is empty", where=where)
     if not isinstance(parser.get_event(), yaml.MappingStartEvent):
         raise UnreadableCassette("not a cassette: its top level is not a mapping", where=where)
-    builder = _Builder(parser, where)
+    builder = Builder(parser, where)
     while not isinstance(event := parser.get_event(), yaml.MappingEndEvent):
         name = builder.value(event)
         value = builder.value(parser.get_event())
@@ -121,7 +124,7 @@ def _member(parser: Any, key: str, where: str) -> Any:
     return None
 
 
-class _Builder:
+class Builder:
     """Builds values from parser events. One builder serves a whole document: anchors and the value count span it."""
 
     def __init__(self, parser: Any, where: str) -> None:
@@ -139,7 +142,7 @@ class _Builder:
             kind = event.__class__
             if kind is scalar_event:
                 self._values += 1
-                value = self._scalar(event)
+                value = self.scalar(event)
                 if event.anchor is not None:
                     self._anchors[event.anchor] = (value, 1)
             elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
@@ -150,14 +153,14 @@ class _Builder:
                 event = next_event()
                 continue
             elif kind is yaml.AliasEvent:
-                value = self._alias(event)
+                value = self.alias(event)
             else:  # end of a collection
                 value, anchor, before = stack.pop()
                 keys.pop()
                 if anchor is not None:
                     self._anchors[anchor] = (value, self._values - before)
             if self._values > MAX_VALUES:
-                raise self._bad(f"more than {MAX_VALUES:,} values, counting repeated aliases", event)
+                raise self.bad(f"more than {MAX_VALUES:,} values, counting repeated aliases", event)
             if not stack:
                 return value
             into = stack[-1][0]
@@ -172,27 +175,29 @@ class _Builder:
 
     def _open(self, event: Any, depth: int) -> None:
         if depth >= MAX_DEPTH:
-            raise self._bad(f"nested deeper than {MAX_DEPTH} levels", event)
+            raise self.bad(f"nested deeper than {MAX_DEPTH} levels", event)
         if event.tag is not None and event.tag not in _COLLECTIONS:
-            raise self._bad(f"not plain data: the tag {event.tag!r}", event)
+            raise self.bad(f"not plain data: the tag {event.tag!r}", event)
 
-    def _alias(self, event: Any) -> Any:
+    def alias(self, event: Any) -> Any:
+        """Return the value that an alias refers to."""
         if event.anchor not in self._anchors:
-            raise self._bad(f"the alias *{event.anchor} refers to no complete value", event)
+            raise self.bad(f"the alias *{event.anchor} refers to no complete value", event)
         value, count = self._anchors[event.anchor]
         self._values += count
         return value
 
     def _key(self, value: Any, into: dict[Any, Any], event: Any) -> Any:
         if value == "<<":
-            raise self._bad("merge keys (<<) are not allowed", event)
+            raise self.bad("merge keys (<<) are not allowed", event)
         if not isinstance(value, str):
-            raise self._bad(f"a member's name must be text, got {type(value).__name__}", event)
+            raise self.bad(f"a member's name must be text, got {type(value).__name__}", event)
         if value in into:
-            raise self._bad(f"duplicate member: {value!r}", event)
+            raise self.bad(f"duplicate member: {value!r}", event)
         return value
 
-    def _scalar(self, event: Any) -> Any:
+    def scalar(self, event: Any) -> Any:
+        """Return the value of a scalar."""
         tag, text = event.tag, event.value
         if tag is None or tag == "!":
             # implicit[0]: written without quotes, so it may be a number, a date or None
@@ -203,14 +208,14 @@ class _Builder:
             return text
         construct = _TYPED.get(tag)
         if construct is None:
-            raise self._bad(f"not plain data: the tag {tag!r}", event)
+            raise self.bad(f"not plain data: the tag {tag!r}", event)
         try:
             return construct(_constructor, yaml.ScalarNode(tag, text))
         except (yaml.YAMLError, ValueError, KeyError, TypeError, OverflowError) as error:
             reason = getattr(error, "problem", None) or error
-            raise self._bad(f"{text[:40]!r} cannot be read as {tag.removeprefix(_TAG)}: {reason}", event) from None
+            raise self.bad(f"{text[:40]!r} cannot be read as {tag.removeprefix(_TAG)}: {reason}", event) from None
 
-    def _bad(self, what: str, event: Any) -> UnreadableCassette:
+    def bad(self, what: str, event: Any) -> UnreadableCassette:
         mark = event.start_mark
         return UnreadableCassette(what, where=self._where if mark is None else f"{self._where}:{mark.line + 1}")
 

@@ -73,8 +73,13 @@ def interaction(request: Any, response: Mapping[str, Any]) -> dict[str, Any]:
 def text_of(interactions: list[dict[str, Any]], metadata: Mapping[str, Any]) -> bytes:
     """Return the content of the file, without checking anything."""
     content = {"metadata": dict(metadata), "version": _FORMAT_VERSION, "interactions": interactions}
+    return dump(content if metadata else {name: content[name] for name in ("version", "interactions")})
+
+
+def dump(content: Mapping[str, Any]) -> bytes:
+    """Return plain data as readable YAML in ASCII, with its members in their order."""
     written: bytes = yaml.dump(
-        content if metadata else {name: content[name] for name in ("version", "interactions")},
+        content,
         Dumper=_Dumper,
         sort_keys=False,
         allow_unicode=False,

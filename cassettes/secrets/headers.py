@@ -58,6 +58,28 @@ KEPT = frozenset(
 #: Name prefixes of rate limits: counts and times, which tests of backoff need.
 KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "ratelimit-")
 
+#: Parts of names of headers whose values identify a request, a session or an account, and carry no credential.
+_TRACES = re.compile(r"request-?id|cf-ray|trace-?id|traceparent|correlation-?id", re.IGNORECASE)
+
+#: Headers whose names have a word of a credential, but whose values are settings.
+_SETTINGS = re.compile(
+    r"access-control-|cross-origin-|.*oauth-scopes|.*ratelimit|www-authenticate|proxy-authenticate|x-frame-|x-xss-",
+    re.IGNORECASE,
+)
+#: Shorter values are settings or words. Our placeholders need this length to be recognizable.
+_SHORTEST = 8
+#: Words of values that were masked by hand or by another tool's filter: ``DUMMY``, ``<API_KEY>``, ``fake-key``.
+_MASKED = re.compile(
+    r"redacted|filtered|dummy|fake|mock|masked|scrubbed|sanitized|placeholder|removed|hidden|example|your[-_ ]|x{4,}"
+    r"|\*{3,}|^<[^<>]+>$|[-_]x{3,}$|^(?-i:[A-Z]{1,15}(?:[-_][A-Z]{1,15})+)$",
+    re.IGNORECASE,
+)
+_ATTRIBUTES = frozenset(
+    {"max-age", "domain", "path", "expires", "secure", "samesite", "httponly", "version", "priority"}
+)
+#: A part that no hand-made mask has: letters and digits mixed.
+_RANDOM = re.compile(r"(?=[A-Za-z_-]*[0-9])(?=[0-9_-]*[A-Za-z])[A-Za-z0-9_-]{16,}")
+
 #: The value of a cookie or of an authorization parameter.
 _SET = re.compile(r"=[ \t]*\"?([^\s\",;]+)")
 
@@ -66,6 +88,26 @@ def is_kept(name: str, extra: frozenset[str] = frozenset()) -> bool:
     """Return whether a header or metadata key may be kept. ``extra``: further names, in lower case."""
     name = name.lower()
     return name in KEPT or name.startswith(KEPT_PREFIXES) or name in extra
+
+
+def is_replaced(name: str) -> bool:
+    """Return whether a header that stays in a cassette gets another value: a credential, or an id of the account."""
+    if is_kept(name) or _SETTINGS.match(name):
+        return False
+    return is_credential_header(name) or _TRACES.search(name) is not None
+
+
+def is_masked(value: str, name: str = "") -> bool:
+    """Return whether the value of a header is too short for a credential, or was already masked by any tool."""
+    if len(value) < _SHORTEST or (name.lower() in ("cookie", "set-cookie") and not _cookies(value)):
+        return True
+    return _MASKED.search(value) is not None and _RANDOM.search(value) is None
+
+
+def _cookies(value: str) -> list[str]:
+    """Return the values of cookies that are long enough for a credential."""
+    pairs = (part.strip().partition("=") for part in value.split(";"))
+    return [text for name, _, text in pairs if name.lower() not in _ATTRIBUTES and len(text or name) >= _SHORTEST]
 
 
 def credentials_in(headers: Mapping[Any, Any], extra: frozenset[str] = frozenset()) -> list[str]:
@@ -84,7 +126,7 @@ def credentials_in(headers: Mapping[Any, Any], extra: frozenset[str] = frozenset
             credentials += [credential, *_SET.findall(text)]
             if text[:6].lower() == "basic ":
                 credentials.append(_password(credential))
-    return credentials
+    return [credential for credential in credentials if not is_masked(credential)]
 
 
 def _password(credential: str) -> str:

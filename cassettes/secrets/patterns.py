@@ -22,7 +22,10 @@ from .vendors import VENDORS
 class SecretPattern(NamedTuple):
     """One form of secret. ``plausible`` may reject a match.
 
-    ``named``: the pattern's group ``name`` holds the name of the value, which `names` must accept.
+    ``named``: the pattern's group ``name`` holds the name of the value, which `names` must accept. ``core``: the
+    pattern without its condition on what precedes it, which Python searches much faster; it is searched first.
+    ``begins``: how many characters before the name the pattern begins. It can match only there, so that it is tried
+    only where a hint is part of a name.
     """
 
     kind: str
@@ -31,6 +34,8 @@ class SecretPattern(NamedTuple):
     strong: bool = False
     plausible: Callable[[str], bool] = lambda text: True
     named: bool = False
+    core: re.Pattern[str] | None = None
+    begins: int | None = None
 
 
 class Match(NamedTuple):
@@ -59,7 +64,9 @@ def patterns_in(text: str, *, strong_only: bool = False) -> list[SecretPattern]:
 
 def matches(form: SecretPattern, text: str) -> Iterator[Match]:
     """Yield every match of one form, without overlaps."""
-    for match in form.pattern.finditer(text):
+    if form.core is not None and form.core.search(text) is None:
+        return
+    for match in form.pattern.finditer(text) if form.begins is None else _at_names(form, text, form.begins):
         secret = match["it"]
         start = match.start("it")
         if form.named and not names.is_secret(match["name"], secret):
@@ -67,6 +74,32 @@ def matches(form: SecretPattern, text: str) -> Iterator[Match]:
         if not secret or is_placeholder(secret) or text[start - 1 : start] == "\\" or not form.plausible(secret):
             continue  # a backslash before it starts an escape, and the decoded layer was searched before
         yield Match(form.kind, start, secret, placeholder(secret))
+
+
+def _at_names(form: SecretPattern, text: str, begins: int) -> Iterator[re.Match[str]]:
+    """Yield the matches of a form that begins at a name, without overlaps: like `finditer`, but much faster."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters become longer
+        yield from form.pattern.finditer(text)
+        return
+    starts = set()
+    for hint in form.hints:
+        at = lowered.find(hint)
+        while at >= 0:
+            start = at
+            while start > 0 and text[start - 1] in _NAME_CHARS:
+                start -= 1
+            starts.add(start - begins)
+            at = lowered.find(hint, at + 1)
+    done = 0
+    for start in sorted(starts):
+        match = form.pattern.match(text, start) if start >= done else None
+        if match is not None:
+            done = match.end()
+            yield match
+
+
+_NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
 
 
 def _mixed(text: str) -> bool:
@@ -134,6 +167,12 @@ _NAMED = (
     *("auth", "cookie", "credential", "bearer", "jwt", "pat", "dsn"),
 )
 _NAME = rf"(?P<name>[A-Za-z0-9_.-]{{0,64}}(?:{'|'.join(_NAMED)})[A-Za-z0-9_.-]{{0,24}})"
+#: What is between a name and its value in configurations and programs: a type and an operator, as in
+#: ``var apiToken string = "…"``, ``API_TOKEN ?= …``, ``'token' => '…'``, ``<token>…``, ``token,…``, or YAML's block.
+_ASSIGNMENT = (
+    r"(?:[ \t]{1,4}[a-z]{3,12})?[\"'`]?[ \t]{0,4}(?::{0,3}=>?|[?+.]=|:|,|>)[ \t]{0,4}(?:[|>][-+]?)?"
+    r"(?:\r?\n[ \t]{1,16})?[\"'`]?"
+)
 _QUERY_NAMES = (
     r"api[-_]?key|x-api-key|access_token|refresh_token|id_token|client_secret|sig|signature|password"
     r"|X-Amz-(?:Signature|Credential|Security-Token)|X-Goog-(?:Signature|Credential)|AWSAccessKeyId|key|token"
@@ -160,7 +199,14 @@ PATTERNS: tuple[SecretPattern, ...] = (
         "key", ("sk-",), re.compile(_START + r"(?P<it>sk-[A-Za-z0-9_-]{16,})"), strong=True, plausible=_mixed
     ),
     *(
-        SecretPattern(kind, (hint,), re.compile(_START + f"(?P<it>{pattern})"), strong=True, plausible=_random)
+        SecretPattern(
+            kind,
+            (hint,),
+            re.compile(_START + f"(?P<it>{pattern})"),
+            strong=True,
+            plausible=_random,
+            core=re.compile(pattern),
+        )
         for kind, hint, pattern in VENDORS
     ),
     SecretPattern(
@@ -192,17 +238,19 @@ PATTERNS: tuple[SecretPattern, ...] = (
         ),
         plausible=_no_stand_in_by_hand,
         named=True,
+        begins=1,
     ),
     SecretPattern(
         "named secret",  # in code, configurations and headers within a text
         _NAMED,
         re.compile(
-            rf"(?<![A-Za-z0-9_.$-])(?:--?)?{_NAME}[ \t]{{0,4}}[:=][ \t]{{0,4}}[\"']?"
-            r"(?:(?:bearer|basic|token|apikey)[ \t]+)?(?P<it>[A-Za-z0-9_+/.~!@#$%^-]{16,}={0,2})",
+            rf"(?<![A-Za-z0-9_.$-])(?:--?)?{_NAME}{_ASSIGNMENT}"
+            r"(?:(?:bearer|basic|token|apikey)[ \t]+)?(?P<it>[A-Za-z0-9_+/.~!@#$%^-][A-Za-z0-9_+/.~!@#$%^=:|-]{15,})",
             re.IGNORECASE,
         ),
         plausible=names.is_random,
         named=True,
+        begins=0,
     ),
     SecretPattern(
         "named secret",  # lines of a configuration or of headers
@@ -268,6 +316,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         ("user-", "user_"),
         re.compile(_START + r"(?P<it>user[-_][A-Za-z0-9]{20,})"),
         plausible=_mixed,
+        core=re.compile(r"user[-_][A-Za-z0-9]{20}"),
     ),
     SecretPattern(
         "account id",
@@ -281,6 +330,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
         re.compile(
             rf"(?:{'|'.join(_ACCOUNTS)})s?(?:[ _-]?id)?[ /:=_(]{{1,3}}[\"'`\\]*(?P<it>{_UUID_TEXT})", re.IGNORECASE
         ),
+        core=_UUID,
     ),
     SecretPattern(
         "account id",  # AWS and Google use twelve-digit account and project numbers
@@ -290,6 +340,7 @@ PATTERNS: tuple[SecretPattern, ...] = (
             r"|\barn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:)(?P<it>[0-9]{12})(?![0-9A-Za-z])",
             re.IGNORECASE,
         ),
+        core=re.compile("[0-9]{12}(?![0-9A-Za-z])"),
     ),
     SecretPattern(
         "account id",

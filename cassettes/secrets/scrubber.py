@@ -39,6 +39,8 @@ _SECRET_PARAMETER = re.compile(
 _USER_INFO = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<it>[^/?#@]+)@", re.IGNORECASE)
 _HOST = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?(?P<it>[^/?#@]+)", re.IGNORECASE)
 
+_SCHEMES = frozenset({"bearer", "basic", "token", "apikey", "digest"})
+
 #: Members of a response that hold headers.
 _HEADER_MEMBERS = frozenset({"headers", "trailers", "trailing_metadata", "initial_metadata", "metadata"})
 
@@ -61,10 +63,18 @@ class Scrubber:
     """Scrubs the interactions of one cassette.
 
     ``environ``: the source of the keys to search for by value (default: the process's). ``keep_headers``: names to keep
-    in addition to the allow-list (`headers.KEPT`).
+    in addition to the allow-list (`headers.KEPT`). ``drop_headers``: drop all headers but those; otherwise every header
+    stays, and those with credentials or ids of the account get placeholders.
     """
 
-    def __init__(self, environ: Mapping[str, str] | None = None, *, keep_headers: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str] | None = None,
+        *,
+        keep_headers: Iterable[str] = (),
+        drop_headers: bool = True,
+    ) -> None:
+        self._drops = drop_headers
         self._known = KnownSecrets(known_values.from_environment(os.environ if environ is None else environ))
         self._texts = TextScrubber(self._known)
         self._keep = frozenset(name.lower() for name in keep_headers)
@@ -126,8 +136,11 @@ class Scrubber:
         """Filter headers or metadata by the allow-list, and scrub their values."""
         out: dict[Any, Any] = {}
         for name, value in headers.items():
-            if not header_rules.is_kept(str(name), self._keep):
+            if self._drops and not header_rules.is_kept(str(name), self._keep):
                 self._texts.counts["header"] += 1
+            elif not self._drops and header_rules.is_replaced(str(name)):
+                masked = [self.credential(one, str(name)) for one in (value if isinstance(value, list) else [value])]
+                out[name] = masked if isinstance(value, list) else masked[0]
             elif str(name).lower() == "content-length" and content_length is not None:
                 out[name] = [str(content_length)] if isinstance(value, list) else str(content_length)
             elif str(name).lower() == "location":
@@ -153,6 +166,27 @@ class Scrubber:
                 self._texts.counts["credentials in a URL"] += 1
                 view.write(0, placeholder(view.text))
         return _with_host(self._texts.text(source.text), uri)
+
+    def credential(self, value: Any, name: str = "") -> Any:
+        """Replace the value of a header that carries a credential, except its scheme (``Bearer``)."""
+        if not isinstance(value, str | bytes):
+            return value
+        text = value.decode("latin-1") if isinstance(value, bytes) else value
+        scheme, blank, rest = text.partition(" ")
+        secret = rest if scheme.lower() in _SCHEMES and rest else text
+        if not secret or header_rules.is_masked(secret, name) or is_placeholder(secret):
+            return value
+        self._texts.counts["header"] += 1
+        new = (scheme + blank if secret is rest else "") + placeholder(secret)
+        return new.encode("latin-1") if isinstance(value, bytes) else new
+
+    def text(self, text: str) -> str:
+        """Scrub a text."""
+        return self._texts.text(text)
+
+    def learn(self, uri: str, headers: Mapping[Any, Any]) -> None:
+        """Search all later traffic for the credentials in an address and headers."""
+        self._learn(uri, headers)
 
     def body(self, body: bytes) -> bytes:
         """Scrub the bytes of a request or response body."""

@@ -23,8 +23,8 @@ from toolparity.normalizer.policies import select
 
 from ..audit.exchange import first_choice, unlogged
 from ..workers import cores, in_order
+from . import cassette_files, console, exits, options
 from . import cassette_report as report
-from . import console, exits, options
 from .cassettes_drift import drift_command
 from .console import ProgressBar
 from .names import Group, Named, nearest
@@ -59,10 +59,19 @@ def command() -> None:
       toolparity cassettes show xai/xai.grpc/single-call.stream.yaml
       toolparity cassettes age --warn 90 --fail 365
       toolparity cassettes drift my-live-cassettes
+
+    \b
+    Cassettes of any project, in the formats of vcrpy, cassetter, VCR, Betamax, HAR and Polly.js:
+      toolparity cassettes scan tests
+      toolparity cassettes scrub tests/cassettes --in-place
+      toolparity cassettes check tests/cassettes
+      toolparity cassettes convert tests/cassettes --to har --into converted
+      toolparity cassettes adopt tests/cassettes --into library
     """
 
 
-command.add_command(drift_command)
+for _sub in (drift_command, *cassette_files.COMMANDS):
+    command.add_command(_sub)
 
 
 @command.command(name="list", epilog=_EPILOG)
@@ -285,19 +294,7 @@ def import_command(ctx: click.Context, *, paths: tuple[str, ...], into: Path, no
     Each file becomes one cassette for every provider and wire in it, with origin "imported". Only the content type of
     the headers is kept. The rest is scrubbed, and a cassette that the scanner still refuses is not written.
     """
-    written = faults = 0
-    for imported in importer.import_files(list(paths), into, note=note, force=force):
-        if isinstance(imported, importer.Skipped):
-            faults += imported.fault
-            click.echo(str(imported), err=True)
-            continue
-        written += 1
-        place = os.path.relpath(imported.path, into)
-        count = f"{imported.interactions:,} interactions of {imported.source}"
-        click.echo(f"{imported.provenance.origin}  {Path(place).as_posix()}  {count}")
-    if not written and not faults:
-        click.echo("nothing was imported: the input has no exchange of a known wire", err=True)
-    ctx.exit(exits.code(faults=faults, ran=written))
+    ctx.exit(cassette_files.imported(importer.import_files(list(paths), into, note=note, force=force), into))
 
 
 def _chosen(ctx: click.Context, patterns: tuple[str, ...], library: Path) -> list[CassettePath]:

@@ -87,8 +87,9 @@ _LINE = re.compile(
 )
 #: A setting with any name; `names` decides.
 _SETTING = re.compile(
-    r"(?<![\w.$-])-{0,2}([A-Za-z][\w.-]{1,80})[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
-    r"(?:(?:bearer|basic|token|apikey)[ \t]+)?([\w+/.~!@#$%^-]{16,}={0,2})",
+    r"(?<![\w.$-])-{0,2}([A-Za-z][\w.-]{1,80})(?: {1,4}[A-Za-z]\w{2,11})?[\"'`]?\s{0,4}"
+    r"(?:[:?+.]{0,3}=>?|[:,>])\s{0,4}[|>]?\s{0,20}[\"'`]?"
+    r"(?:(?:bearer|basic|token|apikey)[ \t]+)?([\w+/.~!@#$%^-][\w+/.~!@#$%^=:|-]{15,})",
     re.IGNORECASE | re.ASCII,
 )
 _CURL_USER = re.compile(r"\bcurl\b.{0,200}? (?:-u|--user) ?[\"'\\]*[^\s:\"']{1,80}:([^\s\"'\\]{8,})")
@@ -153,7 +154,7 @@ def in_text(text: str) -> Iterator[tuple[str, str]]:
 
 def in_member(name: str, value: str) -> Iterator[tuple[str, str]]:
     """Yield (kind, value) if a member's name marks its value as a secret or an account id."""
-    if not value or is_masked(value):
+    if not value or is_masked(value) or (names.plain(name) in _COOKIES and is_masked_by_hand(value)):
         return
     if names.is_secret(name):
         scheme, _, rest = value.partition(" ")
@@ -185,6 +186,32 @@ def is_masked(secret: str) -> bool:
     """Return whether a value was already masked: a placeholder, not a secret."""
     letters = re.sub(r"[^A-Za-z0-9]", "", secret)
     return letters.upper().startswith("REDA") or "REDACTED" in secret
+
+
+_COOKIES = frozenset({"cookie", "setcookie"})
+#: What people and other tools write in the place of a credential.
+_BY_HAND = re.compile(
+    r"<[^<>]+>|.*(?:redacted|filtered|dummy|fake|mock|masked|scrubbed|sanitized|placeholder|removed|hidden|example"
+    r"|your[-_ ]|x{4}|\*{3}).*|.*[-_]x{3,}|(?-i:[A-Z]{1,15}(?:[-_][A-Z]{1,15})+)",
+    re.IGNORECASE | re.DOTALL,
+)
+_COOKIE_ATTRIBUTE = re.compile(
+    r"(?:max-age|domain|path|expires|secure|samesite|httponly|version|priority)(?:=|$)", re.IGNORECASE
+)
+
+
+def has_only_short_cookies(header: str) -> bool:
+    """Return whether no cookie of a header is as long as a credential, as in ``csv=1; Max-Age=63072000``."""
+    cookies = [part.strip() for part in header.split(";") if not _COOKIE_ATTRIBUTE.match(part.strip())]
+    return all(len(cookie.rsplit("=", 1)[-1]) < 8 for cookie in cookies)
+
+
+def is_masked_by_hand(value: str) -> bool:
+    """Return whether a header's value is shorter than any credential, or says that it replaces one."""
+    if len(value) < 8:
+        return True
+    random = any(len(word) >= 16 and _is_mixed(word) for word in re.split(r"[^\w-]", value))
+    return not random and _BY_HAND.fullmatch(value) is not None
 
 
 @cache
@@ -342,8 +369,8 @@ def _is_mixed(text: str) -> bool:
 
 def _vendor_keys(text: str) -> Iterator[str]:
     """Yield every text that has the form of a vendor's key and is random."""
-    for mark, pattern in _vendor_rules():
-        if mark in text:
+    for mark, form, pattern in _vendor_rules():
+        if mark in text and form.search(text):
             yield from (found for found in pattern.findall(text) if _is_random_key(found))
 
 
@@ -355,10 +382,14 @@ def _is_random_key(key: str) -> bool:
 
 
 @cache
-def _vendor_rules() -> list[tuple[str, re.Pattern[str]]]:
-    """Return (a text that every match contains, the pattern) for every row."""
+def _vendor_rules() -> list[tuple[str, re.Pattern[str], re.Pattern[str]]]:
+    """Return (a text that every match contains, the form of the key, the form where a key can begin) for every row.
+
+    Python searches the form alone much faster.
+    """
     table = tomllib.loads(resources.files(__package__).joinpath("vendors.toml").read_text(encoding="utf-8"))
     rows = [row for group in table.values() for row in group.values()]
     return [
-        (mark, re.compile(f"{_BEFORE_KEY}({before}{re.escape(mark)}{after})", re.ASCII)) for before, mark, after in rows
+        (mark, re.compile(form, re.ASCII), re.compile(f"{_BEFORE_KEY}({form})", re.ASCII))
+        for mark, form in ((mark, f"{before}{re.escape(mark)}{after}") for before, mark, after in rows)
     ]

@@ -17,7 +17,9 @@ from .proto import is_readable
 
 #: Parts of header names that a cassette must not contain. Rate limits are named after tokens but are harmless.
 _HEADERS = ("auth", "api-key", "apikey", "token", "cookie", "secret", "organization", "project", "request-id", "cf-ray")
-_NO_SECRETS = ("ratelimit", "www-authenticate", "authenticate-info")
+_NO_SECRETS = ("ratelimit", "oauth-scopes", "www-authenticate", "authenticate-info")
+
+_SCHEMES = ("bearer", "basic", "token", "apikey", "digest")
 
 _HEADER_PARTS = frozenset({"headers", "trailers", "trailing_metadata", "initial_metadata"})
 
@@ -125,7 +127,11 @@ def _headers(headers: Mapping[Any, Any]) -> Iterator[_Found]:
             continue
         for text in value if isinstance(value, list | tuple) else [value]:
             plain = text.decode("latin-1") if isinstance(text, bytes) else str(text)
-            if plain and not detectors.is_masked(plain.split(" ", 1)[-1]):
+            scheme, _, rest = plain.partition(" ")
+            credential = rest if scheme.lower() in _SCHEMES else plain
+            if lowered in ("cookie", "set-cookie") and detectors.has_only_short_cookies(plain):
+                continue
+            if not (detectors.is_masked(plain.split(" ", 1)[-1]) or detectors.is_masked_by_hand(credential)):
                 yield "header", lowered, plain
 
 
