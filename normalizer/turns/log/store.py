@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 from msgspec import Struct
-from msgspec.structs import astuple, replace
+from msgspec.structs import asdict, replace
 from sqlalchemy import URL, Connection
 
 from ..errors import InvalidState, TurnHeld, UnknownTurn
@@ -287,7 +287,7 @@ class Log:
         order = [call.key for round in (state.rounds if state is not None else ()) for call in round.calls]
         by_key = {row.key: CallRow(*row[1:]) for row in connection.execute(call_query)}
         return StoredTurn(
-            *astuple(row),
+            **asdict(row),
             blocks=[block_of(block, values) for block in blocks],
             calls=[by_key.pop(key) for key in order if key in by_key] + list(by_key.values()),
             state=state,

@@ -49,9 +49,9 @@ def _turn() -> Column[str]:
 
 # `status`: open, waiting (for a decision or a result), over. `seq`: the number of the next event. `owner`: the token of
 # the runner that holds the lease, until `lease_until`. `written`: the number of transactions that runners committed. A
-# runner that lost its connection reads from it whether its last transaction was committed. `position`: the number of the
-# turn in its conversation, from 0; of two turns that continue the same one, only the first can be inserted. `user_id`
-# and not `user`, which PostgreSQL reads as the name of its role. The usage and the cost are those of the last state.
+# runner that lost its connection reads from it whether its last transaction was committed. `position`: the number of
+# the turn in its conversation, from 0; of two turns that continue the same one, only the first can be inserted.
+# `user_id`: PostgreSQL reads `user` as the name of the role. The usage and the cost are those of the last state.
 turns = Table(
     "turns",
     metadata,
@@ -158,9 +158,9 @@ class Statements:
     ``at``: the current time, see `Database.at` and `Database.times`.
 
     ``advance`` sets the number of a turn's next event to ``next_seq``, if ``mine`` owns the turn, its next event is
-    ``first`` and its runners have written ``before`` transactions. ``settle`` also sets the status, the termination and the
-    usage. ``begin`` inserts a turn unless its id or its position in a conversation exists. ``void`` deletes the blocks from
-    ``first_block`` on.
+    ``first`` and its runners have written ``before`` transactions. ``settle`` also sets the status, the termination and
+    the usage. ``begin`` inserts a turn unless its id or its position in a conversation exists. ``void`` deletes the
+    blocks from ``first_block`` on.
     """
 
     def __init__(self, dialect: str, at: ColumnElement[float]) -> None:
