@@ -11,9 +11,6 @@ from ..errors import UnknownTurn
 from .rows import TurnRow
 from .tables import turns
 
-#: Fields of `TurnRow` with another name than their column, or without a column.
-_OTHERS = {"user": turns.c.user_id}
-
 
 def unknown(turn: str) -> UnknownTurn:
     """Return the error for a turn that the log does not have."""
@@ -66,10 +63,10 @@ def delete_over(connection: Connection, now: ColumnElement[float], older_than: f
 
 
 def _rows(now: ColumnElement[float]) -> sa.Select[Any]:
-    columns = {**_OTHERS, "held": held(now)}
-    return sa.select(*((columns.get(name, turns.c.get(name))).label(name) for name in TurnRow.__struct_fields__))
+    return sa.select(turns, held(now).label("held"))
 
 
 def _turn_row(row: Any) -> TurnRow:
-    fields = dict(zip(TurnRow.__struct_fields__, row, strict=True))
-    return TurnRow(**{**fields, "held": bool(fields["held"])})
+    columns = row._mapping
+    same = {name: columns[name] for name in TurnRow.__struct_fields__ if name not in ("held", "user")}
+    return TurnRow(**same, held=bool(row.held), user=row.user_id)

@@ -9,16 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from tests.turns.log.shared import TWO_ROUNDS
 from tests.turns.playing import Counting, Emulated, Say, call, script
-from toolparity.normalizer.turns.execution.tools import Tool
-from toolparity.normalizer.turns.log import Log, TurnRow
+from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.machine.prices import Prices
 from toolparity.turns import Agent
 from toolparity.turns.manager import Authorize, TurnManager, turns_app
