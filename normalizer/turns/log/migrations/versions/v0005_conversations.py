@@ -10,7 +10,7 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Add the columns. They are NULL in the rows of earlier versions."""
+    """Add the columns. Rows of earlier versions have no values in them."""
     for column in (
         sa.Column("conversation", sa.Text),
         sa.Column("position", sa.Integer),
