@@ -6,8 +6,10 @@
 Install the extra `server`. The manager alone needs the extras `log` and `turns`.
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from ...errors import MissingExtra
 from .manager import AgentSource, TurnManager, TurnOrigin, TurnStatus
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import app  # needs Starlette
+    if find_spec("starlette") is None:
+        raise MissingExtra(f"{name} needs starlette", hint="pip install 'toolparity[server]'")
+    from . import app
 
     return globals().setdefault(name, getattr(app, name))

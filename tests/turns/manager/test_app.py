@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -224,3 +226,18 @@ def test_the_application_is_mounted_in_another_one(tmp_path: Path) -> None:
         with TestClient(app) as client:
             turn = client.post("/agent/turns", json={"message": "Go."}).json()["turn"]
             assert events(client.get(f"/agent/turns/{turn}/events").text)[-1]["type"] == "turn_complete"
+
+
+def test_starlette_is_imported_only_for_the_application() -> None:
+    lines = [
+        "import sys",
+        "sys.modules['starlette'] = None",
+        "from toolparity.normalizer.errors import MissingExtra",
+        "from toolparity.turns import manager",
+        "manager.TurnManager",
+        "try: manager.turns_app",
+        "except MissingExtra as error: print(error)",
+    ]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+    assert "turns_app needs starlette" in done.stdout
+    assert "toolparity[server]" in done.stdout
