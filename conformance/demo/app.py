@@ -4,12 +4,10 @@ GET  /                      the page
 GET  /states.svg            the state diagram of a turn
 GET  /choices               the acts, the surfaces, the policies, the messages of the chat, the id of this process
 POST /turns                 {message, act, surface, policy, …} -> {turn}
-GET  /turns                 turns that a crash interrupted, or that wait
-GET  /turns/ID              {status, running, held}
-GET  /turns/ID/events       server-sent events, resumed after Last-Event-ID; 204 if no more events follow
 GET  /turns/ID/trace        the requests and response pieces on the wire, the canonical form, the times of the events
-POST /turns/ID/cancel, /turns/ID/resume, /turns/ID/decide {call_id, approved, reason}
 POST /kill                  kills the process of the server, if another one takes its place
+
+The other routes below /turns are those of `toolparity.normalizer.turns.manager.app`.
 """
 
 from __future__ import annotations
@@ -21,23 +19,22 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
 
-import msgspec
-from msgspec import Struct
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
-from toolparity.normalizer import json_codec
-from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.policies import POLICIES
-from toolparity.normalizer.turns import sse
-from toolparity.normalizer.turns.errors import TurnHeld, TurnMisused, UnknownTurn
+from toolparity.normalizer.turns.clients import SdkClient
+from toolparity.normalizer.turns.errors import TurnMisused, UnknownTurn
 from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.manager.app import turn_routes
+from toolparity.normalizer.turns.manager.http import body, handled, json_response
 
 from .acts import Act
 from .clients import connected
@@ -52,16 +49,8 @@ _PAGE = resources.files(__package__) / "page"
 _KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
 #: The colours, fonts and basic elements of all pages of this project.
 _BASE_STYLE = resources.files("toolparity.reports") / "html" / "assets" / "base.css"
-#: The maximum size of a request body, in bytes.
-_LARGEST = 100_000
 
 _Handler = Callable[[Request, Sessions], Awaitable[Response]]
-
-
-class _Decision(Struct, frozen=True, forbid_unknown_fields=True):
-    call_id: str
-    approved: bool
-    reason: str | None = None
 
 
 def application(
@@ -80,29 +69,23 @@ def application(
     host names. ``kill``: ends this process at once; None if no other process would take its place.
     """
 
+    clients: dict[str, SdkClient] = {}
+    sessions = Sessions(log, TurnFactory(clients, library, throttle if throttle is not None else Throttle()))
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[Mapping[str, Any]]:
-        async with connected(servers, surfaces) as clients:
-            factory = TurnFactory(clients, library, throttle if throttle is not None else Throttle())
-            sessions = Sessions(log, factory)
-            try:
-                yield {"sessions": sessions, "kill": kill}
-            finally:
-                await sessions.aclose()
+        async with connected(servers, surfaces) as connections, sessions.manager:
+            clients.update(connections)
+            yield {"sessions": sessions, "kill": kill}
 
     routes = [Route(path, _file(file, kind)) for path, file, kind in _files()]
     routes += [
         Route("/states.svg", _states),
         Route("/choices", _handled(_choices)),
-        Route("/turns", _handled(_open), methods=["GET"]),
-        Route("/turns", _handled(_start), methods=["POST"]),
-        Route("/turns/{id}", _handled(_status)),
-        Route("/turns/{id}/events", _handled(_events)),
+        Route("/turns", _handled(_start), methods=["POST"]),  # in place of the manager's
         Route("/turns/{id}/trace", _handled(_trace)),
-        Route("/turns/{id}/cancel", _handled(_cancel), methods=["POST"]),
-        Route("/turns/{id}/resume", _handled(_resume), methods=["POST"]),
-        Route("/turns/{id}/decide", _handled(_decide), methods=["POST"]),
         Route("/kill", _handled(_kill), methods=["POST"]),
+        *turn_routes(sessions.manager),
     ]
     guard = Middleware(Guarded, hosts=frozenset(hosts))
     return Starlette(routes=routes, lifespan=lifespan, middleware=[guard])
@@ -110,15 +93,19 @@ def application(
 
 async def _choices(request: Request, sessions: Sessions) -> Response:
     """Return everything that the page offers."""
-    surfaces = [SURFACES[name] for name in sessions.surfaces]
+    surfaces = [SURFACES[name] for name in sessions.factory.clients]
     asks = [
         {"ask": script.ask, "title": script.title, "surfaces": [s.name for s in surfaces if s.plays(script)]}
         for script in scripts().values()
     ]
-    listed = [_described(act, surfaces) for act in sessions.acts.values() if act.action != "kill" or request.state.kill]
-    return _json(
+    listed = [
+        _described(act, surfaces)
+        for act in sessions.factory.acts.values()
+        if act.action != "kill" or request.state.kill
+    ]
+    return json_response(
         {
-            "surfaces": sessions.surfaces,
+            "surfaces": list(sessions.factory.clients),
             "streamed_only": [surface.name for surface in surfaces if surface.by_messages],
             "policies": list(POLICIES),
             "asks": asks,
@@ -146,55 +133,25 @@ async def _states(request: Request) -> Response:
 
 
 async def _start(request: Request, sessions: Sessions) -> Response:
-    turn_request = await _body(request, TurnRequest)
+    turn_request = await body(request, TurnRequest)
     if not (turn_request.act or turn_request.message.strip()):
-        raise msgspec.ValidationError("a turn needs a message, or the id of an act")
-    return _json({"turn": await sessions.start(turn_request)}, 201)
-
-
-async def _open(request: Request, sessions: Sessions) -> Response:
-    return _json({"left": await sessions.log.left(), "waiting": await sessions.log.turns("waiting")})
-
-
-async def _events(request: Request, sessions: Sessions) -> Response:
-    id, seen = request.path_params["id"], request.headers.get("last-event-id")
-    if await sse.over(sessions.log, id, seen):
-        return Response(status_code=204)  # only a 204 stops a browser from reconnecting
-    return StreamingResponse(sse.events(sessions.log, id, seen), headers=sse.HEADERS)
-
-
-async def _status(request: Request, sessions: Sessions) -> Response:
-    return _json(await sessions.status(request.path_params["id"]))
+        raise HTTPException(400, "a turn needs a message, or the id of an act")
+    return json_response({"turn": await sessions.start(turn_request)}, 201)
 
 
 async def _trace(request: Request, sessions: Sessions) -> Response:
     trace = sessions.trace(request.path_params["id"])
     if trace is None:
         raise UnknownTurn("the trace of this turn has been removed")
-    return _json(trace)
-
-
-async def _cancel(request: Request, sessions: Sessions) -> Response:
-    return _json({"cancelled": await sessions.cancel(request.path_params["id"])})
-
-
-async def _resume(request: Request, sessions: Sessions) -> Response:
-    await sessions.resume(request.path_params["id"])
-    return _json({}, 202)
-
-
-async def _decide(request: Request, sessions: Sessions) -> Response:
-    decision = await _body(request, _Decision)
-    await sessions.decide(request.path_params["id"], decision.call_id, decision.approved, decision.reason)
-    return _json({}, 202)
+    return json_response(trace)
 
 
 async def _kill(request: Request, sessions: Sessions) -> Response:
-    await _body(request, dict)  # refuses what another site can send
+    await body(request, dict)  # refuses what another site can send
     if request.state.kill is None:
         raise TurnMisused("no other process would take the place of this one", hint="start it with `toolparity demo`")
     request.state.kill()
-    return _json({}, 202)
+    return json_response({}, 202)
 
 
 def _files() -> Iterator[tuple[str, Traversable, str]]:
@@ -213,33 +170,4 @@ def _file(file: Traversable, kind: str) -> Callable[[Request], Awaitable[Respons
 
 
 def _handled(handle: _Handler) -> Callable[[Request], Awaitable[Response]]:
-    async def respond(request: Request) -> Response:
-        try:
-            return await handle(request, request.state.sessions)
-        except UnknownTurn as error:
-            return _json({"error": str(error)}, 404)
-        except (TurnHeld, TurnMisused) as error:
-            return _json({"error": str(error)}, 409)
-        except (ToolparityError, msgspec.ValidationError, msgspec.DecodeError) as error:
-            return _json({"error": str(error)}, 400)
-
-    return respond
-
-
-async def _body(request: Request, kind: type[Any]) -> Any:
-    """Return the decoded JSON body.
-
-    Other content types are refused, because an HTML form of another site can send them.
-    """
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise msgspec.ValidationError("the content type must be application/json")
-    data = b""
-    async for piece in request.stream():
-        data += piece
-        if len(data) > _LARGEST:
-            raise msgspec.ValidationError("the body is too large")
-    return msgspec.json.decode(data, type=kind)
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(json_codec.encode(value), status, {"cache-control": "no-store"}, "application/json")
+    return handled(lambda request: handle(request, request.state.sessions))

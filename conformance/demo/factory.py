@@ -1,4 +1,4 @@
-"""Makes the turns of the demo: their requests, providers and tools.
+"""Makes the agents of the demo: the first requests, providers and tools of its turns.
 
 A turn of the chat goes through an official SDK to an emulated provider. A turn of an act has its model in this process.
 """
@@ -6,8 +6,7 @@ A turn of the chat goes through an official SDK to an emulated provider. A turn 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,17 +17,18 @@ from toolparity.cassettes.surfaces import Surface, surface, surface_of
 from toolparity.normalizer.conversation import Request, TextPart, User
 from toolparity.normalizer.decoder import StreamDecoder
 from toolparity.normalizer.errors import MissingExtra
+from toolparity.normalizer.model import Policy
 from toolparity.normalizer.textmode import TextMode
+from toolparity.normalizer.turns.agent import Agent
 from toolparity.normalizer.turns.clients import SdkClient
 from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.model_call import Prepare, WrapDecoder
 from toolparity.normalizer.turns.narration.acknowledge import acknowledge
 from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
 from toolparity.normalizer.turns.narration.narrator import Narrator
-from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.options import AgentOptions
 from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.turns.request import opening
-from toolparity.normalizer.turns.turn import Turn
 
 from .acts import Act, acts
 from .emulated_model import EmulatedModel
@@ -50,7 +50,7 @@ class TurnRequest(Struct, frozen=True, forbid_unknown_fields=True):
     message: str = ""
     act: str = ""
     surface: str = "openai.chat"
-    policy: str = "all"
+    policy: Policy = "all"
     limit: int | None = None
     stream: bool = True
     approval: bool = False
@@ -59,7 +59,7 @@ class TurnRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TurnFactory:
-    """Makes turns. ``clients``: by the name of their surface. ``library``: the scripts that they reach."""
+    """Makes agents. ``clients``: by the name of their surface. ``library``: the scripts that they reach."""
 
     def __init__(self, clients: Mapping[str, SdkClient], library: ScriptLibrary, throttle: Throttle) -> None:
         self.acts = acts()
@@ -77,45 +77,36 @@ class TurnFactory:
             return scripted(script, at, stream=True)
         return opening(turn_request.message, self._client(at))
 
-    def turn(
-        self,
-        id: str,
-        turn_request: TurnRequest,
-        request: Request,
-        trace: Trace,
-        observers: Sequence[Observer],
-        **settings: Any,
-    ) -> Turn:
-        """Return a turn that is ready to run. ``request``: its first request. ``settings``: as for `Turn`."""
+    def agent(self, turn_request: TurnRequest, opening: str, trace: Trace) -> Agent:
+        """Return the agent of a turn. ``opening``: the first message of its conversation."""
         at = surface(turn_request.surface)
-        tracing = TracingObserver(trace)
+        options: AgentOptions = {
+            "policy": turn_request.policy,
+            "limit": turn_request.limit,
+            "acknowledge": acknowledge,
+            "observers": [TracingObserver(trace)],
+        }
+        reader: WrapDecoder | None = None
         if turn_request.act:
             act = self._act(turn_request, at)
             model = EmulatedModel(act.script, at, stream=turn_request.stream, closing=act.closing)
             provider: Provider = TracingProvider(model, trace, self._throttle)
             tools = ScriptedTools(act.tool_script, self._throttle, approval=act.approval, slower=act.slower).tools
             prepare, reader = _text_mode(act) if act.dialect is not None else (_without_switch, None)
+            options["prepare"] = prepare
         else:
-            script = self._script(_first_user_text(request)) or _NO_SCRIPT
+            script = self._script(opening) or _NO_SCRIPT
             tools = ScriptedTools(script, self._throttle, approval=turn_request.approval).tools
             reached = self._client(at)
             provider = TracingProvider(reached, trace, self._throttle)
-            prepare, reader = None, None
             if turn_request.narrator:
                 text = last_words(script) or "That is all."
                 narrator = NarratorScriptProvider(reached, self._library, text)
                 tracing_narrator = Narrator(TracingProvider(narrator, trace, self._throttle))
                 provider = NarratingProvider(provider, tracing_narrator, tools)
-        return Turn(
-            provider,
-            tools,
-            acknowledge=acknowledge,
-            id=id,
-            observers=[*observers, tracing],
-            prepare=prepare,
-            reader=_traced(trace, reader),
-            **settings,
-        )
+                options["on_all_failed"] = "answer"  # the narrator reports the failure, too
+        options["reader"] = _traced(trace, reader)
+        return Agent(provider, tools, **options)
 
     def _act(self, turn_request: TurnRequest, at: Surface) -> Act:
         act = self.acts.get(turn_request.act)
@@ -144,7 +135,7 @@ def request_of_logged_turn(id: str, request: Request) -> TurnRequest:
     at = surface_of(request.provider, request.wire)
     act = id.rpartition(".")[0].removeprefix("chat")
     stream = request.params.get("stream", True) is not False
-    return TurnRequest(_first_user_text(request), act, at.name if at is not None else request.wire, stream=stream)
+    return TurnRequest(first_user_text(request), act, at.name if at is not None else request.wire, stream=stream)
 
 
 def _without_switch(request: Request) -> Request:
@@ -168,6 +159,7 @@ def _traced(trace: Trace, reader: WrapDecoder | None) -> WrapDecoder:
     return wrap
 
 
-def _first_user_text(request: Request) -> str:
+def first_user_text(request: Request) -> str:
+    """Return the text of the first user message, "" if there is none."""
     user = next((turn for turn in request.messages if isinstance(turn, User)), None)
     return "".join(part.text for part in user.parts if isinstance(part, TextPart)) if user is not None else ""

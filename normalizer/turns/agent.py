@@ -16,6 +16,7 @@ from typing import Unpack, cast
 from .errors import TurnMisused
 from .events import TurnEvent
 from .execution.tools import ToolLike, Tools
+from .observer import Observer
 from .options import AgentOptions, TurnOptions, check_options
 from .outcome import Outcome
 from .prompts import Prompt
@@ -41,6 +42,11 @@ class Agent:
         self.tools = tools if isinstance(tools, Tools) else Tools(tools)
         self._options = options
         self.turn()  # reports invalid options here
+
+    @property
+    def observers(self) -> Sequence[Observer]:
+        """The option ``observers``."""
+        return self._options.get("observers", ())
 
     def turn(self, **changes: Unpack[TurnOptions]) -> Turn:
         """Return a new turn. ``changes``: options that replace those of the agent."""

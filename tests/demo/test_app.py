@@ -186,13 +186,18 @@ def test_words_that_no_script_knows_are_refused_by_the_provider(demo: Demo) -> N
         {"message": "x", "unknown": 1},
         {"message": "x", "limit": "many"},
         {"message": "x", "limit": -1},
-        b'{"message": "' + b"x" * 200_000 + b'"}',
     ],
 )
 def test_what_is_no_question_is_refused_with_what_is_wrong(demo: Demo, body: Any) -> None:
     status, _, said = demo.asks("POST", "/turns", body)
     assert status == 400
     assert json.loads(said)["error"]
+
+
+def test_a_body_that_is_too_large_is_refused(demo: Demo) -> None:
+    status, _, said = demo.asks("POST", "/turns", b'{"message": "' + b"x" * 200_000 + b'"}')
+    assert status == 413
+    assert "larger than" in json.loads(said)["error"]
 
 
 def test_only_this_page_is_answered(demo: Demo) -> None:

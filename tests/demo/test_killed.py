@@ -64,7 +64,7 @@ def test_a_turn_that_was_killed_is_resumed_and_no_call_runs_twice(tmp_path: Path
         demo.until(turn, "call_started")
         os.kill(pid, signal.SIGKILL)
     with started(log, 0) as (demo, _):
-        while turn not in json.loads(demo.asks("GET", "/turns")[2])["left"]:
+        while json.loads(demo.asks("GET", f"/turns/{turn}")[2])["held"]:
             time.sleep(0.2)  # the lease of the dead one has to run out
         assert demo.asks("POST", f"/turns/{turn}/resume", {})[0] == 202
         events = demo.events(turn)

@@ -1,5 +1,5 @@
 // The chat: any message of a script to any emulated provider, through the provider's official SDK.
-import { $, asked, button, made } from "./dom.js";
+import { $, CANCELLED, asked, button, made } from "./dom.js";
 import { offerTurns, update } from "./inside.js";
 import { Lane } from "./lane.js";
 import { Turn } from "./turn.js";
@@ -41,7 +41,7 @@ export function prepare(choices) {
   $("surface").addEventListener("change", () => offer(choices));
   offer(choices);
   $("ask").addEventListener("submit", send);
-  $("cancel").addEventListener("click", () => asked(`turns/${now.turn.id}/cancel`, {}).catch(failed));
+  $("cancel").addEventListener("click", () => asked(`turns/${now.turn.id}/cancel`, CANCELLED).catch(failed));
   $("scripts").addEventListener("change", () => {
     if ($("scripts").value) $("message").value = $("scripts").value;
   });
@@ -99,8 +99,9 @@ function offer(choices) {
 
 // Offer to resume the turns of the chat that a crash interrupted.
 async function lookForLeft() {
-  const { left } = await asked("turns");
-  for (const id of left.filter((name) => name.startsWith("chat.") && name !== now?.turn?.id)) {
+  const { turns } = await asked("turns?status=open");
+  const left = turns.filter((turn) => !turn.held && turn.id.startsWith("chat.") && turn.id !== now?.turn?.id);
+  for (const { id } of left.reverse()) { // the oldest first
     if (document.querySelector(`[data-left="${id}"]`)) continue;
     const line = made("p", "quiet", "A turn was interrupted. ");
     line.dataset.left = id;

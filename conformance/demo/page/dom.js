@@ -18,6 +18,9 @@ export function button(text, className, act) {
   return element;
 }
 
+// The body that cancels a turn.
+export const CANCELLED = { reason: "the user cancelled" };
+
 export async function asked(path, body) {
   const options = body === undefined ? {} :
     { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };

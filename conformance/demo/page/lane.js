@@ -1,5 +1,5 @@
 // A turn in a column: its calls with the decision on each, what the user sees, and what goes back to the provider.
-import { asked, button, made } from "./dom.js";
+import { CANCELLED, asked, button, made } from "./dom.js";
 import { keyOf, summary } from "./summary.js";
 
 const SIGNS = { kept: "✓ kept", dropped: "✕ dropped", rejected: "✕ rejected", server: "◆ server",
@@ -285,7 +285,7 @@ export class Lane {
   offerAction() {
     if (!this.act.action || this.action) return;
     const [label, act] = this.act.action === "cancel" ?
-      ["Cancel the turn", () => asked(`turns/${this.turn.id}/cancel`, {})] :
+      ["Cancel the turn", () => asked(`turns/${this.turn.id}/cancel`, CANCELLED)] :
       ["Kill the server", () => asked("kill", {})];
     this.action = button(label, "main action", () => {
       this.action.disabled = true;

@@ -21,7 +21,7 @@ for _needed in ("sqlalchemy", "alembic"):
 
 from .migrate import upgrade  # noqa: E402
 from .recorder import LogObserver  # noqa: E402
-from .rows import CallRow, EventRow  # noqa: E402
+from .rows import CallRow, EventRow, TurnRow  # noqa: E402
 from .store import Log, Page, StoredTurn  # noqa: E402
 
-__all__ = ["CallRow", "EventRow", "StoredTurn", "Log", "Page", "LogObserver", "upgrade"]
+__all__ = ["CallRow", "EventRow", "TurnRow", "StoredTurn", "Log", "Page", "LogObserver", "upgrade"]

@@ -76,6 +76,19 @@ class _Transaction(Struct, frozen=True):
         return self.events[-1].seq + 1 if self.events else self.first
 
     @property
+    def usage(self) -> dict[str, Any]:
+        """The columns of the usage and the cost so far."""
+        state = self.state
+        last = self.events[-1] if self.events else None
+        usage = state.usage if state is not None else getattr(last, "usage", None)
+        prices = state.settings.prices if state is not None else None
+        return {
+            "input_tokens": usage.input_tokens if usage is not None else None,
+            "output_tokens": usage.output_tokens if usage is not None else None,
+            "cost": prices.cost(usage) if prices is not None and usage is not None else None,
+        }
+
+    @property
     def status(self) -> tuple[str, str | None] | None:
         """The new status and termination of the turn, None if neither changes.
 
@@ -92,21 +105,35 @@ class _Transaction(Struct, frozen=True):
         return ("waiting" if waits else "open"), None
 
 
+class Membership(Struct, frozen=True):
+    """Where a new turn belongs. ``position``: its number in the conversation, from 0."""
+
+    user: str | None = None
+    conversation: str | None = None
+    position: int = 0
+
+
+_NONE = Membership()
+
+
 class LogObserver(Observer):
     """The observer of one turn. `Log.record` and `Log.take` create it.
 
     ``turn``: the id of the turn, None before the first event of a new turn. ``state``: the state to resume from, None
-    for a new turn. Writing raises TurnHeld if another runner owns the turn, InvalidState if the events do not continue
-    those in the log, and LogFailed.
+    for a new turn. Writing raises TurnHeld if another runner owns the turn or another turn has its position in the
+    conversation, InvalidState if the events do not continue those in the log, and LogFailed.
     """
 
-    def __init__(self, database: Database, notify: Callable[[str], None], lease: float) -> None:
+    def __init__(
+        self, database: Database, notify: Callable[[str], None], lease: float, membership: Membership = _NONE
+    ) -> None:
         self.turn: str | None = None
         self.state: TurnState | None = None
         self._database = database
         self._notify = notify
         self._statements = database.statements
         self._lease = lease
+        self._membership = membership
         self._owner = uuid.uuid4().hex
         self._next_seq: int | None = None  # the number of the next event; None while the turn has no row
         self._transactions = 0  # of this turn
@@ -286,6 +313,10 @@ class LogObserver(Observer):
             "seq": transaction.next_seq,
             "owner": self._owner,
             "written": 1,
+            "conversation": self._membership.conversation,
+            "position": self._membership.position if self._membership.conversation is not None else None,
+            "user_id": self._membership.user,
+            **transaction.usage,
             "lease": self._lease,
             **self._database.times(),
         }
@@ -296,6 +327,9 @@ class LogObserver(Observer):
             return True
         if self._is_written(batch.connection, transaction):
             return False
+        if batch.connection.scalar(sa.select(turns.c.id).where(turns.c.id == turn)) is None:
+            what = f"another turn continues the conversation {self._membership.conversation!r}"
+            raise TurnHeld(what, where=turn, hint="start the turn again when that one is over")
         raise TurnHeld(f"the log already has turn {turn!r}", hint="take it, or give the new turn another id")
 
     def _advance(self, batch: Batch, transaction: _Transaction) -> bool:
@@ -312,6 +346,7 @@ class LogObserver(Observer):
         if status is not None:
             statement = self._statements.settle
             values["now_status"], values["now_termination"] = status
+            values |= {f"now_{name}": value for name, value in transaction.usage.items()}
         if transaction.first == expected:
             if batch.shared:
                 batch.change(statement, values)

@@ -43,6 +43,32 @@ class EventRow(Struct, frozen=True, gc=False):
         return cast(TurnEvent, msgspec.convert(json_codec.decode(self.data), TurnEvent))
 
 
+class TurnRow(Struct, frozen=True):
+    """A turn in the log, without its content.
+
+    ``status``: "open", "waiting" (for a decision or a result) or "over". ``seq``: the number of the next event.
+    ``held``: a runner holds the lease now. ``created``, ``updated``: seconds since 1970. ``position``: the number of
+    the turn in its conversation, from 0. ``input_tokens``, ``output_tokens``: of all answers so far. ``cost``: by the
+    turn's option ``prices``.
+    """
+
+    id: str
+    status: str
+    wire: str
+    policy: str
+    termination: str | None
+    seq: int
+    held: bool
+    created: float
+    updated: float
+    conversation: str | None
+    position: int | None
+    user: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    cost: float | None
+
+
 class CallRow(Struct, frozen=True):
     """The progress of a call. ``key``: its permanent identifier. For ``status`` and ``outcome`` see `turns.state`."""
 

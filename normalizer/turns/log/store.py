@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import sqlalchemy as sa
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from sqlalchemy import URL, Connection
 
 from ..errors import InvalidState, TurnHeld, UnknownTurn
@@ -23,35 +23,28 @@ from ..machine.table import step
 from .batch import Batch
 from .database import Clock, Database
 from .engine import PATIENCE, make_engine
+from .listing import delete_over, held, matching, turn_row, turn_rows, unknown
 from .migrate import migrate
 from .notify import Notifier
 from .parts import unpack
-from .recorder import LogObserver
-from .rows import CallRow, EventRow, block_of, changes_of, parts_of, state_of
+from .recorder import LogObserver, Membership
+from .rows import CallRow, EventRow, TurnRow, block_of, changes_of, parts_of, state_of
 from .steps import StepRow, recording
 from .tables import calls, events, steps, turn_blocks, turns
 
 #: Seconds until a runner's lease expires and another runner may take the turn. A third of that passes between renewals.
 LEASE = 60.0
+#: How many turns one transaction of `Log.clean_up` deletes, so that other writers need not wait long.
+_DELETED_AT_ONCE = 100
 
 
-class StoredTurn(Struct, frozen=True):
+class StoredTurn(TurnRow, frozen=True):
     """A turn in the log, without its events.
 
-    ``status``: "open", "waiting" (for a decision or a result) or "over". ``seq``: the number of the next event.
-    ``held``: a runner holds the lease now. ``created``, ``updated``: seconds since 1970. ``blocks``: in sequence.
-    ``calls``: in the order of the state. ``state``: None for a turn that was closed before its first step.
+    ``blocks``: in sequence. ``calls``: in the order of the state. ``state``: None for a turn that was closed before its
+    first step.
     """
 
-    id: str
-    status: str
-    wire: str
-    policy: str
-    termination: str | None
-    seq: int
-    held: bool
-    created: float
-    updated: float
     blocks: list[TurnBlock]
     calls: list[CallRow]
     state: TurnState | None
@@ -109,9 +102,16 @@ class Log:
     # writing
 
     @asynccontextmanager
-    async def record(self) -> AsyncIterator[LogObserver]:
-        """Yield the observer of a new turn. The first event creates the turn in the log."""
-        async with LogObserver(self._database, self._notifier.notify, self._lease) as observer:
+    async def record(
+        self, *, user: str | None = None, conversation: str | None = None, position: int = 0
+    ) -> AsyncIterator[LogObserver]:
+        """Yield the observer of a new turn. The first event creates the turn in the log.
+
+        ``position``: the number of the turn in its conversation, from 0. The first event raises TurnHeld if another
+        turn has this position.
+        """
+        membership = Membership(user, conversation, position)
+        async with LogObserver(self._database, self._notifier.notify, self._lease, membership) as observer:
             yield observer
 
     @asynccontextmanager
@@ -159,14 +159,28 @@ class Log:
 
         def write(batch: Batch) -> None:
             connection = batch.connection
-            held = turns.c.owner.is_not(None) & (turns.c.lease_until >= self._database.now())
-            if connection.execute(sa.delete(turns).where(turns.c.id == turn, sa.not_(held))).rowcount == 1:
+            is_held = held(self._database.now())
+            if connection.execute(sa.delete(turns).where(turns.c.id == turn, sa.not_(is_held))).rowcount == 1:
                 return
             if connection.scalar(sa.select(turns.c.id).where(turns.c.id == turn)) is None:
-                raise _unknown(turn)
+                raise unknown(turn)
             raise TurnHeld(f"a runner holds turn {turn!r}", hint="forget it when it is over")
 
         await self._database.write(write)
+
+    async def clean_up(self, older_than: float) -> list[str]:
+        """Delete the turns that have been over for ``older_than`` seconds, and return their ids."""
+        deleted: list[str] = []
+        while True:
+            chunk: list[str] = []
+
+            def write(batch: Batch, chunk: list[str] = chunk) -> None:
+                chunk[:] = delete_over(batch.connection, self._database.now(), older_than, _DELETED_AT_ONCE)
+
+            await self._database.write(write)
+            deleted += chunk
+            if len(chunk) < _DELETED_AT_ONCE:
+                return deleted
 
     # reading
 
@@ -180,7 +194,7 @@ class Log:
         def read(connection: Connection) -> Page:
             row = connection.execute(sa.select(turns.c.seq, turns.c.status).where(turns.c.id == turn)).first()
             if row is None:
-                raise _unknown(turn)
+                raise unknown(turn)
             rows: list[EventRow] = []
             if limit and after + 1 < row.seq:
                 query = sa.select(events.c.seq, events.c.type, events.c.data)
@@ -200,7 +214,7 @@ class Log:
 
         def read(connection: Connection) -> bytes:
             if connection.scalar(sa.select(turns.c.id).where(turns.c.id == turn)) is None:
-                raise _unknown(turn)
+                raise unknown(turn)
             query = sa.select(*(steps.c[name] for name in StepRow.__struct_fields__))
             step_rows = connection.execute(query.where(steps.c.turn_id == turn).order_by(steps.c.number)).all()
             if not step_rows:
@@ -213,16 +227,48 @@ class Log:
 
         return await self._database.read(read)
 
-    async def turns(self, status: str | None = None) -> list[str]:
-        """Return the ids of all turns, or of those with ``status``, oldest first."""
-        query = sa.select(turns.c.id).order_by(turns.c.created, turns.c.id)
-        if status is not None:
-            query = query.where(turns.c.status == status)
+    async def row(self, turn: str) -> TurnRow:
+        """Return a turn without its content. Raises UnknownTurn."""
+        return await self._database.read(lambda connection: turn_row(connection, self._database.now(), turn))
+
+    async def rows(
+        self,
+        status: str | None = None,
+        *,
+        conversation: str | None = None,
+        user: str | None = None,
+        before: str | None = None,
+        limit: int = 100,
+    ) -> list[TurnRow]:
+        """Return the turns with these values, newest first, without their content.
+
+        ``before``: the id of the last turn of the page before. Raises UnknownTurn if the log no longer has it.
+        """
+        conditions = matching(status, conversation, user)
+        now = self._database.now()
+        return await self._database.read(lambda connection: turn_rows(connection, now, conditions, before, limit))
+
+    async def last(self, conversation: str) -> StoredTurn | None:
+        """Return the last turn of a conversation, None if the log has no turn of it. Raises InvalidState."""
+        query = sa.select(turns.c.id).where(turns.c.conversation == conversation).order_by(turns.c.position.desc())
+
+        def read(connection: Connection) -> StoredTurn | None:
+            turn = connection.scalar(query.limit(1))
+            return None if turn is None else self._turn(connection, turn)
+
+        return await self._database.read(read)
+
+    async def turns(
+        self, status: str | None = None, *, conversation: str | None = None, user: str | None = None
+    ) -> list[str]:
+        """Return the ids of all turns, or of those with these values, oldest first."""
+        query = sa.select(turns.c.id).where(*matching(status, conversation, user))
+        query = query.order_by(turns.c.created, turns.c.id)
         return await self._database.read(lambda connection: list(connection.scalars(query)))
 
     async def left(self) -> list[str]:
         """Return the ids of open turns without a valid lease, oldest first. Resume or close them after a crash."""
-        free = turns.c.owner.is_(None) | (turns.c.lease_until < self._database.now())
+        free = sa.not_(held(self._database.now()))
         query = sa.select(turns.c.id).where(turns.c.status == "open", free).order_by(turns.c.created, turns.c.id)
         return await self._database.read(lambda connection: list(connection.scalars(query)))
 
@@ -231,10 +277,7 @@ class Log:
         return self._notifier.listen(turn)
 
     def _turn(self, connection: Connection, turn: str) -> StoredTurn:
-        held = turns.c.owner.is_not(None) & (turns.c.lease_until >= self._database.now())
-        row = connection.execute(sa.select(turns, held.label("held")).where(turns.c.id == turn)).first()
-        if row is None:
-            raise _unknown(turn)
+        row = turn_row(connection, self._database.now(), turn)
         block_query = sa.select(turn_blocks).where(turn_blocks.c.turn_id == turn).order_by(turn_blocks.c.sequence)
         call_query = sa.select(calls).where(calls.c.turn_id == turn).order_by(calls.c.round)
         blocks = connection.execute(block_query).all()
@@ -244,18 +287,10 @@ class Log:
         order = [call.key for round in (state.rounds if state is not None else ()) for call in round.calls]
         by_key = {row.key: CallRow(*row[1:]) for row in connection.execute(call_query)}
         return StoredTurn(
-            row.id,
-            row.status,
-            row.wire,
-            row.policy,
-            row.termination,
-            row.seq,
-            bool(row.held),
-            row.created,
-            row.updated,
-            [block_of(block, values) for block in blocks],
-            [by_key.pop(key) for key in order if key in by_key] + list(by_key.values()),
-            state,
+            **asdict(row),
+            blocks=[block_of(block, values) for block in blocks],
+            calls=[by_key.pop(key) for key in order if key in by_key] + list(by_key.values()),
+            state=state,
         )
 
 
@@ -264,7 +299,3 @@ def _event_rows(connection: Connection, turn: str, query: sa.Select[Any]) -> lis
     rows = connection.execute(query).all()
     values = parts_of(connection, turn, (row.data for row in rows))
     return [EventRow(row.seq, row.type, unpack(row.data, values)) for row in rows]
-
-
-def _unknown(turn: str) -> UnknownTurn:
-    return UnknownTurn(f"the log has no turn {turn!r}")

@@ -20,6 +20,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import (
     JSON,
+    BigInteger,
     Boolean,
     Column,
     ColumnElement,
@@ -48,7 +49,9 @@ def _turn() -> Column[str]:
 
 # `status`: open, waiting (for a decision or a result), over. `seq`: the number of the next event. `owner`: the token of
 # the runner that holds the lease, until `lease_until`. `written`: the number of transactions that runners committed. A
-# runner that lost its connection reads from it whether its last transaction was committed.
+# runner that lost its connection reads from it whether its last transaction was committed. `position`: the number of
+# the turn in its conversation, from 0; of two turns that continue the same one, only the first can be inserted.
+# `user_id`: PostgreSQL reads `user` as the name of the role. The usage and the cost are those of the last state.
 turns = Table(
     "turns",
     metadata,
@@ -63,7 +66,15 @@ turns = Table(
     Column("created", Double, nullable=False),
     Column("updated", Double, nullable=False),
     Column("written", Integer, nullable=False, server_default="0"),
+    Column("conversation", Text),
+    Column("position", Integer),
+    Column("user_id", Text),
+    Column("input_tokens", BigInteger),
+    Column("output_tokens", BigInteger),
+    Column("cost", Double),
     Index("turns_by_status", "status"),
+    Index("turns_by_conversation", "conversation", "position", unique=True),
+    Index("turns_by_user", "user_id", "created"),
 )
 
 # `exact`: the block as JSON, if `text_content` and `content` cannot represent it exactly (see `rows`).
@@ -147,9 +158,9 @@ class Statements:
     ``at``: the current time, see `Database.at` and `Database.times`.
 
     ``advance`` sets the number of a turn's next event to ``next_seq``, if ``mine`` owns the turn, its next event is
-    ``first`` and its runners have written ``before`` transactions. ``settle`` also sets the status and the termination.
-    ``begin`` inserts a turn unless its id exists. ``void`` deletes the blocks from
-    ``first_block`` on.
+    ``first`` and its runners have written ``before`` transactions. ``settle`` also sets the status, the termination and
+    the usage. ``begin`` inserts a turn unless its id or its position in a conversation exists. ``void`` deletes the
+    blocks from ``first_block`` on.
     """
 
     def __init__(self, dialect: str, at: ColumnElement[float]) -> None:
@@ -161,6 +172,7 @@ class Statements:
         advanced: dict[str, Any] = {"seq": sa.bindparam("next_seq"), "updated": at, "lease_until": lease_until}
         advanced["written"] = turns.c.written + sa.literal_column("1")
         settled: dict[str, Any] = {"status": sa.bindparam("now_status"), "termination": sa.bindparam("now_termination")}
+        settled |= {name: sa.bindparam(f"now_{name}") for name in ("input_tokens", "output_tokens", "cost")}
         driver: Dialect = sqlite.dialect(paramstyle="named")
         if dialect == "postgresql":
             driver = psycopg.dialect()  # type: ignore[no-untyped-call]

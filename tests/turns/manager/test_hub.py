@@ -1,0 +1,144 @@
+"""One reader of the log for all subscribers of a turn."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from tests.turns.log.shared import recorded
+from toolparity.normalizer.turns import sse
+from toolparity.normalizer.turns.errors import LogFailed, UnknownTurn
+from toolparity.normalizer.turns.events import TurnBlockDelta, TurnComplete, TurnStarted
+from toolparity.normalizer.turns.log import Log, Page
+from toolparity.normalizer.turns.manager import hub as hubs
+from toolparity.normalizer.turns.manager.hub import Hub
+
+WRITES = 20
+
+
+class CountingLog:
+    """A log that counts the reads of events, and fails on demand."""
+
+    def __init__(self, log: Log) -> None:
+        self.reads = 0
+        self.fails = False
+        self._log = log
+        self.listen = log.listen
+
+    async def events(self, turn: str, after: int = -1, *, limit: int = 500) -> Page:
+        self.reads += 1
+        if self.fails:
+            raise LogFailed("the database has not answered")
+        return await self._log.events(turn, after, limit=limit)
+
+
+def hub_of(log: Any) -> Hub:
+    return Hub(log, poll=3600.0)
+
+
+async def follow(hub: Hub, last_event_id: int | None = None) -> list[bytes]:
+    return [piece async for piece in sse.events(hub, "turn", last_event_id, poll=3600.0, retry=None)]
+
+
+def numbers(pieces: list[bytes]) -> list[int]:
+    return [int(piece.split(b"\n")[0][4:]) for piece in pieces]
+
+
+def test_a_write_causes_one_read_for_all_subscribers(log: Log) -> None:
+    async def run() -> None:
+        counting = CountingLog(log)
+        hub = hub_of(counting)
+        async with log.record() as recorder:
+            await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
+            subscribers = [asyncio.create_task(follow(hub)) for _ in range(200)]
+            for seq in range(1, WRITES):
+                await recorder.event(TurnBlockDelta(seq, 1, 0, str(seq)))
+                await asyncio.sleep(0.005)
+            await recorder.event(TurnComplete(WRITES, "natural_completion", "Done."))
+        for pieces in await asyncio.gather(*subscribers):
+            assert numbers(pieces) == list(range(WRITES + 1))
+        assert counting.reads < 4 * WRITES  # 200 subscribers would read at least 200 * WRITES times
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_a_subscriber_behind_the_feed_reads_on_from_the_log(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hubs, "_ROWS", 3)
+
+    async def run() -> None:
+        hub = hub_of(log)
+        async with log.record() as recorder:
+            await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
+            async with aclosing(sse.events(hub, "turn", poll=3600.0, retry=None)) as slow:
+                pieces = [await anext(slow)]
+                fast = asyncio.create_task(follow(hub))
+                for seq in range(1, 30):
+                    await recorder.event(TurnBlockDelta(seq, 1, 0, str(seq)))
+                await recorder.event(TurnComplete(30, "natural_completion", "Done."))
+                assert numbers(await fast) == list(range(31))
+                assert len(hub._feeds["turn"]._rows) == 3
+                pieces += [piece async for piece in slow]
+        assert numbers(pieces) == list(range(31))
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_a_subscriber_ahead_of_the_feed_gets_no_event_again(log: Log) -> None:
+    """Another process wrote the events that the subscriber has seen, and the feed has not read them yet."""
+
+    async def run() -> None:
+        await recorded(log, id="turn")
+        last = (await log.events("turn")).seq - 1
+        hub = hub_of(log)
+        with hub.listen("turn"):
+            feed = hub._feeds["turn"]
+            feed.task.cancel()
+            feed._seq = 2  # as far as it has read
+            assert await follow(hub, last) == []
+            assert numbers(await follow(hub, last - 1)) == [last]
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_a_feed_ends_with_its_last_subscriber(log: Log) -> None:
+    async def run() -> None:
+        await recorded(log, id="turn")
+        hub = hub_of(log)
+        await asyncio.gather(*(follow(hub) for _ in range(5)))
+        assert hub._feeds == {}
+        assert hub._reads == {}
+        while any(task.get_name() == "feed of turn turn" for task in asyncio.all_tasks()):
+            await asyncio.sleep(0.001)  # its task has been cancelled
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_subscribers_get_the_error_of_the_log_and_later_ones_continue(log: Log) -> None:
+    async def run() -> None:
+        counting = CountingLog(log)
+        hub = Hub(counting, poll=0.01)  # type: ignore[arg-type]
+        async with log.record() as recorder:
+            await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
+            with hub.listen("turn"):
+                broken = asyncio.create_task(follow(hub, 0))
+                await asyncio.sleep(0.05)
+                counting.fails = True
+                with pytest.raises(LogFailed):
+                    await broken
+                counting.fails = False
+                healed = asyncio.create_task(follow(hub, 0))
+                await recorder.event(TurnComplete(1, "natural_completion", "Done."))
+                assert numbers(await healed) == [1]
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_an_unknown_turn_raises(log: Log) -> None:
+    async def run() -> None:
+        with pytest.raises(UnknownTurn):
+            await follow(hub_of(log))
+
+    asyncio.run(asyncio.wait_for(run(), 60))
