@@ -46,7 +46,7 @@ def located(error: InvalidScenario | UnicodeDecodeError, file: Traversable) -> I
         hint = "save it as UTF-8"
         return InvalidScenario(f"the file is not UTF-8: {error.reason}", where=str(file), hint=hint)
     where = f"{file}:{line_of(file.read_text('utf-8'), error.what)}"
-    return InvalidScenario(error.what, where=where, hint="docs/scenarios.md shows a complete file")
+    return InvalidScenario(error.what, where=where, hint="the documentation of scenarios shows a complete file")
 
 
 def line_of(text: str, problem: str) -> int:

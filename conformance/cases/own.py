@@ -24,7 +24,7 @@ def use(folder: Path | None) -> None:
         if not folder.is_dir():
             raise InvalidScenario("the folder of scenarios does not exist", where=str(folder))
         if not any(folder.glob("*.toml")):
-            hint = "write one file for each scenario, named ID.toml; docs/scenarios.md shows one"
+            hint = "write one file for each scenario, named ID.toml; the documentation of scenarios shows one"
             raise InvalidScenario("the folder has no scenario", where=str(folder), hint=hint)
         os.environ[VARIABLE] = str(folder.resolve())
     for cached in (scripts.scenario_files, scripts.scripts, scenarios.scenarios, traffic.responses):

@@ -65,7 +65,7 @@ def scan_command(ctx: click.Context, *, paths: tuple[str, ...], jobs: int | None
 
     \b
     Examples:
-      toolparity cassettes scan tests/cassettes
+      toolparity cassettes scan my-cassettes
       toolparity cassettes scan . --only credentials --json
     """
     scanned = [
@@ -111,8 +111,8 @@ def scrub_command(
 
     \b
     Examples:
-      toolparity cassettes scrub tests/cassettes
-      toolparity cassettes scrub tests/cassettes --in-place
+      toolparity cassettes scrub my-cassettes
+      toolparity cassettes scrub my-cassettes --in-place
       toolparity cassettes scrub old.yaml --into clean
     """
     if in_place and into is not None:
@@ -183,8 +183,8 @@ def convert_command(ctx: click.Context, *, paths: tuple[str, ...], target: str, 
 
     \b
     Examples:
-      toolparity cassettes convert tests/cassettes --to har --into converted
-      toolparity cassettes convert spec/cassettes/chat.yml --to vcrpy --into tests/cassettes
+      toolparity cassettes convert my-cassettes --to har --into converted
+      toolparity cassettes convert spec/chat.yml --to vcrpy --into my-cassettes
     """
     written = refused = faults = 0
     for path, found in files.find(list(paths)):

@@ -62,11 +62,11 @@ def command() -> None:
 
     \b
     Cassettes of any project, in the formats of vcrpy, cassetter, VCR, Betamax, HAR and Polly.js:
-      toolparity cassettes scan tests
-      toolparity cassettes scrub tests/cassettes --in-place
-      toolparity cassettes check tests/cassettes
-      toolparity cassettes convert tests/cassettes --to har --into converted
-      toolparity cassettes adopt tests/cassettes --into library
+      toolparity cassettes scan my-cassettes
+      toolparity cassettes scrub my-cassettes --in-place
+      toolparity cassettes check my-cassettes
+      toolparity cassettes convert my-cassettes --to har --into converted
+      toolparity cassettes adopt my-cassettes --into library
     """
 
 

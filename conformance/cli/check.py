@@ -131,7 +131,7 @@ def command(
       toolparity check --json run.json --html page.html --compare main.json
       toolparity check --gateway http://127.0.0.1:4000 --client openai.chat --upstream anthropic.messages
       toolparity check my.module:Subject --fail-on error,fail
-      toolparity check my.module:Subject --scenarios tests/scenarios
+      toolparity check my.module:Subject --scenarios my-scenarios
       toolparity check --kill
     """
     settings = gateway_options.settings(gateway, filters_and_formats)

@@ -127,7 +127,7 @@ def command(
     Examples:
       toolparity record --into my-cassettes
       toolparity record single-call --provider anthropic --stream
-      toolparity record --scenarios tests/scenarios --into tests/cassettes
+      toolparity record --scenarios my-scenarios --into my-cassettes
       toolparity record 'server-*' --live --provider openai --rerecord
       toolparity record --live --provider openai --dry-run --prices prices.toml
       toolparity record --live --provider openai --max-calls 50 --max-cost 0.50 --prices prices.toml

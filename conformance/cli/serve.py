@@ -17,7 +17,7 @@ from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.cassettes.errors import UnreadableSource
 from toolparity.normalizer.errors import MissingExtra
 
-from . import exits
+from . import exits, options
 from .cassette_report import by_origin
 from .names import Named, unknown
 
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 @click.option("--tls", is_flag=True, help="Serve on TLS, with a certificate that is new in each run.")
 @click.option(
     "--ca-file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.OutputFile(stdout=False),
     metavar="FILE",
     help="With --tls: where to write the certificate of the authority.  [default: a temporary file]",
 )

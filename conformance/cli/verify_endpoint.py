@@ -109,15 +109,15 @@ def command(
     URL is the base URL that the official SDK of the wire takes. Scenarios with tools are played against it, plain and
     streamed: one call, several in one response, dependent rounds, arguments that are hard to encode, tool choices. Each
     check has a rate with a confidence interval of 95 %. Some rates depend on the model and others on the server only;
-    docs/endpoints.md lists them. The endpoint may charge for the requests: see --dry-run and --max-calls.
+    the documentation of endpoints lists them. The endpoint may charge for the requests: see --dry-run and --max-calls.
 
     \b
     Examples:
       toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat
       toolparity verify-endpoint https://api.example.com/v1 --wire openai.chat --model m --api-key-env EXAMPLE_KEY
-      toolparity verify-endpoint https://api.anthropic.com --wire anthropic.messages --model claude-haiku-4-5 \\
-          --api-key-env ANTHROPIC_API_KEY --repetitions 20 --at-least 0.95 --at-least arguments=1
-      toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat --scenarios tests/scenarios
+      toolparity verify-endpoint https://api.anthropic.com --wire anthropic.messages --model m --repetitions 20
+      toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat --at-least 0.95 --at-least arguments=1
+      toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat --scenarios my-scenarios
       toolparity verify-endpoint http://127.0.0.1:8000/v1 --wire openai.chat --dry-run
     """
     from ..endpoint import address, run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,11 @@ def test_every_example_of_the_help_is_a_command_with_options_that_exist(
 ) -> None:
     """Parsed and not run: input files are the reader's own, and outputs are only looked at."""
     monkeypatch.chdir(tmp_path)
+    for folder in ("my-live-cassettes", "my-scenarios", "recordings"):
+        (tmp_path / folder).mkdir()
+    for file in ("recordings/openai.chat.jsonl.gz", "prices.toml"):
+        (tmp_path / file).touch()
+    shutil.copy(ROOT / "cassettes" / "scenarios" / "single-call.toml", tmp_path / "my-scenarios")
     for line in help_of(names).splitlines():
         text = line.strip()
         if not text.startswith("toolparity ") or not line.startswith("  "):
@@ -163,11 +169,11 @@ def test_every_example_of_the_help_is_a_command_with_options_that_exist(
 
 
 def _parse(command: click.Command, words: list[str]) -> None:
-    context = command.make_context(command.name, words)
-    if isinstance(command, click.Group):
-        _, child, _ = command.resolve_command(context, words)  # none of the groups has options before its command
-        assert child is not None
-        _parse(child, words[1:])
+    with command.make_context(command.name, words) as context:
+        if isinstance(command, click.Group):
+            _, child, _ = command.resolve_command(context, words)  # none of the groups has options before its command
+            assert child is not None
+            _parse(child, words[1:])
 
 
 def test_the_examples_with_shipped_cassettes_run_in_an_empty_folder(

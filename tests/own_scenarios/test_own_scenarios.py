@@ -112,7 +112,7 @@ def test_a_mistake_is_reported_with_file_and_line(
     shown = re.search(r"refund\.toml:(\d+):", result.output)
     assert shown is not None, result.output
     assert int(shown[1]) == line, result.output
-    assert "docs/scenarios.md" in result.output
+    assert "the documentation of scenarios" in result.output
 
 
 def test_a_file_that_is_not_utf_8_and_two_equal_asks_are_errors(folder: Path) -> None:
