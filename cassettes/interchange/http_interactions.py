@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from ..sources.bodies import body_of
 from ..sources.entries import listed, mapping
 from .members import (
     EXTENSION,
@@ -14,15 +13,13 @@ from .members import (
     combined,
     extended,
     extension,
-    headers_from,
+    interaction_of,
     moment,
     rfc3339,
-    status_from,
     text_or_base64,
-    uri_from,
     without,
 )
-from .model import CassetteContent, Interaction, Request, Response, grouped
+from .model import CassetteContent, Interaction, grouped
 
 _TOP = "http_interactions"
 
@@ -53,23 +50,7 @@ def read_item(item: Any, name: str) -> Interaction:
     """Return one interaction of the format ``name``. Raises UnreadableSource."""
     item = mapping(item, "an interaction")
     request, response = mapping(item.get("request"), "request"), mapping(item.get("response"), "response")
-    status = response.get("status")
-    interaction = Interaction(
-        Request(
-            str(request.get("method") or "GET").upper(),
-            uri_from(request),
-            headers_from(request.get("headers")),
-            body_of(request),
-        ),
-        Response(
-            status_from(response),
-            headers_from(response.get("headers")),
-            body_of(response) or b"",
-            status.get("message") if isinstance(status, dict) else None,
-            response.get("http_version"),
-        ),
-        rfc3339(moment(item.get("recorded_at"))),
-    )
+    interaction = interaction_of(item, request, response)
     rest = {
         **without(item, "request", "response", "recorded_at", EXTENSION),
         "request": without(request, "method", "uri", "url", "headers", "body", "query_string"),

@@ -13,8 +13,9 @@ from email.utils import format_datetime, parsedate_to_datetime
 from typing import Any
 
 from ..errors import UnreadableSource
+from ..sources.bodies import body_of
 from ..sources.http import address_of, status_of
-from .model import Headers, Interaction
+from .model import Headers, Interaction, Request, Response
 
 EXTENSION = "toolparity"
 HAR_EXTENSION = "_toolparity"
@@ -23,6 +24,27 @@ HAR_EXTENSION = "_toolparity"
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 _OPTIONAL = ("reason", "version", "recorded_at")
+
+
+def interaction_of(item: dict[str, Any], request: dict[str, Any], response: dict[str, Any]) -> Interaction:
+    """Return an interaction in the notation that vcrpy, VCR and Betamax share. Raises UnreadableSource."""
+    status = response.get("status")
+    return Interaction(
+        Request(
+            str(request.get("method") or "GET").upper(),
+            uri_from(request),
+            headers_from(request.get("headers")),
+            body_of(request),
+        ),
+        Response(
+            status_from(response),
+            headers_from(response.get("headers")),
+            body_of(response) or b"",
+            status.get("message") if isinstance(status, dict) else None,
+            response.get("http_version"),
+        ),
+        rfc3339(moment(item.get("recorded_at"))),
+    )
 
 
 def extension(interaction: Interaction, own: str, held: Iterable[str] = ()) -> dict[str, Any]:

@@ -10,21 +10,16 @@ from __future__ import annotations
 from typing import Any
 
 from ..library.writing import dump
-from ..sources.bodies import body_of
 from ..sources.entries import mapping
 from .members import (
     EXTENSION,
     combined,
     extended,
     extension,
-    headers_from,
-    moment,
-    rfc3339,
-    status_from,
-    uri_from,
+    interaction_of,
     without,
 )
-from .model import CassetteContent, Interaction, Request, Response, grouped
+from .model import CassetteContent, Interaction, grouped
 
 NAME = "vcrpy"
 SUFFIX = ".yaml"
@@ -57,23 +52,7 @@ def read_item(item: Any) -> Interaction:
     """Return one interaction. Raises UnreadableSource."""
     item = mapping(item, "an interaction")
     request, response = mapping(item.get("request"), "request"), mapping(item.get("response"), "response")
-    status = response.get("status")
-    interaction = Interaction(
-        Request(
-            str(request.get("method") or "GET").upper(),
-            uri_from(request),
-            headers_from(request.get("headers")),
-            body_of(request),
-        ),
-        Response(
-            status_from(response),
-            headers_from(response.get("headers")),
-            body_of(response) or b"",
-            status.get("message") if isinstance(status, dict) else None,
-            response.get("http_version"),
-        ),
-        rfc3339(moment(item.get("recorded_at"))),
-    )
+    interaction = interaction_of(item, request, response)
     rest = {
         **without(item, "request", "response", "recorded_at", EXTENSION),
         "request": without(request, *_REQUEST),

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-from msgspec import Raw, Struct
-
 from ... import json_codec
 from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
 from ...errors import MalformedBody
 from ...model import Response, ToolCall
 from ..decode_context import Context
+from ..exact_messages import body_bytes, exact_contents
 from ..traverse import members_except, request_object
 from .decode import decode
 from .parts import kind_of, read_parts
@@ -27,26 +25,18 @@ from .tools import read_choice, read_tool
 _REPRESENTED = ("model", "system", "messages", "tools", "tool_choice")
 
 
-class _RawMessage(Struct):
-    content: Raw = Raw(b"")
-
-
-class _RawBody(Struct):
-    messages: list[_RawMessage]
-
-
 def read(body: Any, provider: str | None = None) -> Request:
     """Convert a request body (bytes, text or parsed JSON) to a canonical request.
 
     ``provider``: the provider that the request is for. Raises MalformedBody if the body is not a Messages API request.
     """
     respelled = not isinstance(body, (bytes, bytearray, str))
-    data = _bytes(body)
+    data = body_bytes(body)
     request = request_object(data, WIRE, "messages")
     history = _History(provider, respelled)
     if request.get("system"):
         history.messages.append(_system(request["system"], {}))
-    for message, content in zip(request["messages"], _exact(data, request["messages"]), strict=True):
+    for message, content in zip(request["messages"], exact_contents(data, request["messages"]), strict=True):
         history.add_message(message, content)
     history.close()
     choice, parallel = read_choice(request.get("tool_choice"))
@@ -65,23 +55,6 @@ def read(body: Any, provider: str | None = None) -> Request:
         provider,
         members_except(request, *represented),
     )
-
-
-def _bytes(body: Any) -> bytes:
-    if isinstance(body, str):
-        return body.encode("utf-8", "surrogatepass")
-    if isinstance(body, (bytes, bytearray, memoryview)):
-        return bytes(body)
-    return json_codec.bytes_of(body)
-
-
-def _exact(data: bytes, messages: list[Any]) -> list[bytes]:
-    """Return the content of each message as its original bytes, which keeps the exact argument texts."""
-    try:
-        return [bytes(message.content) for message in msgspec.json.decode(data, type=_RawBody).messages]
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        contents = [message.get("content") if isinstance(message, dict) else None for message in messages]
-        return [json_codec.encode(content) for content in contents]
 
 
 class _History:

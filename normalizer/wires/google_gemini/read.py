@@ -17,6 +17,7 @@ from ...conversation import Assistant, Message, RawItem, Request, System, TextPa
 from ...errors import MalformedBody
 from ...model import Choice, Response, Stop, ToolCall
 from ..decode_context import Context, read_whole
+from ..exact_messages import body_bytes
 from ..schema import Reader
 from ..traverse import members_except, request_object
 from .decode import choice_of
@@ -43,7 +44,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     request.
     """
     respelled = not isinstance(body, (bytes, bytearray, str))
-    data = _bytes(body)
+    data = body_bytes(body)
     original = request_object(data, WIRE)
     request = camel_case(original)
     if not isinstance(request.get("contents"), (list, dict)):
@@ -68,14 +69,6 @@ def read(body: Any, provider: str | None = None) -> Request:
         provider,
         {**params, "toolConfig": config} if config else params,
     )
-
-
-def _bytes(body: Any) -> bytes:
-    if isinstance(body, str):
-        return body.encode("utf-8", "surrogatepass")
-    if isinstance(body, (bytes, bytearray, memoryview)):
-        return bytes(body)
-    return json_codec.bytes_of(body)
 
 
 def _exact(data: bytes, contents: list[Any], original: Any) -> list[bytes]:
