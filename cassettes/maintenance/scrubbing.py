@@ -69,7 +69,7 @@ def scrub_file(job: ScrubJob) -> ScrubbedFile:
         text, result.counts, changed = scrubbed_text(document, job.path)
         result.values = len(changed)
         result.addresses = list(_addresses(changed))
-        result.left = scan(scannable(documents.load(_encoded(text), job.path).data, known))
+        result.left = scan(scannable(documents.load(_encoded(text), job.path), known))
         credentials = [leak for leak in result.left if level_of(leak) == "credential"]
         if credentials:
             what = f"the scanner still finds {len(credentials):,} credentials: {credentials[0]}"
