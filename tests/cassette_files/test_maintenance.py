@@ -177,6 +177,23 @@ def test_scrub_into_a_directory_keeps_the_original_and_the_tree(cassette: Path, 
     assert KEY not in (tmp_path / "clean" / "cassettes" / "chat.yaml").read_text()
 
 
+@pytest.mark.parametrize("command", [["scrub"], ["convert", "--to", "har", "--force"]])
+def test_files_of_one_name_do_not_replace_each_other(command: list[str], tmp_path: Path) -> None:
+    for folder, text in (("a", CLEAN), ("b", CLEAN.replace("Hello", "Other"))):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "chat.yaml").write_text(text)
+    result = run(*command, tmp_path / "a", tmp_path / "b", "--into", tmp_path / "out")
+    assert result.exit_code == (4 if command == ["scrub"] else 1), result.output
+    (written,) = (tmp_path / "out").iterdir()
+    assert "Hello" in written.read_text()
+
+
+def test_convert_tells_a_refusal_from_a_folder_that_cannot_be_written(cassette: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "file" / "below")
+    assert run("convert", cassette, "--to", "har", "--into", tmp_path / "link").exit_code == 4
+
+
 def test_scrub_twice_changes_nothing_more(cassette: Path) -> None:
     run("scrub", cassette, "--in-place")
     once = cassette.read_text()
