@@ -76,7 +76,10 @@ def opened(
         settings["record_mode"] = "new_episodes"
     rules: dict[str, Any] = {n: value for n in ("unplayed", "expired") if (value := config.getini(f"cassette_{n}"))}
     if days := config.getini("cassette_max_age"):
-        rules["max_age"] = float(days)
+        try:
+            rules["max_age"] = float(days)
+        except ValueError:
+            raise pytest.UsageError(f"cassette_max_age must be a number of days, got {days!r}") from None
     used = VCR(cassette_library_dir=folder, record_mode=settings.get("record_mode", "none"), **rules)
     also = [os.path.join(folder, path) for mark in marks for path in mark.args]
     used.register_persister(ReadablePersister(also, rewrites=rewrites))
