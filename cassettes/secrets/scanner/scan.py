@@ -130,7 +130,8 @@ def _part(part: str, content: Any, parts: Mapping[str, Any], keys: Mapping[str, 
     if part in ("uri", "url") and isinstance(content, str):
         yield from (("credentials in a URL", "", secret) for _, secret in detectors.in_address(content))
     if part == "body":
-        content, problem = _body(content, parts.get("headers") or {})
+        headers = parts.get("headers")
+        content, problem = _body(content, headers if isinstance(headers, Mapping) else {})
         if not problem and isinstance(content, bytes) and not is_readable(content):
             problem = "neither UTF-8 nor a known binary format"
         if problem:
