@@ -36,8 +36,7 @@ class Unreachable(ToolparityError):
 class Reply(Struct, frozen=True):
     """A raw reply. ``body``: what arrived of it. ``broken``: why it ended early, or "". ``status``: 0 if there is none.
 
-    ``headers``: by their names in lower case. Credentials in the body are replaced (see `RawClient`), so that it can be
-    shown.
+    ``headers``: by their names in lower case. Credentials are replaced (see `RawClient`), so that it can be shown.
     """
 
     status: int
@@ -119,10 +118,12 @@ class RawClient:
         secrets = self._credentials
         if reply.status >= 400:
             secrets = {*secrets, *(value for value in self._headers.values() if len(value) >= _SHORTEST)}
-        body = reply.body
+        body, headers = reply.body, dict(reply.headers)
         for secret in sorted(secrets, key=len, reverse=True):
             body = body.replace(secret.encode(), REDACTED)
-        return reply if body is reply.body else replace(reply, body=body)
+        for secret in sorted(self._credentials, key=len, reverse=True):
+            headers = {name: value.replace(secret, REDACTED.decode()) for name, value in headers.items()}
+        return replace(reply, body=body, headers=headers)
 
     def _read(self, response: http.client.HTTPResponse) -> Reply:
         body, broken = bytearray(), ""

@@ -43,7 +43,7 @@ def measure(job: Job) -> dict[str, Any]:
         kind = "not a cassette" if error.what == "not a cassette" else error.what.partition(":")[0]
         return {"path": job.path, "unread": kind}
     facts: dict[str, Any] = {"path": job.path, "format": known.name, "interactions": len(known.items(document.data))}
-    found = scan(scanning.scannable(document.data, known), {})
+    found = scan(scanning.scannable(document, known), {})
     facts["found"] = [[scanning.level_of(leak), leak.kind, leak.interaction, leak.part, leak.path] for leak in found]
     try:
         content = known.read(document.data)
@@ -64,7 +64,7 @@ def _scrubbed(
     except ToolparityError as error:
         return {"not scrubbed": error.what}
     clean = documents.load(text.encode("utf-8", "surrogatepass"), path)
-    left = scan(scanning.scannable(clean.data, known), {})
+    left = scan(scanning.scannable(clean, known), {})
     facts: dict[str, Any] = {
         "values": len(changed),
         "scrubbed": counts,

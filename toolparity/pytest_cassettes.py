@@ -70,18 +70,26 @@ def opened(
 
     config = request.config
     name = file_name(name, f".{settings.get('serializer', 'yaml')}")
-    if settings.get("record_mode") == "rewrite":
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(os.path.join(folder, name))
+    old = Path(folder, name)
+    rewrites = settings.get("record_mode") == "rewrite"
+    if rewrites:
         settings["record_mode"] = "new_episodes"
     rules: dict[str, Any] = {n: value for n in ("unplayed", "expired") if (value := config.getini(f"cassette_{n}"))}
     if days := config.getini("cassette_max_age"):
-        rules["max_age"] = float(days)
+        try:
+            rules["max_age"] = float(days)
+        except ValueError:
+            raise pytest.UsageError(f"cassette_max_age must be a number of days, got {days!r}") from None
     used = VCR(cassette_library_dir=folder, record_mode=settings.get("record_mode", "none"), **rules)
-    used.register_persister(ReadablePersister(os.path.join(folder, path) for mark in marks for path in mark.args))
+    also = [os.path.join(folder, path) for mark in marks for path in mark.args]
+    used.register_persister(ReadablePersister(also, rewrites=rewrites))
     if hasattr(config.hook, "pytest_recording_configure"):
         config.hook.pytest_recording_configure(config=config, vcr=used)
+    if rewrites and not isinstance(used.persister, ReadablePersister):  # it would read the old file
+        old.unlink(missing_ok=True)
     with used.use_cassette(name, **settings) as cassette:
         yield cassette
         if request.node.stash.get(_did_not_pass, False):
             cassette.ignore_unplayed()
+        elif rewrites and not cassette.has_recorded:
+            old.unlink(missing_ok=True)

@@ -21,10 +21,13 @@ Value = str | bytes
 
 
 class Document(Protocol):
-    """A text with its values."""
+    """A text with its values. ``comments``: what it contains besides, or ""."""
 
     text: str
     data: Any
+
+    @property
+    def comments(self) -> str: ...
 
     def replaced(self, changes: Mapping[Path, Value]) -> str:
         """Return the text with other strings at these places."""

@@ -20,10 +20,12 @@ _Path = tuple[str | int, ...]
 class JsonText:
     """A JSON document."""
 
+    comments = ""
+
     def __init__(self, text: str, name: str) -> None:
         self.text = text
         try:
-            self.data: Any = json_codec.decode(text.encode("utf-8", "surrogatepass"))
+            self.data: Any = _decoded(text)
         except (ValueError, RecursionError) as error:
             raise UnreadableSource(f"invalid JSON: {error}", where=name) from None
 
@@ -35,6 +37,8 @@ class JsonText:
 class JsonLines:
     """JSON lines. The first step of a path is the index of the line among those that are not empty."""
 
+    comments = ""
+
     def __init__(self, text: str, name: str) -> None:
         self.text = text
         self._lines = [f"{line}\n" for line in text.split("\n")]  # other line ends may be inside of strings
@@ -43,7 +47,7 @@ class JsonLines:
         self.data: Any = []
         for number in self._numbers:
             try:
-                self.data.append(json_codec.decode(self._lines[number].encode("utf-8", "surrogatepass")))
+                self.data.append(_decoded(self._lines[number]))
             except (ValueError, RecursionError) as error:
                 raise UnreadableSource(f"invalid JSON: {error}", where=f"{name}:{number + 1}") from None
 
@@ -56,6 +60,22 @@ class JsonLines:
         for number, inner in of_lines.items():
             lines[number] = _replaced(lines[number], inner)
         return "".join(lines)
+
+
+def _decoded(text: str) -> Any:
+    """Return the value of a JSON text. Raises ValueError, also for duplicate members, of which all but one are hidden.
+
+    Python's parser is asked only for the names.
+    """
+    value = json_codec.decode(text.encode("utf-8", "surrogatepass"))
+    json.loads(text, object_pairs_hook=_unique, parse_int=str, parse_float=str, strict=False)
+    return value
+
+
+def _unique(members: list[tuple[str, Any]]) -> None:
+    names = {name for name, _ in members}
+    if len(names) < len(members):
+        raise ValueError("an object has two members of the same name")
 
 
 def _replaced(text: str, changes: Mapping[_Path, str | bytes]) -> str:

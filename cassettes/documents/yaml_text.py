@@ -30,6 +30,19 @@ class YamlText:
     def _builder(self, parser: Any, where: str) -> safe_yaml.Builder:
         return _Recording(parser, where, self._tokens)
 
+    @property
+    def comments(self) -> str:
+        """The comments, one per line."""
+        outside, done = [], 0
+        for event in self._tokens:
+            start, end = event.start_mark.index + self._offset, event.end_mark.index + self._offset
+            if getattr(event, "style", None) in ("|", ">"):  # a comment may follow the indicator of a block
+                start = self.text.find("\n", start, end) + 1 or end
+            outside.append(self.text[done:start])
+            done = end
+        lines = "".join([*outside, self.text[done:]]).splitlines()
+        return "\n".join(line[line.index("#") :] for line in lines if "#" in line)
+
     def replaced(self, changes: Mapping[_Path, str | bytes]) -> str:
         """Return the text with other strings at these places."""
         if not changes:

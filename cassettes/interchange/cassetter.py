@@ -121,7 +121,7 @@ def write_item(interaction: Interaction) -> dict[str, Any]:
 
 
 def _is_typed(body: Any) -> bool:
-    return isinstance(body, dict) and body.get("type") in _TYPES and body.keys() <= {"type", "content"}
+    return isinstance(body, dict) and str(body.get("type")) in _TYPES and body.keys() <= {"type", "content"}
 
 
 def _bytes(body: Any) -> bytes | None:
@@ -134,7 +134,10 @@ def _bytes(body: Any) -> bytes | None:
     if kind == "json":
         return json_codec.encode(content)
     if kind == "binary":
-        return bytes.fromhex(content)
+        try:
+            return bytes.fromhex(content)
+        except (TypeError, ValueError):
+            raise UnreadableSource("a binary body is not hexadecimal") from None
     return spelled(content)
 
 

@@ -55,16 +55,18 @@ def read_item(row: Any) -> Interaction:
         raise UnreadableSource("the recording has no address", hint="only lines with a member http can be converted")
     if not isinstance(row.get("status"), int):
         raise UnreadableSource("the recording has no status")
+    if not isinstance(sent.get("method"), str) or not isinstance(sent.get("uri"), str):
+        raise UnreadableSource("the recording has no method or no address")
     request = row.get("request")
     body = sent.get("request_body")
     interaction = Interaction(
         Request(
             sent["method"],
             sent["uri"],
-            headers_from(sent["request_headers"]),
+            headers_from(sent.get("request_headers")),
             from_base64(body) if body is not None else None if request is None else json_codec.encode(request),
         ),
-        Response(row["status"], headers_from(sent["response_headers"]), _response_body(row, sent)),
+        Response(row["status"], headers_from(sent.get("response_headers")), _response_body(row, sent)),
     )
     return extended(interaction, sent.get("rest"), NAME, without(row, *_MEMBERS))
 
@@ -127,4 +129,6 @@ def _response_body(row: dict[str, Any], sent: dict[str, Any]) -> bytes:
     if sent.get("response_body") is not None:
         return from_base64(sent["response_body"])
     body = row.get("body") or ""
+    if not isinstance(body, str):
+        raise UnreadableSource("the body of the response is not text")
     return from_base64(body) if row.get("body_encoding") == "base64" else body.encode("utf-8", "surrogatepass")

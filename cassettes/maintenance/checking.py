@@ -7,6 +7,7 @@ the official SDK.
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def _readable(cassette: ForeignCassette) -> Iterator[str]:
 
 
 def _scrubbed(cassette: ForeignCassette) -> Iterator[str]:
-    leaks = scan(scannable(cassette.document.data, cassette.format))
+    leaks = scan(scannable(cassette.document, cassette.format))
     yield from (str(leak) for leak in leaks if level_of(leak) == "credential")
 
 
@@ -112,7 +113,8 @@ def check_file(file: tuple[str, bool]) -> VerifiedCassette | None:
                 return None
             problems = [CassetteProblem(name, error.where or path, error.what, error.hint)]
         except Exception as error:  # a failing step is a bug in toolparity and does not stop the others
-            what = f"the step failed: {type(error).__name__}: {error}"
+            *_, frame = traceback.extract_tb(error.__traceback__)  # the text of the error may contain a secret
+            what = f"the step failed: {type(error).__name__} at {os.path.basename(frame.filename)}:{frame.lineno}"
             problems = [CassetteProblem(name, path, what, fault=True)]
         verdict.problems.extend(problems)
         if not problems:

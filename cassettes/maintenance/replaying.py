@@ -15,6 +15,8 @@ from ..interchange.model import CassetteContent, Request, Response
 
 #: Nothing is sent, and to load the system's certificates takes longer than the replay.
 _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+#: The arguments of vcrpy's Request. A file with others cannot be loaded.
+_MEMBERS = frozenset(("method", "uri", "body", "headers"))
 #: http.client writes these itself.
 _OWN_HEADERS = frozenset(("content-length", "transfer-encoding", "host", "accept-encoding"))
 
@@ -31,8 +33,13 @@ def unplayed(
     """
     from vcr import VCR
 
+    from ..interchange.vcrpy import write_item
     from ..recorder.replay import cut_network
 
+    unknown = [n for n, item in enumerate(content.interactions, 1) if write_item(item)["request"].keys() - _MEMBERS]
+    if unknown:
+        yield from ((number, "vcrpy refuses a request with a further member") for number in unknown)
+        return
     recorder = VCR(record_mode="none", before_record_request=hook)
     recorder.register_persister(_persister(content))
     with recorder.use_cassette("in memory"), cut_network():

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from toolparity.normalizer.errors import ToolparityError
 
 from .. import interchange
+from ..documents import Document
 from ..errors import UnreadableSource
 from ..interchange import vcrpy
 from ..secrets import SecretLeak, scan
@@ -19,6 +20,7 @@ from . import files
 
 #: Kinds that identify an account, a person or a request, but give no access.
 _IDENTIFIERS = frozenset({"account or request id", "e-mail address", "masked key"})
+_COMMENTS = "comments of the file"
 _IDENTIFYING_HEADERS = ("request-id", "cf-ray", "organization", "project")
 
 
@@ -54,25 +56,31 @@ def scan_file(file: tuple[str, bool]) -> ScannedFile:
     except ToolparityError as error:
         return ScannedFile(path, error=str(error), skipped=found and error.what == "not a cassette")
     try:
-        leaks = scan(scannable(document.data, known))
+        leaks = scan(scannable(document, known))
     except ToolparityError as error:
         return ScannedFile(path, known.name, error=str(error))
     return ScannedFile(path, known.name, len(known.items(document.data)), leaks)
 
 
-def scannable(data: Any, known: interchange.Format) -> dict[str, Any]:
-    """Return the data of a file in the form that the scanner reads.
+def scannable(document: Document, known: interchange.Format) -> dict[str, Any]:
+    """Return a file in the form that the scanner reads.
 
     Interactions that the format's reader refuses, such as gRPC calls in other notations, are scanned as plain data.
     """
+    data = document.data
+    comments = {_COMMENTS: document.comments} if document.comments else {}
     if known.name == vcrpy.NAME:
         items = [item if _has_halves(item) else {"interaction": item} for item in known.items(data)]
-        return {**data, "interactions": items}
+        return {**data, "interactions": items, **comments}
     try:
         content = known.read(data)
     except UnreadableSource:
-        return {"file": data, "interactions": []}
-    return {"interactions": [vcrpy.write_item(item) for item in content.interactions], "file": content.rest}
+        return {"file": data, "interactions": [], **comments}
+    return {
+        "interactions": [vcrpy.write_item(item) for item in content.interactions],
+        "file": content.rest,
+        **comments,
+    }
 
 
 def _has_halves(item: Any) -> bool:

@@ -49,11 +49,15 @@ class ScrubbedFile(Struct):
 
 
 class ScrubJob(Struct, frozen=True):
-    """A file to scrub. ``found``: in a directory. ``target``: where to write; None if only the report is wanted."""
+    """A file to scrub. ``found``: in a directory. ``target``: where to write; None if only the report is wanted.
+
+    ``clashes``: another file of the run is written to the same target, so that this one is refused.
+    """
 
     path: str
     found: bool = False
     target: str | None = None
+    clashes: bool = False
 
 
 def scrub_file(job: ScrubJob) -> ScrubbedFile:
@@ -66,10 +70,13 @@ def scrub_file(job: ScrubJob) -> ScrubbedFile:
         return result
     result.format = known.name
     try:
+        if job.clashes:
+            hint = "scrub the folders one by one, each into its own"
+            raise CassetteNotWritten(f"another file is written to {job.target}", where=job.path, hint=hint)
         text, result.counts, changed = scrubbed_text(document, job.path)
         result.values = len(changed)
         result.addresses = list(_addresses(changed))
-        result.left = scan(scannable(documents.load(_encoded(text), job.path).data, known))
+        result.left = scan(scannable(documents.load(_encoded(text), job.path), known))
         credentials = [leak for leak in result.left if level_of(leak) == "credential"]
         if credentials:
             what = f"the scanner still finds {len(credentials):,} credentials: {credentials[0]}"

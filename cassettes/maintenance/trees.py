@@ -66,7 +66,7 @@ class TreeScrubber:
             packed = name in ("text", "body") and "base64" in (value.get("encoding"), value.get("body_encoding"))
             if packed and isinstance(member, str):
                 out[name] = self._packed(member)
-            elif name == "content" and value.get("type") == "binary" and isinstance(member, str):
+            elif name == "content" and value.get("type") == "binary" and _is_hex(member):
                 out[name] = self._scrubber.body(bytes.fromhex(member)).hex()
             elif _is_json(name, member, value):
                 out[name] = self._json(member)
@@ -142,6 +142,13 @@ def _length(body: Any) -> int | None:
     if isinstance(body, str):
         return len(body.encode("utf-8", "surrogatepass"))
     return len(body) if isinstance(body, bytes) else None
+
+
+def _is_hex(member: Any) -> bool:
+    try:
+        return bool(bytes.fromhex(member))
+    except (TypeError, ValueError):
+        return False
 
 
 def _is_json(name: str, member: Any, beside: dict[str, Any]) -> bool:

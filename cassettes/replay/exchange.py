@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from http import HTTPStatus
 from typing import Any
 
 from starlette.requests import Request
@@ -13,8 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
 
-from .. import emulation_marker
-from ..chunking import CHUNKINGS, events
+from ..chunking import CHUNKINGS
 from ..emulated.script_player import ProviderRefusal, refusal
 from ..errors import RequestNotRecorded
 from ..surfaces import SURFACES, Surface
@@ -23,7 +21,7 @@ from .addresses import Address
 from .faults import Fault
 from .hosted import BEDROCK
 from .journal import JournalEntry, entry_of
-from .provider_format import not_recorded, refused
+from .provider_format import failure, not_recorded, refused
 from .response_index import RecordedResponse, ResponseIndex
 from .upstream import RecordThrough, Sent, scrubbed_body
 
@@ -31,7 +29,6 @@ from .upstream import RecordThrough, Sent, scrubbed_body
 _TRAVEL = frozenset(("transfer-encoding", "content-length", "content-encoding", "connection", "date", "server"))
 #: The content type of JSON lines.
 _LINES = "application/x-ndjson"
-_GATEWAY_PAGE = "<html>\r\n<head><title>{0}</title></head>\r\n<body>\r\n<h1>{0}</h1>\r\n</body>\r\n</html>\r\n"
 
 
 class Responder:
@@ -51,7 +48,7 @@ class Responder:
             surface = self._surface(address, body)
             entry, ordered = entry_of(request.scope), instructions.of(request.scope)
             entry.surface = surface.name
-            if (failed := _failed(ordered.fault, address, surface)) is not None:
+            if (failed := failure(ordered.fault, _of_errors(address, surface))) is not None:
                 return failed
             sent = Sent(request, address, surface, body, _streams(address, surface, body))
             try:
@@ -112,40 +109,11 @@ class Responder:
         if streamed and address.hosting.stream_type is not None:
             body, headers["content-type"] = address.hosting.stream(body), address.hosting.stream_type
         if fault is not None:
-            body = _spoiled(body, fault, streamed)
+            body = faults.spoiled(body, fault, streamed=streamed)
         if not streamed and not self._delay:
             return Response(body, status, headers)
         pieces = _pieces(body, self._chunking, kind) if streamed else [body]
         return StreamingResponse(_paced(pieces, self._delay), status, headers)
-
-
-def _failed(fault: Fault | None, address: Address, surface: Surface) -> Response | None:
-    """Return the error response that a fault orders, None if it orders none."""
-    if fault is None or not fault.is_("status", "html"):
-        return None
-    if fault.is_("status"):
-        kind = faults.kind_of(fault.value)
-        words = f"the request orders this error ({faults.HEADER}: {fault.text})"
-        refusal = ProviderRefusal(kind, words, status=fault.value, retry_after=fault.retry_after)
-        return refused(_of_errors(address, surface), refusal)
-    try:
-        title = f"{fault.value} {HTTPStatus(fault.value).phrase}"
-    except ValueError:
-        title = str(fault.value)
-    headers = {} if fault.retry_after is None else {"retry-after": str(fault.retry_after)}
-    headers[emulation_marker.HEADER] = emulation_marker.EMULATED
-    return Response(_GATEWAY_PAGE.format(title), fault.value, headers, "text/html")
-
-
-def _spoiled(body: bytes, fault: Fault, streamed: bool) -> bytes:
-    if fault.is_("empty"):
-        return b""
-    if not fault.is_("malformed"):
-        return body
-    parts = events(body) if streamed else [body]
-    at = min(fault.value, len(parts)) - 1
-    parts[at] = faults.damaged(parts[at])
-    return b"".join(parts)
 
 
 def _of_errors(address: Address, surface: Surface) -> Surface:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from ..chunking import events
 from ..errors import InvalidFault
 
 HEADER = "x-toolparity-fault"
@@ -155,6 +156,18 @@ class FaultCounter:
         with self._lock:
             self._seen[digest.digest()] += 1
             return self._seen[digest.digest()] <= fault.times
+
+
+def spoiled(body: bytes, fault: Fault, *, streamed: bool) -> bytes:
+    """Return a body as a fault orders it: without a byte, damaged, or unchanged."""
+    if fault.is_("empty"):
+        return b""
+    if not fault.is_("malformed"):
+        return body
+    parts = events(body) if streamed else [body]
+    at = min(fault.value, len(parts)) - 1
+    parts[at] = damaged(parts[at])
+    return b"".join(parts)
 
 
 def damaged(piece: bytes) -> bytes:

@@ -9,12 +9,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
+
+from toolparity.normalizer import json_codec
 
 from .. import emulation_marker
 from ..errors import RequestNotRecorded
 from ..surfaces import Surface
-from .provider_format import member, not_recorded
+from . import faults, instructions
+from .provider_format import failure, member, not_recorded
 from .response_index import ResponseIndex
 
 #: Header of an SDK -> the provider that it belongs to.
@@ -56,6 +59,9 @@ def endpoint(index: ResponseIndex, at: ModelList) -> Callable[[Request], Awaitab
 
     async def respond(request: Request) -> Response:
         surface = _chosen(at.surfaces, request)
+        fault = instructions.of(request.scope).fault
+        if (failed := failure(fault, surface)) is not None:
+            return failed
         models, named = index.models(surface.provider), request.path_params.get("model")
         if named is not None and named not in models:
             what = f"unknown model: {named!r}; recorded requests use {', '.join(models)}"
@@ -66,7 +72,11 @@ def endpoint(index: ResponseIndex, at: ModelList) -> Callable[[Request], Awaitab
             listed = entry(named, surface.provider)
         else:
             listed = member(surface, "model_list")([entry(model, surface.provider) for model in models])
-        return JSONResponse(listed, headers={emulation_marker.HEADER: emulation_marker.EMULATED})
+        body = json_codec.encode(listed)
+        if fault is not None:
+            body = faults.spoiled(body, fault, streamed=False)
+        headers = {emulation_marker.HEADER: emulation_marker.EMULATED}
+        return Response(body, headers=headers, media_type="application/json")
 
     return respond
 

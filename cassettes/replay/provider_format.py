@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from starlette.responses import JSONResponse, Response
@@ -15,6 +16,10 @@ from ..emulated.encoding import Encoding
 from ..emulated.script_player import ProviderRefusal
 from ..errors import RequestNotRecorded
 from ..surfaces import SURFACES, Surface
+from . import faults
+from .faults import Fault
+
+_GATEWAY_PAGE = "<html>\r\n<head><title>{0}</title></head>\r\n<body>\r\n<h1>{0}</h1>\r\n</body>\r\n</html>\r\n"
 
 
 class _OpenAI:
@@ -56,3 +61,20 @@ def refused(surface: Surface, refusal: ProviderRefusal) -> Response:
     data = json.dumps(body, indent=2).encode() + b"\n" if indented else json_codec.encode(body)
     headers = {**headers, emulation_marker.HEADER: emulation_marker.EMULATED}
     return Response(data, refusal.status or status, headers, "application/json")
+
+
+def failure(fault: Fault | None, surface: Surface) -> Response | None:
+    """Return the error response that a fault orders, None if it orders none."""
+    if fault is None or not fault.is_("status", "html"):
+        return None
+    if fault.is_("status"):
+        kind = faults.kind_of(fault.value)
+        words = f"the request orders this error ({faults.HEADER}: {fault.text})"
+        return refused(surface, ProviderRefusal(kind, words, status=fault.value, retry_after=fault.retry_after))
+    try:
+        title = f"{fault.value} {HTTPStatus(fault.value).phrase}"
+    except ValueError:
+        title = str(fault.value)
+    headers = {} if fault.retry_after is None else {"retry-after": str(fault.retry_after)}
+    headers[emulation_marker.HEADER] = emulation_marker.EMULATED
+    return Response(_GATEWAY_PAGE.format(title), fault.value, headers, "text/html")

@@ -10,7 +10,7 @@ from typing import TypeVar
 import click
 
 from toolparity.cassettes import interchange
-from toolparity.cassettes.errors import CassetteNotWritten
+from toolparity.cassettes.errors import CassetteNotConverted, CassetteNotWritten
 from toolparity.cassettes.library import importer
 from toolparity.cassettes.library.writing import replace
 from toolparity.cassettes.maintenance import adopting, checking, files, scanning, scrubbing
@@ -117,12 +117,12 @@ def scrub_command(
     """
     if in_place and into is not None:
         raise click.UsageError("--in-place and --into exclude each other")
-    scrubjobs = [
-        scrubbing.ScrubJob(
-            path, found, path if in_place else None if into is None else str(into / _relative(path, paths))
-        )
-        for path, found in files.find(list(paths))
-    ]
+    scrubjobs = []
+    targets: set[str] = set()
+    for path, found in files.find(list(paths)):
+        target = path if in_place else None if into is None else str(into / _relative(path, paths))
+        scrubjobs.append(scrubbing.ScrubJob(path, found, target, clashes=into is not None and target in targets))
+        targets.add(target or "")
     results = [result for result in _each(scrubbing.scrub_file, scrubjobs, jobs, "scrubbing") if not result.skipped]
     pending = not in_place and into is None and any(result.values for result in results)
     faults = sum(result.error is not None for result in results)
@@ -187,6 +187,7 @@ def convert_command(ctx: click.Context, *, paths: tuple[str, ...], target: str, 
       toolparity cassettes convert spec/chat.yml --to vcrpy --into my-cassettes
     """
     written = refused = faults = 0
+    places: set[Path] = set()
     for path, found in files.find(list(paths)):
         place = into / Path(_relative(path, paths)).with_suffix(interchange.FORMATS[target].suffix)
         try:
@@ -199,13 +200,17 @@ def convert_command(ctx: click.Context, *, paths: tuple[str, ...], target: str, 
                 click.echo(str(error), err=True)
             continue
         try:
-            replace(place, interchange.convert(content, target), (), None if force else _absent)
+            replace(place, interchange.convert(content, target), (), None if force and place not in places else _absent)
         except ToolparityError as error:
-            refused += 1
+            if isinstance(error, CassetteNotConverted | _AlreadyExists):
+                refused += 1
+            else:
+                faults += 1
             error.where = error.where or path
             click.echo(str(error), err=True)
             continue
         written += 1
+        places.add(place)
         click.echo(f"{known.name} -> {target}  {place}  {len(content.interactions):,} interactions")
     ctx.exit(exits.code(failed=bool(refused), faults=faults, ran=written + refused))
 
@@ -251,9 +256,13 @@ def _relative(path: str, roots: tuple[str, ...]) -> str:
     return os.path.basename(path) if root is None else os.path.relpath(path, root)
 
 
+class _AlreadyExists(CassetteNotWritten):
+    """A file of this name exists, or another file of the same run was written to it."""
+
+
 def _absent(path: Path) -> None:
     if os.path.lexists(path):
-        raise CassetteNotWritten("the file already exists", where=os.fspath(path), hint="replace it with --force")
+        raise _AlreadyExists("the file already exists", where=os.fspath(path), hint="replace it with --force")
 
 
 COMMANDS: tuple[click.Command, ...] = (scan_command, scrub_command, check_command, convert_command, adopt_command)

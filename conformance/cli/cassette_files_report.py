@@ -33,13 +33,14 @@ def scanned(results: list[ScannedFile], level: str | None) -> list[Section]:
             sections.append(Lines(f"{result.path} ({result.format})", [_leak(leak) for leak in found]))
     with_any = sum(bool(leaks(result, level)) for result in results)
     interactions = sum(result.interactions for result in results)
-    headline = f"{with_any:,} of {len(results):,} cassettes hold secrets ({interactions:,} interactions)"
+    unread = sum(result.error is not None for result in results)
+    headline = f"{with_any:,} of {len(results) - unread:,} cassettes hold secrets ({interactions:,} interactions)"
     rows: list[list[Value]] = [[kind, of_level, count] for (of_level, kind), count in sorted(kinds.items())]
     return [
         *sections,
         _unread([(result.path, result.error) for result in results]),
         Table("By kind", ["kind", "level", "found"], rows, 2),
-        Lines("", [(StyledText(headline, "bad" if with_any else "good"), "")]),
+        Lines("", [(StyledText(headline + _and_unread(unread), "bad" if with_any or unread else "good"), "")]),
     ]
 
 
@@ -75,11 +76,13 @@ def scrubbed(results: list[ScrubbedFile], *, written: bool) -> list[Section]:
         addresses = f"; addresses changed: interaction {_numbers(result.addresses)}" if result.addresses else ""
         entries.append((StyledText(result.path, "strong"), f"{result.values:,} values ({counts}){addresses}"))
     word = "changed" if written else "would change"
-    headline = f"{len(entries):,} of {len(results):,} cassettes {word}"
+    unread = sum(result.error is not None for result in results)
+    headline = f"{len(entries):,} of {len(results) - unread:,} cassettes {word}{_and_unread(unread)}"
+    is_good = not unread and (written or not entries)
     return [
         Lines("", entries),
         _unread([(result.path, result.error) for result in results]),
-        Lines("", [(StyledText(headline, "good" if written or not entries else "bad"), "")]),
+        Lines("", [(StyledText(headline, "good" if is_good else "bad"), "")]),
     ]
 
 
@@ -132,6 +135,10 @@ def _mark(step: str, verdict: VerifiedCassette) -> StyledText:
     if any(problem.step == step for problem in verdict.problems):
         return StyledText("fail", "bad")
     return StyledText("pass", "good") if step in verdict.passed else StyledText("open", "dim")
+
+
+def _and_unread(count: int) -> str:
+    return f"; {count:,} not read or not written" if count else ""
 
 
 def _unread(errors: list[tuple[str, str | None]]) -> Lines:

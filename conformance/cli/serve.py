@@ -15,6 +15,7 @@ import click
 
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.cassettes.errors import UnreadableSource
+from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import MissingExtra
 
 from . import exits, options
@@ -24,6 +25,8 @@ from .names import Named, unknown
 if TYPE_CHECKING:
     from toolparity.cassettes.emulated.certificate import Certificate
     from toolparity.cassettes.replay.faults import Fault
+
+_PROVIDERS = sorted({surface.provider for surface in SURFACES.values()})
 
 
 @click.command(name="serve", epilog=exits.EPILOG)
@@ -222,11 +225,17 @@ def _upstreams(values: tuple[str, ...]) -> dict[str, str]:
         provider, separator, url = value.partition("=")
         if not separator or "://" in provider:
             provider, url = "", value
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        if provider and provider not in _PROVIDERS:
+            raise click.BadParameter(unknown("provider", provider, _PROVIDERS))
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError as error:
+            raise click.BadParameter(f"not the address of a server: {error}") from None
+        if parts.username is not None or parts.query:
+            raise click.BadParameter("the address contains credentials or a query; the client sends them")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment or port == 0:
             raise click.BadParameter(f"not the address of a server: {url!r}")
-        if parts.username is not None:
-            raise click.BadParameter("the address contains credentials; the client sends them")
         if provider in targets:
             raise click.BadParameter(f"{provider or 'the other providers'} have two upstreams")
         targets[provider] = url

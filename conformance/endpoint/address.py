@@ -87,6 +87,9 @@ def endpoint(url: str, wire: str) -> Endpoint:
         raise EndpointFailed(f"the URL is invalid: {error}") from None
     if parts.scheme not in ("http", "https") or not host:
         raise EndpointFailed("the URL needs http or https and a host", hint="for example http://127.0.0.1:8000/v1")
+    if parts.query:
+        hint = "pass the base URL without it; a key is --api-key-env, or a header with --header"
+        raise EndpointFailed("the URL has a query, which no request would have", hint=hint)
     place = f"[{host}]" if ":" in host else host
     base = urlunsplit((parts.scheme, place + (f":{port}" if port else ""), parts.path.rstrip("/"), "", ""))
     authorization = ""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +19,9 @@ from toolparity.cassettes import interchange
 from toolparity.cassettes.documents import load
 from toolparity.cassettes.errors import CassetteNotConverted, UnreadableSource
 from toolparity.cassettes.interchange.model import CassetteContent, differences
+from toolparity.cassettes.maintenance.checking import check_file
+from toolparity.cassettes.maintenance.scanning import scan_file
+from toolparity.cassettes.maintenance.scrubbing import ScrubJob, scrub_file
 
 FORMATS = list(interchange.FORMATS)
 PAIRS = list(itertools.product(FORMATS, FORMATS))
@@ -166,3 +172,34 @@ def test_cassetter_plays_a_converted_cassette(tmp_path: Path) -> None:
     with cassetter.use_cassette(path, record_mode="none"):
         answer = requests.request(sent.method, sent.uri, data=sent.body)
     assert json.loads(answer.content) == json.loads(first.interactions[0].response.body)
+
+
+_ODD: tuple[Any, ...] = (None, 1, "%", [], {}, [None], {"a": None})
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield (*path, step)
+        if isinstance(inner, dict | list):
+            yield from _places(inner, (*path, step))
+
+
+@pytest.mark.parametrize("name", interchange.FORMATS)
+def test_a_file_with_values_of_another_type_never_ends_the_run(name: str, tmp_path: Path) -> None:
+    known = interchange.FORMATS[name]
+    path = tmp_path / f"odd{known.suffix}"
+    data = load(known.write(content(answer=b"\x00\xff")), path.name).data
+    for number, place in enumerate(_places(data)):
+        changed = copy.deepcopy(data)
+        holder = changed
+        for step in place[:-1]:
+            holder = holder[step]
+        holder[place[-1]] = _ODD[number % len(_ODD)]
+        rows = changed if known.suffix == ".jsonl" else [changed]
+        is_yaml = known.suffix in (".yaml", ".yml")
+        path.write_text(yaml.safe_dump(changed) if is_yaml else "\n".join(map(json.dumps, rows)))
+        assert scan_file((str(path), False)).path == str(path)
+        assert scrub_file(ScrubJob(str(path))).path == str(path)
+        verdict = check_file((str(path), False))
+        assert verdict is not None
+        assert not any(problem.fault for problem in verdict.problems), (place, verdict.problems)

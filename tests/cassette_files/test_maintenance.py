@@ -67,6 +67,38 @@ def test_scan_finds_nothing_in_a_clean_cassette(cassette: Path) -> None:
     assert (result.exit_code, "0 of 1 cassettes" in result.output) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("interactions:", f"# the key is {KEY}\ninteractions:"),
+        ("interactions:", f"interactions:  # {KEY}"),
+        ("version: 1", f"version: 1\n{KEY}: 2"),
+        ("  response:", f"  {KEY}: x\n  response:"),
+        ("    method:", f"    {KEY}:\n      api_key: {KEY}x\n    method:"),
+    ],
+)
+def test_secrets_outside_of_values_are_found_and_never_shown(old: str, new: str, cassette: Path) -> None:
+    assert old in CLEAN
+    cassette.write_text(CLEAN.replace(old, new, 1))
+    for args in (["scan"], ["scan", "--json"], ["check"]):
+        result = run(*args, cassette)
+        assert result.exit_code == 1, result.output
+        assert KEY not in result.output
+    refused = run("scrub", cassette, "--in-place")
+    assert (refused.exit_code, cassette.read_text()) == (4, CLEAN.replace(old, new, 1))
+    assert "0 of 0 cassettes changed; 1 not read or not written" in refused.output
+    assert KEY not in refused.output
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_a_member_that_another_one_hides_is_not_passed_over(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(f'{{"http_interactions": [], "recorded_with": {{"a": "{KEY}", "a": ""}}}}')
+    result = run("scan", tmp_path / name)
+    assert result.exit_code == 4
+    assert "an object has two members of the same name" in result.output
+    assert "0 of 0 cassettes hold secrets (0 interactions); 1 not read" in result.output
+
+
 def test_identifiers_count_unless_only_credentials_are_wanted(cassette: Path) -> None:
     cassette.write_text(CLEAN.replace("x-custom:\n      - kept", "x-request-id:\n      - req_0123456789abcdef0123"))
     assert run("scan", cassette).exit_code == 1
@@ -143,6 +175,23 @@ def test_scrub_into_a_directory_keeps_the_original_and_the_tree(cassette: Path, 
     assert run("scrub", tmp_path, "--into", tmp_path / "clean").exit_code == 0
     assert cassette.read_text() == before
     assert KEY not in (tmp_path / "clean" / "cassettes" / "chat.yaml").read_text()
+
+
+@pytest.mark.parametrize("command", [["scrub"], ["convert", "--to", "har", "--force"]])
+def test_files_of_one_name_do_not_replace_each_other(command: list[str], tmp_path: Path) -> None:
+    for folder, text in (("a", CLEAN), ("b", CLEAN.replace("Hello", "Other"))):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "chat.yaml").write_text(text)
+    result = run(*command, tmp_path / "a", tmp_path / "b", "--into", tmp_path / "out")
+    assert result.exit_code == (4 if command == ["scrub"] else 1), result.output
+    (written,) = (tmp_path / "out").iterdir()
+    assert "Hello" in written.read_text()
+
+
+def test_convert_tells_a_refusal_from_a_folder_that_cannot_be_written(cassette: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "file" / "below")
+    assert run("convert", cassette, "--to", "har", "--into", tmp_path / "link").exit_code == 4
 
 
 def test_scrub_twice_changes_nothing_more(cassette: Path) -> None:

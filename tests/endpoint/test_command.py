@@ -50,6 +50,8 @@ class _Scripted(BaseHTTPRequestHandler):
         body = self.body.replace(b"{key}", self.headers.get("authorization", "").encode())
         self.send_response(self.status)
         self.send_header("content-type", self.kind)
+        if self.status == 302:
+            self.send_header("location", f"https://elsewhere/{self.headers['authorization'].split()[-1]}")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -136,7 +138,7 @@ def test_the_budget_of_requests_is_kept(url: str) -> None:
         ((401, "application/json", b'{"error": {"message": "no {key}"}}'), "refuses the key", "--api-key-env"),
         ((404, "application/json", b'{"error": "no"}'), "does not know this address or model", "/v1/chat/completions"),
         ((200, "text/html", b"<!DOCTYPE html><p>Welcome</p>"), "web page", "base URL of the API"),
-        ((302, "text/plain", b""), "redirects", "pass the address"),
+        ((302, "text/plain", b""), "redirects to https://elsewhere/[redacted]", "pass the address"),
     ],
     indirect=["scripted"],
 )

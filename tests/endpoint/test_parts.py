@@ -8,6 +8,7 @@ import pytest
 
 from toolparity.conformance.endpoint.address import endpoint
 from toolparity.conformance.endpoint.checks import BREAKS, CHECKS
+from toolparity.conformance.endpoint.errors import EndpointFailed
 from toolparity.conformance.endpoint.probes import default_probes
 from toolparity.conformance.endpoint.rates import Rate
 from toolparity.normalizer.findings import CODES
@@ -41,6 +42,12 @@ def test_the_password_of_a_url_becomes_a_header_and_is_not_in_the_address() -> N
     target = endpoint("https://user:secret@a.example/v1", "openai.chat")
     assert "secret" not in target.url
     assert target.headers("")["authorization"] == "Basic dXNlcjpzZWNyZXQ="
+
+
+def test_a_query_is_refused_instead_of_left_out() -> None:
+    with pytest.raises(EndpointFailed, match="the URL has a query") as refused:
+        endpoint("https://a.example/v1?key=secret", "openai.chat")
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

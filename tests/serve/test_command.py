@@ -23,6 +23,10 @@ from toolparity.conformance.cli.serve import command
         (["--upstream", "https://api.openai.com"], "--upstream records into a library: name it with --library"),
         (["--library", "x", "--upstream", "ftp://host"], "not the address of a server: 'ftp://host'"),
         (["--library", "x", "--upstream", "https://me:it@host"], "the address contains credentials"),
+        (["--library", "x", "--upstream", "https://host?key=it"], "the address contains credentials or a query"),
+        (["--library", "x", "--upstream", "http://[::1"], "not the address of a server: Invalid IPv6 URL"),
+        (["--library", "x", "--upstream", "http://host:99999"], "not the address of a server: Port out of range"),
+        (["--library", "x", "--upstream", "opanai=http://host"], "unknown provider: 'opanai'; did you mean openai?"),
         (
             ["--library", "x", "--upstream", "http://a", "--upstream", "http://b"],
             "the other providers have two upstreams",

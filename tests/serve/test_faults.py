@@ -58,6 +58,17 @@ def test_status_is_the_providers_own_error(server: Server, surface: str, status:
     assert {"error", "message"} & answer.json.keys()
 
 
+@pytest.mark.parametrize("path", ["/v1/models", "/v1beta/models", "/api/tags", "/foundation-models"])
+def test_lists_of_models_have_faults_as_well(server: Server, path: str) -> None:
+    limited = server.request("GET", path, x_toolparity_fault="status=429; retry-after=2")
+    assert (limited.status, limited.headers["retry-after"]) == (429, "2")
+    assert server.request("GET", path, x_toolparity_fault="html=503").body.startswith(b"<html>")
+    assert server.request("GET", path, x_toolparity_fault="empty").body == b""
+    with pytest.raises(json.JSONDecodeError):
+        server.request("GET", path, x_toolparity_fault="malformed").json  # noqa: B018
+    assert server.request("GET", path, x_toolparity_fault="delay=0").json
+
+
 def test_the_sdks_raise_the_class_of_the_status(server: Server) -> None:
     client = openai.OpenAI(base_url=f"{server.url}/fault/status=429;retry-after=2/v1", api_key="any", max_retries=0)
     with pytest.raises(openai.RateLimitError) as refused:

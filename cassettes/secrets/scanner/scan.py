@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ _NO_SECRETS = ("ratelimit", "oauth-scopes", "www-authenticate", "authenticate-in
 
 _SCHEMES = ("bearer", "basic", "token", "apikey", "digest")
 
+#: Names of members that every cassette has.
+_USUAL = frozenset(("", "request", "response", "method", "uri", "headers", "body", "status", "protocol", "recorded_at"))
 _HEADER_PARTS = frozenset({"headers", "trailers", "trailing_metadata", "initial_metadata"})
 
 
@@ -61,11 +64,22 @@ def scan(
     """
     keys = {f"value of {name}": spellings for name, spellings in own_keys(environ).items()}
     keys["rest of a secret"] = parts_of(found_before)
-    found: dict[tuple[int, str, str, str], SecretLeak] = {}
-    for interaction, part, leak in _all(cassette, keys):
-        kind, path, secret = leak
-        found.setdefault((interaction, part, kind, secret), SecretLeak(kind, interaction, part, path, _masked(secret)))
-    return list(found.values())
+    found: dict[tuple[int, str, str, str], str] = {}
+    for number, part, (kind, path, secret) in _all(cassette, keys):
+        found.setdefault((number, part, kind, secret), path)
+    secrets = sorted({secret for _, _, kind, secret in found if kind not in _NOT_RANDOM}, key=len, reverse=True)
+    return [
+        SecretLeak(kind, number, _without(part, secrets), _without(path, secrets), _masked(secret))
+        for (number, part, kind, secret), path in found.items()
+    ]
+
+
+def _without(place: str, secrets: list[str]) -> str:
+    """Return a place without the secrets that are names of members."""
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_IN_A_PLACE and secret.lower() in place.lower():
+            place = re.sub(re.escape(secret), lambda found: _masked(found.group()), place, flags=re.IGNORECASE)
+    return place
 
 
 def secrets_in(cassette: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> frozenset[str]:
@@ -77,6 +91,8 @@ def secrets_in(cassette: Mapping[str, Any], environ: Mapping[str, str] | None = 
     return frozenset(secret for _, _, (kind, _, secret) in _all(cassette, keys) if kind not in _NOT_RANDOM)
 
 
+#: A shorter one may be a word that names a member.
+_SHORTEST_IN_A_PLACE = 8
 _NOT_RANDOM = frozenset({"unreadable", "header", "e-mail address", "masked key", "account or request id"})
 
 _Found = tuple[str, str, str]  # kind, path, secret
@@ -90,13 +106,15 @@ def _all(cassette: Mapping[str, Any], keys: Mapping[str, list[str]]) -> Iterator
     for number, interaction in enumerate(interactions, 1):
         for name, value in interaction.items():
             parts = _members(value) if name in ("request", "response") else {"": value}
+            for leak in _look((Reading("", "", str(each)) for each in (name, *parts) if each not in _USUAL), keys):
+                yield number, "name of a member", leak
             for part, content in parts.items():
                 label = f"{name}.{part}" if part else name
                 for leak in _part(part, content, parts, keys):
                     yield number, label, leak
     for name, value in cassette.items():
         if name not in ("interactions", "requests", "responses"):
-            for leak in _look(_values(value), keys):
+            for leak in _look(iter((Reading("", "", str(name)), *_values(value))), keys):
                 yield 0, name, leak
 
 
@@ -112,7 +130,8 @@ def _part(part: str, content: Any, parts: Mapping[str, Any], keys: Mapping[str, 
     if part in ("uri", "url") and isinstance(content, str):
         yield from (("credentials in a URL", "", secret) for _, secret in detectors.in_address(content))
     if part == "body":
-        content, problem = _body(content, parts.get("headers") or {})
+        headers = parts.get("headers")
+        content, problem = _body(content, headers if isinstance(headers, Mapping) else {})
         if not problem and isinstance(content, bytes) and not is_readable(content):
             problem = "neither UTF-8 nor a known binary format"
         if problem:
