@@ -28,6 +28,7 @@ from toolparity import (
     Response,
     ServerToolCall,
     ServerToolResult,
+    StreamDecoder,
     Text,
     ToolCall,
     answer,
@@ -367,3 +368,32 @@ def test_every_rule_is_tried_here() -> None:
     from toolparity.normalizer.wires.google_interactions.rules import RULES
 
     assert {rule.id for rule in RULES} == set(REFUSED)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_summary_in_pieces_is_one_text_with_its_other_members(stream: bool) -> None:
+    more = [{}, {"note": None}, {"note": "kept"}]
+    contents = [{"type": "text", "text": text, **other} for text, other in zip("abc", more, strict=True)]
+    if stream:
+        events: list[dict[str, Any]] = [
+            {"event_type": "interaction.created", "interaction": {"id": "v1", "status": "in_progress"}},
+            {"event_type": "step.start", "index": 0, "step": {"type": "thought"}},
+            *(
+                {"event_type": "step.delta", "index": 0, "delta": {"type": "thought_summary", "content": content}}
+                for content in contents
+            ),
+            {"event_type": "step.stop", "index": 0},
+            {"event_type": "interaction.completed", "interaction": {"id": "v1", "status": "completed"}},
+        ]
+        decoder = StreamDecoder("google.interactions")
+        decoder.feed(sse(*events))
+        response = decoder.finish()
+    else:
+        whole = {"type": "text", "text": "abc", "note": "kept", "other": None}
+        steps = [{"type": "thought", "summary": [whole]}]
+        response = normalize({"id": "v1", "status": "completed", "steps": steps}, "google.interactions")
+    assert response.choices[0].blocks == [Reasoning("abc", extra={"summary": {"note": "kept"}})]
+    body = write_request(Request("google.interactions", "m", [Assistant(response)])).body
+    assert body["input"] == [
+        {"type": "thought", "summary": [{"type": "text", "text": "abc", "note": "kept"}]},
+    ]

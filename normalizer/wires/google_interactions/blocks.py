@@ -165,13 +165,15 @@ def _content(content: Any, shared: dict[str, Any]) -> Block:
 
 
 def _thought(step: Any) -> Reasoning:
-    """Convert a thought. ``extra`` keeps a summary that is not a single plain text."""
+    """Convert a thought. ``extra`` keeps a summary that is not a single text, and other members of a single text."""
     summary, extra = step.summary, step.extra_ or {}
     if summary is None:
         return Reasoning("", step.signature, extra=extra)
     texts = [text for part in summary if isinstance(part, dict) and isinstance(text := part.get("text"), str)]
-    if len(summary) != 1 or not isinstance(summary[0], dict) or summary[0].keys() != _OF_SUMMARY or texts == [""]:
+    if len(summary) != 1 or texts in ([], [""]) or summary[0].get("type") != "text":
         extra = {**extra, "summary": summary}
+    elif members := {name: value for name, value in summary[0].items() if not (name in _OF_SUMMARY or value is None)}:
+        extra = {**extra, "summary": members}
     return Reasoning("".join(texts), step.signature, extra=extra)
 
 

@@ -231,8 +231,12 @@ class Stream(StreamBase):
         self._keys += 1
 
     def _add_summary(self, state: StepState, content: Any, out: list[CanonicalEvent]) -> None:
-        """Add a content to the summary of a thought. A plain text continues the text before it."""
-        if isinstance(content, dict) and content.keys() == {"type", "text"} and isinstance(content["text"], str):
+        """Add a content to the summary of a thought. A text continues the text before it, with its other members."""
+        if isinstance(content, dict) and content.get("type") == "text" and isinstance(content.get("text"), str):
+            more = {
+                name: value for name, value in content.items() if name not in ("type", "text") and value is not None
+            }
+            state.text_members |= more
             if content["text"]:
                 self._add_text(state, content["text"], out)
             return

@@ -51,6 +51,7 @@ class StepState(Struct, eq=False):
     signature: list[str] = []
     annotations: list[Any] = []  # of the current text
     contents: list[Any] = []  # of an output or of a summary, before the current text
+    text_members: dict[str, Any] = {}  # of the current text of a summary, beside its type and text
     growing: dict[str, list[Any]] = {}  # member -> its pieces, all texts or all lists, or its only value
     stopped: bool = False
     doubtful: bool = False
@@ -77,10 +78,10 @@ class StepState(Struct, eq=False):
         if self.parts or self.annotations:
             text = "".join(self.parts)
             if type(self.step) is s.Thought:
-                self.contents.append({"text": text, "type": "text"})
+                self.contents.append({"text": text, "type": "text", **self.text_members})
             else:
                 self.contents.append(s.TextContent(text=text, annotations=self.annotations or None))
-        self.key, self.piece, self.parts, self.annotations = None, None, [], []
+        self.key, self.piece, self.parts, self.annotations, self.text_members = None, None, [], [], {}
 
     def merge(self, delta: s.Delta) -> None:
         """Add the members of a delta of a server call or result: new texts and lists continue earlier ones."""

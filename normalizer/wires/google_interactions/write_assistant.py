@@ -221,9 +221,13 @@ def _thought(block: Reasoning) -> dict[str, Any]:
     step: dict[str, Any] = {"type": "thought"}
     if block.signature is not None:
         step["signature"] = block.signature
-    if block.text and "summary" not in block.extra:
-        step["summary"] = [{"type": "text", "text": block.text}]
-    return {**step, **block.extra}
+    summary = block.extra.get("summary")
+    if isinstance(summary, list):
+        return {**step, **block.extra}
+    written = {**step, **block.extra}
+    if block.text:
+        written["summary"] = [{"type": "text", "text": block.text, **(summary or {})}]
+    return written
 
 
 def _server_call(block: ServerToolCall) -> dict[str, Any]:
