@@ -269,7 +269,7 @@ export class Lane {
   }
 
   turn_failed(event) {
-    this.say("said failed", event.text);
+    this.say("said failed", event.error ? `${event.text} ${event.error.message}` : event.text);
     this.end(event);
   }
 
