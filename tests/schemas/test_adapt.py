@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -228,6 +230,16 @@ def test_tools_beyond_the_maximum_are_left_out_and_hosted_tools_stay() -> None:
     assert [(loss.tool, loss.code) for loss in adapted.losses] == [(129, "tool-dropped"), (130, "tool-dropped")]
 
 
+@pytest.fixture
+def usual_stack() -> Iterator[None]:
+    """Python's usual limit of nested calls; mypy, which other tests call in this process, raises it."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)
+    yield
+    sys.setrecursionlimit(limit)
+
+
+@pytest.mark.usefixtures("usual_stack")
 def test_a_schema_that_is_nested_too_deep_becomes_one_text() -> None:
     schema = _object(a={"type": "array"})
     for _ in range(3000):
@@ -317,6 +329,7 @@ def test_a_schema_that_consists_of_itself_is_adapted_without_the_loop(schema: An
         assert adapted.restore(*adapted.express("tool", value)) == ("tool", value)
 
 
+@pytest.mark.usefixtures("usual_stack")
 @pytest.mark.parametrize("depth", [1, 30, 5000])
 def test_arguments_of_a_recursive_schema_are_mapped_as_deep_as_the_stack_allows(depth: int) -> None:
     adapted = _adapt({"properties": {"x": {"$ref": "#"}, "y": _TEXT}}, "openai.chat", strict=True)
