@@ -380,7 +380,7 @@ class Stop(BaseException):
 
 
 @pytest.mark.parametrize("error", [ValueError, Stop])
-@pytest.mark.parametrize("way", [future, chat, all_at_once])
+@pytest.mark.parametrize("way", [future])  # in both directions, the error can reach the client, whose channel it closes
 def test_a_hook_that_raises_does_not_end_the_thread_of_the_channel(
     route: Running, use: Use, way: Way, error: type[BaseException]
 ) -> None:
