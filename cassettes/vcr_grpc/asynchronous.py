@@ -11,7 +11,8 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from . import interaction
 from .core import EOF, PATIENCE, PLAYED, AioStatus, StatusCode, UsageError, metadatums
@@ -22,8 +23,23 @@ from .recording import CallRecording, GrpcCassette, left_early
 _CANCELLED = StatusCode.CANCELLED.value[0]
 
 
-def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable[..., None]:
-    """Return the replacement for the constructor of a call with a single request."""
+class Prepared(NamedTuple):
+    """What a replaced constructor passes on instead of its arguments. ``decided``: None if the call passes."""
+
+    request: Any
+    core: Any
+    serializer: Any
+    decided: Any
+
+
+def constructor(
+    original: Callable[..., None], stream: bool, prepare: Callable[[OutgoingCall, Any, Any, Any], Prepared]
+) -> Callable[..., None]:
+    """Return the replacement for the constructor of a call.
+
+    ``prepare``: takes the call, still without its request, and the request or its iterator, the channel and the
+    serializer.
+    """
 
     def replacement(
         self: Any,
@@ -38,25 +54,17 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
         response_deserializer: Any,
         *rest: Any,
     ) -> None:
-        name = text_of(method)
-        data, request_type = interaction.serialized(request, request_serializer, name)
         outgoing = OutgoingCall(
             target=text_of(channel.target),
-            method=name,
+            method=text_of(method),
             metadata=pairs_of(metadata),
-            serialized=data,
-            request_type=request_type,
+            serialized=(),
+            request_type=None,
             deserializer=response_deserializer,
             stream=stream,
         )
-        decided = GrpcCassette.of(cassette).decide(outgoing)
-        if decided is None:
-            core, serializer, data = channel, request_serializer, request
-        elif isinstance(decided, CallRecording):
-            core, serializer = RecordingChannel(channel, decided), None
-        else:
-            core, serializer = PlayingChannel(channel, decided, outgoing), None
-        head = (data, deadline, metadata, credentials, wait_for_ready)
+        request, core, serializer, decided = prepare(outgoing, request, channel, request_serializer)
+        head = (request, deadline, metadata, credentials, wait_for_ready)
         try:
             original(self, *head, core, method, serializer, response_deserializer, *rest)
         except BaseException:
@@ -65,6 +73,22 @@ def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable
             raise
 
     return replacement
+
+
+def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable[..., None]:
+    """Return the replacement for the constructor of a call with a single request."""
+
+    def prepare(outgoing: OutgoingCall, request: Any, channel: Any, serializer: Any) -> Prepared:
+        data, request_type = interaction.serialized(request, serializer, outgoing.method)
+        outgoing = replace(outgoing, serialized=data, request_type=request_type)
+        decided = GrpcCassette.of(cassette).decide(outgoing)
+        if decided is None:
+            return Prepared(request, channel, serializer, None)
+        if isinstance(decided, CallRecording):
+            return Prepared(data, RecordingChannel(channel, decided), None, decided)
+        return Prepared(data, PlayingChannel(channel, decided, outgoing), None, decided)
+
+    return constructor(original, stream, prepare)
 
 
 def text_of(value: Any) -> str:

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from . import interaction, request_streams
-from .asynchronous import PlayedCall, RecordingCall, text_of
+from .asynchronous import PlayedCall, Prepared, RecordingCall, constructor
 from .core import EOF, AioStatus, StatusCode, UsageError, metadatums
 from .core import PLAYED as DEBUG
 from .interaction import OutgoingCall, RecordedAnswer
 from .messages import MessageType
-from .metadata import pairs_of
 from .recording import CallRecording, GrpcCassette, left_early
 from .request_streams import PlayedRequests
 
@@ -22,42 +21,14 @@ _INTERNAL = StatusCode.INTERNAL.value[0]
 def call(original: Callable[..., None], cassette: Any, stream: bool) -> Callable[..., None]:
     """Return the replacement for the constructor of a call with a stream of requests."""
 
-    def replacement(
-        self: Any,
-        request_iterator: Any,
-        deadline: float | None,
-        metadata: Any,
-        credentials: Any,
-        wait_for_ready: bool | None,
-        channel: Any,
-        method: Any,
-        request_serializer: Any,
-        response_deserializer: Any,
-        *rest: Any,
-    ) -> None:
-        outgoing = OutgoingCall(
-            target=text_of(channel.target),
-            method=text_of(method),
-            metadata=pairs_of(metadata),
-            serialized=(),
-            request_type=None,
-            deserializer=response_deserializer,
-            stream=stream,
-        )
+    def prepare(outgoing: OutgoingCall, requests: Any, channel: Any, serializer: Any) -> Prepared:
         decided = request_streams.decide(GrpcCassette.of(cassette), outgoing)
-        core, serializer = channel, request_serializer
-        if decided is not None:
-            serializer = _Serializer(request_serializer, outgoing.method)
-            core = _Core(channel, decided, serializer)
-        head = (request_iterator, deadline, metadata, credentials, wait_for_ready)
-        try:
-            original(self, *head, core, method, serializer, response_deserializer, *rest)
-        except BaseException:
-            if isinstance(decided, CallRecording):
-                decided.failed()
-            raise
+        if decided is None:
+            return Prepared(requests, channel, serializer, None)
+        keeping = _Serializer(serializer, outgoing.method)
+        return Prepared(requests, _Core(channel, decided, keeping), keeping, decided)
 
-    return replacement
+    return constructor(original, stream, prepare)
 
 
 class _Serializer:
