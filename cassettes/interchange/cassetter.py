@@ -21,12 +21,12 @@ from .members import (
     extension,
     headers_from,
     moment,
+    request_of,
     rfc3339,
     status_from,
-    uri_from,
     without,
 )
-from .model import CassetteContent, Interaction, Request, Response, grouped
+from .model import CassetteContent, Interaction, Response, grouped
 
 NAME = "cassetter"
 SUFFIX = ".yaml"
@@ -68,12 +68,7 @@ def read_item(item: Any) -> Interaction:
     item = mapping(item, "an interaction")
     request, response = mapping(item.get("request"), "request"), mapping(item.get("response"), "response")
     interaction = Interaction(
-        Request(
-            str(request.get("method") or "GET").upper(),
-            uri_from(request),
-            headers_from(request.get("headers")),
-            _bytes(request.get("body")),
-        ),
+        request_of(request, _bytes(request.get("body"))),
         Response(status_from(response), headers_from(response.get("headers")), _bytes(response.get("body")) or b""),
         rfc3339(moment(item.get("recorded_at"))),
     )

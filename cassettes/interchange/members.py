@@ -26,16 +26,17 @@ UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _OPTIONAL = ("reason", "version", "recorded_at")
 
 
+def request_of(request: dict[str, Any], body: bytes | None) -> Request:
+    """Return the request of an interaction. Raises UnreadableSource."""
+    method = str(request.get("method") or "GET").upper()
+    return Request(method, uri_from(request), headers_from(request.get("headers")), body)
+
+
 def interaction_of(item: dict[str, Any], request: dict[str, Any], response: dict[str, Any]) -> Interaction:
     """Return an interaction in the notation that vcrpy, VCR and Betamax share. Raises UnreadableSource."""
     status = response.get("status")
     return Interaction(
-        Request(
-            str(request.get("method") or "GET").upper(),
-            uri_from(request),
-            headers_from(request.get("headers")),
-            body_of(request),
-        ),
+        request_of(request, body_of(request)),
         Response(
             status_from(response),
             headers_from(response.get("headers")),
@@ -60,7 +61,7 @@ def extension(interaction: Interaction, own: str, held: Iterable[str] = ()) -> d
 
 
 def extended(interaction: Interaction, extension: Any, own: str, rest: dict[str, Any]) -> Interaction:
-    """Return the interaction with the members of its extension, and with the ``rest`` of its own format."""
+    """Return the interaction with the members of its extension, and with ``rest`` as what its format alone holds."""
     members = dict(extension) if isinstance(extension, dict) else {}
     if "reason" in members:
         interaction.response.reason = members.pop("reason")

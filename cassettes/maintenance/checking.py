@@ -10,8 +10,10 @@ import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import cast
 
 from toolparity.normalizer.errors import ToolparityError
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.wires.registry import is_wire
 
 from ..documents import Document
@@ -72,7 +74,7 @@ def _decodes(cassette: ForeignCassette) -> Iterator[str]:
         raise NotApplicable("no interaction on a known wire")
     for number, exchange in exchanges:
         try:
-            response = response_of(exchange, exchange.wire or "")  # type: ignore[arg-type]
+            response = response_of(exchange, cast(Wire, exchange.wire))
         except ToolparityError as error:
             yield f"interaction {number}: {error.what}"
             continue

@@ -215,14 +215,22 @@ def _class(path: str, value: Any) -> str:
     return f"id {match[1]}…" if match else "string"
 
 
+def _one_sided(
+    surface: str, kind: str, path: str, is_live: bool, types: str, seen: int, messages: int, example: str = ""
+) -> MemberDrift:
+    """Return the drift of a member that only one side has."""
+    difference: Difference = "only live" if is_live else "only emulated"
+    live, emulated = (types, "") if is_live else ("", types)
+    return MemberDrift(surface, kind, path, difference, live, emulated, seen, messages, example)
+
+
 def _of_kind(
     surface: str, kind: str, live: _Kind | None, emulated: _Kind | None, at_least: float
 ) -> Iterator[MemberDrift]:
     if live is None or emulated is None:
-        only, difference = (live, "only live") if live is not None else (emulated, "only emulated")
+        only = live if live is not None else emulated
         assert only is not None
-        types = ("object", "") if live is not None else ("", "object")
-        yield MemberDrift(surface, kind, "", difference, *types, only.messages, only.messages)  # type: ignore[arg-type]
+        yield _one_sided(surface, kind, "", live is not None, "object", only.messages, only.messages)
         return
     for path in sorted(live.members.keys() | emulated.members.keys()):
         if not _is_reported(path, live, emulated):
@@ -231,10 +239,9 @@ def _of_kind(
         if real is None or made is None:
             held, member = (live, real) if real is not None else (emulated, made)
             assert member is not None
-            difference = "only live" if real is not None else "only emulated"
-            types = (_names(real.types), "") if real is not None else ("", _names(member.types))
             example = member.example if real is not None else ""
-            yield MemberDrift(surface, kind, path, difference, *types, member.seen, held.messages, example)  # type: ignore[arg-type]
+            types = _names(member.types)
+            yield _one_sided(surface, kind, path, real is not None, types, member.seen, held.messages, example)
         else:
             yield from _of_values(surface, kind, path, real, made, live.messages, at_least)
 

@@ -7,7 +7,7 @@ Each is a header or a prefix of the path; prefixes may be in any order, and win 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from starlette.datastructures import Headers
@@ -39,8 +39,8 @@ def instructions(scenario: str | None, fault: str | None, default: Fault | None)
 
 def of(scope: Scope) -> Instructions:
     """Return the instructions of a request that passed `ReadsInstructions`."""
-    found: Any = scope["state"][_STATE]
-    return found  # type: ignore[no-any-return]
+    found: Instructions = scope["state"][_STATE]
+    return found
 
 
 def forget_fault(scope: Scope) -> None:
