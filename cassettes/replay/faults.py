@@ -62,7 +62,7 @@ FAULTS: dict[str, Option] = {
         _BYTES,
         0,
         True,
-        "nothing more is sent after N bytes of the body, and the connection stays open; with 0, there is no response",
+        "nothing more is sent after N bytes of the body, and the connection stays open; with 0, nothing is sent",
     ),
     "delay": Option(0, _SECONDS, None, False, "wait N seconds before the response"),
     "slow": Option(0, _SECONDS, None, False, "wait N seconds before each piece of the body, or each message"),

@@ -18,7 +18,7 @@ _STATE = "journal.entry"
 
 
 class JournalEntry(Struct):
-    """One request. ``status``: the HTTP status or the gRPC status code, None while there is no response.
+    """One request. ``status``: the HTTP status or the gRPC status code, None until the response begins.
 
     ``cassette``: the location of the response in the library. ``why``: why no cassette answered.
     """

@@ -50,7 +50,7 @@ class TrafficResponse(Struct, frozen=True):
 
 @cache
 def responses(scenario: str, surface: str, mode: str) -> list[TrafficResponse]:
-    """Return the responses in order, one per round. Raises UnreadableSource if there is no valid cassette.
+    """Return the responses in order, one per round. Raises UnreadableSource if the cassette is missing or invalid.
 
     The emulated provider plays the user's scenarios that are not recorded.
     """

@@ -106,7 +106,7 @@ def confirmation(
 ) -> Confirm | None:
     """Return the function that asks before a cassette is replaced; None if nothing must be asked.
 
-    Raises click.UsageError, before anything is sent and charged, if there is no terminal to ask on.
+    Raises click.UsageError, before anything is sent and charged, if it cannot ask on a terminal.
     """
     if not live:
         return None

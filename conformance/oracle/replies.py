@@ -134,10 +134,10 @@ def _ollama(exchange: SubjectExchange) -> list[Any]:
 
 
 def _converse(exchange: SubjectExchange) -> list[Any]:
-    told = converse.values(exchange)
+    documents = converse.values(exchange)
     if not converse.is_event_stream(exchange.body):
-        return [told[0]["output"]["message"]]
-    body, failure, _ = bedrock_converse.assembled(told)
+        return [documents[0]["output"]["message"]]
+    body, failure, _ = bedrock_converse.assembled(documents)
     if failure is not None:
         raise Irregular("the response failed")
     for block in body["content"]:

@@ -216,7 +216,7 @@ class Performer:
         changed = [call for call in calls if self._has_changed(state, call)]
         calls = [call for call in calls if call not in changed]
         for call in changed:
-            text = f"This call was not executed: {call.name} is no longer the tool that this turn declared."
+            text = f"This call was not executed: {call.name} was changed or withdrawn after this turn declared it."
             self._post(inputs.CallSettled(call.id, unanswered(call, text), "skipped"))
         cancellations = {call.id: loop.create_future() for call in calls}
         self._cancellations.update(cancellations)

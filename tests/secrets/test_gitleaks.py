@@ -1,4 +1,4 @@
-"""Secrets of the forms that gitleaks looks for, in the contexts of its own tests: none is written.
+"""Secrets of the forms that gitleaks looks for, in the contexts of its tests: the scrubber leaves out each of them.
 
 Each secret is made here from its form, and no file of this project contains one. The contexts are those of gitleaks'
 `GenerateSampleSecrets` (cmd/generate/config/utils/generate.go): assignments in configuration files and programs. A

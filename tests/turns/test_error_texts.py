@@ -54,7 +54,7 @@ def test_a_turn_keeps_the_text_of_the_error_out_of_its_answer(failure: str, call
     assert outcome.error is not None
     assert outcome.error.message == TEXT
     assert TEXT not in outcome.text + failed.text
-    assert outcome.text.startswith("There is no answer of the model: provider failed.")
+    assert outcome.text.startswith("The model gave no answer: provider failed.")
     assert ("look: seen" in outcome.text) == calls
 
 

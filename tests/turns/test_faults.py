@@ -133,7 +133,7 @@ def test_a_provider_whose_ask_raises_ends_the_turn() -> None:
     turn = Turn(Unreachable())
     at_once(turn.run("Go."))
     assert turn.outcome.termination == "provider_failed"
-    assert turn.outcome.text == "There is no answer of the model: provider failed."
+    assert turn.outcome.text == "The model gave no answer: provider failed."
     assert turn.outcome.error == Error("OSError", "no network")
 
 

@@ -73,7 +73,7 @@ def summary(state: TurnState, termination: str) -> str:
     results = [_quoted(result) for round in state.rounds for result in round.tool_results]
     if termination == "all_tools_failed":
         return "\n".join(["All tools failed:", *results])
-    head = f"There is no answer of the model: {termination.replace('_', ' ')}."
+    head = f"The model gave no answer: {termination.replace('_', ' ')}."
     return "\n".join([head, "What the tools returned:", *results]) if results else head
 
 

@@ -293,7 +293,9 @@ def test_a_call_approved_under_one_definition_does_not_run_under_another() -> No
     turn = at_once(run())
     [result] = turn.state.rounds[0].tool_results
     assert result.is_error
-    assert result.parts == [TextPart("This call was not executed: look is no longer the tool that this turn declared.")]
+    assert result.parts == [
+        TextPart("This call was not executed: look was changed or withdrawn after this turn declared it.")
+    ]
 
 
 def test_an_unchanged_definition_runs_after_a_resume() -> None:
