@@ -86,7 +86,7 @@ class Turn:
         self.tools = tools if isinstance(tools, Tools) else Tools(tools)
         if hooks.executor is None:  # which has tools itself
             self.tools = self.tools.adapted_to(state.wire if state is not None else provider.wire, provider.name)
-        self._settings = settings_of(options)
+        self._settings = settings_of(options, provider)
         self._output = output_type(options.get("output"))
         self._request_options = with_output(group(RequestOptions, options), self._output)
         self._id = options.get("id") or uuid.uuid4().hex
