@@ -73,6 +73,7 @@ class AgentOptions(TypedDict, total=False):
     seconds: float | None
 
     instructions: str | None
+    round_guidance: bool | None
     temperature: float | None
     max_tokens: int | None
     top_p: float | None

@@ -271,7 +271,7 @@ class Turn:
         if message is not None:
             if self._state is not None:
                 raise TurnMisused("the turn has already begun", hint="run outcome.next(message) in a new one")
-            request = first_request(message, self.provider, self.tools, self._request_options)
+            request = first_request(message, self.provider, self.tools, self._request_options, self._settings)
             self._state = TurnState(self._id, self.provider.wire, request, self._settings)
             return [Begin(self._measure())]
         self._state, resume = resume_with(self.state, self.provider, self.tools)
