@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.programs import interruptible
+from tests.recorded.rows import MISFILED
 from tests.traffic import chat_body, chat_stream, row, write_rows
 from tests.wires import WIRES
 from toolparity.cassettes.sources import Exchange, decoding
@@ -365,7 +366,8 @@ def test_empty_sections_are_left_out() -> None:
 def test_all_recordings_are_audited_without_a_fault(recordings: Path) -> None:
     found = data(*sorted(recordings.glob("*.jsonl.gz")))
     assert found["audited"] >= 9697
-    assert found["faults"] == 0
+    misfiled = dict.fromkeys(MISFILED, 2)  # answers in the format of another wire, which the audit reports
+    assert found["faults"] == sum(misfiled.values())
     assert found["problems"] == 0
-    assert {name: w["undecoded"] for name, w in found["wires"].items()} == dict.fromkeys(WIRES, 0)
+    assert {name: w["undecoded"] for name, w in found["wires"].items()} == dict.fromkeys(WIRES, 0) | misfiled
     assert found["unknown"]

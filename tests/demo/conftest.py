@@ -7,6 +7,7 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -109,11 +110,16 @@ class Reached:
         assert status in (200, 204)
         return [json.loads(line[6:]) for line in said.decode().splitlines() if line.startswith("data: ")]
 
-    def trace(self, turn: str) -> dict[str, Any]:
-        """The trace of a turn."""
-        status, _, said = self.asks("GET", f"/turns/{turn}/trace")
-        assert status == 200, said
-        return dict(json.loads(said))
+    def trace(self, turn: str, *, events: int = 0) -> dict[str, Any]:
+        """The trace of a turn, with the times of this many events, which are recorded after the log has the events."""
+        deadline = time.monotonic() + 30
+        while True:
+            status, _, said = self.asks("GET", f"/turns/{turn}/trace")
+            assert status == 200, said
+            trace = dict(json.loads(said))
+            if len(trace["times"]) >= events or time.monotonic() > deadline:
+                return trace
+            time.sleep(0.05)
 
     def until(self, turn: str, type: str, times: int = 1) -> list[dict[str, Any]]:
         """The events of a turn up to the first of a type, or the one after ``times``; then the connection is left."""

@@ -26,7 +26,8 @@ def plays(demo: Demo, act: str, lane: int = 0, **settings: Any) -> tuple[list[di
     """Plays one lane of an act to its end: its events and its trace."""
     played = acts()[act].lanes[lane]
     turn = demo.starts(act=act, policy=played.policy, limit=played.limit, **settings)
-    return demo.events(turn), demo.trace(turn)
+    events = demo.events(turn)
+    return events, demo.trace(turn, events=len(events))
 
 
 def selections(events: list[dict[str, Any]]) -> list[tuple[int, int, int]]:

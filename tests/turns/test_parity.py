@@ -19,6 +19,7 @@ from toolparity.cassettes.recorder.script_driver import opening
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.demo.tools import ScriptedTools
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.turns import sse
 from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.narration.acknowledge import acknowledge
@@ -48,6 +49,8 @@ OVER_THE_NETWORK = [
 ]
 #: Of these, what some wires cannot express: arguments that are not JSON, and names with dashes.
 NOT_ON_EVERY_WIRE = {"truncated-arguments", "long-tool-name"}
+#: Wires on which the arguments of a call are a JSON value, so the model's spelling of it is not on the wire.
+ARGUMENTS_AS_VALUES = ("google.gemini", "ollama.chat")
 #: Surfaces of other providers.
 OTHERS = ("xai.chat", "xai.responses")
 Skeleton = list[dict[str, Any]]
@@ -81,13 +84,25 @@ def test_more_than_50_scripts_can_be_played_on_every_wire() -> None:
     assert set(OVER_THE_NETWORK) - NOT_ON_EVERY_WIRE <= set(COMMON)
 
 
+def _by_value(events: Skeleton) -> Skeleton:
+    """The events with the shown arguments as values."""
+    return [
+        {**event, "shown": json_codec.decode(event["shown"])} if event.get("block") == "tool_use" else event
+        for event in events
+    ]
+
+
 @pytest.mark.thorough(keep=15)
 @pytest.mark.parametrize("id", COMMON)
 def test_a_recorded_script_yields_the_same_events_on_every_wire(id: str) -> None:
     """000, Why This Matters; 003, Testing Approach: the same events and rows with every provider."""
     expected = recorded(id, "openai.chat")[0]
     for wire in WIRES:
-        assert recorded(id, wire)[0] == expected, wire
+        events = recorded(id, wire)[0]
+        if wire in ARGUMENTS_AS_VALUES:
+            assert _by_value(events) == _by_value(expected), wire
+        else:
+            assert events == expected, wire
     assert ended(expected)[0] in ("turn_complete", "turn_failed")
 
 
@@ -107,7 +122,7 @@ def test_the_requests_of_a_turn_equal_the_recorded_ones(id: str, surface: str) -
                 tool["function"]["parameters"].pop("additionalProperties", None)
             for message in [*asked["messages"], *expected["messages"]]:
                 message.pop("tool_call_id", None)
-                if message["role"] == "assistant" and not message.get("content"):
+                if not message.get("content"):
                     message.pop("content", None)
                 for call in message.get("tool_calls", []):
                     call.pop("id", None)

@@ -94,13 +94,15 @@ def words(turn: Message) -> str:
 
 
 def said(text: str, *calls: tuple[str, dict[str, Any]], number: int = 0, wire: str = "openai.chat") -> Assistant:
-    """An assistant message with calls."""
+    """An assistant message with calls. On Gemini's wire the first of them is signed, as its models do."""
     from toolparity.normalizer import json_codec
 
     calls_made = [
         ToolCall(f"c{number}-{at}", name, arguments, json_codec.text(arguments))
         for at, (name, arguments) in enumerate(calls)
     ]
+    if wire == "google.gemini" and calls_made:
+        calls_made[0].extra["thoughtSignature"] = "c2lnbmVk"
     stop = Stop("tool_calls" if calls else "end_turn")
     return Assistant(
         Response(wire, None, None, None, [Choice(0, [*([Text(text)] if text else []), *calls_made], stop)])
