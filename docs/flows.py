@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests" / "turns" / "flows.toml"
 TITLES = {
     "000": "Tool Call Sequence Handling",
+    "001": "Limiting Tool Use Blocks Implementation Plan",
     "002": "Multi-Tool Call Architecture",
     "003": "Sequential Tool Calling Implementation Plans",
     "004": "Tool Execution Flow",
@@ -19,9 +20,11 @@ TITLES = {
 HEAD = """\
 # Flows
 
-This page lists the tests that prove each heading of the requirements for applications that act on tool calls.
-`python docs/flows.py > docs/flows.md` writes it from the table `tests/turns/flows.toml`. The table keeps the headings
-of four requirement documents that are not part of this repository. Test names are relative to `tests/`.
+This page lists the tests that prove each heading of the requirements for applications that act on tool calls, and the
+public names that show it. `python docs/flows.py > docs/flows.md` writes it from the table `tests/turns/flows.toml`. The
+table keeps the headings of five requirement documents that are not part of this repository. Test names are relative to
+`tests/`. `python docs/documents` plays the documents, heading by heading, with these names alone, and prints what each
+one requires and what happened.
 """
 
 
@@ -41,11 +44,12 @@ def page() -> str:
 
 
 def _document(id: str, title: str, found: list[dict[str, Any]]) -> Iterator[str]:
-    yield f"\n## {id}, {title}\n\n| heading | points | tests |\n|---|---|---|\n"
+    yield f"\n## {id}, {title}\n\n| heading | points | public API | tests |\n|---|---|---|---|\n"
     for entry in found:
         if entry["document"] == id:
             points = ", ".join(map(str, entry["items"]))
-            yield f"| {entry['heading']} | {points} | {_played(entry)} |\n"
+            api = "<br>".join(f"`{name}`" for name in entry.get("api", []))
+            yield f"| {entry['heading']} | {points} | {api} | {_played(entry)} |\n"
 
 
 def _played(entry: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .agent import Agent, Conversation
     from .backoff import Backoff
+    from .decisions import Final, ToolCalls, decision
     from .events import (
         Acknowledged,
         ApprovalDecided,
@@ -62,6 +63,9 @@ __all__ = [
     "Conversation",
     "Outcome",
     "Waiting",
+    "decision",
+    "Final",
+    "ToolCalls",
     "Tools",
     "Tool",
     "tool",
@@ -119,6 +123,9 @@ _HOMES = {
     "Conversation": "agent",
     "Outcome": "outcome",
     "Waiting": "outcome",
+    "decision": "decisions",
+    "Final": "decisions",
+    "ToolCalls": "decisions",
     "Tools": "execution.tools",
     "Tool": "execution.tools",
     "tool": "execution.tools",

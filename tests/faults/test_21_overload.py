@@ -125,9 +125,9 @@ def test_tools_that_always_fail_run_at_most_max_rounds_times(rounds: int) -> Non
     class Stubborn(Emulated):
         """Calls as long as it may."""
 
-        def _pieces(self, body: Any) -> Any:
+        def _chunks(self, body: Any) -> Any:
             last = body.get("tool_choice") == "none"
-            yield from Emulated("openai.chat", script([Say("I give up.")] if last else [call("look")]))._pieces(
+            yield from Emulated("openai.chat", script([Say("I give up.")] if last else [call("look")]))._chunks(
                 {**body, "messages": body["messages"][:1]}
             )
 

@@ -226,6 +226,7 @@ def expect_first_tool(response: Response) -> None:
 def test_the_connection_is_closed_where_the_second_tool_begins(
     name: str, stage: Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """001, 3. Update LLM Providers: no further chunk is taken."""
     surface = SURFACES[name]
     line, pieces = stage.aim(surface)
     shown: list[Event] = []
@@ -318,6 +319,7 @@ def test_a_turn_closes_the_connection_and_runs_the_first_tool_alone(name: str, s
 
 
 def test_a_user_who_cancels_closes_the_connection_and_gets_no_response(stage: Stage) -> None:
+    """001, 4. Update Streaming Callback Type: the callback raises."""
     surface = SURFACES["openai.chat"]
     line, _ = stage.aim(surface)
 

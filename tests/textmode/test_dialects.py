@@ -256,6 +256,7 @@ def test_markup_that_nobody_reads_is_reported_where_another_dialect_is_read(text
 
 @pytest.mark.parametrize("stop", ["</tool:f>", "</function>", "</tool_call>", "</invoke>"])
 def test_a_closing_tag_that_a_stop_sequence_cut_off_is_put_back(stop: str) -> None:
+    """001, ❌ Option 1: the stop sequence is not in the text."""
     whole = {
         "</tool:f>": ("tool-xml", "<tool:f>\n<param:b>x</param:b>\n</tool:f>"),
         "</function>": ("qwen-coder", "<function=f>\n<parameter=b>\nx\n</parameter>\n</function>"),

@@ -75,6 +75,7 @@ def test_single_tool_scanned() -> None:
 
 
 def test_single_tool_streamed() -> None:
+    """001, 5. Testing Strategy: one tool."""
     shown: list[Event] = []
     response, provider = streamed(LEAD + READ, shown)
     assert shapes(response) == FIRST
@@ -104,6 +105,7 @@ def test_two_complete_tools_scanned() -> None:
 
 
 def test_two_complete_tools_streamed() -> None:
+    """001, Issue, Current Behavior, Desired Behavior, ✅ Option 3, 2. Modify XML Streaming Processor: two tools."""
     text = f"{LEAD}{READ}\n\n{REPLACE}"
     response, provider = streamed(text)
     assert shapes(response) == FIRST
@@ -123,6 +125,7 @@ def test_two_complete_tools_plain() -> None:
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, None])
 def test_two_complete_tools_under_any_limit(limit: int | None) -> None:
+    """001, Benefits: the limit is any number, or none."""
     text = f"{READ}\n{REPLACE}\nDone."
     response, provider = streamed(text, limit=limit)
     assert len(response.calls) == min(2, 2 if limit is None else limit)
@@ -136,7 +139,7 @@ def test_two_complete_tools_under_any_limit(limit: int | None) -> None:
 
 @pytest.mark.parametrize("cut", range(1, len("<tool:replace_in_file>")))
 def test_incomplete_second_tool_is_no_tool_before_its_opening_tag_is_whole(cut: int) -> None:
-    """A tag that the end of the text cuts stays words: nothing says that it was one."""
+    """001, XML Processor State Tracking: an opening tag that the end of the text cuts is text."""
     part = "<tool:replace_in_file>"[:cut]
     response, provider = streamed(f"{READ}\n\n{part}")
     assert shapes(response) == FIRST
@@ -148,6 +151,7 @@ def test_incomplete_second_tool_is_no_tool_before_its_opening_tag_is_whole(cut: 
     "behind", ["", "\n", "\n<par", "\n<param:path>", "\n<param:path>file", "\n<param:path>f</param:path>"]
 )
 def test_incomplete_second_tool_is_discarded_however_far_it_came(behind: str) -> None:
+    """001, Response Preservation: a partial second tool is discarded."""
     response, provider = streamed(f"{READ}\n\n<tool:replace_in_file>{behind}")
     assert response.choices[0].blocks == [response.calls[0]]
     assert shapes(response) == FIRST
@@ -202,6 +206,7 @@ def test_limit_with_parameters_that_hold_a_tool_of_their_own() -> None:
 
 
 def test_the_limit_and_the_user_are_told_apart_by_type() -> None:
+    """001, Error Flow Comparison, 1. Create New Error Type, Error Message Format: two types of one family."""
     assert issubclass(ToolLimitReached, StreamingError)
     assert issubclass(UserCancelled, StreamingError)
     reader = TextReader("tool-xml", StreamDecoder("openai.chat"))
@@ -238,6 +243,7 @@ def test_whatever_else_breaks_the_reading_off_closes_the_stream_and_passes_on(er
 
 
 def test_the_log_says_where_the_limit_was_reached(caplog: pytest.LogCaptureFixture) -> None:
+    """001, Logging: the number of the tool, and what was collected."""
     with caplog.at_level(logging.DEBUG, logger="toolparity"):
         plain(f"{LEAD}{READ}\n{REPLACE}")
     told = [(record.levelname, record.getMessage()) for record in caplog.records]
@@ -262,7 +268,7 @@ def test_policies_set_the_limit() -> None:
 
 
 def test_the_conversation_goes_on_after_the_limit() -> None:
-    """The first tool is run, its result goes back as text, and nothing of the second one is in the history."""
+    """001, Key Insight: the first tool runs, and its result is sent back as text, without a word of the second."""
     response, _ = streamed(f"{LEAD}{READ}\n\n{REPLACE}")
     turns = answer(response, select(response, "first"), {response.calls[0].id: "The content."})
     history = as_text([User([TextPart("Change it.")]), *turns], "tool-xml")
@@ -277,6 +283,7 @@ def test_the_conversation_goes_on_after_the_limit() -> None:
 
 @pytest.mark.parametrize("text", [f"{LEAD}{READ}\n{REPLACE}", "Words alone."])
 def test_native_calls_are_left_alone(text: str) -> None:
+    """001, Notes: native calls have no limit here."""
     call = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     whole = {"role": "assistant", "content": text, "tool_calls": [call]}
     body = chat_body(finish="tool_calls") | {"choices": [{"index": 0, "message": whole, "finish_reason": "tool_calls"}]}

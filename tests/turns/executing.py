@@ -13,6 +13,20 @@ from toolparity.normalizer.turns.execution.tools import Tool, Tools
 
 from .playing import at_once
 
+#: The outcome of a call by the name of its fault in `TOOL_FAULTS`.
+OUTCOMES = {
+    "fails": "failed",
+    "raises": "raised",
+    "exits": "raised",
+    "interrupts": "raised",
+    "hangs": "timeout",
+    "ignores cancelling": "timeout",
+    "is slow": "returned",
+    "returns nothing": "returned",
+    "returns what is not serializable": "unsayable",
+    "returns too much": "returned",
+}
+
 
 def asked(name: str, id: str = "", **arguments: Any) -> ToolCall:
     return ToolCall(id or f"call_{name}", name, arguments, json_codec.text(arguments))

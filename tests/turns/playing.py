@@ -10,8 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tests.wires import PLAYED_WIRES as WIRES
-from toolparity import Response, normalize
-from toolparity.cassettes.emulated import script_player as playing
+from toolparity.cassettes.emulated.provider import EmulatedProvider, call, scripted
 from toolparity.cassettes.scripts import (
     Fault,
     Hit,
@@ -32,10 +31,12 @@ from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.events import TurnEvent
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 from toolparity.normalizer.turns.machine.state import TurnState, dump
+from toolparity.normalizer.turns.model_call import close
 from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.testing import Break, ProviderFault
 from toolparity.normalizer.turns.turn import Turn
 
-__all__ = ["ScriptedCall", "Fault", "Hit", "OfferedTool", "Part", "Round", "Say", "ServerCall", "Think"]
+__all__ = ["ScriptedCall", "Fault", "Hit", "OfferedTool", "Part", "Round", "Say", "ServerCall", "Think", "call"]
 
 _T = TypeVar("_T")
 
@@ -48,75 +49,39 @@ def at_once(work: Coroutine[Any, Any, _T]) -> _T:
 # scripts
 
 
-def call(tool: str, **arguments: Any) -> ScriptedCall:
-    """One call."""
-    return ScriptedCall(tool, arguments)
-
-
 def script(*rounds: Iterable[Part] | Round, tools: Iterable[str] = ("look", "count", "post"), **more: Any) -> Script:
     """A script of the model's rounds. Its tools accept any arguments."""
-    script_rounds = [round if isinstance(round, Round) else Round(list(round)) for round in rounds]
-    first = Round(
-        script_rounds[0].parts, "Go.", script_rounds[0].ending, script_rounds[0].fault, script_rounds[0].pieces
-    )
-    offers = [OfferedTool(name, f"Does {name}.", {"type": "object", "properties": {}}, "function") for name in tools]
-    return Script("made", "Made by hand", [first, *script_rounds[1:]], offers, **more)
+    return scripted(*rounds, tools=tools, **more)
 
 
-class Emulated:
-    """A provider that plays a script on a wire, and rejects requests that the real one would reject.
+class Emulated(EmulatedProvider):
+    """Plays a script, and fails the test if a request is one that the real provider would reject.
 
-    ``bodies``: the requests. ``fails``: exceptions by number of the request from 0, raised after ``after`` chunks.
+    ``fails``: exceptions by number of the request from 0, raised after ``after`` chunks.
     """
 
     def __init__(
-        self, wire: str, played: Script, *, fails: dict[int, BaseException] | None = None, after: int = 0
+        self,
+        wire: str,
+        played: Script,
+        *,
+        fails: dict[int, BaseException] | None = None,
+        after: int = 0,
+        faults: dict[int, ProviderFault] | None = None,
+        in_order: bool = False,
     ) -> None:
-        surface = SURFACES[wire]
-        self.wire = wire
-        self.name = surface.provider
-        self.model = surface.model
-        self.bodies: list[Any] = []
-        self.closed = 0
-        self._surface = surface
-        self._held = playing.StoredAnswers()
-        self._library = {played.id: played}
-        self._fails = fails or {}
-        self._after = after
+        broken = {number + 1: Break(after, error) for number, error in (fails or {}).items()}
+        super().__init__(wire, played, in_order=in_order, faults={**broken, **(faults or {})})
 
     async def ask(self, body: Any) -> AsyncIterator[Any]:
-        number = len(self.bodies)
-        self.bodies.append(body)
-        refused = check_request(body, self.wire, provider=self.name)
+        refused = check_request(body, self._surface.wire, provider=self.name)
         assert refused == [], refused
+        answer = super().ask(body)
         try:
-            for pieces, piece in enumerate(self._pieces(body)):
-                if number in self._fails and pieces >= self._after:
-                    raise self._fails[number]
-                yield piece
-                await asyncio.sleep(0)
-            if number in self._fails:
-                raise self._fails[number]
+            async for chunk in answer:
+                yield chunk
         finally:
-            self.closed += 1
-
-    def _pieces(self, body: Any) -> Any:
-        try:
-            play = playing.play(self._surface, body, self._held, self._library)
-        except playing.ProviderRefusal as refused:
-            yield self._refusal(refused)
-            return
-        try:
-            for event in self._surface.emulation.events(play):
-                yield event if isinstance(event, bytes) else event.SerializeToString()
-        except playing.ConnectionReset:
-            raise ConnectionResetError("the connection broke") from None
-
-    def _refusal(self, refused: playing.ProviderRefusal) -> Response:
-        kinds = {"rate_limit": 429, "overloaded": 529, "server_error": 500, "authentication": 401, "not_found": 404}
-        status = refused.status or kinds.get(refused.kind, 400)
-        body = {"error": {"type": refused.kind, "message": refused.message}}
-        return normalize(body, wire="openai.chat", status=status)
+            await close(answer)
 
 
 # tools

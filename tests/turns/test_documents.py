@@ -22,7 +22,7 @@ from toolparity.normalizer.conversation import Assistant, ToolResults, User
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.turns import events as told
-from toolparity.normalizer.turns.decision import Final, decision
+from toolparity.normalizer.turns.decisions import Final, decision
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 from toolparity.normalizer.turns.machine.state import RoundState
 from toolparity.normalizer.turns.narration.acknowledge import acknowledge

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from toolparity.normalizer.model import Error
 from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.execution.tool_results import ToolFailed
+from toolparity.normalizer.turns.execution.executor import Executor
 from toolparity.normalizer.turns.narration.acknowledge import hints_of
 from toolparity.normalizer.turns.observer import Observer
+from toolparity.normalizer.turns.testing import TOOL_FAULTS, FaultyTools
 from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
+from .executing import OUTCOMES
 from .playing import WIRES, Counting, Emulated, Fault, Round, Say, at_once, call, only, script
 
 LONG = script(
@@ -26,50 +27,25 @@ LONG = script(
 )
 
 
-async def _hang(**_: Any) -> None:
-    await asyncio.Event().wait()
-
-
 def _blocks(**_: Any) -> None:
     threading.Event().wait()
 
 
-def _raises(error: BaseException) -> Callable[..., Any]:
-    def function(**_: Any) -> None:
-        raise error
-
-    return function
-
-
-FAULTS: dict[str, tuple[Callable[..., Any], str]] = {
-    "fails": (_raises(ToolFailed("no")), "failed"),
-    "raises": (_raises(ValueError("no")), "raised"),
-    "exits": (_raises(SystemExit()), "raised"),
-    "interrupts": (_raises(KeyboardInterrupt()), "raised"),
-    "hangs": (_hang, "timeout"),
-    "returns too much": (lambda **_: "x" * 50_000_000, "returned"),
-    "returns nothing": (lambda **_: None, "returned"),
-    "returns what cannot be told": (lambda **_: object(), "unsayable"),
-}
-
-
 @pytest.mark.thorough(keep=32)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", TOOL_FAULTS)
 @pytest.mark.parametrize("tool", ["look", "count", "post"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_turn_ends_with_a_result_for_every_call_whatever_a_tool_does(wire: str, tool: str, fault: str) -> None:
     """003, Testing Approach: failures are injected into every tool."""
-    function, outcome = FAULTS[fault]
-    counting = Counting(**{tool: function})
-    tools = counting.tools(**{tool: {"timeout": 0.02}})
-    turn = Turn(Emulated(wire, LONG), tools)
+    tools = FaultyTools(Counting().tools(**{tool: {"timeout": 0.02}}), {tool: TOOL_FAULTS[fault]})
+    turn = Turn(Emulated(wire, LONG), tools, executor=Executor(tools, grace=0.01))
     at_once(turn.run("Go."))
     assert (turn.outcome.termination, turn.outcome.text) == ("natural_completion", "All done.")
     calls = [call_state for round in turn.state.rounds for call_state in round.calls]
     assert [call_state.outcome for call_state in calls] == [
-        outcome if call_state.name == tool else "returned" for call_state in calls
+        OUTCOMES[fault] if call_state.name == tool else "returned" for call_state in calls
     ]
-    assert len(counting.ran) == 4
+    assert len(tools.injected) == sum(call_state.name == tool for call_state in calls) > 0
     results = [result for round in turn.state.rounds for result in round.tool_results]
     assert [result.call_id for result in results] == [call_state.id for call_state in calls]
     playing.assert_legal(turn)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import inspect
 import re
 import runpy
 from functools import cache
@@ -10,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from toolparity.normalizer.turns.options import TurnOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 _PAGE = runpy.run_path(str(ROOT / "docs" / "flows.py"))
@@ -28,8 +32,9 @@ def functions(file: str) -> dict[str, str]:
 def test_every_flow_has_tests_or_a_reason() -> None:
     for entry in ENTRIES:
         assert len({"tests", "reason", "open"} & entry.keys()) == 1, entry
-        assert entry.keys() <= {"document", "heading", "items", "tests", "reason", "open"}, entry
+        assert entry.keys() <= {"document", "heading", "items", "tests", "api", "reason", "open"}, entry
         assert entry.get("tests") != []
+        assert bool(entry.get("api")) == ("tests" in entry), entry
         assert entry["document"] in DOCUMENTS
 
 
@@ -38,6 +43,18 @@ def test_every_listed_test_exists() -> None:
         for test in entry.get("tests", []):
             file, _, name = test.partition("::")
             assert name in functions(file), test
+
+
+@pytest.mark.parametrize("name", sorted({name for entry in ENTRIES for name in entry.get("api", [])}))
+def test_every_public_name_can_be_imported_and_has_the_parameters(name: str) -> None:
+    path, _, listed = name.rstrip(")").partition("(")
+    module, _, attribute = path.rpartition(".")
+    home = importlib.import_module(module)
+    assert attribute in home.__all__, name
+    value = getattr(home, attribute)
+    parameters = set(inspect.signature(value).parameters) if listed else set()
+    options = set(TurnOptions.__annotations__) if "options" in parameters else set()
+    assert set(listed.split(", ") if listed else ()) <= parameters | options, name
 
 
 def test_every_flow_has_a_test_that_names_its_document_and_heading() -> None:

@@ -51,15 +51,15 @@ class Narrating(Emulated):
         self.inputs: list[Any] = []
         self._round = Round([*([Think(thought)] if thought else []), Say(words)], fault=fault)
 
-    def _pieces(self, body: Any) -> Any:
+    def _chunks(self, body: Any) -> Any:
         user = read_request(body, self.wire).messages[-1]
         assert isinstance(user, User)
         [message] = [part.text for part in user.parts if isinstance(part, TextPart)]
         self.given = json_codec.decode(message)
         self.inputs.append(self.given)
         played: Script = replace(script([]), rounds=[replace(self._round, ask=message)], tools=[])
-        self._library = {played.id: played}
-        return super()._pieces(body)
+        self.script = played
+        return super()._chunks(body)
 
 
 def tools(invoices: Callable[[], Any] = lambda: [{"id": "inv_001", "amount": 150}]) -> Tools:

@@ -11,7 +11,8 @@
 | context synthesizer        | `context`     | fits a request into a token budget (`memory`)             |
 | response assembler         | `assembler`   | adds a note on uncertainty to the answer                  |
 
-`notes` are what a turn reports of its phases and recoveries. `recording` records a turn and replays it.
+`notes` are what a turn reports of its phases and recoveries. `recording` records a turn and replays its
+steps, and `rerun` repeats it with all of these parts.
 """
 
 from .assembler import Orchestrated
@@ -32,6 +33,7 @@ from .notes import (
     note_of,
 )
 from .recording import RecordingObserver, record, replay
+from .rerun import Rerun, RerunDifference, rerun
 
 __all__ = [
     "Coordinator",
@@ -45,6 +47,9 @@ __all__ = [
     "record",
     "RecordingObserver",
     "replay",
+    "rerun",
+    "Rerun",
+    "RerunDifference",
     "FinalPhase",
     "OrchestrationNote",
     "Phase",

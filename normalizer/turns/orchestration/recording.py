@@ -8,12 +8,16 @@ A recording consists of JSON lines. The first line contains the state before the
 step: the input of the machine (``input``), its events (``events``), and the digest of the state if the step saves one
 (``state``). Where a turn was resumed from its last saved state, another line with a state follows
 (`log.Log.recording`).
+
+`replay` repeats the steps of the state machine. `rerun.rerun` repeats the whole turn, with its coordinator, context and
+dispatcher. For it, a recorder passed as ``telemetry=recorder.boundary``, too, adds a line for each request as it was
+sent (``request``) and for each run of a tool, fallbacks included (``run``). `replay` skips these lines.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
@@ -30,6 +34,7 @@ from ..machine.state import VERSION as STATE_VERSION
 from ..machine.state import TurnState, dump, load
 from ..machine.table import step
 from ..observer import Observer
+from .boundary import Boundary
 from .notes import Phase, phases
 
 #: Version of a recording. 1: the input is the member ``happening``, and the states are those of version 2.
@@ -59,12 +64,20 @@ class Replayed(Struct, frozen=True):
 
 
 class RecordingObserver(Observer):
-    """Observer that writes a recording of a turn to a file. ``state``: the initial state of a turn that is resumed."""
+    """Observer that writes a recording of a turn to a file. ``state``: the initial state of a turn that is resumed.
+
+    ``boundary``: the option ``telemetry`` of a turn whose requests and runs of tools are recorded, too.
+    """
 
     def __init__(self, file: BinaryIO, state: TurnState | None = None) -> None:
         self._file = file
         self._initial = state
         self._has_head = False
+        self.boundary = Boundary(
+            lambda request: self._lines.append(_line({"request": request})),
+            lambda finished: self._lines.append(_line({"run": finished})),
+        )
+        self._lines: list[bytes] = []  # of requests and runs, not yet written
         # Steps not yet written: the last one, and all while the initial state is unknown.
         self._steps: list[dict[str, Any]] = []
 
@@ -93,23 +106,29 @@ class RecordingObserver(Observer):
         self._file.flush()
 
     def _flush(self) -> None:
-        if not self._steps or self._initial is None:
+        if not (self._steps or self._lines) or self._initial is None:
             return
         if not self._has_head:
-            self._file.write(head_line(_plain(self._initial)))
+            self._file.write(head_line(plain(self._initial)))
             self._has_head = True
         self._file.writelines(step_line(**step) for step in self._steps)
         self._steps.clear()
+        self._file.writelines(self._lines)
+        self._lines.clear()
 
 
 def head_line(begins: Any) -> bytes:
     """Return the line before the first step. ``begins``: the initial state, as plain values."""
-    return json_codec.encode({"version": VERSION, "begins": begins}) + b"\n"
+    return _line({"version": VERSION, "begins": begins})
 
 
 def step_line(input: Any, events: Sequence[Any], state: str | None) -> bytes:
     """Return the line of a step. ``state``: the SHA-256 digest of the saved state's JSON, None if none was saved."""
-    return json_codec.encode({"input": input, "events": events, "state": state}) + b"\n"
+    return _line({"input": input, "events": events, "state": state})
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json_codec.encode(value) + b"\n"
 
 
 def record(file: BinaryIO, state: TurnState | None = None) -> RecordingObserver:
@@ -119,31 +138,32 @@ def record(file: BinaryIO, state: TurnState | None = None) -> RecordingObserver:
 
 def replay(recording: bytes) -> Replayed:
     """Replay a recording up to the first difference. Raises InvalidState for an invalid recording."""
-    first, *lines = recording.splitlines() or [b""]
-    state = _initial_state(_decoded(first, 0))
+    lines = lines_of(recording)
+    state = initial_state(next(lines)[1])
     replayed = Replayed(state, [], [])
     saved: TurnState | None = None
-    for number, line in enumerate(lines, 1):
-        recorded = _decoded(line, number)
+    for number, recorded in lines:
+        if "request" in recorded or "run" in recorded:
+            continue
         if "begins" in recorded:
-            before, state = saved if saved is not None else state, _initial_state(recorded)
+            before, state = saved if saved is not None else state, initial_state(recorded)
             resumed = replace(before, seq=state.seq, wire=state.wire, request=state.request)
-            difference = _difference(_plain(state), _plain(resumed), "begins")
+            difference = first_difference(plain(state), plain(resumed), "begins")
             if difference is not None:
                 return replace(replayed, state=state, difference=ReplayDifference(number, *difference))
             continue
-        input = _input(recorded, number)
+        input = input_of(recorded, number)
         try:
             state, effects = step(state, input)
         except ToolparityError as error:
-            difference = "input", _plain(input), str(error)
+            difference = "input", plain(input), str(error)
             return replace(replayed, state=state, difference=ReplayDifference(number, *difference))
         events = [effect.event for effect in effects if isinstance(effect, Emit)]
         kept = next((effect.state for effect in effects if isinstance(effect, Save)), None)
         saved = kept or saved
         digest = None if kept is None else _matching_digest(kept, recorded.get("state"))
-        difference = _difference(recorded.get("events"), _plain(events), "events")
-        difference = difference or _difference(recorded.get("state"), digest, "state")
+        difference = first_difference(recorded.get("events"), plain(events), "events")
+        difference = difference or first_difference(recorded.get("state"), digest, "state")
         if difference is not None:
             return replace(replayed, state=state, difference=ReplayDifference(number, *difference))
         replayed.events.extend(events)
@@ -151,7 +171,14 @@ def replay(recording: bytes) -> Replayed:
     return replace(replayed, state=state)
 
 
-def _initial_state(head: dict[str, Any]) -> TurnState:
+def lines_of(recording: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the lines of a recording with their numbers, from 0. Raises InvalidState for a line that is not valid."""
+    for number, line in enumerate(recording.splitlines() or [b""]):
+        yield number, _decoded(line, number)
+
+
+def initial_state(head: dict[str, Any]) -> TurnState:
+    """Return the state in the first line of a recording, or where a turn was resumed. Raises InvalidState."""
     version = head.get("version")
     if version not in (1, VERSION):
         raise InvalidState(f"unknown version of a recording: {version!r}", hint=f"this program reads up to {VERSION}")
@@ -168,7 +195,8 @@ def _decoded(line: bytes, number: int) -> dict[str, Any]:
     return value
 
 
-def _input(recorded: dict[str, Any], number: int) -> Input:
+def input_of(recorded: dict[str, Any], number: int) -> Input:
+    """Return the input of a step. Raises InvalidState."""
     try:
         return load_input(recorded.get("input", recorded.get("happening")))
     except msgspec.ValidationError as error:
@@ -185,21 +213,22 @@ def _matching_digest(state: TurnState, recorded: Any) -> str:
     return next((digest for digest in digests if digest == recorded), _digest(state))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return the value as a recording contains it."""
     return json_codec.decode(json_codec.encode(value))
 
 
-def _difference(recorded: Any, replayed: Any, path: str) -> tuple[str, Any, Any] | None:
+def first_difference(recorded: Any, replayed: Any, path: str) -> tuple[str, Any, Any] | None:
     """Return the path of the first difference and the two values there, None if they are equal."""
     if isinstance(recorded, dict) and isinstance(replayed, dict):
         for name in [*recorded, *(name for name in replayed if name not in recorded)]:
-            difference = _difference(recorded.get(name), replayed.get(name), f"{path}.{name}")
+            difference = first_difference(recorded.get(name), replayed.get(name), f"{path}.{name}")
             if difference is not None:
                 return difference
         return None
     if isinstance(recorded, list) and isinstance(replayed, list):
         for index, (old, new) in enumerate(zip(recorded, replayed, strict=False)):
-            difference = _difference(old, new, f"{path}[{index}]")
+            difference = first_difference(old, new, f"{path}[{index}]")
             if difference is not None:
                 return difference
         lengths = len(recorded), len(replayed)

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
-
 from tests.turns import playing
 from tests.turns.playing import Counting, Emulated, Say, at_once, call, script
-from toolparity.cassettes.emulated.script_player import Play
-from toolparity.cassettes.scripts import Script, ScriptedCall
-from toolparity.normalizer.conversation import Assistant, Message, Request, System, TextPart, ToolResults, User
+from toolparity.cassettes.scripts import Script
+from toolparity.normalizer.conversation import Assistant, Message, System, TextPart, ToolResults, User
 from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
-from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns.events import Noted, TurnEvent
 from toolparity.normalizer.turns.orchestration import Coordinator
 from toolparity.normalizer.turns.orchestration.notes import note_of
@@ -29,29 +25,10 @@ LONG = script(
 
 
 class Sequenced(Emulated):
-    """Plays one round per successful request, so that it also answers requests with a briefing.
-
-    It calls only tools of the request, and rejects requests that the real provider would reject.
-    """
+    """Plays one round per successful request, so that it also answers requests with a briefing."""
 
     def __init__(self, wire: str, played: Script, **more: Any) -> None:
-        super().__init__(wire, played, **more)
-        [self._script] = self._library.values()
-
-    def _pieces(self, body: Any) -> Any:
-        number = len(self.bodies) - 1
-        successful = number - sum(failed < number for failed in self._fails)
-        request = read_request(body, self.wire, provider=self.name)
-        round = self._script.rounds[min(successful, len(self._script.rounds) - 1)]
-        offered = [tool.name for tool in request.tools]
-        parts = [part for part in round.parts if not isinstance(part, ScriptedCall) or part.tool in offered]
-        played = Play(self._surface, self._script, number, replace(round, parts=parts), request, body)
-        for event in self._surface.emulation.events(played):
-            yield event if isinstance(event, bytes) else event.SerializeToString()
-
-    def asked(self, number: int = -1) -> Request:
-        """The request with this number."""
-        return read_request(self.bodies[number], self.wire, provider=self.name)
+        super().__init__(wire, played, in_order=True, **more)
 
 
 class Clock:

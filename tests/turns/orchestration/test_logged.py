@@ -124,7 +124,7 @@ def test_an_orchestrated_turn_killed_at_any_write_resumes_and_runs_no_call_twice
             except OSError:
                 pass
         id = recorder.turn or ""
-        provider._fails = {at: error for at, error in provider._fails.items() if at < len(provider.bodies)}
+        provider.faults = {at: fault for at, fault in provider.faults.items() if at <= len(provider.bodies)}
         async with log.take(id) as taken:
             coordinator = Coordinator(provider, tools, observers=[taken], state=taken.state)
             await coordinator.run()

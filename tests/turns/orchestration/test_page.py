@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.turns.playing import Say, at_once, call, script
 from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.orchestration import Coordinator
+from toolparity.normalizer.turns.orchestration import Coordinator, Limits
 
 from .staging import LONG, Counting, Sequenced
 
@@ -41,3 +41,9 @@ def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
 
     at_once(namespace["recorded"](make_coordinator, file))
     assert namespace["check"](file.getvalue()) is None
+    whole = io.BytesIO()
+    played = script([call("search", course="MCP")], [Say("It is about servers.")])
+    at_once(namespace["record_all"](Sequenced("openai.chat", played), whole))
+    assert at_once(namespace["changed"](whole.getvalue())) is None
+    namespace["Limits"] = lambda rounds: Limits(rounds=0)
+    assert at_once(namespace["changed"](whole.getvalue())).path == "round_started.last"

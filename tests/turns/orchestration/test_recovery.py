@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.turns.playing import WIRES, Fault, Round, Say, at_once, call, script
+from tests.turns.playing import WIRES, Say, at_once, call, script
 from toolparity.normalizer.conversation import User
-from toolparity.normalizer.model import Error, Response
+from toolparity.normalizer.model import Error
 from toolparity.normalizer.turns.machine.inputs import Input
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.orchestration import Breakers, ContextBuilder, Coordinator
+from toolparity.normalizer.turns.testing import Cut, Status
 
 from .staging import LONG, Clock, Counting, Sequenced, directed, messages, words
 
@@ -93,36 +94,21 @@ def test_when_every_request_fails_the_answer_states_that_there_are_no_results() 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_a_request_rejected_for_authorization_is_not_repeated(status: int) -> None:
-    class Refusing(Sequenced):
-        def _pieces(self, body: Any) -> Any:
-            yield Response(self.wire, self.name, None, None, [], error=Error("no", "You may not.", status, False))
-
-    provider = Refusing("openai.chat", LONG)
+    provider = Sequenced("openai.chat", LONG, faults={1: Status(status)})
     coordinator = Coordinator(provider, Counting().tools())
     directed(coordinator)
     assert len(provider.bodies) == 1
-    assert _error(coordinator) == Error("no", "You may not.", status, False)
+    assert (_error(coordinator).status, _error(coordinator).retryable) == (status, False)
     assert coordinator.breakers.state("provider", "openai") == "closed"
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_request_of_an_incomplete_answer_is_repeated(wire: str) -> None:
-    broken = Round([Say("First, a long sentence that breaks off.")], fault=Fault("reset", after=3))
-    provider = Sequenced(wire, script(broken, [Say("Whole.")]))
-    pieces = provider._pieces
-
-    def resetting(body: Any) -> Any:
-        from toolparity.cassettes.emulated.script_player import ConnectionReset
-
-        try:
-            yield from pieces(body)
-        except ConnectionReset:
-            return
-
-    provider._pieces = resetting  # type: ignore[method-assign]
+    whole = "A whole sentence, which the first answer breaks off."
+    provider = Sequenced(wire, script([Say(whole)]), faults={1: Cut(after=3)})
     coordinator = Coordinator(provider, Counting().tools())
     directed(coordinator)
-    assert (coordinator.orchestrated.answer, coordinator.orchestrated.level) == ("Whole.", "round")
+    assert (coordinator.orchestrated.answer, coordinator.orchestrated.level) == (whole, "round")
 
 
 @pytest.mark.parametrize("tool", ["look", "count", "post"])

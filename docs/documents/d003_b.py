@@ -1,0 +1,185 @@
+"""Document 003, plan B: phases around the rounds, recovery in levels, and a context that is built for each request."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from play import EmulatedProvider, Headings, call, holds, scripted
+
+from toolparity.turns import Fallback, Noted, Tool, Tools
+from toolparity.turns.orchestration import (
+    Breakers,
+    ContextBuilder,
+    Coordinator,
+    Limits,
+    Orchestrated,
+    SynthesisPhase,
+    note_of,
+    record,
+    replay,
+    rerun,
+    session_of,
+)
+from toolparity.turns.testing import PROVIDER_FAULTS, Break, FaultyTools, Raise, Say
+
+HEADINGS = Headings()
+LONG = "A lesson about servers and clients. " * 60
+ROUNDS = [
+    [Say("First the outline."), call("outline", course="X")],
+    [Say("Now a search."), call("search", topic="servers")],
+    [Say("Course Y covers it.")],
+]
+
+
+def tools() -> Tools:
+    """A search whose fallback is the outline, as in the document."""
+    return Tools(
+        [
+            Tool(
+                name="search",
+                description="Searches lessons.",
+                function=lambda **arguments: f"found {arguments}: {LONG}",
+                fallback=Fallback("outline", lambda arguments: {"course": arguments["topic"]}),
+            ),
+            Tool(name="outline", description="Lists lessons.", function=lambda **arguments: f"outline: {LONG}"),
+        ]
+    )
+
+
+def coordinator(*rounds: Any, faults: Any = None, offered: Tools | None = None, **options: Any) -> Coordinator:
+    """An orchestrated turn, whose provider answers whatever part of the history it gets."""
+    script = scripted(*(rounds or ROUNDS), tools=["search", "outline"])
+    provider = EmulatedProvider("openai.responses", script, in_order=True, faults=faults)
+    return Coordinator(provider, offered if offered is not None else tools(), **options)
+
+
+async def phases_of(driver: Coordinator) -> list[str]:
+    """The names of the notes of a turn."""
+    return [
+        event.note async for event in driver.stream("Which course is like lesson 4 of X?") if isinstance(event, Noted)
+    ]
+
+
+async def done(driver: Coordinator) -> Orchestrated:
+    """The result of a turn."""
+    return await driver.run("Which course is like lesson 4 of X?")
+
+
+HEADINGS.introduces("Plan B: Event-Driven Multi-Round Orchestration", "phases instead of a loop")
+
+
+@HEADINGS.shows("Core Architectural Philosophy", "discrete phases, each of which leads to the next")
+async def philosophy() -> str:
+    names = await phases_of(coordinator())
+    step = ["reasoning", "tool_execution", "synthesis"]
+    holds(names == [*step, *step, "reasoning", "final_response"], names)
+    return " → ".join(names)
+
+
+@HEADINGS.shows(
+    "Alternative API Call Loop Structure", "five components; each round is an independent request; breakers above them"
+)
+async def components() -> str:
+    breakers = Breakers(threshold=1, seconds=60)
+    driver = coordinator(faults={number: Break() for number in range(1, 9)}, breakers=breakers)
+    first = await done(driver)
+    second = await done(coordinator(breakers=breakers))
+    error = second.outcome.error
+    holds(first.level == "assembled" and error is not None and error.type == "CircuitOpen", (first, error))
+    return (
+        f"after a failing provider its breaker is {breakers.state('provider', 'openai')}: no request of the next turn"
+    )
+
+
+@HEADINGS.shows(
+    "State Management & Context Preservation", "facts, reasoning, intent and tool use; a briefing with decay; a session"
+)
+async def state() -> str:
+    driver = coordinator(context=ContextBuilder(900))
+    result = await done(driver)
+    session = session_of(result.outcome.state.history())
+    layers = {
+        "facts": len(session.discovered_facts),
+        "searches": len(session.search_coverage),
+        "intent": len(session.evolving_intent),
+        "reasoning": len(session.reasoning_trace),
+    }
+    holds(all(layers.values()) and driver.built is not None and driver.built.briefed, (layers, driver.built))
+    return f"layers {layers}; the last request has a briefing of round {driver.built and driver.built.briefed}"
+
+
+@HEADINGS.shows(
+    "Error Handling Strategy", "recovery of tool, round and session, and always an answer with its uncertainty"
+)
+async def recovery() -> str:
+    broken = FaultyTools(tools(), {"search": Raise(ConnectionError("no index"))})
+    levels = {
+        "tool": await done(coordinator(offered=broken)),
+        "round": await done(coordinator(faults={2: Break()})),
+        "session": await done(coordinator(faults={2: Break(), 3: Break()})),
+        "assembled": await done(coordinator(faults={number: Break() for number in range(2, 12)})),
+    }
+    found = {name: result.level for name, result in levels.items()}
+    holds(found == {name: name for name in levels}, found)
+    holds(all(result.uncertainty and result.text for result in levels.values()), levels)
+    return "; ".join(f"{name}: {result.uncertainty.split(': ', 1)[1]}" for name, result in levels.items())
+
+
+@HEADINGS.shows(
+    "Code Structure Organization", "one responsibility each: coordinator, engine, context, dispatcher, assembler"
+)
+async def structure() -> str:
+    import toolparity.turns.orchestration as home
+
+    parts = [
+        name for name in ("Coordinator", "ContextBuilder", "Breakers", "Limits", "Orchestrated") if hasattr(home, name)
+    ]
+    built = await ContextBuilder(50).build((await done(coordinator())).outcome.next("And then?"))
+    holds(len(parts) == 5 and built.request.messages, parts)
+    return f"usable alone: a ContextBuilder made a request of {built.tokens} tokens from a finished conversation"
+
+
+@HEADINGS.shows("Testing Approach", "scenarios, context, injected errors, tools and limits; replay; quality compared")
+async def testing() -> str:
+    file = io.BytesIO()
+    recorder = record(file)
+    driver = coordinator(observers=[recorder], telemetry=recorder.boundary)
+    await done(driver)
+    recorder.close()
+    same = await rerun(file.getvalue(), lambda provider, **options: Coordinator(provider, tools(), **options))
+    other = await rerun(
+        file.getvalue(), lambda provider, **options: Coordinator(provider, tools(), limits=Limits(rounds=1), **options)
+    )
+    holds(replay(file.getvalue()).difference is None and same.difference is None, same.difference)
+    holds(other.difference is not None, "another limit makes no difference")
+    injected = {}
+    for name, fault in PROVIDER_FAULTS.items():
+        injected[name] = (await done(coordinator(faults={2: fault}, limits=Limits(seconds=0.3), backoff=None))).text
+    holds(all(injected.values()), injected)
+    single, several = await done(coordinator(limits=Limits(rounds=1))), await done(coordinator())
+    facts = [len(result.session.discovered_facts) for result in (single, several)]
+    holds(facts == [1, 2], facts)
+    difference = other.difference
+    return (
+        f"repeated without a difference, with one round: {difference and difference.path}; "
+        f"{len(injected)} faults, each with an answer; facts in one round and in several: {facts}"
+    )
+
+
+@HEADINGS.shows(
+    "Key Differentiators from Linear Approaches",
+    "results decide what comes next; context is constructed; parts are separate",
+)
+async def differentiators() -> str:
+    def enough(phase: Any, state: Any) -> bool | None:
+        return False if isinstance(phase, SynthesisPhase) and phase.found else None
+
+    driver = coordinator(ROUNDS[0], ROUNDS[2], listeners=[enough])
+    notes = [note_of(event) async for event in driver.stream("Please help.") if isinstance(event, Noted)]
+    lasts = [note.last for note in notes if hasattr(note, "last")]
+    holds(lasts == [False, True] and driver.orchestrated.answer == "Course Y covers it.", lasts)
+    return "a listener found the results sufficient, and the next answer was the last one"
+
+
+HEADINGS.introduces("Recommendation", "plan A first, plan B for what needs it; here, B wraps A")

@@ -1,0 +1,213 @@
+"""The outside of a recorded turn: a provider with the recorded answers, and the recorded results of its tools."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from ... import events as stream
+from ...conversation import Request
+from ...model import Error, Response, ToolCall
+from ..block_rows import ROW_TYPES
+from ..execution.executor import FinishedCall, RunCall
+from ..execution.tool_results import failure
+from ..machine.inputs import (
+    AddNote,
+    AnswerFailed,
+    AnswerReceived,
+    BlockEnded,
+    BlockExtended,
+    BlockReplaced,
+    BlockStarted,
+    CallDecided,
+    CallSettled,
+    Cancel,
+    Input,
+    ResultSupplied,
+    Resume,
+    Retry,
+)
+from ..machine.state import TurnState
+from ..retry_after import with_retry_after
+from .boundary import Boundary
+from .recording import initial_state, input_of, lines_of
+
+_BLOCKS = {row: block for block, row in ROW_TYPES.items()}
+_NOT_RECORDED = "the recording does not contain this run of a tool"
+
+
+class RecordedAnswer(Struct, frozen=True):
+    """The blocks of one answer as they arrived, and its end."""
+
+    blocks: list[Input]
+    end: AnswerReceived | AnswerFailed
+
+
+class RecordedRun(Struct):
+    """A turn in one process: from ``state`` until it is over, waits, or the process ended.
+
+    ``decisions``: the decisions made while the turn ran, and ``later``: those after it waited. ``requests``: None if
+    the recording contains none.
+    """
+
+    state: TurnState
+    events: list[dict[str, Any]] = field(default_factory=list)
+    answers: list[RecordedAnswer] = field(default_factory=list)
+    requests: list[Request] | None = None
+    settled: dict[str, FinishedCall] = field(default_factory=dict)
+    runs: dict[tuple[str, str], deque[FinishedCall]] = field(default_factory=lambda: defaultdict(deque))
+    substitutes: dict[str, tuple[str, str]] = field(default_factory=dict)  # call id -> (the tool that ran, why)
+    decisions: dict[str, CallDecided] = field(default_factory=dict)
+    later: dict[str, CallDecided | ResultSupplied] = field(default_factory=dict)
+    is_cancelled: bool = False
+
+
+def recorded_runs(recording: bytes) -> list[RecordedRun]:
+    """Return the parts of a recording. Raises InvalidState for an invalid one."""
+    runs: list[_Reader] = []
+    for number, line in lines_of(recording):
+        if number == 0 or "begins" in line:
+            runs.append(_Reader(RecordedRun(initial_state(line))))
+        elif "request" in line:
+            runs[-1].run.requests = [*(runs[-1].run.requests or []), msgspec.convert(line["request"], Request)]
+        elif "run" in line:
+            finished = msgspec.convert(line["run"], FinishedCall)
+            runs[-1].run.runs[finished.call.id, finished.call.name].append(finished)
+        else:
+            runs[-1].add(input_of(line, number), line.get("events") or [])
+    return [reader.run for reader in runs]
+
+
+class _Reader(Struct):
+    """Reads the steps of a run."""
+
+    run: RecordedRun
+    blocks: list[Input] = field(default_factory=list)
+    failure: Error | None = None  # of the answer that is asked again
+    demanded: float | None = None
+    has_waited: bool = False
+
+    def add(self, input: Input, events: list[dict[str, Any]]) -> None:
+        """Add a step. After the turn was cancelled, which no program repeats, its steps are left out."""
+        run = self.run
+        if isinstance(input, Cancel):
+            run.is_cancelled = True
+        if run.is_cancelled:
+            return
+        run.events += events
+        self.has_waited = self.has_waited or (isinstance(input, Resume) and bool(run.answers))
+        if isinstance(input, (BlockStarted, BlockExtended, BlockReplaced, BlockEnded)):
+            self.blocks.append(input)
+        elif isinstance(input, (AnswerReceived, AnswerFailed)):
+            self._answered(input)
+        elif isinstance(input, AddNote):
+            self._note(input)
+        elif isinstance(input, Retry):
+            # The coordinator or the backoff replaced the failure of the answer. Its note has the reason.
+            error = self.failure or Error("Incomplete", "the answer broke off")
+            partial = Response(run.state.wire, run.state.request.provider, None, None, [], usage=input.usage)
+            response = replace(partial, complete=False) if input.usage is not None else None
+            self._answered(AnswerFailed(error, response, self.demanded))
+        elif isinstance(input, CallDecided):
+            (run.later if self.has_waited else run.decisions)[input.call_id] = input
+        elif isinstance(input, ResultSupplied):
+            run.later[input.call_id] = input
+        elif isinstance(input, CallSettled):
+            call = ToolCall(input.call_id, input.result.name or "", {}, "")
+            run.settled[input.call_id] = FinishedCall(call, input.result, input.outcome)
+
+    def _answered(self, end: AnswerReceived | AnswerFailed) -> None:
+        self.run.answers.append(RecordedAnswer(self.blocks, end))
+        self.blocks, self.failure, self.demanded = [], None, None
+
+    def _note(self, note: AddNote) -> None:
+        data = note.data
+        call = data.get("call_id") or data.get("call")
+        if note.note in ("recovery", "fallback") and call is not None:
+            self.run.substitutes[call] = data["tool"], data["why"]
+        elif note.note in ("recovery", "retry"):
+            kind, _, text = data["why"].partition(": ")
+            self.failure, self.demanded = Error(kind, text, data.get("status")), data.get("demanded")
+
+
+class NotRecorded(Exception):
+    """The recording contains no answer to this request."""
+
+    status = 404  # so that the request is not repeated
+
+
+class RecordedProvider:
+    """A provider that answers with the recorded answers of a turn, in order."""
+
+    def __init__(self, run: RecordedRun) -> None:
+        self.wire = run.state.wire
+        self.name = run.state.request.provider
+        self.model = run.state.request.model
+        self._answers = deque(run.answers)
+        self._choice = run.state.settings.choice
+
+    async def ask(self, body: Any) -> AsyncIterator[Any]:
+        """Yield the next recorded answer, as canonical events and a Response."""
+        if not self._answers:
+            raise NotRecorded("the recording contains no further answer")
+        answer = self._answers.popleft()
+        for block in answer.blocks:
+            for event in self._events(block):
+                yield event
+        response, headers = answer.end.response, {}
+        if answer.end.retry_after is not None:
+            headers = {"retry-after": repr(answer.end.retry_after)}
+        if response is not None:
+            yield with_retry_after(response, headers)
+        if isinstance(answer.end, AnswerFailed):
+            raise _exception(answer.end.error, headers)
+
+    def _events(self, input: Input) -> list[stream.Event]:
+        if isinstance(input, BlockStarted):
+            return [stream.BlockStart(self._choice, input.key, _BLOCKS[input.block_type], input.id, input.name)]
+        if isinstance(input, BlockExtended):
+            return [stream.BlockDelta(self._choice, input.key, input.text)]
+        if isinstance(input, BlockReplaced):
+            return [stream.BlockReset(self._choice, input.key, input.text)]
+        return []  # the end of a block follows from the response
+
+
+class _Headers(Struct):
+    headers: dict[str, str]
+
+
+def _exception(error: Error, headers: dict[str, str]) -> BaseException:
+    """Return an exception that a turn converts to this error."""
+    made: Exception = type(error.type, (Exception,), {})(error.message)
+    made.__dict__.update(status=error.status, response=_Headers(headers))
+    return made
+
+
+class RecordedResults(Boundary):
+    """The option ``telemetry`` of a turn whose tools do not run: each run has its recorded result."""
+
+    def __init__(self, run: RecordedRun, requests: list[Request]) -> None:
+        super().__init__(requests.append, lambda finished: None)
+        self._run = run
+
+    async def execute_tool(self, call: ToolCall, run: RunCall) -> FinishedCall:
+        """Return the recorded result, without calling ``run``."""
+        recorded = self._run.runs.get((call.id, call.name))
+        if recorded:
+            return recorded.popleft()
+        settled = self._run.settled.get(call.id)
+        substitute, why = self._run.substitutes.get(call.id, (None, ""))
+        if settled is None:
+            return FinishedCall(call, failure(call, _NOT_RECORDED), "raised")
+        if substitute is None:
+            is_own = settled.result.name == call.name
+            return settled if is_own else FinishedCall(call, failure(call, _NOT_RECORDED), "raised")
+        if substitute == call.name:  # the first part of the result is the note on the fallback
+            result = replace(settled.result, parts=settled.result.parts[1:])
+            return FinishedCall(call, result, settled.outcome)
+        return FinishedCall(call, failure(call, why), "raised")
