@@ -82,15 +82,12 @@ class Turn:
         check_options(options, TurnOptions, "Turn()")
         hooks = group(Hooks, options)
         self.provider = provider
-        state = options.get("state")
         self.tools = tools if isinstance(tools, Tools) else Tools(tools)
-        if hooks.executor is None:  # which has tools itself
-            self.tools = self.tools.adapted_to(state.wire if state is not None else provider.wire, provider.name)
         self._settings = settings_of(options, provider)
         self._output = output_type(options.get("output"))
         self._request_options = with_output(group(RequestOptions, options), self._output)
         self._id = options.get("id") or uuid.uuid4().hex
-        self._state: TurnState | None = state
+        self._state: TurnState | None = options.get("state")
         self._observers = tuple(hooks.observers)
         self._direct = hooks.direct
         self._telemetry = hooks.telemetry
