@@ -33,6 +33,7 @@ class Route(grpc.GenericRpcHandler):
             "HangUp": grpc.stream_unary_rpc_method_handler,
             "RouteChat": grpc.stream_stream_rpc_method_handler,
             "Break": grpc.stream_stream_rpc_method_handler,
+            "Linger": grpc.stream_stream_rpc_method_handler,
         }[name]
         return make(getattr(self, f"_{name.lower()}"), StringValue.FromString, StringValue.SerializeToString)
 
@@ -77,6 +78,11 @@ class Route(grpc.GenericRpcHandler):
         yield text(f"first {next(requests).value}")
         assert not list(requests)
         context.abort(grpc.StatusCode.DATA_LOSS, "the rest is gone")
+
+    def _linger(self, requests: Iterator[Any], context: Any) -> Iterator[StringValue]:
+        self.calls.append("Linger")
+        yield text(f"first {next(requests).value}")
+        self.hold.wait(30)
 
 
 class Running:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
@@ -14,7 +14,7 @@ from toolparity.cassettes.vcr_grpc.recording import CallRecording
 
 from .callers import text
 from .conftest import Use
-from .routes import Running, Said, Way, all_at_once, chat, future, of
+from .routes import Running, Way, all_at_once, chat, future, of
 
 
 class Stop(BaseException):
@@ -45,25 +45,44 @@ def test_a_hook_that_raises_does_not_end_the_thread_of_the_channel(
     assert any("refused by the hook" in str(each) for each in said) != (raised is not None)
 
 
+def wait(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.01)
+
+
 def test_a_hook_that_raises_while_the_client_asks_for_a_message_does_not_end_the_thread_either(
     route: Running, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading = CallRecording.reading
 
+    recordings: list[Any] = []
+
     def overtaken(recording: CallRecording) -> None:
+        """Wait before the second read until the call ended: the read does not start, and this thread writes."""
         reading(recording)
-        threading.Event().wait(
-            0.1
-        )  # meanwhile the call ends, so the read does not start and the client's thread writes
+        if recordings:
+            route.service.hold.set()
+            wait(lambda: recording._status is not None)
+        recordings.append(recording)
 
     def hook(response: Any) -> Any:
         raise ValueError("refused by the hook")
 
     monkeypatch.setattr(CallRecording, "reading", overtaken)
-    said: Said = []
-    with pytest.raises(ValueError, match="refused by the hook"), use(before_record_response=hook):
-        said = chat(route.target, "RouteChat", ["one"])
-    assert said == ["you said one", "goodbye", grpc.StatusCode.OK, "", {}]
+    said = []
+
+    def read_on() -> None:
+        with use(before_record_response=hook), grpc.insecure_channel(route.target) as channel:
+            call = of(channel, "stream_stream", "Linger")(iter([text("one")]))
+            said.append(next(call).value)
+            # The channel's thread must not wait for the lock that a read holds.
+            wait(lambda: recordings[0]._order.closed_after is not None and len(call._state.due) == 2)
+            said.extend(call)
+            said.append(call.code())
+
+    with pytest.raises(ValueError, match="refused by the hook"):
+        read_on()
+    assert said == ["first one", grpc.StatusCode.OK]
 
 
 def test_a_hook_that_raises_for_a_cancelled_call_raises_when_the_cassette_closes(route: Running, use: Use) -> None:
