@@ -109,10 +109,12 @@ class AnswerFailed(_Input, tag="answer_failed", frozen=True, gc=False):
 class Retry(_Input, tag="retry", frozen=True, gc=False):
     """Ask the current round again. The blocks of its answer so far are void.
 
-    ``usage``: the usage of the discarded answer.
+    ``usage``: the usage of the discarded answer. ``wait``: the seconds after which the ``direct`` middleware wants the
+    turn to process this input.
     """
 
     usage: Usage | None = None
+    wait: float = 0.0
 
 
 class Finalize(_Input, tag="finalize", frozen=True, gc=False):

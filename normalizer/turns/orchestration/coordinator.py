@@ -66,7 +66,6 @@ from .notes import (
     Phase,
     ReasoningPhase,
     Recovery,
-    RecoveryLevel,
     SynthesisPhase,
     phases,
     recoveries,
@@ -187,6 +186,8 @@ class Coordinator:
             return [input]
         self._meter.resume()
         inputs = self._recovered(state, input)
+        if not isinstance(input, Retry) and any(isinstance(entry, Retry) and entry.wait for entry in inputs):
+            return [*self._pending_notes(), *inputs]  # the retry comes back after its wait
         after, effects = _ahead(state, inputs)
         ask = next((effect for effect in effects if isinstance(effect, Ask)), None)
         ended = [phase for phase in phases(after, effects) if not isinstance(phase, ReasoningPhase)]
@@ -201,17 +202,16 @@ class Coordinator:
             if isinstance(phase, ReasoningPhase):
                 await self._notify(phase, after)
         if after.ending == "all_tools_failed" and state.ending is None:
-            self._recover(len(state.rounds), "session", "all tools failed, round after round")
+            self._recover(Recovery(len(state.rounds), "session", "all tools failed, round after round"))
         current = [self._final(phase, after) if isinstance(phase, FinalPhase) else phase for phase in after_phases]
-        notes = [to_input(note) for note in (*self._pending, *current)]
-        self._pending.clear()
+        notes = [*self._pending_notes(), *map(to_input, current)]
         for effect in effects:
             if isinstance(effect, Emit) and isinstance(effect.event, ResultNeeded):
                 self._meter.calls += 1  # it runs elsewhere, so `LimitMeter.forbid` does not count it
             elif isinstance(effect, Wait):
                 self._meter.pause()
             elif isinstance(effect, Ask):
-                self._built = effect.request, await self._build(effect.request)
+                self._built = effect.request, await self._build(effect.request, effect.round)
         begins = isinstance(input, (Begin, Resume))  # these must be the first input, also in the log
         return [*inputs, *notes] if begins else [*notes, *inputs]
 
@@ -238,13 +238,21 @@ class Coordinator:
         round, why = state.round.round_number, f"{error.type}: {error.message}"
         self._attempts[round] += 1
         may_repeat = error.type != "OutOfTime" and not (response is not None and ran_elsewhere(response))
+        wait = self._wait(state.round.attempt, demanded)
         if may_repeat and self._attempts[round] < self.limits.attempts:
             self._level = "simplified"
-            self._recover(round, "round", why)
-            return [Retry(usage)]
+            self._recover(Recovery(round, "round", why, seconds=wait))
+            return [Retry(usage, wait)]
         self._level = "session"
-        self._recover(round, "session", why)
-        return [Finalize("incomplete"), Retry(usage)]
+        self._recover(Recovery(round, "session", why, seconds=wait))
+        return [Finalize("incomplete"), Retry(usage, wait)]
+
+    def _wait(self, attempt: int, demanded: float | None) -> float:
+        """Return the seconds to wait before the next level of recovery: none if the time left is shorter."""
+        if self._backoff is None:
+            return demanded or 0.0
+        wait = self._backoff.wait(attempt, demanded)
+        return wait if self._backoff.allows(wait) else 0.0
 
     def _prepare(self, request: Request) -> Request:
         """Return the request that `_direct` built before this step, because this method cannot await summaries."""
@@ -252,14 +260,15 @@ class Coordinator:
             request = self._built[1].request  # else keep the object, so that the writer can reuse its messages
         return self._caller_prepare(request) if self._caller_prepare is not None else request
 
-    async def _build(self, request: Request) -> Built:
+    async def _build(self, request: Request, round: int) -> Built:
+        attempt = self._attempts[round]
         try:
             async with asyncio.timeout(self._seconds_left()):
-                return await self.context.build(request, self._level)
+                return await self.context.build(request, self._level, attempt)
         except TimeoutError:
             _log.warning("the summaries took longer than the time left: the request quotes the rounds instead")
             without_model = ContextBuilder(self.context.tokens, count=self.context.count)
-            return await without_model.build(request, self._level)
+            return await without_model.build(request, self._level, attempt)
 
     # limits
 
@@ -287,10 +296,12 @@ class Coordinator:
 
     # notes
 
-    def _recover(
-        self, round: int, level: RecoveryLevel, why: str, call: str | None = None, tool: str | None = None
-    ) -> None:
-        recovery = Recovery(round, level, why, call, tool)
+    def _pending_notes(self) -> list[Input]:
+        notes: list[Input] = [to_input(note) for note in self._pending]
+        self._pending.clear()
+        return notes
+
+    def _recover(self, recovery: Recovery) -> None:
         self.recoveries.append(recovery)
         self._pending.append(recovery)
 
@@ -303,7 +314,7 @@ class Coordinator:
         return replace(phase, text=orchestrated.text, uncertainty=orchestrated.uncertainty)
 
     def _on_substitution(self, call_id: str, tool: str, why: str) -> None:
-        self._recover(len(self.turn.state.rounds), "tool", why, call_id, tool)
+        self._recover(Recovery(len(self.turn.state.rounds), "tool", why, call_id, tool))
 
     async def _notify(self, phase: Phase, state: TurnState) -> bool:
         """Call the listeners. Return False if one of them returned False for a `SynthesisPhase`."""
