@@ -84,8 +84,16 @@ class RetryNote(_Note, tag="retry", frozen=True, gc=False):
     status: int | None = None
 
 
+class Steering(_Note, tag="steering", frozen=True, gc=False):
+    """A listener decided on a phase (`listeners.Veto`, `Change`, `Add`). ``why``: the reason of a veto."""
+
+    phase: str
+    decision: Literal["veto", "change", "add"]
+    why: str = ""
+
+
 Phase = ReasoningPhase | ToolExecutionPhase | SynthesisPhase | FinalPhase
-OrchestrationNote = Phase | Recovery | RetryNote
+OrchestrationNote = Phase | Recovery | RetryNote | Steering
 
 
 def phases(state: TurnState, effects: list[Effect]) -> list[Phase]:
