@@ -122,6 +122,12 @@ class _Reader(Struct):
             run.settled[input.call_id] = FinishedCall(call, input.result, input.outcome)
 
     def _answered(self, end: AnswerReceived | AnswerFailed) -> None:
+        if isinstance(end, AnswerReceived) and end.original is not None:  # listeners changed it, and will do so again
+            ids = [call.id for call in end.original.calls]
+            starts = [block for block in self.blocks if isinstance(block, BlockStarted)]
+            added = [start.key for start in starts if start.block_type == "tool_use" and start.id not in ids]
+            self.blocks = [block for block in self.blocks if getattr(block, "key", None) not in added]
+            end = replace(end, response=end.original)
         self.run.answers.append(RecordedAnswer(self.blocks, end))
         self.blocks, self.failure, self.demanded = [], None, None
 
