@@ -15,6 +15,7 @@ from ...conversation import Request
 from ...model import Error, Response, ToolCall
 from ..block_rows import ROW_TYPES
 from ..execution.executor import FinishedCall, RunCall
+from ..execution.fallbacks import failures_in
 from ..execution.tool_results import failure
 from ..machine.inputs import (
     AddNote,
@@ -205,8 +206,10 @@ class RecordedResults(Boundary):
         if settled is None:
             return FinishedCall(call, failure(call, _NOT_RECORDED), "raised")
         if substitute is None:
-            is_own = settled.result.name == call.name
-            return settled if is_own else FinishedCall(call, failure(call, _NOT_RECORDED), "raised")
+            own, failures = failures_in(settled.result)
+            if call.name == settled.result.name:
+                return replace(settled, result=own)
+            return FinishedCall(call, failure(call, failures.get(call.name, _NOT_RECORDED)), "raised")
         if substitute == call.name:  # the first part of the result is the note on the fallback
             result = replace(settled.result, parts=settled.result.parts[1:])
             return FinishedCall(call, result, settled.outcome)

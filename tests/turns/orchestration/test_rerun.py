@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from toolparity.normalizer.turns.execution.tool_results import ToolFailed
 from toolparity.normalizer.turns.execution.tools import Fallback, Tool, Tools
 from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits, Rerun, record, rerun
-from toolparity.normalizer.turns.testing import FaultyTools, Hang, Raise, Status
+from toolparity.normalizer.turns.testing import PROVIDER_FAULTS, TOOL_FAULTS, FaultyTools, Hang, Raise, Status, drawn
 from toolparity.normalizer.turns.turn import Turn
 
 from .staging import LONG, Counting, Sequenced
@@ -153,8 +154,9 @@ def test_an_overloaded_provider_is_asked_again_without_waiting() -> None:
 
 
 @pytest.mark.parametrize("fails", [(), (1,), (1, 2)])
-def test_a_logged_turn_is_repeated_from_its_log(tmp_path: Path, fails: tuple[int, ...]) -> None:
-    tools = FaultyTools(_fallbacks(), {("look", 1): Raise(LookupError("gone"))})
+@pytest.mark.parametrize("failing", [[("look", 1)], ["look", "count"], ["look", "count", "post"]])
+def test_a_logged_turn_is_repeated_from_its_log(tmp_path: Path, fails: tuple[int, ...], failing: list[Any]) -> None:
+    tools = FaultyTools(_fallbacks(), dict.fromkeys(failing, Raise(LookupError("gone, again."))))
 
     async def main() -> tuple[Rerun, Rerun]:
         provider = Sequenced("anthropic.messages", LONG, fails={at: RuntimeError("gone") for at in fails}, after=3)
@@ -168,6 +170,23 @@ def test_a_logged_turn_is_repeated_from_its_log(tmp_path: Path, fails: tuple[int
     same, limited = at_once(main())
     assert same.difference is None
     assert limited.difference is not None
+
+
+_PROVIDER_FAULTS = [fault for name, fault in PROVIDER_FAULTS.items() if name != "hangs"]
+_TOOL_FAULTS = [fault for name, fault in TOOL_FAULTS.items() if name not in ("ignores cancelling", "returns too much")]
+
+
+@pytest.mark.thorough(keep=9)
+@pytest.mark.parametrize("seed", range(90))
+def test_a_turn_with_faults_drawn_by_a_seed_is_repeated_without_them(seed: int) -> None:
+    chooser = random.Random(seed)
+    provider = Sequenced(WIRES[seed % len(WIRES)], LONG, faults=drawn(seed, range(1, 9), _PROVIDER_FAULTS))
+    calls = [(name, number) for name in ("look", "count", "post") for number in (1, 2, 3)]
+    limits = Limits(rounds=chooser.choice([1, 2, 8]), calls=chooser.choice([None, 1, 3]), attempts=1 + seed % 3)
+    settings: dict[str, Any] = {"limits": limits, "context": ContextBuilder(chooser.choice([None, 1, 300]))}
+    tools = FaultyTools(_fallbacks(timeout=0.02), drawn(seed, calls, _TOOL_FAULTS))
+    recording = recording_of(coordinated(tools, **settings), provider)
+    assert repeated(recording, coordinated(_fallbacks(), **settings)).difference is None
 
 
 @pytest.mark.parametrize("approved", [True, False])
