@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -34,19 +35,26 @@ from .measure import Job
 STORED = Path(__file__).with_name("results") / "instructions.json"
 TOLERANCE = 1.10
 #: How often each job runs. One run of the base takes few instructions, and the first ones depend on the free memory.
-_RUNS = {"body": 2000, "stream": 60, "request": 60}
-_BASE_RUNS = {"body": 2000, "stream": 60, "request": 400}
+_RUNS = {
+    "body": 2000,
+    "body base": 2000,
+    "stream": 60,
+    "stream base": 60,
+    "request": 60,
+    "request base": 400,
+}
 #: The size of the pieces of a stream, in bytes.
 _PIECE = 512
+#: The size of the buffer for the JSON of a written request, in bytes.
+_BUFFER = 1 << 22
 
 
 def jobs(wire: Wire) -> dict[str, Job]:
     """Return what is counted: ours and the base, for a request and, on a JSON wire, for a body and a stream."""
     write = partial(write_request, writing.conversation(wire), wire=wire, provider=writing.PROVIDERS[wire])
-    request: dict[str, Job] = {
-        "request": write,
-        "request base": partial(msgspec.json.encode, writing.as_json(write().body)),
-    }
+    # Into one buffer: what growing a new one costs depends on the memory behind it, and so on the environment.
+    encode = partial(msgspec.json.Encoder().encode_into, writing.as_json(write().body), bytearray(_BUFFER))
+    request: dict[str, Job] = {"request": write, "request base": encode}
     if wire not in traffic.JSON_WIRES:
         return request
     body, stream = (make() for make in traffic.JSON_WIRES[wire])
@@ -59,45 +67,47 @@ def jobs(wire: Wire) -> dict[str, Job]:
     }
 
 
-def run(wire: Wire, name: str, times: int) -> None:
-    """Run a job of a wire ``times`` times. Every job runs twice first, so that imports do not count."""
+def run(wire: Wire) -> None:
+    """Run the jobs of a wire one after the other. Every job runs twice first, so that imports do not count."""
     named = jobs(wire)
     for job in (*named.values(), *named.values()):
         job()
     gc.collect()
     gc.freeze()  # the collector skips what was loaded before
-    for _ in range(times):
-        named[name]()
+    for name, job in named.items():
+        os.getsid(0)
+        for _ in range(_RUNS[name]):
+            job()
+    os.getsid(0)
 
 
-def counted(wire: Wire, name: str, times: int) -> int:
-    """Return the instructions of a process that calls `run`."""
-    code = f"from benchmarks.instructions import run; run({wire!r}, {name!r}, {times})"
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-c", code]
+def counted(wire: Wire) -> dict[str, float]:
+    """Return the instructions of one run of each job of a wire, counted in a process that calls `run`.
+
+    The process calls `getsid` between the jobs, and valgrind writes what it counted since the call before.
+    """
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    found = re.search(r"Collected : (\d+)", ran.stderr)
-    if found is None:
-        raise RuntimeError(f"valgrind printed no count: {ran.stderr[-500:]}")
-    return int(found[1])
+    with tempfile.TemporaryDirectory() as directory:
+        output = Path(directory, "counts")
+        valgrind = ["valgrind", "--tool=callgrind", "--dump-before=getsid", f"--callgrind-out-file={output}"]
+        code = f"from benchmarks.instructions import run; run({wire!r})"
+        subprocess.run([*valgrind, sys.executable, "-c", code], capture_output=True, check=True, env=environment)
+        names = list(jobs(wire))
+        parts = [
+            output.with_suffix(f".{number}") for number in range(2, 2 + len(names))
+        ]  # the first is before all jobs
+        counts = [re.search(r"^totals: (\d+)", part.read_text(), re.MULTILINE) for part in parts]
+    return {name: int(count[1]) / _RUNS[name] for name, count in zip(names, counts, strict=True) if count is not None}
 
 
 def ratios(wires: Sequence[Wire]) -> dict[str, float]:
     """Return the instructions of the normalizer as multiples of the base, by wire and job."""
-    runs = {**_RUNS, **{f"{name} base": times for name, times in _BASE_RUNS.items()}}
-    processes = [
-        (wire, job, times)
-        for wire in wires
-        for job, times in (("request", 0), *((job, runs[job]) for job in jobs(wire)))
-    ]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # each thread waits for a process
-        counts = dict(zip(processes, pool.map(lambda process: counted(*process), processes), strict=True))
     measured = {}
-    for wire in wires:
-        idle = counts[wire, "request", 0]
-        for name in [name for name in _RUNS if (wire, name, runs[name]) in counts]:
-            ours, base = ((counts[wire, job, runs[job]] - idle) / runs[job] for job in (name, f"{name} base"))
-            measured[f"{wire} {name}"] = round(ours / base, 3)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # each thread waits for a process
+        for wire, counts in zip(wires, pool.map(counted, wires), strict=True):
+            for name in counts:
+                if f"{name} base" in counts:
+                    measured[f"{wire} {name}"] = round(counts[name] / counts[f"{name} base"], 3)
     return measured
 
 

@@ -1,7 +1,8 @@
 """Request matching for replay: same method, same address, same API headers, equivalent body.
 
 JSON bodies are compared by value: key order and number spelling do not count, everything else does. A request that lost
-a field therefore matches nothing. Other bodies are compared byte for byte. The headers in `CHOOSING` are compared only
+a field therefore matches nothing. Multipart bodies are compared part by part, without their boundary, which a client
+chooses at random. Other bodies are compared byte for byte. The headers in `CHOOSING` are compared only
 if the recorded request has any of them, because imported cassettes keep none. `UnrecordedRequest` reports a mismatch
 and lists the differences from the nearest recorded request.
 
@@ -14,6 +15,7 @@ import json
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
@@ -25,6 +27,7 @@ from vcr.util import read_body
 
 from toolparity.normalizer import json_codec
 
+from . import multipart, structured
 from .errors import RequestNotRecorded
 from .secrets.placeholder import is_placeholder
 
@@ -114,18 +117,32 @@ class BodyDifference(NamedTuple):
 def differences(recorded: Any, sent: Any, *, rpc: bool = False) -> Iterator[BodyDifference]:
     """Yield the differences between a recorded body and the sent one (bytes, text or None). No difference: they match.
 
-    ``rpc``: each body holds a gRPC message as `vcr_grpc` writes it.
+    ``rpc``: each body holds a gRPC message as `vcr_grpc` writes it. A body of aiohttp that has not been encoded counts
+    as its JSON.
     """
     if recorded == sent:
         return
-    old, new = _value(_bytes(recorded)), _value(_bytes(sent))
+    before, after = _bytes(recorded), _bytes(sent)
+    old, new = _value(before), _value(after)
     if rpc:
         old, new = _readable_only(old), _readable_only(new)
-    if old is _MISSING or new is _MISSING:
-        if _bytes(recorded) != _bytes(sent):
-            yield BodyDifference("the body", _bytes(recorded), _bytes(sent))
-        return
-    yield from compare("", old, new)
+    if old is not _MISSING and new is not _MISSING:
+        yield from compare("", old, new)
+    elif (old_parts := multipart.parts(before)) is not None and (new_parts := multipart.parts(after)) is not None:
+        yield from _of_parts(old_parts, new_parts)
+    elif before != after:
+        yield BodyDifference("the body", before, after)
+
+
+def _of_parts(old: list[multipart.Part], new: list[multipart.Part]) -> Iterator[BodyDifference]:
+    for index, (before, after) in enumerate(zip_longest(old, new, fillvalue=_MISSING)):
+        if before is _MISSING or after is _MISSING:
+            yield BodyDifference(f"parts[{index}]", *(p if p is _MISSING else p.content for p in (before, after)))
+            continue
+        path = f"parts[{index}] ({before.name})" if before.name else f"parts[{index}]"
+        yield from compare(f"{path}.headers", before.headers, after.headers)
+        if before.content != after.content:
+            yield BodyDifference(f"{path}.content", before.content, after.content)
 
 
 def _inside(recorded: Request, sent: Request) -> Iterator[BodyDifference]:
@@ -200,6 +217,8 @@ def _no_number(name: str) -> Any:
 def _bytes(body: Any) -> bytes:
     if body is None:
         return b""
+    if structured.is_structured(body):
+        return json_codec.encode(structured.plain(body))
     return body.encode("utf-8", "surrogatepass") if isinstance(body, str) else bytes(body)
 
 

@@ -18,6 +18,7 @@ import yaml
 
 from toolparity.normalizer.errors import ToolparityError
 
+from .. import structured
 from ..errors import CassetteNotWritten, SecretsLeft
 from . import files, safe_yaml
 from .provenance import KEY, Provenance, digest
@@ -65,7 +66,7 @@ def interaction(request: Any, response: Mapping[str, Any]) -> dict[str, Any]:
         "method": request.method,
         "uri": request.uri,
         "headers": {name: [request.headers[name]] for name in sorted(request.headers, key=str.lower)},
-        "body": request.body_bytes,
+        "body": request.body if structured.is_structured(request.body) else request.body_bytes,
     }
     return {"request": _request(members), "response": _response(response)}
 

@@ -21,6 +21,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from toolparity.normalizer import json_codec
+
+from .. import structured
 from . import headers as header_rules
 from . import known as known_values
 from . import names
@@ -87,8 +90,12 @@ class Scrubber:
     def before_record_request(self, request: Any) -> Any:
         """vcrpy's hook. Changes and returns ``request``, which is vcrpy's own copy."""
         self._learn(request.uri, request.headers)
-        body = _read(request.body)
         request.uri = self.uri(request.uri)
+        if structured.is_structured(request.body):
+            request.body = self._structured(request.body)
+            request.headers = self.headers(request.headers)
+            return request
+        body = _read(request.body)
         if body is not None:
             scrubbed = self.body(body)
             if scrubbed != body or not isinstance(request.body, bytes):
@@ -212,11 +219,16 @@ class Scrubber:
 
     def _request(self, request: Any) -> Any:
         if not isinstance(request, Mapping):
-            copy = type(request)(request.method, request.uri, _read(request.body), dict(request.headers))
+            body = request.body if structured.is_structured(request.body) else _read(request.body)
+            copy = type(request)(request.method, request.uri, body, dict(request.headers))
             return self.before_record_request(copy)
         out = self._part(request)
         out["uri"] = self.uri(str(request["uri"]))
         return out
+
+    def _structured(self, body: Any) -> Any:
+        encoded = json_codec.encode(structured.plain(body))
+        return structured.restored(json_codec.decode(self.body(encoded)), body)
 
     def _part(self, part: Mapping[str, Any]) -> dict[str, Any]:
         """Scrub a request or response in the form of a mapping."""

@@ -22,7 +22,7 @@ seconds.
 
 Metadata that call credentials add is added below Python and cannot be recorded. An exception from a hook reaches the
 client unchanged, or, on one of grpc's own threads, as status INTERNAL with its text. It never ends such a thread. If
-the status was delivered already, the exception is raised when the cassette closes.
+the status was delivered already, or if the client cancels the call, the exception is raised when the cassette closes.
 
 `interaction` documents the format. This package does not depend on any particular service.
 """

@@ -92,7 +92,7 @@ class RecordingCall:
             self._recording.reading()
         operating = self._call.operate(operations, handler and seen(handler, self._recording))
         if reads and not operating:
-            self._recording.unread()
+            self._note(self._recording.unread)
         return operating
 
     def next_event(self) -> Any:
@@ -101,10 +101,20 @@ class RecordingCall:
         return event
 
     def cancel(self, *args: Any) -> Any:
+        self._note(lambda: self._recording.cancelled(args[1] if len(args) > 1 else None))
+        self._call.cancel(*args)
+
+    def _note(self, note: Callable[[], None]) -> None:
+        """Run a method of the recording that may write it, and so run a hook.
+
+        grpc changes the state of its call after `operate` and `cancel` return. An exception would leave it waiting for
+        a message for ever, and closing the channel would end the channel's thread with a TypeError. Also, `cancel` is
+        called by the thread that sends requests, and by the garbage collector.
+        """
         try:
-            self._recording.cancelled(args[1] if len(args) > 1 else None)
-        finally:
-            self._call.cancel(*args)
+            note()
+        except BaseException as error:
+            self._recording.refused(error)
 
 
 def seen(handler: Handler, recording: CallRecording) -> Handler:

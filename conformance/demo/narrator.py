@@ -10,6 +10,7 @@ from typing import Any, cast
 from toolparity.cassettes.scripts import Round, Say, Script
 from toolparity.normalizer.conversation import TextPart, User
 from toolparity.normalizer.requests import read_request
+from toolparity.normalizer.turns.narration.narrator import NEXT
 from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.wires.registry import wire_name
 
@@ -34,8 +35,12 @@ class ScriptLibrary(Mapping[str, Script]):
         return len(self._scripts)
 
 
+#: What the narrator says between two rounds of calls.
+_REPORT = "The first results are here, and I am looking up the rest."
+
+
 class NarratorScriptProvider:
-    """A provider with a fixed text for the narrator.
+    """A provider with a fixed text for the narrator. ``words``: its answer after the last round.
 
     The emulated provider has no script for the narrator's request, so this one adds a script before the request is
     sent.
@@ -52,8 +57,9 @@ class NarratorScriptProvider:
     async def ask(self, body: Any) -> AsyncGenerator[Any, None]:
         """Stream the text through the emulated provider."""
         user_text = _first_user_text(body, self.wire)
-        id = "narrated-" + hashlib.sha256(f"{user_text}\0{self._words}".encode()).hexdigest()[:16]
-        self._library.add(Script(id, "What a narrator says", [Round([Say(self._words)], user_text)]))
+        words = _REPORT if NEXT in user_text else self._words
+        id = "narrated-" + hashlib.sha256(f"{user_text}\0{words}".encode()).hexdigest()[:16]
+        self._library.add(Script(id, "What a narrator says", [Round([Say(words)], user_text)]))
         async with aclosing(cast(AsyncGenerator[Any, None], self.provider.ask(body))) as pieces:
             async for piece in pieces:
                 yield piece

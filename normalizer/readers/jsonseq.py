@@ -10,6 +10,8 @@ from ..errors import EventTooLarge
 from .base import StreamEvent
 
 _STRUCTURE = re.compile(rb'["\\{}\[\]]')
+#: The end of an object before another one.
+_NEXT = re.compile(rb"\}[\s,]*\{")
 #: Raises an exception unless the bytes are one JSON value.
 _check = msgspec.json.Decoder(msgspec.Raw).decode
 _WRAPPER = b" \t\r\n,\x1e\xef\xbb\xbf"
@@ -26,6 +28,7 @@ class JsonLinesReader:
     def __init__(self, max_event_bytes: int) -> None:
         self.problems: list[tuple[str, str]] = []
         self._max = max_event_bytes
+        self._line: list[bytes] = []  # chunks of a line that is probably an object, not scanned
         self._pending: list[bytes] = []  # chunks of an object, or of the text before one
         self._size = 0
         self._depth = 0
@@ -34,16 +37,81 @@ class JsonLinesReader:
 
     def feed(self, chunk: bytes) -> list[StreamEvent]:
         """Return every object that the chunk completes."""
-        events: list[StreamEvent] = []
-        if not self._pending and chunk[:1] == b"{" and b"\n" in chunk:
-            lines, chunk = self._lines(chunk)
-            events += [(None, line) for line in lines]
-        start = 0
+        objects: list[bytes] = []
+        begun = len(self._line)
+        chunk = b"".join([*self._line, chunk])
+        self._line = []
+        position = 0
+        while position < len(chunk):
+            if not self._pending:
+                position = self._lines(chunk, position, objects, may_hold=not begun)
+            position = self._scan(chunk, position, objects)
+        return [(None, data) for data in objects]
+
+    def run(self, chunk: bytes) -> list[bytes] | None:
+        """Fast path: return the objects of a chunk that has one on each line.
+
+        Return None if the chunk has another shape; then no byte was consumed and the caller has to pass the chunk to
+        ``feed``.
+        """
+        if self._pending:
+            return None
+        begun = self._line
+        objects: list[bytes] = []
+        if begun:
+            if b"\n" not in chunk and b"}" not in chunk:
+                return None
+            chunk = b"".join([*begun, chunk])
+            self._line = []
+        if self._lines(chunk, 0, objects, may_hold=not begun) < len(chunk):
+            self._line = begun
+            return None
+        return objects
+
+    def _lines(self, chunk: bytes, start: int, objects: list[bytes], *, may_hold: bool) -> int:
+        """Add the objects from ``start`` on that are a line each. Return the position of the first byte to scan.
+
+        The beginning of an object in the last line is stored, since its end is probably in the next chunk. It is
+        stored once: the scanner reads a line of many chunks.
+        """
+        while (end := chunk.find(b"\n", start)) >= 0:
+            line = chunk[start:end].strip()
+            if line and not self._add(line, objects):
+                return start
+            start = end + 1
+        rest = chunk[start:]
+        if not rest or self._add(rest, objects):
+            return len(chunk)
+        if not may_hold and start == 0:
+            return start
+        if (
+            rest[:1] == b"{"
+            and rest.count(b"{") > rest.count(b"}")
+            and not _NEXT.search(rest)
+            and len(rest) <= self._max
+        ):
+            self._line = [rest]
+            return len(chunk)
+        return start
+
+    def _add(self, line: bytes, objects: list[bytes]) -> bool:
+        """Add a line that is one object."""
+        if line[:1] != b"{" or line[-1:] != b"}" or len(line) > self._max:
+            return False
+        try:
+            _check(line)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        objects.append(line)
+        return True
+
+    def _scan(self, chunk: bytes, start: int, objects: list[bytes]) -> int:
+        """Add the objects from ``start`` to the end of the chunk, or to one that ends its line."""
         skip = -1
-        if self._escaped and chunk:
+        if self._escaped and start < len(chunk):
             self._escaped = False
-            skip = 0
-        for match in _STRUCTURE.finditer(chunk):
+            skip = start
+        for match in _STRUCTURE.finditer(chunk, start):
             position = match.start()
             if position == skip:
                 continue
@@ -66,43 +134,18 @@ class JsonLinesReader:
                 self._depth -= 1
                 if self._depth == 0:
                     self._hold(chunk[start : position + 1])
-                    events.append((None, b"".join(self._pending)))
+                    objects.append(b"".join(self._pending))
                     self._pending.clear()
                     self._size = 0
                     start = position + 1
+                    if chunk[start : start + 1] == b"\n":
+                        return start + 1
         rest = chunk[start:]
         if self._depth == 0 and not self._pending:
             rest = rest.lstrip(self._skip)
         if rest:
             self._hold(rest)
-        return events
-
-    def run(self, chunk: bytes) -> list[bytes] | None:
-        """Fast path: return the objects of a chunk that has one on each line.
-
-        Return None if the chunk has another shape; then no byte was consumed and the caller has to pass the chunk to
-        ``feed``.
-        """
-        if self._pending or chunk[-1:] != b"\n":
-            return None
-        lines, rest = self._lines(chunk)
-        return None if rest else lines
-
-    def _lines(self, chunk: bytes) -> tuple[list[bytes], bytes]:
-        """Return the objects at the beginning of a chunk that are a line each, and the rest."""
-        lines: list[bytes] = []
-        start = 0
-        while (end := chunk.find(b"\n", start)) >= 0:
-            line = chunk[start:end]
-            if line[:1] != b"{" or line[-1:] != b"}" or len(line) > self._max:
-                break
-            try:
-                _check(line)
-            except (msgspec.DecodeError, RecursionError):
-                break
-            lines.append(line)
-            start = end + 1
-        return lines, chunk[start:]
+        return len(chunk)
 
     def _hold(self, piece: bytes) -> None:
         self._size += len(piece)
@@ -121,13 +164,16 @@ class JsonLinesReader:
 
     def close(self) -> list[StreamEvent]:
         """Return an object without its last brace unchanged; it does not decode, which the decoder reports."""
+        objects: list[bytes] = []
+        self._scan(b"".join(self._line), 0, objects)
+        events: list[StreamEvent] = [(None, data) for data in objects]
         if self._depth == 0:
             self._between()
-            return []
+            return events
         rest = b"".join(self._pending).strip()
         self._pending.clear()
         self.problems.append(("unterminated-event", ""))
-        return [(None, rest)]
+        return [*events, (None, rest)]
 
 
 class JsonArrayReader(JsonLinesReader):

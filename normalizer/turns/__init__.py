@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from .observer import Observer
     from .outcome import Outcome, Waiting
     from .provider import Provider
+    from .request import ROUND_GUIDANCE
     from .turn import Turn
 
 __all__ = [
@@ -86,6 +87,7 @@ __all__ = [
     "acknowledge",
     "ModelAcknowledger",
     "GUIDANCE",
+    "ROUND_GUIDANCE",
     "Narrator",
     "NarratingProvider",
     "TurnBlock",
@@ -145,6 +147,7 @@ _HOMES = {
     "acknowledge": "narration.acknowledge",
     "ModelAcknowledger": "narration.acknowledge",
     "GUIDANCE": "narration.acknowledge",
+    "ROUND_GUIDANCE": "request",
     "Narrator": "narration.narrator",
     "NarratingProvider": "narration.narrating_provider",
     "TurnBlock": "events",

@@ -7,7 +7,7 @@ row, in the order in which they were shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -38,11 +38,14 @@ class _ShownRow(Struct):
 class BlockTracker:
     """Converts the events of one answer. ``encoded``: the request, whose aliases of names and ids are resolved.
 
-    ``choice``: the index of the choice whose blocks are converted.
+    ``choice``: the index of the choice whose blocks are converted. ``restored``: maps a call to the one of the row.
     """
 
-    def __init__(self, encoded: Encoded | None = None, choice: int = 0) -> None:
+    def __init__(
+        self, encoded: Encoded | None = None, choice: int = 0, restored: Callable[[ToolCall], ToolCall] | None = None
+    ) -> None:
         self._choice = choice
+        self._restored = restored
         self._ids = encoded.ids if encoded is not None else {}
         self._names = encoded.names if encoded is not None else {}
         self._shown: list[_ShownRow] = []
@@ -120,7 +123,8 @@ class BlockTracker:
             return BlockRow(shown.block_type, shown.text)
         if shown.block_type == "tool_use":
             parsed = parse(shown.text)
-            return row_of(ToolCall(shown.id or "", shown.name or "", parsed.arguments, shown.text, parsed.status))
+            call = ToolCall(shown.id or "", shown.name or "", parsed.arguments, shown.text, parsed.status)
+            return row_of(self._restored(call) if self._restored is not None else call)
         content = {"tool_use_id": shown.id, "tool_name": shown.name, "input": shown.text or None}
         return BlockRow(shown.block_type, None, without_none(content))
 

@@ -18,6 +18,7 @@ from .execution.exceptions import described, is_failure, message, shortened
 from .machine.inputs import AnswerFailed, Input
 from .provider import Provider
 from .retry_after import demanded
+from .tool_adapter import ToolAdapter
 
 _log = logging.getLogger("toolparity")
 
@@ -61,18 +62,20 @@ class ModelCall:
         self,
         provider: Provider,
         writer: RequestWriter,
+        adapter: ToolAdapter,
         request: Request,
         choice: int,
         prepare: Prepare | None = None,
         reader: WrapDecoder | None = None,
     ) -> None:
         #: The request as it is sent.
-        self.request = prepare(request) if prepare is not None else request
+        self.request = adapter.adapt(prepare(request) if prepare is not None else request)
         self.encoded: Encoded = writer.write(self.request)
         self._provider = provider
         decoder = StreamDecoder(wire_name(provider.wire), provider=provider.name, request=self.encoded.body)
         self._decoder: AnswerDecoder = reader(decoder, request) if reader is not None else decoder
-        self._tracker = BlockTracker(self.encoded, choice)
+        self._adapter = adapter
+        self._tracker = BlockTracker(self.encoded, choice, adapter.restored_call)
         self._whole: Response | None = None
         self._response: Response | None = None
         self._finished = False
@@ -134,7 +137,7 @@ class ModelCall:
         else:
             read = getattr(self._decoder, "read", None)
             response = read(self._whole) if read is not None else self._whole
-        self._response = self.encoded.restored(response)
+        self._response = self._adapter.restored(self.encoded.restored(response))
         return self._response
 
 

@@ -20,6 +20,7 @@ from .machine.state import OnAllFailed, OnError, Settings, TurnState
 from .model_call import Prepare, WrapDecoder
 from .observer import Observer
 from .performer import Acknowledger, Approver
+from .provider import Provider
 
 _S = TypeVar("_S", bound=Struct)
 
@@ -72,6 +73,7 @@ class AgentOptions(TypedDict, total=False):
     seconds: float | None
 
     instructions: str | None
+    round_guidance: bool | None
     temperature: float | None
     max_tokens: int | None
     top_p: float | None
@@ -110,9 +112,13 @@ def check_options(options: Mapping[str, Any], known: type, what: str) -> None:
         raise TypeError(f"{what} got an unexpected keyword argument {unknown[0]!r}")
 
 
-def settings_of(options: Mapping[str, Any]) -> Settings:
-    """Return the settings among the options of a turn. Raises PolicyError."""
-    return group(Settings, {"on_all_failed": "continue", **options})
+def settings_of(options: Mapping[str, Any], provider: Provider) -> Settings:
+    """Return the settings among the options of a turn. Raises PolicyError.
+
+    The default of ``limit`` is the provider's ``call_limit``, if it has one (`NarratingProvider`).
+    """
+    defaults = {"on_all_failed": "continue", "limit": getattr(provider, "call_limit", None)}
+    return group(Settings, {**defaults, **options})
 
 
 def group(kind: type[_S], options: Mapping[str, Any]) -> _S:

@@ -63,10 +63,7 @@ class OutputType(Struct, frozen=True):
 
 def with_output(options: RequestOptions, output: OutputType | None) -> RequestOptions:
     """Return the options with the required form of the answer in the instructions."""
-    if output is None:
-        return options
-    texts = [text for text in (options.instructions, output.instructions) if text]
-    return replace(options, instructions="\n\n".join(texts))
+    return replace(options, form=output.instructions) if output is not None else options
 
 
 def output_type(output: Any) -> OutputType | None:

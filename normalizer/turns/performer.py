@@ -33,6 +33,7 @@ from .model_call import ModelCall, Post, Prepare, WrapDecoder, error_of
 from .output import OutputType
 from .provider import Provider
 from .tasks import Tasks
+from .tool_adapter import ToolAdapter
 
 #: True approves, False denies, a string denies with this reason, None postpones the decision.
 Approval = bool | str | None
@@ -77,6 +78,7 @@ class Performer:
         self._reader = reader
         self._output = output
         self._writer = RequestWriter(wire_name(provider.wire), provider=provider.name)
+        self._adapter = ToolAdapter(provider.wire, provider.name)
         self._barrier = Barrier()
         self._cancellations: dict[str, asyncio.Future[None]] = {}
         self._measured: InstrumentedRun | None = None
@@ -157,7 +159,7 @@ class Performer:
         settings = self._state().settings
         try:
             model_call = self.model_call = ModelCall(
-                provider, self._writer, ask.request, settings.choice, self._prepare, self._reader
+                provider, self._writer, self._adapter, ask.request, settings.choice, self._prepare, self._reader
             )
         except BaseException as error:  # a conversation that the wire cannot express
             if not is_failure(error):

@@ -14,7 +14,7 @@ from ..requests import read_request, write_request
 from ..wires.registry import wire_name
 from .execution.tools import Tools
 from .machine.inputs import Resume
-from .machine.state import TurnState
+from .machine.state import Settings, TurnState
 from .prompts import Prompt, request_of
 from .provider import Provider
 
@@ -23,9 +23,9 @@ _log = logging.getLogger("toolparity")
 _COMMON = ("temperature", "max_tokens", "top_p", "stop", "seed")
 
 #: Text for the system prompt about rounds. Without it, a model may call tools only once.
-GUIDANCE = (
-    "You can make several tool calls, at once and one after the other, to gather what you need: after you have seen "
-    "the results of a round you can call again in the next one, in up to {rounds} rounds. Then answer."
+ROUND_GUIDANCE = (
+    "You can make multiple tool calls across rounds to gather comprehensive information. If you need additional "
+    "information after seeing tool results, you can make another tool call in the next round."
 )
 
 
@@ -36,10 +36,13 @@ class RequestOptions(Struct, frozen=True):
     ``temperature``, ``max_tokens``, ``top_p``, ``stop``, ``seed``: the parameters with this meaning, under the name of
     each wire; a warning is logged for one that the wire lacks. ``params``: other members of the request's body, under
     the names of its wire. They replace those of the request. ``tool_choice``: "auto", "none", "required" or the name of
-    a tool. ``parallel``: whether the model may make several calls in one answer.
+    a tool. ``parallel``: whether the model may make several calls in one answer. ``round_guidance``: whether
+    `ROUND_GUIDANCE` follows the instructions. By default it does if there are instructions, tools and several rounds.
+    ``form``: the end of the system prompt, which states the form of the answer (`output.with_output`).
     """
 
     instructions: str | None = None
+    round_guidance: bool | None = None
     temperature: float | None = None
     max_tokens: int | None = None
     top_p: float | None = None
@@ -48,9 +51,12 @@ class RequestOptions(Struct, frozen=True):
     params: Mapping[str, Any] = {}
     tool_choice: Literal["auto", "none", "required"] | str | None = None
     parallel: bool | None = None
+    form: str | None = None
 
 
-def first_request(prompt: Prompt, provider: Provider, tools: Tools, options: RequestOptions) -> Request:
+def first_request(
+    prompt: Prompt, provider: Provider, tools: Tools, options: RequestOptions, settings: Settings
+) -> Request:
     """Return the first request of a turn, with the options applied and the tools declared. Tools of the request itself
     win over equal names.
 
@@ -59,22 +65,26 @@ def first_request(prompt: Prompt, provider: Provider, tools: Tools, options: Req
     """
     request = request_of(prompt, provider)
     model = request.model if request.wire == provider.wire else None
+    declared = tools.declared(request.tools)
+    guided = options.round_guidance
+    if guided is None:
+        guided = bool(options.instructions and declared and settings.max_rounds > 1)
+    prompts = [options.instructions, ROUND_GUIDANCE if guided else None, options.form]
     return replace(
         request,
         model=model or provider.model,
-        messages=_instructed(request.messages, options.instructions),
-        tools=tools.declared(request.tools),
+        messages=_instructed(request.messages, "\n\n".join(filter(None, prompts))),
+        tools=declared,
         tool_choice=_tool_choice(options.tool_choice) or request.tool_choice,
         parallel=request.parallel if options.parallel is None else options.parallel,
         params={**_overlaid(request.params, _parameters(request, provider, options)), **options.params},
     )
 
 
-def opening(message: str, provider: Provider, *, system: str | None = None, rounds: int | None = None) -> Request:
-    """Return the request for a user message. ``rounds``: add `GUIDANCE` with this number to the system prompt."""
-    prompts = [text for text in (system, GUIDANCE.format(rounds=rounds) if rounds is not None else None) if text]
+def opening(message: str, provider: Provider, *, system: str | None = None) -> Request:
+    """Return the request for a user message, with a system prompt if there is one."""
     request = request_of(message, provider)
-    return replace(request, messages=_instructed(request.messages, "\n\n".join(prompts)))
+    return replace(request, messages=_instructed(request.messages, system))
 
 
 def _instructed(messages: list[Message], instructions: str | None) -> list[Message]:

@@ -82,15 +82,12 @@ class Turn:
         check_options(options, TurnOptions, "Turn()")
         hooks = group(Hooks, options)
         self.provider = provider
-        state = options.get("state")
         self.tools = tools if isinstance(tools, Tools) else Tools(tools)
-        if hooks.executor is None:  # which has tools itself
-            self.tools = self.tools.adapted_to(state.wire if state is not None else provider.wire, provider.name)
-        self._settings = settings_of(options)
+        self._settings = settings_of(options, provider)
         self._output = output_type(options.get("output"))
         self._request_options = with_output(group(RequestOptions, options), self._output)
         self._id = options.get("id") or uuid.uuid4().hex
-        self._state: TurnState | None = state
+        self._state: TurnState | None = options.get("state")
         self._observers = tuple(hooks.observers)
         self._direct = hooks.direct
         self._telemetry = hooks.telemetry
@@ -271,7 +268,7 @@ class Turn:
         if message is not None:
             if self._state is not None:
                 raise TurnMisused("the turn has already begun", hint="run outcome.next(message) in a new one")
-            request = first_request(message, self.provider, self.tools, self._request_options)
+            request = first_request(message, self.provider, self.tools, self._request_options, self._settings)
             self._state = TurnState(self._id, self.provider.wire, request, self._settings)
             return [Begin(self._measure())]
         self._state, resume = resume_with(self.state, self.provider, self.tools)

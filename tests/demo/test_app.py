@@ -85,11 +85,11 @@ def test_calls_above_the_limit_are_warned_of(demo: Demo) -> None:
 def test_another_model_narrates_where_it_is_asked_to(demo: Demo) -> None:
     turn = demo.starts(BOTH, narrator=True)
     assert last(demo.events(turn), "turn_complete")["text"] == SAID
-    second = demo.trace(turn)["exchanges"][1]["request"]
-    given = json.loads(second["messages"][-1]["content"])
+    asked = demo.trace(turn)["exchanges"][-1]["request"]
+    given = json.loads(asked["messages"][-1]["content"])
     assert given["userMessage"] == BOTH
     assert [one["toolName"] for one in given["toolResults"]] == ["list_appointments", "open_invoices"]
-    assert "tools" not in second
+    assert "tools" not in asked
 
 
 def test_calls_are_approved_one_by_one(demo: Demo) -> None:

@@ -90,20 +90,43 @@ def test_any_cut_of_any_objects_gives_the_same_items(
 
 
 LINES = st.lists(
-    st.sampled_from([A + b"\n", B + b"\n", A, A + b"\r\n", b"\n", b"{\n", b"text\n", A + B + b"\n"]), max_size=3
+    st.sampled_from([A + b"\n", B + b"\n", A, A + b"\r\n", b"\n", b"{\n", b"text\n", A + B + b"\n", A + b",\n"]),
+    max_size=9,
 )
 
 
-@given(pieces=st.lists(LINES.map(b"".join), max_size=5))
-def test_the_fast_path_returns_the_objects_of_the_general_reader(pieces: list[bytes]) -> None:
+@given(lines=LINES, data=st.data())
+def test_the_fast_path_returns_the_objects_of_the_general_reader(lines: list[bytes], data: st.DataObject) -> None:
+    body = b"".join(lines)
+    places = sorted({0, len(body), *data.draw(st.lists(st.integers(0, len(body)), max_size=6))})
     reader = JsonLinesReader(1 << 20)
     objects: list[bytes] = []
-    for piece in pieces:
-        of_fast_path = reader.run(piece)
-        objects += [data for _, data in reader.feed(piece)] if of_fast_path is None else of_fast_path
-    objects += [data for _, data in reader.close()]
-    items, codes = read(*pieces)
-    assert (objects, [code for code, _ in reader.problems]) == ([data for _, data in items], codes)
+    for start, end in itertools.pairwise(places):
+        of_fast_path = reader.run(body[start:end])
+        objects += [item for _, item in reader.feed(body[start:end])] if of_fast_path is None else of_fast_path
+    objects += [item for _, item in reader.close()]
+    items, codes = read(*singles(body))
+    assert (objects, [code for code, _ in reader.problems]) == ([item for _, item in items], codes)
+
+
+@given(objects=OBJECTS, data=st.data())
+def test_an_object_is_returned_as_soon_as_it_is_complete(objects: list[Any], data: st.DataObject) -> None:
+    lines = [json.dumps(value).encode() + b"\n" for value in objects]
+    body, ends = b"".join(lines), list(itertools.accumulate(map(len, lines)))
+    places = sorted({0, len(body), *data.draw(st.lists(st.integers(0, len(body)), max_size=6))})
+    reader, returned = JsonLinesReader(1 << 20), 0
+    for start, end in itertools.pairwise(places):
+        of_fast_path = reader.run(body[start:end])
+        returned += len(reader.feed(body[start:end]) if of_fast_path is None else of_fast_path)
+        assert returned == sum(complete - 1 <= end for complete in ends)
+
+
+def test_a_stream_of_lines_stays_on_the_fast_path_wherever_it_is_cut() -> None:
+    body = b"".join(A + b"\n" + B + b"\n" for _ in range(50))
+    for size in range(len(A + B), 3 * len(A + B)):
+        reader = JsonLinesReader(1 << 20)
+        pieces = [body[at : at + size] for at in range(0, len(body), size)]
+        assert [item for piece in pieces for item in reader.run(piece) or []] == [A, B] * 50
 
 
 def test_lines_of_one_object_take_the_fast_path() -> None:

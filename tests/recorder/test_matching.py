@@ -108,6 +108,25 @@ def test_what_is_no_json_is_compared_byte_for_byte(sent: bytes | None, recorded:
     assert matches(request(recorded), request(recorded))
 
 
+def form(boundary: str, *contents: str, end: str = "\r\n") -> bytes:
+    lines = [f"--{boundary}{end}Content-Disposition: form-data; name=f{end}{end}{each}{end}" for each in contents]
+    return "".join([*lines, f"--{boundary}--{end}"]).encode()
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+def test_the_boundary_of_a_multipart_body_does_not_count(end: str) -> None:
+    assert matches(request(form("b1", "x", "y", end=end)), request(form("===?'b2", "x", "y", end=end)))
+    assert not matches(request(form("b1", "x", "z", end=end)), request(form("b2", "x", "y", end=end)))
+    assert not matches(request(form("b1", "x", end=end)), request(form("b2", "x", "y", end=end)))
+    assert not matches(
+        request(form("b1", "x", end=end)), request(form("b1", "x", end=end).replace(b"name=f", b"name=g"))
+    )
+
+
+def test_the_boundary_of_one_body_inside_another_counts() -> None:
+    assert not matches(request(form("b1", "--b9")), request(form("b2", "--b8")))
+
+
 def test_the_method_and_the_address_count() -> None:
     assert not matches(request(method="GET"), request())
     assert not matches(request(uri=URL + "/1"), request())

@@ -355,6 +355,13 @@ def test_an_added_property_does_not_hide_one_of_that_name(declared: str, other: 
         assert adapted.restore(name, arguments) == ("tool", value)
 
 
+def test_a_property_without_a_name_is_mapped_like_others() -> None:
+    schema = _object(**{"a b": _TEXT}, words={"type": "object", "additionalProperties": _object("ä", ä=_TEXT)})
+    arguments = {"words": {"": {"ä": "x"}}}
+    adapted = _adapt(schema, "anthropic.messages")
+    assert adapted.restore(*adapted.express("tool", arguments)) == ("tool", arguments)
+
+
 def test_the_time_of_a_check_grows_with_the_number_of_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     checked = 0
     original = check._check_tool

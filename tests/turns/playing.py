@@ -34,6 +34,7 @@ from toolparity.normalizer.turns.machine.state import TurnState, dump
 from toolparity.normalizer.turns.model_call import close
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.testing import Break, ProviderFault
+from toolparity.normalizer.turns.tool_adapter import ToolAdapter
 from toolparity.normalizer.turns.turn import Turn
 
 __all__ = ["ScriptedCall", "Fault", "Hit", "OfferedTool", "Part", "Round", "Say", "ServerCall", "Think", "call"]
@@ -169,12 +170,12 @@ async def play(turn: Turn, message: str | None = "Go.") -> list[TurnEvent]:
 
 
 def assert_legal(turn: Turn, *, wires: Iterable[str] = WIRES) -> None:
-    """The next request of the conversation is legal on its own wire and on every other one."""
+    """The next request of the conversation, as a turn sends it, is legal on its own wire and on every other one."""
     request: Request = turn.outcome.next("And now?")
     for wire in wires:
-        own = wire == turn.provider.wire
-        encoded = write_request(request, wire, provider=turn.provider.name if own else None)
-        assert check_request(encoded.body, wire, provider=turn.provider.name if own else None) == [], wire
+        provider = turn.provider.name if wire == turn.provider.wire else None
+        encoded = write_request(ToolAdapter(wire, provider).adapt(request), wire, provider=provider)
+        assert check_request(encoded.body, wire, provider=provider) == [], wire
 
 
 def opening(played: Script, wire: str) -> Request:

@@ -13,6 +13,7 @@ from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns import Agent, Conversation, Executor, Tool, Turn
 from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
 from toolparity.normalizer.turns.orchestration import Coordinator
+from toolparity.normalizer.turns.request import ROUND_GUIDANCE
 from toolparity.normalizer.wires.parameters import parameters
 
 from .playing import WIRES, Emulated, Round, Say, assert_legal, at_once, call, only, script
@@ -35,6 +36,10 @@ def unannotated(city):  # type: ignore[no-untyped-def]
     return city
 
 
+#: The system prompt of a turn with these instructions, tools and several rounds.
+GUIDED = f"You know towns.\n\n{ROUND_GUIDANCE}"
+
+
 def request_sent(provider: Emulated, number: int = 0) -> Any:
     return read_request(provider.bodies[number], provider.wire, provider=provider.name)  # type: ignore[arg-type]
 
@@ -51,7 +56,7 @@ def test_an_agent_runs_independent_turns_with_its_options(wire: str) -> None:
         agent = Agent(provider, [look], instructions="You know towns.", temperature=0.5, max_tokens=300)
         assert at_once(agent.run("Go.")).text == "It is fine."
         sent = request_sent(provider)
-        assert texts(sent) == ["You know towns.", "Go."]
+        assert texts(sent) == [GUIDED, "Go."]
         assert (shared(sent)["temperature"], shared(sent)["max_tokens"]) == (0.5, 300)
     assert at_once(Agent(second, [look]).run("Go.", max_rounds=0)).termination == "max_rounds_reached"
 
@@ -64,7 +69,7 @@ def test_a_conversation_continues_with_the_history_and_one_system_prompt(wire: s
     assert at_once(conversation.send("Go.")).text == "It is fine."
     assert at_once(conversation.send("Sure?")).text == "Yes."
     sent = request_sent(provider, 2)
-    assert texts(sent) == ["You know towns.", "Go.", "Sure?"]
+    assert texts(sent) == [GUIDED, "Go.", "Sure?"]
     assert shared(sent)["top_p"] == 0.5
     assert conversation.turn is not None
     assert_legal(conversation.turn)
@@ -176,8 +181,39 @@ def test_the_tool_choice_and_parallel_calls_can_be_set() -> None:
 def test_a_coordinator_takes_the_same_options() -> None:
     provider = Emulated("openai.chat", HELLO)
     at_once(Coordinator(provider, [look], instructions="You know towns.", temperature=0.5).run("Go."))
-    assert texts(request_sent(provider)) == ["You know towns.", "Go."]
+    assert texts(request_sent(provider)) == [GUIDED, "Go."]
     assert provider.bodies[0]["temperature"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "system"),
+    [
+        ({"instructions": "You know towns."}, [GUIDED]),
+        ({"instructions": "You know towns.", "round_guidance": False}, ["You know towns."]),
+        ({"instructions": "You know towns.", "max_rounds": 1}, ["You know towns."]),
+        ({"instructions": "You know towns.", "max_rounds": 1, "round_guidance": True}, [GUIDED]),
+        ({}, []),
+        ({"round_guidance": True}, [ROUND_GUIDANCE]),
+    ],
+)
+def test_the_instructions_of_a_turn_with_rounds_contain_the_guidance_on_them(
+    options: dict[str, Any], system: list[str]
+) -> None:
+    """003, Context Preservation Between API Calls: the system prompt has the guidance unless the caller omits it."""
+    provider = Emulated("openai.chat", HELLO)
+    at_once(Agent(provider, [look], **options).run("Go."))
+    assert texts(request_sent(provider)) == [*system, "Go."]
+
+
+def test_a_turn_without_tools_has_no_guidance_on_rounds() -> None:
+    provider = Emulated("openai.chat", HELLO)
+    at_once(Agent(provider, instructions="You know towns.").run("Go."))
+    assert texts(request_sent(provider)) == ["You know towns.", "Go."]
+
+
+def test_the_guidance_on_rounds_has_the_sentences_of_the_document() -> None:
+    assert "You can make multiple tool calls across rounds to gather comprehensive information" in ROUND_GUIDANCE
+    assert ROUND_GUIDANCE.endswith("after seeing tool results, you can make another tool call in the next round.")
 
 
 # forms of a prompt

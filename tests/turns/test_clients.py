@@ -33,8 +33,10 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import MissingExtra, MissingKey, UnknownWire
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.turns.clients import SdkClient, client
+from toolparity.normalizer.turns.outcome import Outcome
 from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.turns.request import opening
+from toolparity.normalizer.turns.turn import Turn
 from toolparity.normalizer.wires.registry import spec
 
 HTTP_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
@@ -320,12 +322,42 @@ def test_only_the_stream_members_are_added_to_the_body(wire: str) -> None:
     assert recorder.bodies == [{**body, **added}]
 
 
-def test_stream_options_of_the_body_are_kept() -> None:
+@pytest.mark.parametrize(
+    ("name", "given", "sent"),
+    [
+        ("openai", {"include_obfuscation": False}, {"include_obfuscation": False, "include_usage": True}),
+        ("openai", {"include_usage": False}, {"include_usage": False}),
+        ("openai", None, {"include_usage": True}),
+        ("of-next-year", None, {"include_usage": True}),
+        ("mistral", None, None),  # its SDK lists the members of a body, and it rejects any other
+    ],
+)
+def test_a_stream_asks_for_usage_unless_the_body_or_the_provider_says_otherwise(
+    name: str, given: Any, sent: Any
+) -> None:
     recorder = Recorder()
     with serving(recorder.app, recorder) as servers:
-        provider = reach(servers, "openai.chat")
-        at_once(_first(provider, {**body_with_tool(provider), "stream_options": {"include_obfuscation": False}}))
-    assert recorder.bodies[0]["stream_options"] == {"include_obfuscation": False}
+        sdk = openai.AsyncOpenAI(api_key="any", base_url=servers.base(SURFACES["openai.chat"]), max_retries=0)
+        provider = client("openai.chat", "m", provider=name, sdk=sdk)
+        options = {} if given is None else {"stream_options": given}
+        at_once(_first(provider, {**body_with_tool(provider), **options}))
+    assert recorder.bodies[0].get("stream_options") == sent
+
+
+@pytest.mark.parametrize("name", SURFACE_NAMES)
+def test_the_budget_of_a_plain_turn_is_enforced_over_every_client(name: str) -> None:
+    async def main(servers: Servers) -> Outcome:
+        async with reach(servers, name) as provider:
+            return await Turn(provider, [look], budget=1).run("Go.")
+
+    def look(what: str) -> str:
+        raise AssertionError("must not run")
+
+    with running({"made": SCRIPT}) as servers:
+        outcome = at_once(main(servers))
+    assert outcome.termination == "budget_exceeded"
+    assert outcome.usage is not None
+    assert (outcome.usage.input_tokens or 0) > 0
 
 
 def test_a_grpc_message_is_sent_unchanged() -> None:

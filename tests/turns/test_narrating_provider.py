@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests.turns.orchestration.staging import Sequenced
 from tests.turns.playing import (
     WIRES,
+    Counting,
     Emulated,
     Fault,
     Round,
@@ -27,9 +28,10 @@ from tests.turns.playing import (
 from toolparity.cassettes.scripts import Script
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import TextPart, User
-from toolparity.normalizer.model import Text
+from toolparity.normalizer.model import Choice, Refusal, Response, ServerToolCall, Stop, StopReason, Text
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns import events as turn_events
+from toolparity.normalizer.turns.backoff import Backoff
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 from toolparity.normalizer.turns.narration.acknowledge import acknowledge
 from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
@@ -46,6 +48,7 @@ class Narrating(Emulated):
 
     def __init__(self, wire: str, words: str = ANSWER, fault: Fault | None = None, *, thought: str = "") -> None:
         super().__init__(wire, script([]))
+        self.inputs: list[Any] = []
         self._round = Round([*([Think(thought)] if thought else []), Say(words)], fault=fault)
 
     def _chunks(self, body: Any) -> Any:
@@ -53,6 +56,7 @@ class Narrating(Emulated):
         assert isinstance(user, User)
         [message] = [part.text for part in user.parts if isinstance(part, TextPart)]
         self.given = json_codec.decode(message)
+        self.inputs.append(self.given)
         played: Script = replace(script([]), rounds=[replace(self._round, ask=message)], tools=[])
         self.script = played
         return super()._chunks(body)
@@ -107,12 +111,168 @@ def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire
             "one natural answer."
         ),
     }
-    assert (len(decider.bodies), len(narrator.bodies)) == (1, 1)
+    assert (len(decider.bodies), len(narrator.bodies)) == (2, 1)
     last = max(event.round for event in only(events, turn_events.TurnBlockDelta))
     assert len([event for event in only(events, turn_events.TurnBlockDelta) if event.round == last]) > 3, (
         "it is streamed"
     )
     assert_legal(turn)
+
+
+RESEARCH = script(
+    [call("list_appointments")],
+    [Think("The billing, too."), call("open_invoices")],
+    [Say("Never said.")],
+    tools=TOOLS,
+)
+FIRST = "Report the results of looking up your upcoming appointments, naturally."
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_every_round_with_results_is_narrated(wire: str) -> None:
+    """002, Combined Narration: a report on each round while the first model calls on, then one answer from all."""
+    decider, narrator, offered = Emulated(wire, RESEARCH), Narrating(wire), tools()
+    turn = turn_of(decider, narrator, offered)
+    events = at_once(play(turn))
+    report, answer = narrator.inputs
+    assert report["toolResults"] == [{"toolName": "list_appointments", "result": APPOINTMENTS}]
+    assert report["contextHint"] == f"{FIRST} Then say what is done next: checking your billing. Promise no result."
+    assert [result["toolName"] for result in answer["toolResults"]] == list(TOOLS)
+    assert "is done next" not in answer["contextHint"]
+    # The report is shown before the calls of its round, and announces them.
+    [acknowledged] = [event for event in only(events, turn_events.Acknowledged) if event.round == 2]
+    assert (acknowledged.text, acknowledged.spoken) == (ANSWER, True)
+    texts = [event for event in only(events, turn_events.TurnBlockDelta) if event.round == 2]
+    started = [event for event in only(events, turn_events.CallStarted) if event.round == 2]
+    assert "".join(event.text for event in texts).startswith(ANSWER)
+    assert texts[0].seq < started[0].seq
+    blocks = [type(block).__name__ for block in turn.state.rounds[1].ai_response_content]
+    assert blocks.count("Text") == 1
+    assert blocks[-1] == "ToolCall"
+    assert blocks[0] == (
+        "Text" if wire in ("openai.responses", "google.interactions") or len(blocks) == 2 else "Reasoning"
+    )
+    assert (turn.outcome.text, turn.outcome.termination) == (ANSWER, "natural_completion")
+    assert (len(decider.bodies), len(narrator.bodies)) == (3, 2)
+    assert_legal(turn)
+
+
+def test_the_report_on_a_round_precedes_the_first_models_own_text() -> None:
+    rounds = [[call("list_appointments")], [Say("Now your billing."), call("open_invoices")], [Say("Never said.")]]
+    narrator, offered = Narrating("openai.chat"), tools()
+    turn = turn_of(Emulated("openai.chat", script(*rounds, tools=TOOLS)), narrator, offered)
+    events = at_once(play(turn))
+    assert narrator.inputs[0]["contextHint"] == FIRST  # the first model announces its calls itself
+    texts = [event.text for event in only(events, turn_events.Acknowledged)]
+    assert texts[1] == f"{ANSWER}\n\nNow your billing."
+    shown = {event.block.sequence: event.block for event in only(events, turn_events.TurnBlockStop) if event.round == 2}
+    shown |= {event.block.sequence: event.block for event in only(events, turn_events.TurnBlockRevised)}
+    assert [block.text_content for block in shown.values() if block.block_type == "text"] == [
+        f"{ANSWER}\n\n",
+        "Now your billing.",
+    ]
+
+
+def test_a_round_without_a_successful_call_is_reported_at_the_end_only() -> None:
+    def broken() -> Any:
+        raise RuntimeError("the billing service is down")
+
+    rounds = [[call("open_invoices")], [call("list_appointments")], [Say("Never said.")]]
+    narrator, offered = Narrating("openai.chat"), tools(broken)
+    turn = turn_of(Emulated("openai.chat", script(*rounds, tools=TOOLS)), narrator, offered)
+    at_once(play(turn))
+    [answer] = narrator.inputs
+    assert [result["toolName"] for result in answer["toolResults"]] == ["open_invoices", "list_appointments"]
+    assert "This failed: checking your billing." in answer["contextHint"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_first_model_that_may_not_call_is_not_asked(wire: str) -> None:
+    decider, narrator, offered = Emulated(wire, RESEARCH), Narrating(wire), tools()
+    turn = turn_of(decider, narrator, offered, max_rounds=1)
+    at_once(play(turn))
+    requests = 2 if wire == "bedrock.converse" else 1  # Converse has no tool choice "none"
+    assert (turn.outcome.text, len(decider.bodies), len(narrator.bodies)) == (ANSWER, requests, 1)
+
+
+@pytest.mark.parametrize("options", [{}, {"limit": 2}, {"limit": None}])
+def test_a_narrated_turn_runs_four_calls_of_an_answer_by_default(options: dict[str, Any]) -> None:
+    """002, Considerations: limits. The default is the document's; a turn without a narrator has none."""
+    counting = Counting()
+    played = script([call("look", at=number) for number in range(6)], [Say("Done.")])
+    narrating = NarratingProvider(Emulated("openai.chat", played), Narrator(Narrating("openai.chat")), counting.tools())
+    turn = Turn(narrating, counting.tools(), **options)
+    events = at_once(play(turn))
+    limit = options.get("limit", 4)
+    assert len(counting.ran) == (6 if limit is None else limit)
+    assert bool(only(events, turn_events.Dropped)) == (len(counting.ran) < 6)
+    assert turn.state.settings.limit == limit
+    assert Turn(Emulated("openai.chat", played), counting.tools())._settings.limit is None
+
+
+def test_an_orchestrated_narrated_turn_has_the_same_cap() -> None:
+    counting = Counting()
+    played = script([call("look", at=number) for number in range(6)], [Say("Done.")])
+    narrating = NarratingProvider(Emulated("openai.chat", played), Narrator(Narrating("openai.chat")), counting.tools())
+    at_once(Coordinator(narrating, counting.tools()).run("Go."))
+    assert len(counting.ran) == 4
+
+
+def test_a_first_model_that_fails_after_results_is_asked_again_before_the_narrator() -> None:
+    class Overloaded(Exception):
+        status_code = 529
+
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    decider, narrator, offered = (
+        Emulated("openai.chat", DECISION, fails={1: Overloaded()}),
+        Narrating("openai.chat"),
+        tools(),
+    )
+    turn = turn_of(decider, narrator, offered, backoff=Backoff(sleep=sleep))
+    at_once(play(turn))
+    assert (len(slept), len(decider.bodies), len(narrator.bodies)) == (1, 3, 1)
+    assert turn.outcome.text == ANSWER
+
+
+class Deciding(Emulated):
+    """A first model whose second answer is this response."""
+
+    second: Response
+
+    async def ask(self, body: Any) -> AsyncIterator[Any]:
+        if self.bodies:
+            self.bodies.append(body)
+            yield self.second
+            return
+        async for chunk in super().ask(body):
+            yield chunk
+
+
+@pytest.mark.parametrize(
+    ("stop", "blocks", "text"),
+    [
+        ("refusal", [Refusal("I must not.")], "I must not."),
+        ("max_tokens", [Text("So far")], "So far"),
+        (
+            "end_turn",
+            [ServerToolCall("s1", "web_search", None, "{}", "complete"), Text("Found on the web.")],
+            "Found on the web.",
+        ),
+    ],
+)
+def test_an_answer_that_is_not_only_about_the_results_is_the_first_models(
+    stop: StopReason, blocks: list[Any], text: str
+) -> None:
+    decider, narrator, offered = Deciding("openai.chat", DECISION), Narrating("openai.chat"), tools()
+    decider.second = Response("openai.chat", "openai", None, None, [Choice(0, blocks, Stop(stop))])
+    turn = turn_of(decider, narrator, offered)
+    at_once(play(turn))
+    assert narrator.bodies == []
+    assert turn.outcome.text == text
 
 
 def test_a_failed_tool_does_not_affect_the_narration_of_the_others() -> None:

@@ -16,6 +16,7 @@ from toolparity.normalizer.turns.errors import InvalidTool, OutputUnfit
 from toolparity.normalizer.turns.machine.state import TurnState
 from toolparity.normalizer.turns.orchestration import Coordinator
 from toolparity.normalizer.turns.output import output_type
+from toolparity.normalizer.turns.request import ROUND_GUIDANCE
 
 from .playing import WIRES, Emulated, Round, Say, assert_legal, at_once, call, script
 from .typed_functions import Item, Point
@@ -54,7 +55,7 @@ def test_an_answer_is_the_declared_type_after_the_tools_ran(wire: str) -> None:
     assert outcome.output == BOOKING
     assert outcome.termination == "natural_completion"
     prompt = outcome.state.request.messages[0].parts[0].text  # type: ignore[union-attr]
-    assert prompt.startswith("You let boats.\n\nYour final answer must be one JSON value")
+    assert prompt.startswith(f"You let boats.\n\n{ROUND_GUIDANCE}\n\nYour final answer must be one JSON value")
     assert json_codec.decode(prompt.partition("other text:\n")[2])["$ref"] == "#/$defs/Booking"
 
 

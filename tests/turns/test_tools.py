@@ -154,14 +154,6 @@ def test_all_names_of_the_package_can_be_imported() -> None:
         _ = turns.nothing
 
 
-def test_the_system_prompt_can_state_the_number_of_rounds() -> None:
-    provider = Emulated("openai.chat", script([Say("Hi.")]))
-    request = opening("Hello", provider, system="You help.", rounds=3)
-    body = write_request(request).body
-    assert body["messages"][0]["content"].startswith("You help.\n\nYou can make several tool calls")
-    assert "up to 3 rounds" in body["messages"][0]["content"]
-
-
 def test_a_turn_that_has_not_begun_has_no_outcome() -> None:
     with pytest.raises(TurnMisused, match="has not begun"):
         _ = Turn(Emulated("openai.chat", script([Say("Hi.")]))).outcome

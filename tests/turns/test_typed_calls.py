@@ -10,9 +10,11 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from tests.thoroughness import examples
+from toolparity.normalizer.model import ToolCall
+from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns import Executor, Tool, Turn
 from toolparity.normalizer.turns.execution.validation import check_schema, problems
-from toolparity.schemas import check_tools
+from toolparity.schemas import adapt_tools, check_tools
 
 from .executing import asked
 from .playing import WIRES, Emulated, Say, at_once, call, script
@@ -25,25 +27,39 @@ _JSON = st.recursive(
 )
 
 
-@examples(160, plain=8)
+def as_sent(tool: Tool, wire: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments that a model writes by the definition that it gets, which is adapted if the wire refuses it."""
+    definition = tool.declared()
+    violations = check_tools([definition], wire)
+    if not any(found.effect == "refused" or found.pointer.endswith("$ref") for found in violations):
+        return arguments
+    sent: dict[str, Any] = adapt_tools([definition], wire).express(tool.name, arguments)[1]
+    return sent
+
+
+@examples(160, plain=50)
 @given(parameters=signatures())
 def test_generated_arguments_arrive_as_the_declared_types_on_every_wire(parameters: dict[str, Any]) -> None:
     received: list[dict[str, Any]] = []
     tool = Tool(name="generated", function=function_of(parameters, received))
     arguments = {name: value.json for name, (value, _) in parameters.items()}
     expected = {name: value.value for name, (value, _) in parameters.items()}
-    played = script([call("generated", **arguments)], [Say("Done.")], tools=["generated"])
     for wire in WIRES:
         note(wire)
         received.clear()
-        if any(found.effect == "refused" for found in check_tools([tool.declared()], wire)):
-            continue  # Claude refuses a property whose name is not in ASCII, and so does its emulation
-        turn = Turn(Emulated(wire, played), [tool])
+        sent = as_sent(tool, wire, arguments)
+        provider = Emulated(wire, script([call("generated", **sent)], [Say("Done.")], tools=["generated"]))
+        turn = Turn(provider, [tool])
         at_once(turn.run("Go."))
         [result] = turn.state.rounds[0].tool_results
         assert not result.is_error, result
         assert len(received) == 1
         assert same(received[0], expected), (received[0], expected)
+        [asked] = [block for block in turn.state.rounds[0].ai_response_content if isinstance(block, ToolCall)]
+        assert asked.arguments == arguments
+        [declared] = read_request(provider.bodies[0], wire).tools
+        assert [found for found in check_tools([declared], wire) if found.effect == "refused"] == []
+        assert problems(declared.parameters or {}, sent) == []
 
 
 @examples(200, plain=30)

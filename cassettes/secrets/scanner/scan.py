@@ -93,6 +93,8 @@ def secrets_in(cassette: Mapping[str, Any], environ: Mapping[str, str] | None = 
 
 #: A shorter one may be a word that names a member.
 _SHORTEST_IN_A_PLACE = 8
+#: The members that spell a body. A mapping with others is the body, as vcrpy keeps the JSON and forms of aiohttp.
+_SPELLED_BODY = frozenset({"string", "base64_string"})
 _NOT_RANDOM = frozenset({"unreadable", "header", "e-mail address", "masked key", "account or request id"})
 
 _Found = tuple[str, str, str]  # kind, path, secret
@@ -156,7 +158,7 @@ def _headers(headers: Mapping[Any, Any]) -> Iterator[_Found]:
 
 def _body(body: Any, headers: Mapping[Any, Any]) -> tuple[Any, str]:
     """Return the body decoded according to its headers, and the reason if that fails."""
-    if isinstance(body, Mapping):
+    if isinstance(body, Mapping) and body.keys() & _SPELLED_BODY:
         body = body.get("string") if body.get("base64_string") is None else body["base64_string"]
     encoding = next((value for name, value in headers.items() if str(name).lower() == "content-encoding"), None)
     if not encoding or not isinstance(body, bytes):
@@ -183,6 +185,8 @@ def _values(value: Any) -> Iterator[Reading]:
             yield from (
                 r._replace(path=f"{name}.{r.path}".rstrip("."), name=r.name or str(name)) for r in _values(member)
             )
+    elif isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str):  # a member of a form
+        yield from _values(dict([value]))
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _values(item)

@@ -119,7 +119,7 @@ class Members(Codec, frozen=True):
             others = from_entries(value.get(self.pairs), self.rest)
             read = {name: inner for name, inner in others.items() if name not in self.members}
         for wire_name, inner in value.items():
-            if wire_name == self.pairs or wire_name in self.added:
+            if (self.pairs and wire_name == self.pairs) or wire_name in self.added:
                 continue
             other = wire_name[:-1] if self._is_added(wire_name) else wire_name
             name, member = by_name.get(wire_name, (other, Member(other, self.rest)))

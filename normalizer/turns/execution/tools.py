@@ -230,15 +230,6 @@ class Tools(Mapping[str, Tool]):
         own = [tool.declared() for tool in self._tools.values() if tool.name not in names]
         return [*kept, *own, *current.values()]
 
-    def adapted_to(self, wire: str, dialect: str | None) -> Tools:
-        """Return the same tools, those of sources with the schemas that the provider accepts (`sources`)."""
-        if not self._sourced.sources:
-            return self
-        adapted = Tools()
-        adapted._tools = self._tools
-        adapted._sourced = self._sourced.adapted_to(wire, dialect or "")
-        return adapted
-
     def has_changed(self, declared: conversation.ToolDefinition) -> bool:
         """Return whether a source has changed or withdrawn a tool since a turn declared it."""
         tool = self._sources_tools().get(declared.name)

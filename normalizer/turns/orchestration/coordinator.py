@@ -131,7 +131,6 @@ class Coordinator:
         self._attempts: Counter[int] = Counter()
         state: TurnState | None = options.get("state")
         declared = tools if isinstance(tools, Tools) else Tools(tools)
-        declared = declared.adapted_to(state.wire if state is not None else provider.wire, provider.name)
         inject = options.pop("inject", None)
         dispatcher = Dispatcher(declared, self.breakers, self._meter.forbid, self._on_substitution)
         self._provider = GuardedProvider(provider, self.breakers, self._seconds_left)

@@ -25,6 +25,7 @@ class GuardedProvider:
         self.model = provider.model
         self.circuit = provider.name or provider.wire
         self.address = getattr(provider, "address", None)
+        self.call_limit = getattr(provider, "call_limit", None)
         self._provider = provider
         self._breakers = breakers
         self._seconds_left = seconds_left
