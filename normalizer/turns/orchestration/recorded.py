@@ -143,12 +143,16 @@ class NotRecorded(Exception):
 
 
 class RecordedProvider:
-    """A provider that answers with the recorded answers of a turn, in order."""
+    """A provider that answers with the recorded answers of a turn, in order.
+
+    ``call_limit``: the recorded limit, because the provider of the turn may have set it (`NarratingProvider`).
+    """
 
     def __init__(self, run: RecordedRun) -> None:
         self.wire = run.state.wire
         self.name = run.state.request.provider
         self.model = run.state.request.model
+        self.call_limit = run.state.settings.limit
         self._answers = deque(run.answers)
         self._choice = run.state.settings.choice
 

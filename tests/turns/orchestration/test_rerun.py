@@ -15,6 +15,9 @@ from toolparity.normalizer.turns.backoff import Backoff
 from toolparity.normalizer.turns.execution.tool_results import ToolFailed
 from toolparity.normalizer.turns.execution.tools import Fallback, Tool, Tools
 from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.narration.acknowledge import acknowledge
+from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
+from toolparity.normalizer.turns.narration.narrator import Narrator
 from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits, Rerun, record, rerun
 from toolparity.normalizer.turns.testing import PROVIDER_FAULTS, TOOL_FAULTS, FaultyTools, Hang, Raise, Status, drawn
 from toolparity.normalizer.turns.turn import Turn
@@ -70,6 +73,20 @@ def test_a_plain_turn_can_be_repeated_too(wire: str) -> None:
         return Turn(provider, Counting().tools(), instructions="Be short.", temperature=0.5, **options)
 
     assert repeated(recording_of(make, Sequenced(wire, LONG)), make).difference is None
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_narrated_turn_is_repeated_with_the_recorded_narration(wire: str) -> None:
+    narrator = Sequenced("openai.chat", script([Say("One report.")], [Say("All is done.")]))
+
+    def recorded_turn(provider: Any, **options: Any) -> Turn:
+        tools = Counting().tools()
+        return Turn(NarratingProvider(provider, Narrator(narrator), tools), tools, acknowledge=acknowledge, **options)
+
+    recording = recording_of(recorded_turn, Sequenced(wire, LONG))
+    again = repeated(recording, lambda provider, **options: Turn(provider, Counting().tools(), **options))
+    assert again.difference is None
+    assert again.state.settings.limit == 4
 
 
 def test_another_limit_shows_as_a_difference_of_a_phase_or_event() -> None:

@@ -105,6 +105,19 @@ def test_an_answer_breaks_after_so_many_chunks(after: int) -> None:
     assert received == list(range(min(after, 10)))
 
 
+def test_a_faulty_provider_is_described_like_the_one_in_it() -> None:
+    class Described(Emulated):
+        call_limit = 3
+
+        def address(self) -> str:
+            return "http://127.0.0.1"
+
+    inner = Described("openai.chat", LOOKED)
+    provider = FaultyProvider(inner, {})
+    names = ("wire", "name", "model", "address", "call_limit")
+    assert [getattr(provider, name) for name in names] == [getattr(inner, name) for name in names]
+
+
 def test_a_status_demands_a_wait() -> None:
     waits: list[float] = []
 
