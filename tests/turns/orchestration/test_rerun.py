@@ -22,7 +22,7 @@ from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinato
 from toolparity.normalizer.turns.testing import PROVIDER_FAULTS, TOOL_FAULTS, FaultyTools, Hang, Raise, Status, drawn
 from toolparity.normalizer.turns.turn import Turn
 
-from .staging import LONG, Counting, Sequenced
+from .staging import LONG, Clock, Counting, Sequenced
 
 Make = Callable[..., Any]
 
@@ -204,6 +204,32 @@ def test_a_turn_with_faults_drawn_by_a_seed_is_repeated_without_them(seed: int) 
     tools = FaultyTools(_fallbacks(timeout=0.02), drawn(seed, calls, _TOOL_FAULTS))
     recording = recording_of(coordinated(tools, **settings), provider)
     assert repeated(recording, coordinated(_fallbacks(), **settings)).difference is None
+
+
+@pytest.mark.parametrize("passes", [4, 11])
+def test_a_time_limit_is_reached_again_by_the_recorded_clock(passes: int) -> None:
+    clock, file = Clock(), io.BytesIO()
+    recorder = record(file, clock=clock)
+    tools = Counting(count=clock.passes(passes)).tools()
+    limits = Limits(seconds=10)
+
+    def make(provider: Any, **options: Any) -> Coordinator:
+        return Coordinator(provider, Counting().tools(), limits=limits, clock=provider.clock, **options)
+
+    coordinator = Coordinator(
+        Sequenced("openai.chat", LONG),
+        tools,
+        limits=limits,
+        clock=clock,
+        observers=[recorder],
+        telemetry=recorder.boundary,
+    )
+    at_once(coordinator.run("Go."))
+    recorder.close()
+    assert (coordinator.orchestrated.outcome.termination == "budget_exceeded") == (passes == 11)
+    assert repeated(file.getvalue(), make).difference is None
+    difference = repeated(file.getvalue(), coordinated(limits=limits)).difference
+    assert (difference is None) == (passes == 4)
 
 
 @pytest.mark.parametrize("approved", [True, False])
