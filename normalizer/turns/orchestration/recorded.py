@@ -183,12 +183,12 @@ class RecordedProvider:
         for block in answer.blocks:
             for event in self._events(block):
                 yield event
-        self.clock.advance(answer.at)
         response, headers = answer.end.response, {}
         if answer.end.retry_after is not None:
             headers = {"retry-after": repr(answer.end.retry_after)}
         if response is not None:
             yield with_retry_after(response, headers)
+        self.clock.advance(answer.at)
         if isinstance(answer.end, AnswerFailed):
             raise _exception(answer.end.error, headers)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -37,7 +38,6 @@ _NOT_COMPARED = ("block_start", "block_delta", "block_reset", "block_settled", "
 #: Members that depend on how an answer was cut into chunks, or on the time.
 _LEFT_OUT = ("seq", "sequence", "first_block")
 _PHASES = ("reasoning", "tool_execution", "synthesis", "final_response")
-_ENDS = ("turn_complete", "turn_failed", "turn_waiting")
 
 
 class RerunDifference(Struct, frozen=True):
@@ -140,15 +140,10 @@ def _first_difference(segment: Segment, events: list[TurnEvent], requests: list[
     compared = requests if segment.requests is not None else []
     recorded = list(_items(segment.events, segment.requests or []))
     repeated = list(_items((plain(event) for event in events), compared))
-    ended = bool(segment.events) and segment.events[-1]["type"] in _ENDS and not segment.is_cancelled
-    for index in range(max(len(recorded), len(repeated)) if ended else len(recorded)):
-        old = recorded[index] if index < len(recorded) else None
-        new = repeated[index] if index < len(repeated) else None
-        if old is None or new is None or (old.kind, old.name) != (new.kind, new.name):
-            item = old or new
-            assert item is not None
+    for old, new in zip_longest(recorded, repeated[: len(recorded)]):  # a segment may have ended with its process
+        if new is None or (old.kind, old.name) != (new.kind, new.name):
             values = [each and {"name": each.name, **each.value} for each in (old, new)]
-            return RerunDifference(item.kind, item.round, item.name, "", *values)
+            return RerunDifference(old.kind, old.round, old.name, "", *values)
         difference = first_difference(old.value, new.value, old.name)
         if difference is not None:
             return RerunDifference(old.kind, old.round, old.name, *difference)

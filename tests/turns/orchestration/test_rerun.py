@@ -206,18 +206,26 @@ def test_a_turn_with_faults_drawn_by_a_seed_is_repeated_without_them(seed: int) 
     assert repeated(recording, coordinated(_fallbacks(), **settings)).difference is None
 
 
+@pytest.mark.parametrize("where", ["tool", "provider"])
 @pytest.mark.parametrize("passes", [4, 11])
-def test_a_time_limit_is_reached_again_by_the_recorded_clock(passes: int) -> None:
+def test_a_time_limit_is_reached_again_by_the_recorded_clock(passes: int, where: str) -> None:
     clock, file = Clock(), io.BytesIO()
     recorder = record(file, clock=clock)
-    tools = Counting(count=clock.passes(passes)).tools()
+    tools = Counting(**({"count": clock.passes(passes)} if where == "tool" else {})).tools()
+
+    class Late(Sequenced):
+        async def ask(self, body: Any) -> Any:
+            async for chunk in super().ask(body):
+                yield chunk
+            clock.now += passes * (where == "provider" and len(self.bodies) == 1)
+
     limits = Limits(seconds=10)
 
     def make(provider: Any, **options: Any) -> Coordinator:
         return Coordinator(provider, Counting().tools(), limits=limits, clock=provider.clock, **options)
 
     coordinator = Coordinator(
-        Sequenced("openai.chat", LONG),
+        Late("openai.chat", LONG),
         tools,
         limits=limits,
         clock=clock,
