@@ -52,11 +52,11 @@ def tools(invoices: Any = open_invoices) -> Tools:
     )
 
 
-def narrated(*calls: Any, offered: Tools | None = None, **options: Any) -> tuple[Turn, EmulatedProvider]:
+def narrated(*calls: list[Any], offered: Tools | None = None, **options: Any) -> tuple[Turn, EmulatedProvider]:
     """A turn whose calls another model narrates, and that model."""
     offered = offered if offered is not None else tools()
-    narrator = EmulatedProvider("anthropic.messages", scripted([Say(TOLD)]))
-    decider = EmulatedProvider("openai.chat", scripted(list(calls), [Say("never asked")], tools=list(offered)))
+    narrator = EmulatedProvider("anthropic.messages", scripted([Say(TOLD)]), in_order=True)
+    decider = EmulatedProvider("openai.chat", scripted(*calls, [Say("That is all.")], tools=list(offered)))
     provider = NarratingProvider(decider, Narrator(narrator), offered)
     return Turn(provider, offered, acknowledge=acknowledge, **options), narrator
 
@@ -69,7 +69,7 @@ def told_to(narrator: EmulatedProvider) -> dict[str, Any]:
 
 @HEADINGS.shows("Problem", "a message that wants two things gets one of them, and needs a second turn")
 async def problem() -> str:
-    turn, _ = narrated(*TWO)
+    turn, _ = narrated(TWO)
     outcome = await turn.run(ASKED)
     ran = [each.name for each in turn.state.rounds[0].calls]
     holds(ran == ["list_appointments", "open_invoices"], ran)
@@ -78,7 +78,7 @@ async def problem() -> str:
 
 @HEADINGS.shows("Solution", "several calls of one message, run in parallel, and one narrated response")
 async def solution() -> str:
-    turn, narrator = narrated(*TWO)
+    turn, narrator = narrated(TWO)
     events = await events_of(turn, ASKED)
     order = [type(event).__name__ for event in events if isinstance(event, (CallStarted, CallFinished))]
     holds(order[:2] == ["CallStarted", "CallStarted"] and len(narrator.bodies) == 1, order)
@@ -97,7 +97,7 @@ async def hints() -> str:
 
 @HEADINGS.shows("Model Decision Output", "a final text, or a list of calls with an optional acknowledgement")
 async def decisions() -> str:
-    turn, _ = narrated(Say("I look."), *TWO)
+    turn, _ = narrated([Say("I look."), *TWO])
     await turn.run(ASKED)
     made = decision(turn.state.history()[1].response)
     holds(isinstance(made, ToolCalls) and made.acknowledgement == "I look.", made)
@@ -107,7 +107,7 @@ async def decisions() -> str:
 
 @HEADINGS.shows("Acknowledgement Generation", "the hints of the called tools become one sentence; a model may write it")
 async def acknowledgement() -> str:
-    sentence = [event.text for event in of_type(await events_of(narrated(*TWO)[0], ASKED), Acknowledged)]
+    sentence = [event.text for event in of_type(await events_of(narrated(TWO)[0], ASKED), Acknowledged)]
     writer = EmulatedProvider("openai.chat", scripted([Say("One moment, I look into both.")]))
     decider = EmulatedProvider("openai.chat", scripted(TWO, [Say(TOLD)]))
     slow = FaultyTools(tools(), {"list_appointments": Slow(0.2)})
@@ -121,7 +121,7 @@ async def acknowledgement() -> str:
 
 @HEADINGS.shows("Execution Flow", "eight steps from the user's message to the emitted response")
 async def flow() -> str:
-    turn, _ = narrated(*TWO)
+    turn, _ = narrated(TWO)
     events = await events_of(turn, ASKED)
     names = [type(event).__name__ for event in events]
     steps = ["CallsKnown", "Acknowledged", "CallStarted", "CallFinished", "TurnComplete"]
@@ -132,19 +132,25 @@ async def flow() -> str:
 
 @HEADINGS.shows("Combined Narration", "the narrator gets the message, all results in order, and a hint")
 async def combined() -> str:
-    turn, narrator = narrated(*TWO)
+    turn, narrator = narrated(TWO)
     await turn.run(ASKED)
     given = told_to(narrator)
     results = [each["toolName"] for each in given["toolResults"]]
     holds(given["userMessage"] == ASKED and results == ["list_appointments", "open_invoices"], given)
-    return f"userMessage, toolResults of {results}, contextHint {given['contextHint']!r}"
+    turn, narrator = narrated(TWO[:1], TWO[1:])
+    await turn.run(ASKED)
+    holds(len(narrator.bodies) == len(turn.state.rounds) - 1 == 2, narrator.bodies)
+    return (
+        f"userMessage, toolResults of {results}, contextHint {given['contextHint']!r}; "
+        f"over two rounds of calls, {len(narrator.bodies)} narrations"
+    )
 
 
 @HEADINGS.shows(
     "Implementation Steps", "hints in definitions, a list of calls, one acknowledgement, parallel, one hint"
 )
 async def steps() -> str:
-    turn, narrator = narrated(*TWO)
+    turn, narrator = narrated(TWO)
     events = await events_of(turn, ASKED)
     counts = [len(of_type(events, kind)) for kind in (Acknowledged, CallStarted, CallFinished)]
     hint = told_to(narrator)["contextHint"]
@@ -157,7 +163,7 @@ HEADINGS.introduces("Example Flows", "two conversations")
 
 @HEADINGS.shows("Single Tool (unchanged behavior)", "one call has its own acknowledgement and answer")
 async def single() -> str:
-    turn, _ = narrated(TWO[0])
+    turn, _ = narrated(TWO[:1])
     events = await events_of(turn, "When do I come in?")
     [said] = of_type(events, Acknowledged)
     return f"acknowledged {said.text!r}, answered {turn.outcome.text!r}"
@@ -165,7 +171,7 @@ async def single() -> str:
 
 @HEADINGS.shows("Multiple Tools", "two calls: one acknowledgement, parallel execution, one answer")
 async def multiple() -> str:
-    turn, _ = narrated(*TWO)
+    turn, _ = narrated(TWO)
     events = await events_of(turn, ASKED)
     [said] = of_type(events, Acknowledged)
     first = of_type(events, CallStarted)[0]
@@ -178,19 +184,21 @@ async def considerations() -> str:
     def closed(customer: str) -> str:
         raise ToolFailed("the accounts are closed")
 
-    turn, narrator = narrated(*TWO, offered=tools(closed))
+    turn, narrator = narrated(TWO, offered=tools(closed))
     await turn.run(ASKED)
     failed, worked = sorted(told_to(narrator)["toolResults"], key=lambda each: "result" in each)
     holds(failed["toolName"] == "open_invoices" and "result" in worked, failed)
-    toolbox = Toolbox("look")
-    script = scripted([call("look", at=number) for number in range(6)], [Say("Done.")])
-    events = await events_of(Turn(EmulatedProvider("openai.chat", script), toolbox.tools, limit=4))
-    [dropped] = of_type(events, Dropped)
+    toolbox, six = Toolbox("look"), [call("look", at=number) for number in range(6)]
+    [dropped] = of_type(await events_of(narrated(six, offered=toolbox.tools)[0]), Dropped)
     holds(len(toolbox.ran) == 4, toolbox.ran)
-    turn, _ = narrated(*TWO)
+    unlimited = Toolbox("look")
+    await narrated(six, offered=unlimited.tools, limit=None)[0].run(ASKED)
+    holds(len(unlimited.ran) == 6, unlimited.ran)
+    turn, _ = narrated(TWO)
     deltas = [event for event in await events_of(turn, ASKED) if isinstance(event, TurnBlockDelta) and event.round == 2]
     holds("".join(event.text for event in deltas) == TOLD and len(deltas) > 3, deltas)
     return (
-        f"noted: {failed['error']!r}; of {dropped.total} calls {len(dropped.processing)} ran; "
+        f"noted: {failed['error']!r}; of {dropped.total} calls {len(dropped.processing)} ran, "
+        f"with limit=None {len(unlimited.ran)}; "
         f"the answer came in {len(deltas)} pieces"
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from play import EmulatedProvider, Headings, Toolbox, call, holds, scripted
 
-from toolparity.turns import Outcome, Turn, dump, load
+from toolparity.turns import ROUND_GUIDANCE, Outcome, Turn, dump, load
 from toolparity.turns.testing import FaultyTools, Raise, Say
 
 HEADINGS = Headings()
@@ -96,10 +96,13 @@ async def errors() -> str:
 )
 async def context() -> str:
     _, provider, _ = await ran(instructions="You know the courses.")
+    _, without, _ = await ran(instructions="You know the courses.", round_guidance=False)
+    prompt, plain = str(provider.bodies[0]["system"]), str(without.bodies[0]["system"])
+    holds(ROUND_GUIDANCE in prompt and "You know the courses." in plain and ROUND_GUIDANCE not in plain, prompt)
     roles = [[message["role"] for message in body["messages"]] for body in provider.bodies]
     holds(roles == [["user"], ["user", "assistant", "user"], ["user", *["assistant", "user"] * 2]], roles)
     holds(len({str(body.get("system")) for body in provider.bodies}) == 1, "the system prompt changed")
-    return f"roles of the last request: {roles[-1]}; the system prompt is the same in each"
+    return f"roles of the last request: {roles[-1]}; each has the same system prompt, which ends with the guidance"
 
 
 @HEADINGS.shows("Testing Strategy", "five tests: one round, two rounds, the limit, a failure, the context")

@@ -11,6 +11,7 @@ from toolparity.normalizer.conversation import Assistant, ToolResults
 from toolparity.normalizer.turns import events as turn_events
 from toolparity.normalizer.turns.errors import TurnMisused
 from toolparity.normalizer.turns.machine import state as states
+from toolparity.normalizer.turns.testing import FaultyTools, Hang
 from toolparity.normalizer.turns.turn import Turn
 
 from . import playing
@@ -164,21 +165,19 @@ def test_canc_01_finished_calls_keep_their_results_and_the_others_get_one() -> N
     async def run() -> Turn:
         counted = asyncio.Event()
 
-        async def hang(**_: Any) -> None:
-            await asyncio.Event().wait()
-
         async def counts(**_: Any) -> str:
             counted.set()
             return "two"
 
         played = script([call("look", at=1), call("count"), call("post", text="x")], [Say("Done.")])
-        counting = Counting(look=hang, count=counts)
-        tools = counting.tools(post={"approval": True})
+        counting = Counting(count=counts)
+        tools = FaultyTools(counting.tools(post={"approval": True}), {"look": Hang()})
         turn = Turn(Emulated("anthropic.messages", played), tools)
         async for event in turn.stream("Go."):
             if isinstance(event, turn_events.CallFinished):
                 turn.cancel("enough")
-        assert counting.names == ["look", "count"]
+        assert counting.names == ["count"]
+        assert [injection.position for injection in tools.injected] == [("look", 1)]
         return turn
 
     turn = at_once(run())
@@ -196,10 +195,7 @@ def test_canc_01_finished_calls_keep_their_results_and_the_others_get_one() -> N
 
 def test_one_call_can_be_cancelled_while_the_turn_continues() -> None:
     async def run() -> Turn:
-        async def hang(**_: Any) -> None:
-            await asyncio.Event().wait()
-
-        turn = Turn(Emulated("openai.responses", TWO), Counting(look=hang).tools())
+        turn = Turn(Emulated("openai.responses", TWO), FaultyTools(Counting().tools(), {"look": Hang()}))
         async for event in turn.stream("Go."):
             if isinstance(event, turn_events.CallFinished) and event.name == "count":
                 turn.cancel(call_id=turn.state.rounds[0].calls[0].id)

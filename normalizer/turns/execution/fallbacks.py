@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ... import json_codec
-from ...conversation import Part, TextPart
+from ...conversation import Part, TextPart, ToolResult
 from ...model import ToolCall
 from ..block_rows import result_content
 from ..errors import InvalidTool
@@ -25,6 +25,7 @@ from .tools import Fallback, Tool
 #: Called with the call id, the name of the fallback that ran, and the reason.
 OnSubstitution = Callable[[str, str, str], None]
 _MAX_QUOTE = 500
+_FAILED_TOO = ", tried in its place, failed: "
 
 
 class Fallbacks:
@@ -66,7 +67,7 @@ class Fallbacks:
                 instead = f"{substitute.name}({substitute.arguments_text})"
                 note = TextPart(f"[{call.name} failed: {why}. {instead} was run in its place.]")
                 return replace(last, result=replace(last.result, parts=[note, *last.result.parts], plain=False))
-            troubles.append(f"{substitute.name}, tried in its place, failed: {_summary(last)}")
+            troubles.append(f"{substitute.name}{_FAILED_TOO}{_summary(last)}")
         if not troubles:
             return first
         parts: list[Part] = [*first.result.parts, TextPart("\n" + "\n".join(troubles))]
@@ -99,6 +100,15 @@ class Fallbacks:
                 return
             before = replace(before, name=fallback.tool, arguments=arguments, arguments_text=text)
             yield before
+
+
+def failures_in(result: ToolResult) -> tuple[ToolResult, dict[str, str]]:
+    """Return the failure of a tool without those of its fallbacks, and why each of them failed, by name."""
+    last = result.parts[-1] if len(result.parts) > 1 else None
+    if not isinstance(last, TextPart) or not last.text.startswith("\n") or _FAILED_TOO not in last.text:
+        return result, {}
+    lines = [line.partition(_FAILED_TOO) for line in last.text[1:].split("\n")]
+    return replace(result, parts=result.parts[:-1]), {name: why for name, found, why in lines if found}
 
 
 def fallback_of(tool: Tool) -> Fallback | None:

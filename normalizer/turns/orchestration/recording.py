@@ -5,9 +5,9 @@
     difference = replay(open("turn.jsonl", "rb").read()).difference      # None if the replay is identical
 
 A recording consists of JSON lines. The first line contains the state before the first step. Each further line is a
-step: the input of the machine (``input``), its events (``events``), and the digest of the state if the step saves one
-(``state``). Where a turn was resumed from its last saved state, another line with a state follows
-(`log.Log.recording`).
+step: the input of the machine (``input``), its events (``events``), the digest of the state if the step saves one
+(``state``), and the seconds since the recording began (``at``). Where a turn was resumed from its last saved state,
+another line with a state follows (`log.Log.recording`).
 
 `replay` repeats the steps of the state machine. `rerun.rerun` repeats the whole turn, with its coordinator, context and
 dispatcher. For it, a recorder passed as ``telemetry=recorder.boundary``, too, adds a line for each request as it was
@@ -17,7 +17,8 @@ sent (``request``) and for each run of a tool, fallbacks included (``run``). `re
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
@@ -66,11 +67,16 @@ class Replayed(Struct, frozen=True):
 class RecordingObserver(Observer):
     """Observer that writes a recording of a turn to a file. ``state``: the initial state of a turn that is resumed.
 
-    ``boundary``: the option ``telemetry`` of a turn whose requests and runs of tools are recorded, too.
+    ``boundary``: the option ``telemetry`` of a turn whose requests and runs of tools are recorded, too. ``clock``:
+    returns seconds; that of a coordinator with a time limit, if it has another one.
     """
 
-    def __init__(self, file: BinaryIO, state: TurnState | None = None) -> None:
+    def __init__(
+        self, file: BinaryIO, state: TurnState | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._file = file
+        self._clock = clock
+        self._begin = clock()
         self._initial = state
         self._has_head = False
         self.boundary = Boundary(
@@ -84,7 +90,8 @@ class RecordingObserver(Observer):
     async def input(self, input: Input) -> None:
         """Note the input of the next step. Raises InvalidState if a resumed turn has no initial state."""
         self._flush()
-        self._steps.append({"input": input, "events": [], "state": None})
+        at = round(self._clock() - self._begin, 6)
+        self._steps.append({"input": input, "events": [], "state": None, "at": at})
         if not self._has_head and self._initial is None and not isinstance(input, (Begin, Finalize)):
             raise InvalidState("a resumed turn is recorded from its state", hint="record(file, state=turn.state)")
 
@@ -122,18 +129,24 @@ def head_line(begins: Any) -> bytes:
     return _line({"version": VERSION, "begins": begins})
 
 
-def step_line(input: Any, events: Sequence[Any], state: str | None) -> bytes:
-    """Return the line of a step. ``state``: the SHA-256 digest of the saved state's JSON, None if none was saved."""
-    return _line({"input": input, "events": events, "state": state})
+def step_line(input: Any, events: Sequence[Any], state: str | None, at: float | None = None) -> bytes:
+    """Return the line of a step. ``state``: the SHA-256 digest of the saved state's JSON, None if none was saved.
+
+    ``at``: the seconds since the recording began, None if they are not known.
+    """
+    seconds = {} if at is None else {"at": at}
+    return _line({"input": input, "events": events, "state": state, **seconds})
 
 
 def _line(value: dict[str, Any]) -> bytes:
     return json_codec.encode(value) + b"\n"
 
 
-def record(file: BinaryIO, state: TurnState | None = None) -> RecordingObserver:
-    """Return an observer that records a turn. Close it when the turn is over. ``state``: see `RecordingObserver`."""
-    return RecordingObserver(file, state)
+def record(
+    file: BinaryIO, state: TurnState | None = None, *, clock: Callable[[], float] = time.monotonic
+) -> RecordingObserver:
+    """Return an observer that records a turn. Close it when the turn is over. For the arguments see it."""
+    return RecordingObserver(file, state, clock=clock)
 
 
 def replay(recording: bytes) -> Replayed:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -26,7 +27,7 @@ from ..machine.inputs import CallDecided
 from ..machine.state import TurnState
 from ..turn import Turn
 from .coordinator import Coordinator
-from .recorded import RecordedProvider, RecordedResults, RecordedRun, recorded_runs
+from .recorded import RecordedProvider, RecordedResults, Segment, segments_of
 from .recording import first_difference, plain
 
 #: Makes the turn, with the options that it gets.
@@ -37,7 +38,6 @@ _NOT_COMPARED = ("block_start", "block_delta", "block_reset", "block_settled", "
 #: Members that depend on how an answer was cut into chunks, or on the time.
 _LEFT_OUT = ("seq", "sequence", "first_block")
 _PHASES = ("reasoning", "tool_execution", "synthesis", "final_response")
-_ENDS = ("turn_complete", "turn_failed", "turn_waiting")
 
 
 class RerunDifference(Struct, frozen=True):
@@ -69,18 +69,19 @@ async def rerun(recording: bytes, make: Make, *, backoff: Backoff | None = DEFAU
     """Repeat the turn of a recording (`recording.record`, `log.Log.recording`) and compare it with what was recorded.
 
     ``make(provider, **options)`` returns the coordinator or turn, and passes on the options, which are ``id`` or
-    ``state``, ``approve``, ``backoff`` and ``telemetry``. Nothing waits for ``backoff``. Not compared are the order of
-    parallel calls, progress, acknowledgements, and what follows when a turn was cancelled. The recording has no clock,
-    so a time limit that was reached is a difference. Raises InvalidState for an invalid recording.
+    ``state``, ``approve``, ``backoff`` and ``telemetry``. With a time limit, it also passes ``clock=provider.clock``,
+    which returns the recorded time (a log has none). Nothing waits for ``backoff``. Not compared are the order of
+    parallel calls, progress, acknowledgements, and what follows after a turn was cancelled. Raises InvalidState for an
+    invalid recording.
     """
     repeated: Rerun | None = None
     waits_not = replace(backoff, sleep=lambda seconds: asyncio.sleep(0)) if backoff is not None else None
-    for run in recorded_runs(recording):
+    for segment in segments_of(recording):
         events: list[TurnEvent] = []
         requests: list[Request] = []
-        state = await _repeat(run, make, waits_not, events, requests)
+        state = await _repeat(segment, make, waits_not, events, requests)
         before = (repeated.events, repeated.requests) if repeated is not None else ([], [])
-        difference = _first_difference(run, events, requests)
+        difference = _first_difference(segment, events, requests)
         repeated = Rerun(state, [*before[0], *events], [*before[1], *requests], difference)
         if difference is not None:
             break
@@ -89,19 +90,20 @@ async def rerun(recording: bytes, make: Make, *, backoff: Backoff | None = DEFAU
 
 
 async def _repeat(
-    run: RecordedRun, make: Make, backoff: Backoff | None, events: list[TurnEvent], requests: list[Request]
+    segment: Segment, make: Make, backoff: Backoff | None, events: list[TurnEvent], requests: list[Request]
 ) -> TurnState:
-    """Repeat one run, and add its events and requests to the lists. Return the state at its end."""
-    state = run.state
+    """Repeat one segment, and add its events and requests to the lists. Return the state at its end."""
+    state = segment.state
     begins = state.phase == "new"
 
     def approve(call: ToolCall | ApprovalRequest) -> bool | str | None:
-        decided = run.decisions.get(call.id)
+        decided = segment.decisions.get(call.id)
         return None if decided is None else decided.approved or decided.reason or False
 
     options: dict[str, Any] = {"id": state.id} if begins else {"state": state}
-    telemetry = RecordedResults(run, requests)
-    driver = make(RecordedProvider(run), approve=approve, backoff=backoff, telemetry=telemetry, **options)
+    provider = RecordedProvider(segment)
+    telemetry = RecordedResults(segment, requests, provider.clock)
+    driver = make(provider, approve=approve, backoff=backoff, telemetry=telemetry, **options)
     turn = driver.turn if isinstance(driver, Coordinator) else driver
     message: Request | None = None
     if begins:  # the turn declares its tools itself
@@ -111,14 +113,14 @@ async def _repeat(
         async for event in driver.stream(message):
             events.append(event)
         message = None
-        if not _supply(turn, run):
+        if not _supply(turn, segment):
             return turn.state
 
 
-def _supply(turn: Turn, run: RecordedRun) -> bool:
+def _supply(turn: Turn, segment: Segment) -> bool:
     """Supply the recorded decisions and results for the calls that the turn waits for. Return whether there is one."""
     waiting = turn.outcome.waiting if turn.state.phase != "over" else []
-    recorded = [input for call in waiting if (input := run.later.pop(call.id, None)) is not None]
+    recorded = [input for call in waiting if (input := segment.later.pop(call.id, None)) is not None]
     for input in recorded:
         if isinstance(input, CallDecided):
             turn.decide(input.call_id, input.approved, input.reason)
@@ -134,19 +136,14 @@ class _Item(Struct, frozen=True):
     value: dict[str, Any]
 
 
-def _first_difference(run: RecordedRun, events: list[TurnEvent], requests: list[Request]) -> RerunDifference | None:
-    compared = requests if run.requests is not None else []
-    recorded = list(_items(run.events, run.requests or []))
+def _first_difference(segment: Segment, events: list[TurnEvent], requests: list[Request]) -> RerunDifference | None:
+    compared = requests if segment.requests is not None else []
+    recorded = list(_items(segment.events, segment.requests or []))
     repeated = list(_items((plain(event) for event in events), compared))
-    ended = bool(run.events) and run.events[-1]["type"] in _ENDS and not run.is_cancelled
-    for index in range(max(len(recorded), len(repeated)) if ended else len(recorded)):
-        old = recorded[index] if index < len(recorded) else None
-        new = repeated[index] if index < len(repeated) else None
-        if old is None or new is None or (old.kind, old.name) != (new.kind, new.name):
-            item = old or new
-            assert item is not None
+    for old, new in zip_longest(recorded, repeated[: len(recorded)]):  # a segment may have ended with its process
+        if new is None or (old.kind, old.name) != (new.kind, new.name):
             values = [each and {"name": each.name, **each.value} for each in (old, new)]
-            return RerunDifference(item.kind, item.round, item.name, "", *values)
+            return RerunDifference(old.kind, old.round, old.name, "", *values)
         difference = first_difference(old.value, new.value, old.name)
         if difference is not None:
             return RerunDifference(old.kind, old.round, old.name, *difference)
@@ -177,7 +174,7 @@ def _items(events: Iterable[dict[str, Any]], requests: list[Request]) -> Iterato
         elif event["type"] == "calls_known":
             for ref in (*event["kept"], *event["dropped"], *event["rejected"]):
                 yield from calls.pop(ref["id"], ())
-    for later in calls.values():  # calls of an answer that another run received
+    for later in calls.values():  # calls of an answer that another segment contains
         yield from later
 
 

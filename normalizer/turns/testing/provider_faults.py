@@ -111,6 +111,7 @@ class FaultyProvider:
         self.name = provider.name
         self.model = provider.model
         self.address = getattr(provider, "address", None)
+        self.call_limit = getattr(provider, "call_limit", None)
         self.faults = dict(faults)
         self.injected: list[Injection] = []
         self.requests: list[Any] = []

@@ -11,6 +11,7 @@ from tests.turns.playing import WIRES, Say, at_once, call, script
 from toolparity.normalizer.turns.events import CallStarted
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
+from toolparity.normalizer.turns.testing import FaultyTools, Hang
 
 from .staging import LONG, Clock, Counting, Sequenced, assert_answered, directed
 
@@ -79,25 +80,16 @@ def test_after_the_time_limit_the_model_is_asked_once_more() -> None:
 
 
 def test_a_hanging_tool_is_cancelled_at_the_time_limit() -> None:
-    async def hang(**_: Any) -> None:
-        await asyncio.Event().wait()
-
     provider = Sequenced("openai.chat", script([call("look", at=1), call("count", of="x")], [Say("Too slow.")]))
-    coordinator = Coordinator(provider, Counting(look=hang).tools(), limits=Limits(seconds=0.3))
+    tools = FaultyTools(Counting().tools(), {"look": Hang()})
+    coordinator = Coordinator(provider, tools, limits=Limits(seconds=0.3))
     directed(coordinator)
     assert coordinator.orchestrated.answer == "Too slow."
     assert [call.outcome for call in coordinator.turn.state.rounds[0].calls] == ["cancelled", "returned"]
 
 
 def test_a_hanging_provider_is_cancelled_at_the_time_limit_and_asked_once_more() -> None:
-    class Hanging(Sequenced):
-        async def ask(self, body: Any) -> Any:
-            async for piece in super().ask(body):
-                yield piece
-                if len(self.bodies) >= 2:
-                    await asyncio.Event().wait()
-
-    provider = Hanging("openai.chat", LONG)
+    provider = Sequenced("openai.chat", LONG, faults={2: Hang(after=1), 3: Hang(after=1)})
     limits = Limits(seconds=0.3, last_seconds=0.05)
     coordinator = Coordinator(provider, Counting().tools(), limits=limits)
     directed(coordinator)
@@ -166,10 +158,7 @@ def test_a_call_approved_late_is_still_cancelled_at_the_time_limit() -> None:
         await asyncio.sleep(0.4)  # longer than the limit of the turn
         return True
 
-    async def hang(**_: Any) -> None:
-        await asyncio.Event().wait()
-
-    tools = Counting(look=hang).tools(look={"approval": True})
+    tools = FaultyTools(Counting().tools(look={"approval": True}), {"look": Hang()})
     provider = Sequenced("openai.chat", script([call("look", at=1)], [Say("Too slow.")]))
     coordinator = Coordinator(provider, tools, limits=Limits(seconds=0.3), approve=approve)
     directed(coordinator)

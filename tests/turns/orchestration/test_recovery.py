@@ -158,7 +158,7 @@ def test_a_request_rejected_for_authorization_is_not_repeated(status: int) -> No
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_request_of_an_incomplete_answer_is_repeated(wire: str) -> None:
     whole = "A whole sentence, which the first answer breaks off."
-    provider = Sequenced(wire, script([Say(whole)]), faults={1: Cut(after=3)})
+    provider = Sequenced(wire, script([Say(whole)], [Say("Too far.")]), faults={1: Cut(after=3)})
     coordinator = Coordinator(provider, Counting().tools())
     directed(coordinator)
     assert (coordinator.orchestrated.answer, coordinator.orchestrated.level) == (whole, "round")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,14 @@ from toolparity.normalizer.turns.backoff import Backoff
 from toolparity.normalizer.turns.execution.tool_results import ToolFailed
 from toolparity.normalizer.turns.execution.tools import Fallback, Tool, Tools
 from toolparity.normalizer.turns.log import Log
+from toolparity.normalizer.turns.narration.acknowledge import acknowledge
+from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
+from toolparity.normalizer.turns.narration.narrator import Narrator
 from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits, Rerun, record, rerun
-from toolparity.normalizer.turns.testing import FaultyTools, Hang, Raise, Status
+from toolparity.normalizer.turns.testing import PROVIDER_FAULTS, TOOL_FAULTS, FaultyTools, Hang, Raise, Status, drawn
 from toolparity.normalizer.turns.turn import Turn
 
-from .staging import LONG, Counting, Sequenced
+from .staging import LONG, Clock, Counting, Sequenced
 
 Make = Callable[..., Any]
 
@@ -69,6 +73,20 @@ def test_a_plain_turn_can_be_repeated_too(wire: str) -> None:
         return Turn(provider, Counting().tools(), instructions="Be short.", temperature=0.5, **options)
 
     assert repeated(recording_of(make, Sequenced(wire, LONG)), make).difference is None
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_narrated_turn_is_repeated_with_the_recorded_narration(wire: str) -> None:
+    narrator = Sequenced("openai.chat", script([Say("One report.")], [Say("All is done.")]))
+
+    def recorded_turn(provider: Any, **options: Any) -> Turn:
+        tools = Counting().tools()
+        return Turn(NarratingProvider(provider, Narrator(narrator), tools), tools, acknowledge=acknowledge, **options)
+
+    recording = recording_of(recorded_turn, Sequenced(wire, LONG))
+    again = repeated(recording, lambda provider, **options: Turn(provider, Counting().tools(), **options))
+    assert again.difference is None
+    assert again.state.settings.limit == 4
 
 
 def test_another_limit_shows_as_a_difference_of_a_phase_or_event() -> None:
@@ -153,8 +171,9 @@ def test_an_overloaded_provider_is_asked_again_without_waiting() -> None:
 
 
 @pytest.mark.parametrize("fails", [(), (1,), (1, 2)])
-def test_a_logged_turn_is_repeated_from_its_log(tmp_path: Path, fails: tuple[int, ...]) -> None:
-    tools = FaultyTools(_fallbacks(), {("look", 1): Raise(LookupError("gone"))})
+@pytest.mark.parametrize("failing", [[("look", 1)], ["look", "count"], ["look", "count", "post"]])
+def test_a_logged_turn_is_repeated_from_its_log(tmp_path: Path, fails: tuple[int, ...], failing: list[Any]) -> None:
+    tools = FaultyTools(_fallbacks(), dict.fromkeys(failing, Raise(LookupError("gone, again."))))
 
     async def main() -> tuple[Rerun, Rerun]:
         provider = Sequenced("anthropic.messages", LONG, fails={at: RuntimeError("gone") for at in fails}, after=3)
@@ -168,6 +187,57 @@ def test_a_logged_turn_is_repeated_from_its_log(tmp_path: Path, fails: tuple[int
     same, limited = at_once(main())
     assert same.difference is None
     assert limited.difference is not None
+
+
+_PROVIDER_FAULTS = [fault for name, fault in PROVIDER_FAULTS.items() if name != "hangs"]
+_TOOL_FAULTS = [fault for name, fault in TOOL_FAULTS.items() if name not in ("ignores cancelling", "returns too much")]
+
+
+@pytest.mark.thorough(keep=9)
+@pytest.mark.parametrize("seed", range(90))
+def test_a_turn_with_faults_drawn_by_a_seed_is_repeated_without_them(seed: int) -> None:
+    chooser = random.Random(seed)
+    provider = Sequenced(WIRES[seed % len(WIRES)], LONG, faults=drawn(seed, range(1, 9), _PROVIDER_FAULTS))
+    calls = [(name, number) for name in ("look", "count", "post") for number in (1, 2, 3)]
+    limits = Limits(rounds=chooser.choice([1, 2, 8]), calls=chooser.choice([None, 1, 3]), attempts=1 + seed % 3)
+    settings: dict[str, Any] = {"limits": limits, "context": ContextBuilder(chooser.choice([None, 1, 300]))}
+    tools = FaultyTools(_fallbacks(timeout=0.02), drawn(seed, calls, _TOOL_FAULTS))
+    recording = recording_of(coordinated(tools, **settings), provider)
+    assert repeated(recording, coordinated(_fallbacks(), **settings)).difference is None
+
+
+@pytest.mark.parametrize("where", ["tool", "provider"])
+@pytest.mark.parametrize("passes", [4, 11])
+def test_a_time_limit_is_reached_again_by_the_recorded_clock(passes: int, where: str) -> None:
+    clock, file = Clock(), io.BytesIO()
+    recorder = record(file, clock=clock)
+    tools = Counting(**({"count": clock.passes(passes)} if where == "tool" else {})).tools()
+
+    class Late(Sequenced):
+        async def ask(self, body: Any) -> Any:
+            async for chunk in super().ask(body):
+                yield chunk
+            clock.now += passes * (where == "provider" and len(self.bodies) == 1)
+
+    limits = Limits(seconds=10)
+
+    def make(provider: Any, **options: Any) -> Coordinator:
+        return Coordinator(provider, Counting().tools(), limits=limits, clock=provider.clock, **options)
+
+    coordinator = Coordinator(
+        Late("openai.chat", LONG),
+        tools,
+        limits=limits,
+        clock=clock,
+        observers=[recorder],
+        telemetry=recorder.boundary,
+    )
+    at_once(coordinator.run("Go."))
+    recorder.close()
+    assert (coordinator.orchestrated.outcome.termination == "budget_exceeded") == (passes == 11)
+    assert repeated(file.getvalue(), make).difference is None
+    difference = repeated(file.getvalue(), coordinated(limits=limits)).difference
+    assert (difference is None) == (passes == 4)
 
 
 @pytest.mark.parametrize("approved", [True, False])

@@ -16,6 +16,7 @@ from toolparity.normalizer.turns.testing import (
     Cut,
     FaultyProvider,
     Hang,
+    Malformed,
     ProviderFault,
     RefuseConnection,
     Slow,
@@ -78,11 +79,35 @@ def test_a_fault_that_does_not_ask_reaches_no_provider() -> None:
         assert (len(provider.requests), len(inner.bodies)) == (1, 0), fault
 
 
-@pytest.mark.parametrize("fault", [Cut(2), Break(2), Hang(2), Slow(0)])
-def test_an_answer_with_a_fault_is_closed(fault: ProviderFault) -> None:
-    inner = Emulated("anthropic.messages", script([Say("A text that arrives in several chunks.")]))
-    at_once(Turn(FaultyProvider(inner, {1: fault}), seconds=0.05).run("Go."))
-    assert (len(inner.bodies), inner.closed) == (1, 1)
+@pytest.mark.parametrize("fault", [None, Cut(2), Break(2), Malformed(2), Hang(2), Slow(0)])
+def test_an_answer_with_or_without_a_fault_is_closed(fault: ProviderFault | None) -> None:
+    class Answer:
+        """An iterator that, unlike a generator, is not closed by itself."""
+
+        closed, left = 0, 5
+
+        def __aiter__(self) -> Answer:
+            return self
+
+        async def __anext__(self) -> bytes:
+            self.left -= 1
+            if self.left < 0:
+                raise StopAsyncIteration
+            return b": keep-alive\n\n"
+
+        async def aclose(self) -> None:
+            self.closed += 1
+
+    answer = Answer()
+
+    class Inner:
+        wire, name, model = "openai.chat", "openai", "m"
+
+        def ask(self, body: Any) -> Any:
+            return answer
+
+    at_once(Turn(FaultyProvider(Inner(), {1: fault} if fault is not None else {}), seconds=0.05).run("Go."))
+    assert answer.closed > 0
 
 
 @pytest.mark.parametrize("after", [0, 1, 3, 1000])
@@ -103,6 +128,19 @@ def test_an_answer_breaks_after_so_many_chunks(after: int) -> None:
     with pytest.raises(OSError, match="gone"):
         at_once(receive(FaultyProvider(Numbers(), {1: Break(after, OSError("gone"))})))
     assert received == list(range(min(after, 10)))
+
+
+def test_a_faulty_provider_is_described_like_the_one_in_it() -> None:
+    class Described(Emulated):
+        call_limit = 3
+
+        def address(self) -> str:
+            return "http://127.0.0.1"
+
+    inner = Described("openai.chat", LOOKED)
+    provider = FaultyProvider(inner, {})
+    names = ("wire", "name", "model", "address", "call_limit")
+    assert [getattr(provider, name) for name in names] == [getattr(inner, name) for name in names]
 
 
 def test_a_status_demands_a_wait() -> None:
