@@ -32,6 +32,7 @@ from .memory import (
     fitting,
     session_of,
 )
+from .weights import MessageWeights
 
 _log = logging.getLogger("toolparity")
 
@@ -78,6 +79,7 @@ class ContextBuilder:
         self.tokens = tokens
         self._count = count
         self._summarise = summarise
+        self._weights = MessageWeights(self.weight_of)
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text, estimated if the counter raises."""
@@ -94,7 +96,7 @@ class ContextBuilder:
 
         ``attempt``: how often the round failed before it is simplified.
         """
-        whole = self.weight(request)
+        whole = self._weight_of_tools(request) + self._weights.total(request.messages)
         if request.previous_response_id is not None:
             return Built(request, whole)  # the provider stores the history, so it cannot be shortened here
         if level == "whole" and (self.tokens is None or whole <= self.tokens):
@@ -114,8 +116,11 @@ class ContextBuilder:
 
     def weight(self, request: Request) -> int:
         """Return the number of tokens of the request: its tools and its messages."""
+        return self._weight_of_tools(request) + sum(map(self.weight_of, request.messages))
+
+    def _weight_of_tools(self, request: Request) -> int:
         tools = [json_codec.text([tool.name, tool.description, tool.parameters]) for tool in request.tools]
-        return sum(map(self.count, tools)) + sum(map(self.weight_of, request.messages))
+        return sum(map(self.count, tools))
 
     def weight_of(self, message: Message) -> int:
         """Return the number of tokens of one message."""
