@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
-from ..conversation import Request, User
+from ..conversation import Encoded, Request, User
 from ..model import ApprovalRequest, Choice, Error, Response, ToolCall
 from ..pairing import unanswered
 from ..requests import RequestWriter
@@ -79,6 +79,7 @@ class Performer:
         self._output = output
         self._writer = RequestWriter(wire_name(provider.wire), provider=provider.name)
         self._adapter = ToolAdapter(provider.wire, provider.name)
+        self._lost: set[tuple[str, str]] = set()  # what was logged as lost already: each request has the history
         self._barrier = Barrier()
         self._cancellations: dict[str, asyncio.Future[None]] = {}
         self._measured: InstrumentedRun | None = None
@@ -168,6 +169,7 @@ class Performer:
             self._post(failed)
             return ask.request, None, failed.error
 
+        self._log_losses(model_call.encoded)
         response = await model_call.run(self._post)
         if not isinstance(response, Response):
             self._post(*response)
@@ -175,6 +177,12 @@ class Performer:
             return model_call.request, failed.response, failed.error
         self._post(self._answer(response, model_call.retry_after))
         return model_call.request, response, None
+
+    def _log_losses(self, encoded: Encoded) -> None:
+        for loss in encoded.losses:
+            if (loss.code, loss.message) not in self._lost:
+                self._lost.add((loss.code, loss.message))
+                _log.warning("%s cannot say everything in the request: %s (%s)", encoded.wire, loss.message, loss.code)
 
     def _answer(self, response: Response, retry_after: float | None) -> inputs.AnswerReceived:
         """Return the input for a whole answer, with what the tools say about its calls."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,8 @@ from ..model import Wire
 from ..requests import check_request, read_request, write_request
 from ..wires.registry import WIRES, spec, wire_name
 from .provider import Provider
+
+_log = logging.getLogger("toolparity")
 
 #: The user's text; messages as JSON, in the format of any wire, or in canonical form; or a complete request.
 Prompt = str | Sequence[Message | Mapping[str, Any]] | Request
@@ -53,7 +56,10 @@ def _read(messages: Sequence[Mapping[str, Any]], provider: Provider) -> Request:
     wire, body = min(candidates, key=lambda candidate: len(check_request(candidate[1], candidate[0])))
     if wire != own:
         foreign = replace(read_request(body, wire), params={})  # the writer adds those that the provider requires
-        body = write_request(foreign, own, provider=provider.name).body
+        written = write_request(foreign, own, provider=provider.name)
+        for loss in (loss for loss in written.losses if loss.message_index is not None):
+            _log.warning("%s cannot say everything in the messages: %s (%s)", own, loss.message, loss.code)
+        body = written.body
     return read_request(body, own, provider=provider.name)
 
 

@@ -39,6 +39,14 @@ class InputQueue:
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[QueuedInputs] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+
+    def call(self, work: Callable[[], object]) -> None:
+        """Call ``work`` in the event loop of the run: now, or as soon as possible if this is another thread."""
+        if asyncio._get_running_loop() is self._loop:
+            work()
+        else:
+            self._loop.call_soon_threadsafe(work)
 
     def put(self, inputs: Sequence[Input], *, paced: bool = False) -> asyncio.Future[None]:
         """Queue inputs. Return a future that is set when they are processed. Awaiting it is optional."""

@@ -17,6 +17,7 @@ import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Unpack
 
 from ..model import Response
@@ -170,19 +171,26 @@ class Turn:
     def cancel(self, reason: str | None = None, *, call_id: str | None = None) -> None:
         """End the turn and answer every open call. With ``call_id``, cancel only that running call.
 
-        ``reason`` appears in the results of calls that did not start. If the turn is not running, its observers are
-        notified when it is run again. Raises TurnMisused if the turn has not begun, or if the call with ``call_id`` is
-        not running here.
+        Any thread may call this, `decide` and `answer`. ``reason`` appears in the results of calls that did not start.
+        If the turn is not running, its observers are notified when it is run again. Raises TurnMisused if the turn has
+        not begun, or if the call with ``call_id`` is not running here.
         """
-        if call_id is not None:
+        queue = self._queue
+        if queue is not None:
+            queue.call(partial(self._cancel_run, queue, reason, call_id))
+        elif call_id is not None:
             self._performer.cancel_call(call_id)
-        elif self._queue is not None:
-            self._queue.put(self._cancel_inputs(reason))
         else:
             for input in (*self._pending, Cancel(reason)):
                 if not is_invalid(self.state, input):
                     self._unrecorded.append((input, self._apply(input)))
             self._pending.clear()
+
+    def _cancel_run(self, queue: InputQueue, reason: str | None, call_id: str | None) -> None:
+        if call_id is not None:
+            self._performer.cancel_call(call_id)
+        else:
+            queue.put(self._cancel_inputs(reason))
 
     async def stream(self, message: Prompt | None = None) -> AsyncIterator[TurnEvent]:
         """Do the same as `run`, and yield each event. Close the iterator (``aclose``) to cancel the turn.
@@ -247,6 +255,10 @@ class Turn:
         self._queue = None
         self._discarded = None
         self._supplied.clear()
+        error = self._state.error if self._state is not None and fault is None else None
+        if error is not None and self.state.phase == "over":  # its message is not logged, since it may hold secrets
+            status = f", status {error.status}" if error.status else ""
+            _log.warning("the turn ended as %s: %s%s", self.state.termination, error.type, status)
         try:
             await self._performer.stop()
         finally:
@@ -301,10 +313,11 @@ class Turn:
         return (self._queue or InputQueue()).put(inputs, paced=paced)
 
     def _post_or_keep(self, input: CallDecided | ResultSupplied) -> None:
-        if self._queue is None:
+        queue = self._queue
+        if queue is None:
             self._pending.append(input)
         else:
-            self._queue.put([input])
+            queue.call(lambda: queue.put([input]))
 
     def _is_done(self, queue: InputQueue) -> bool:
         return self.state.phase == "over" or (self._waits and not self._performer.busy and queue.empty)

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 from ...errors import UnknownWire
 from ...model import Wire
 from ...wires.registry import spec
+from ..synchronous import close_at_end
 
 
 class SdkClient:
@@ -74,5 +75,8 @@ class SdkClient:
         loop = asyncio.get_running_loop()
         created = self._created.get(loop)
         if created is None:
+            for ended in [known for known in self._created if known.is_closed()]:
+                del self._created[ended]  # its client keeps a reference to the loop
             created = self._created[loop] = self._create(self._options)
+            close_at_end(self.aclose)
         return created

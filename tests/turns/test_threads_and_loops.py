@@ -1,0 +1,117 @@
+"""A turn that code without an event loop runs: its connections end with it, and other threads control it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from toolparity.cassettes.emulated.servers import Servers, running
+from toolparity.normalizer.turns.agent import Agent
+from toolparity.normalizer.turns.errors import TurnMisused
+from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.testing import EmulatedProvider, FaultyProvider, Say, Status, call, scripted
+
+
+def test_another_thread_cancels_a_turn() -> None:
+    began = threading.Event()
+
+    async def slow() -> str:
+        """Never ends."""
+        began.set()
+        await asyncio.sleep(600)
+        return "late"
+
+    turn = Turn(EmulatedProvider("openai.chat", scripted([call("slow")], [Say("done")])), [slow])
+    thread = threading.Thread(target=turn.run_sync, args=("x",))
+    thread.start()
+    assert began.wait(30)
+    turn.cancel("the user left")
+    thread.join(30)
+    assert not thread.is_alive()
+    assert turn.outcome.termination == "cancelled"
+
+
+def test_another_thread_decides_about_a_call_of_a_running_turn() -> None:
+    asked = threading.Event()
+    ran = []
+
+    def act() -> str:
+        """Acts."""
+        ran.append("act")
+        return "ok"
+
+    async def slow() -> str:
+        """Keeps the turn running."""
+        asked.set()
+        while not ran:
+            await asyncio.sleep(0.01)
+        return "ok"
+
+    from toolparity.normalizer.turns.execution.tools import tool
+
+    provider = EmulatedProvider("openai.chat", scripted([call("slow"), call("act")], [Say("done")]))
+    turn = Turn(provider, [slow, tool(approval=True)(act)])
+    thread = threading.Thread(target=turn.run_sync, args=("x",))
+    thread.start()
+    assert asked.wait(30)
+    (waiting,) = [each for each in turn.outcome.waiting if each.wants == "decision"]
+    turn.decide(waiting.id, True)
+    thread.join(30)
+    assert not thread.is_alive()
+    assert (ran, turn.outcome.text) == (["act"], "done")
+
+
+def test_run_sync_in_a_running_event_loop_says_what_to_do(recwarn: pytest.WarningsRecorder) -> None:
+    async def main() -> None:
+        Turn(EmulatedProvider("openai.chat", scripted([Say("x")]))).run_sync("x")
+
+    with pytest.raises(TurnMisused, match=r"await run\(\) instead"):
+        asyncio.run(main())
+    assert not [each for each in recwarn if "never awaited" in str(each.message)]
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    with running() as up:
+        yield up
+
+
+@pytest.mark.parametrize("wire", ["openai.chat", "anthropic.messages"])
+def test_a_client_ends_with_the_loop_of_run_sync(servers: Servers, wire: str) -> None:
+    from tests.turns.test_clients import reach
+
+    provider = reach(servers, wire)
+    agent = Agent(provider)
+    for _ in range(3):
+        agent.run_sync("hi")
+    assert len(provider._created) == 0
+
+
+def test_a_failed_provider_is_logged_without_its_message(caplog: pytest.LogCaptureFixture) -> None:
+    provider = EmulatedProvider("openai.chat", scripted([Say("x")]))
+    turn = Turn(FaultyProvider(provider, {1: Status(401)}), backoff=None)
+    with caplog.at_level(logging.WARNING, "toolparity"):
+        outcome = turn.run_sync("hi")
+    assert outcome.error is not None
+    (line,) = [record.getMessage() for record in caplog.records if "the turn ended as" in record.getMessage()]
+    assert "provider_failed" in line
+    assert "401" in line
+    assert outcome.error.message not in line
+
+
+def test_what_a_request_cannot_say_is_logged_once_for_each_turn(caplog: pytest.LogCaptureFixture) -> None:
+    def look() -> str:
+        """Looks."""
+        return "seen"
+
+    audio = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
+    turn = Turn(EmulatedProvider("anthropic.messages", scripted([call("look")], [Say("done")])), [look])
+    with caplog.at_level(logging.WARNING, "toolparity"):
+        turn.run_sync([{"role": "user", "content": [audio]}])
+    lost = [record.getMessage() for record in caplog.records if "cannot say everything" in record.getMessage()]
+    assert len(lost) == 1
+    assert "audio" in lost[0]
