@@ -31,6 +31,7 @@ from .memory import (
     digest,
     estimated,
     fitting,
+    is_note,
     session_of,
     stated_intent,
 )
@@ -119,7 +120,7 @@ class ContextBuilder:
         if not session.rounds:
             tokens = self.weight(request)
             return Built(request, tokens, [], tokens > budget)
-        last = session.items[-1]
+        last = next((item for item in reversed(session.items) if not is_note(item)), None)
         kept = last if isinstance(last, RoundMemory) and level != "session" else None
         return await self._brief(request, session, kept, budget)
 

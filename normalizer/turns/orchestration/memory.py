@@ -169,6 +169,11 @@ def blocks_of(message: Message) -> list[Block]:
     return choices[0].blocks if choices else []
 
 
+def is_note(item: Message | RoundMemory) -> bool:
+    """Return whether the program wrote this message, to follow the results of a round."""
+    return isinstance(item, User) and _text_of(item).startswith(PROGRAM[1])
+
+
 def _text_of(message: User) -> str:
     return "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
 

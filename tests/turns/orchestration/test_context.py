@@ -83,6 +83,14 @@ def test_the_intent_evolves_with_each_round() -> None:
     assert session_of([*CONVERSATION, *round_of(3)]).evolving_intent == intents[2]  # it was found in the end
 
 
+def test_the_last_round_stays_whole_if_a_message_of_the_program_follows_it() -> None:
+    note = user("[Note by the program] Be short.")
+    built = build(ContextBuilder(600), request_of(*CONVERSATION, note))
+    assert built.briefed == [1, 2, 3]
+    assert note in built.request.messages
+    assert built.request.messages[-2:] == CONVERSATION[-2:]
+
+
 def test_messages_of_the_program_are_not_the_users_intent() -> None:
     program = [user(f"{HEAD}\nRound 1: …"), user("[Note by the program] Be short.")]
     assert session_of([user("Go."), *program]).evolving_intent == "Wanted now: Go."
