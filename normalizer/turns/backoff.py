@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
 from ..errors import PolicyError
 from ..model import Error, Response, ServerToolCall, ServerToolResult
-from .machine.inputs import AddNote, AnswerFailed, AnswerReceived
+from .machine.inputs import AddNote, AnswerFailed, AnswerReceived, Input, Retry
 from .machine.state import TurnState
 
 #: Statuses of an overloaded provider: rate limited (RFC 6585), unavailable (RFC 9110), and Anthropic's 529.
@@ -126,6 +126,17 @@ class Retries:
         """Wait so many seconds with the ``sleep`` of the backoff."""
         if self._backoff is not None:
             await self._backoff.sleep(seconds)
+
+
+def retry_in(inputs: Sequence[Input], failed: AnswerReceived | AnswerFailed) -> tuple[int, float]:
+    """Return how many of the inputs for a failed answer come before its retry, and the seconds to wait before it.
+
+    The retry waits as long as the ``direct`` middleware or the provider demands. Without a wait, all inputs come first.
+    """
+    for number, input in enumerate(inputs):
+        if isinstance(input, Retry) and (wait := input.wait or failed.retry_after):
+            return number, wait
+    return len(inputs), 0.0
 
 
 def is_overload(error: Error) -> bool:

@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from ..model import Response
-from .backoff import Retries
+from .backoff import Retries, retry_in
 from .errors import TurnMisused
 from .events import TurnEvent
 from .execution.exceptions import EXITS, described
@@ -266,15 +266,13 @@ class Turn:
                 self._measured.end(self.state, fault)
 
     def _new_executor(self, inject: Any) -> Executor:
-        fallbacks = Fallbacks(self.tools, self._on_substitution)
-        has_any = any(tool.fallback is not None for tool in self.tools.values())
-        if not has_any:
+        if all(tool.fallback is None for tool in self.tools.values()):
             return Executor(self.tools, inject=inject)
+        fallbacks = Fallbacks(self.tools, self._on_substitution)
         return Executor(self.tools, inject=inject, around=fallbacks.around, elsewhere=fallbacks)
 
     def _on_substitution(self, call_id: str, tool: str, why: str) -> None:
-        data = {"call": call_id, "tool": tool, "why": why}
-        self._post(AddNote(len(self.state.rounds), "fallback", data))
+        self._post(AddNote(len(self.state.rounds), "fallback", {"call": call_id, "tool": tool, "why": why}))
 
     def _first_inputs(self, message: Prompt | None) -> list[Input]:
         if message is not None:
@@ -344,20 +342,16 @@ class Turn:
         return await self._process_directed(input)
 
     async def _process_directed(self, input: Input) -> list[TurnEvent]:
-        """Process the inputs that the ``direct`` middleware returns.
-
-        A retry waits as long as the middleware or the provider demands.
-        """
+        """Process the inputs that the ``direct`` middleware returns, from a retry on after its wait."""
         if self._direct is None:
             return await self._step(input)
         inputs = await self._direct(self.state, input)
-        first, wait = len(inputs), 0.0
-        if isinstance(input, (AnswerReceived, AnswerFailed)):
-            waits = {at: retry.wait or input.retry_after for at, retry in enumerate(inputs) if isinstance(retry, Retry)}
-            first, wait = next(((at, wait) for at, wait in waits.items() if wait), (first, wait))
-            self._discarded = input.response if wait else None
+        if not isinstance(input, (AnswerReceived, AnswerFailed)):
+            return [event for directed in inputs for event in await self._step(directed)]
+        first, wait = retry_in(inputs, input)
         events = [event for directed in inputs[:first] for event in await self._step(directed)]
         if wait:
+            self._discarded = input.response
             self._post_later(wait, inputs[first:])
         return events
 

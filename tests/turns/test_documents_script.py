@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import logging
 import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -35,11 +37,14 @@ def output() -> str:
 
 
 @pytest.fixture
-def play(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     monkeypatch.syspath_prepend(str(FOLDER))
     import play  # type: ignore[import-not-found]
 
-    return play  # type: ignore[no-any-return]
+    log = logging.getLogger("toolparity")
+    level = log.level
+    yield play
+    log.setLevel(level)  # the script silences the log
 
 
 def printed(output: str) -> dict[str, list[str]]:

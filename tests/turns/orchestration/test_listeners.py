@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from tests.turns.playing import WIRES, Say, at_once, call, only, rows, script
 from toolparity.normalizer.conversation import Request, TextPart, ToolResults, User
 from toolparity.normalizer.turns import events as turn_events
+from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.turns.machine.state import TurnState
 from toolparity.normalizer.turns.orchestration import (
     Add,
@@ -270,6 +272,43 @@ def test_the_answer_can_be_changed_and_extended(wire: str, decision: Any, text: 
     assert [row[2] for row in rows(events) if row[1] == "text"][-1] == text
     [final_phase] = spoken(events, FinalPhase)
     assert final_phase.text == text
+
+
+def test_the_log_contains_what_the_listeners_decided(tmp_path: Path) -> None:
+    """Its rows and its recording, from which the turn is replayed and repeated."""
+
+    def change(phase: Phase, state: TurnState) -> Any:
+        if isinstance(phase, ToolExecutionPhase) and phase.round == 1:
+            return Change(arguments={phase.calls[0][0]: {"at": 7}})
+        if isinstance(phase, SynthesisPhase) and phase.round == 1:
+            return Change(results={phase.found[0]: "[redacted]"})
+        return Add("No warranty.") if isinstance(phase, FinalPhase) else None
+
+    listeners = [change, when(SynthesisPhase, Add("Be short.")), when(ToolExecutionPhase, Veto("not now"), 2)]
+
+    async def main() -> tuple[bytes, list[Any]]:
+        with Log(tmp_path / "turns.db") as log:
+            async with log.record() as recorder:
+                coordinator = Coordinator(
+                    Sequenced("anthropic.messages", LONG), Counting().tools(), listeners=listeners, observers=[recorder]
+                )
+                await coordinator.run("Go.")
+            turn = recorder.turn or ""
+            events = [row.event for row in (await log.events(turn)).events]
+            return await log.recording(turn), events
+
+    recording, events = at_once(main())
+    assert replay(recording).difference is None
+    shown = [row[3] for row in rows(events) if row[1] in ("tool_use", "tool_result")]
+    assert [content.get("input") for content in shown[:2]] == [{"at": 7}, {"of": "ducks"}]
+    results = [content["content"] for content in shown if "content" in content]
+    assert results == ["[redacted]", "count ran", *["This call was not executed: not now."] * 2]
+    assert only(events, turn_events.TurnComplete)[-1].text == "All done.\n\nNo warranty."
+
+    def again(provider: Any, **options: Any) -> Coordinator:
+        return Coordinator(provider, Counting().tools(), listeners=listeners, **options)
+
+    assert at_once(rerun(recording, again)).difference is None
 
 
 def test_several_listeners_decide_in_their_order_and_one_that_fails_counts_as_silent() -> None:
