@@ -69,11 +69,15 @@ class Backoff(Struct, frozen=True):
         """
         if attempt >= self.attempts:
             return None
-        wait = demanded
-        if not wait:
-            doubled = self.first * 2.0 ** min(attempt - 1, _MAX_DOUBLINGS)
-            wait = min(self.longest, doubled) * (0.5 + 0.5 * self.jitter())
+        wait = self.wait(attempt, demanded)
         return wait if self.allows(wait) else None
+
+    def wait(self, attempt: int, demanded: float | None = None) -> float:
+        """Return the seconds to wait after this attempt, whether or not another one is allowed."""
+        if demanded:
+            return demanded
+        doubled = self.first * 2.0 ** min(attempt - 1, _MAX_DOUBLINGS)
+        return min(self.longest, doubled) * (0.5 + 0.5 * self.jitter())
 
     def allows(self, wait: float) -> bool:
         """Return whether the wait (in seconds) is within ``longest`` and the time that remains."""

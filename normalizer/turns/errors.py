@@ -27,6 +27,10 @@ class OutOfTime(ToolparityError, TimeoutError):
     """The time limit of a turn has expired."""
 
 
+class PhaseVetoed(ToolparityError, RuntimeError):
+    """A listener of an orchestrated turn prevented a request to the model."""
+
+
 class TooManyAbandoned(ToolparityError, RuntimeError):
     """Too many threads still run abandoned tools, so no new one is started."""
 

@@ -195,7 +195,11 @@ class Performer:
         if self._output is None or choice is None or choice.calls:
             return None
         corrections = [
-            message for round in self._state().rounds for message in round.messages if isinstance(message, User)
+            message
+            for round in self._state().rounds
+            if not round.calls  # after calls, it is a message of a listener
+            for message in round.messages
+            if isinstance(message, User)
         ]
         return self._output.correction(choice.text) if len(corrections) < _MAX_CORRECTIONS else None
 

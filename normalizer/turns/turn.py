@@ -331,16 +331,21 @@ class Turn:
         return await self._process_directed(input)
 
     async def _process_directed(self, input: Input) -> list[TurnEvent]:
-        """Process the inputs that the ``direct`` middleware returns. A retry waits as long as the provider demands."""
+        """Process the inputs that the ``direct`` middleware returns.
+
+        A retry waits as long as the middleware or the provider demands.
+        """
         if self._direct is None:
             return await self._step(input)
         inputs = await self._direct(self.state, input)
-        delay = input.retry_after if isinstance(input, (AnswerReceived, AnswerFailed)) else None
-        retries = [at for at, directed in enumerate(inputs) if delay and isinstance(directed, Retry)]
-        now, later = (inputs[: retries[0]], inputs[retries[0] :]) if retries else (inputs, [])
-        events = [event for directed in now for event in await self._step(directed)]
-        if delay and later:
-            self._post_later(delay, later)
+        first, wait = len(inputs), 0.0
+        if isinstance(input, (AnswerReceived, AnswerFailed)):
+            waits = {at: retry.wait or input.retry_after for at, retry in enumerate(inputs) if isinstance(retry, Retry)}
+            first, wait = next(((at, wait) for at, wait in waits.items() if wait), (first, wait))
+            self._discarded = input.response if wait else None
+        events = [event for directed in inputs[:first] for event in await self._step(directed)]
+        if wait:
+            self._post_later(wait, inputs[first:])
         return events
 
     def _post_later(self, seconds: float, inputs: list[Input]) -> None:

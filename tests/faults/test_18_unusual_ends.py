@@ -365,7 +365,7 @@ def test_any_exception_of_a_provider_ends_the_turn_as_failed(error: BaseExceptio
 
 @unusual
 def test_an_orchestrated_turn_answers_after_any_exception_of_a_provider(error: BaseException) -> None:
-    coordinator = Coordinator(Emulated("openai.chat", TWO, fails={0: error}), Counting().tools())
+    coordinator = Coordinator(Emulated("openai.chat", TWO, fails={0: error}), Counting().tools(), backoff=None)
     done = run_with_timeout(coordinator.run("Go."))
     assert done.text
 

@@ -57,6 +57,9 @@ INPUTS: dict[type[Struct], st.SearchStrategy[Any]] = {
     inputs.CallProgressed: st.builds(inputs.CallProgressed, _ids),
     inputs.CallSettled: st.builds(done, _ids, outcome=_outcomes),
     inputs.ResultSupplied: st.builds(supplied, _ids, outcome=_outcomes),
+    inputs.ReviseRound: st.builds(
+        inputs.ReviseRound, st.lists(_ids.map(lambda id: done(id).result), max_size=2), st.none() | st.just("Note.")
+    ),
 }
 _settings = st.fixed_dictionaries(
     {

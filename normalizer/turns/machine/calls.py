@@ -14,7 +14,7 @@ from .. import events
 from ..block_rows import row_of_result
 from .effects import Approve, Execute, Wait
 from .history import results_without_run
-from .inputs import CallDecided, CallProgressed, CallSettled, CallStarting, Cancel, ResultSupplied, Resume
+from .inputs import CallDecided, CallProgressed, CallSettled, CallStarting, Cancel, ResultSupplied, Resume, ReviseRound
 from .rounds import close_round, emit_turn_started, end_turn, next_round, start_round
 from .state import CallOutcome, CallState, CallStatus
 from .step_builder import StepBuilder
@@ -78,6 +78,18 @@ def end_call(builder: StepBuilder, input: CallSettled | ResultSupplied) -> None:
     _settle(builder, builder.call(input.call_id), input.result, input.outcome)
     builder.save()
     start_ready_calls(builder)
+
+
+def revise_round(builder: StepBuilder, input: ReviseRound) -> None:
+    """Replace results of settled calls, and keep a message to the model that follows the results."""
+    for result in input.results:
+        call = builder.round.call(result.call_id)
+        if call is not None and call.result is not None:
+            builder.set_call(call.id, result=result)
+            row = row_of_result(result)
+            builder.emit_in_round(events.TurnBlockRevised, builder.block(_result_sequence(builder, call), *row))
+    builder.set_round(added=input.message or builder.round.added)
+    builder.save()
 
 
 def cancel_calls(builder: StepBuilder, input: Cancel) -> None:

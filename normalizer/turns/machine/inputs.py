@@ -85,7 +85,7 @@ class AnswerReceived(_Input, tag="answer_received", frozen=True, gc=False):
     """The answer arrived; its ``complete`` and ``error`` state whether it is whole. ``needs_approval``: ids of calls
     that need approval. ``deferred``: ids of calls to hand over. ``retry_after``: the wait that an error response
     demands, in seconds. ``correction``: the message to the model if the turn would end with this answer, but the answer
-    does not have the required form.
+    does not have the required form. ``original``: the answer as it arrived, if the ``direct`` middleware changed it.
     """
 
     response: Response
@@ -93,6 +93,7 @@ class AnswerReceived(_Input, tag="answer_received", frozen=True, gc=False):
     deferred: list[str] = []
     retry_after: float | None = None
     correction: str | None = None
+    original: Response | None = None
 
 
 class AnswerFailed(_Input, tag="answer_failed", frozen=True, gc=False):
@@ -109,10 +110,12 @@ class AnswerFailed(_Input, tag="answer_failed", frozen=True, gc=False):
 class Retry(_Input, tag="retry", frozen=True, gc=False):
     """Ask the current round again. The blocks of its answer so far are void.
 
-    ``usage``: the usage of the discarded answer.
+    ``usage``: the usage of the discarded answer. ``wait``: the seconds after which the ``direct`` middleware wants the
+    turn to process this input.
     """
 
     usage: Usage | None = None
+    wait: float = 0.0
 
 
 class Finalize(_Input, tag="finalize", frozen=True, gc=False):
@@ -172,6 +175,16 @@ class ResultSupplied(_CallInput, tag="result_supplied", frozen=True, gc=False):
     outcome: CallOutcome
 
 
+class ReviseRound(_Input, tag="revise_round", frozen=True, gc=False):
+    """Change the open round before it closes. Sent by the ``direct`` middleware.
+
+    ``results``: they replace those of settled calls. ``message``: a user message to the model after the results.
+    """
+
+    results: list[ToolResult] = []
+    message: str | None = None
+
+
 class Cancel(_Input, tag="cancel", frozen=True, gc=False):
     """Cancel the turn. ``reason`` appears in the results of calls that did not start.
 
@@ -201,6 +214,7 @@ Input = (
     | CallProgressed
     | CallSettled
     | ResultSupplied
+    | ReviseRound
     | Cancel
 )
 

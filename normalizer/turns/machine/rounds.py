@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ...conversation import Request, ToolChoice
+from ...conversation import Request, TextPart, ToolChoice, User
 from ...model import Error
 from ...requests import with_policy
 from .. import events
@@ -94,6 +94,8 @@ def close_round(builder: StepBuilder, termination: Termination | None = None) ->
     """
     round = builder.round
     messages = messages_of_round(builder.state)
+    if round.added is not None:
+        messages = [*messages, User([TextPart(round.added)])]
     response = round.response
     in_history = response is not None and response.complete and response.error is None and bool(messages)
     builder.set_round(

@@ -175,7 +175,7 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
     ``response``: the answer while its calls are open. After that it is None, unless the history does not contain the
     answer unchanged (it was incomplete or had an error). ``messages``: the messages that the round adds to the history,
     empty until it is over. ``first_block``: the sequence number of its first block. ``result_block``: the sequence
-    number of the result of its first call.
+    number of the result of its first call. ``added``: a user message to the model after the results.
     """
 
     round_number: int
@@ -190,6 +190,7 @@ class RoundState(Struct, frozen=True, omit_defaults=True):
     messages: list[Message] = []
     usage: Usage | None = None
     termination_reason: Termination | None = None
+    added: str | None = None
 
     @property
     def answer(self) -> Response | None:

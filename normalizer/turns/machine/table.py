@@ -80,6 +80,7 @@ TABLE: dict[type[Struct], dict[TurnPhase, Cell]] = {
         acting=_to(rounds.finalize, "acting"),
     ),
     inputs.AddNote: _row(IGNORED, asking=_to(rounds.add_note, "asking"), acting=_to(rounds.add_note, "acting")),
+    inputs.ReviseRound: _row(IGNORED, acting=_to(calls.revise_round, "acting")),
     inputs.Cancel: _row(
         IGNORED,
         new=_to(rounds.cancel, "over"),

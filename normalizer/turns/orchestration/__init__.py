@@ -10,6 +10,7 @@
 | tool execution dispatcher  | `dispatcher`  | applies breakers and fallbacks to each call               |
 | context synthesizer        | `context`     | fits a request into a token budget (`memory`)             |
 | response assembler         | `assembler`   | adds a note on uncertainty to the answer                  |
+| listeners                  | `listeners`   | decide on each phase before it begins (`steering`)        |
 
 `notes` are what a turn reports of its phases and recoveries. `recording` records a turn and replays its
 steps, and `rerun` repeats it with all of these parts.
@@ -20,6 +21,7 @@ from .breakers import Breakers
 from .context import Built, ContextBuilder
 from .coordinator import Coordinator
 from .limits import Limits
+from .listeners import Add, Change, Listener, Veto
 from .memory import Session, session_of
 from .notes import (
     FinalPhase,
@@ -28,6 +30,7 @@ from .notes import (
     ReasoningPhase,
     Recovery,
     RetryNote,
+    Steering,
     SynthesisPhase,
     ToolExecutionPhase,
     note_of,
@@ -38,6 +41,10 @@ from .rerun import Rerun, RerunDifference, rerun
 __all__ = [
     "Coordinator",
     "Limits",
+    "Listener",
+    "Veto",
+    "Change",
+    "Add",
     "Orchestrated",
     "Breakers",
     "ContextBuilder",
@@ -56,6 +63,7 @@ __all__ = [
     "ReasoningPhase",
     "Recovery",
     "RetryNote",
+    "Steering",
     "SynthesisPhase",
     "ToolExecutionPhase",
     "note_of",

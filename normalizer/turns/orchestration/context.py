@@ -36,7 +36,8 @@ from .memory import (
 _log = logging.getLogger("toolparity")
 
 #: ``whole``: the full conversation, or a briefing if it exceeds the budget. ``simplified``: a briefing with half of the
-#: tokens. ``session``: as ``simplified``, but without tools and with all rounds in the briefing.
+#: tokens, and with half of that for each further attempt. ``session``: with half of the tokens, without tools and with
+#: all rounds in the briefing.
 Level = Literal["whole", "simplified", "session"]
 HEAD = (
     "[Briefing by the program on the work so far for the request above; older rounds are shortened. "
@@ -88,14 +89,18 @@ class ContextBuilder:
             _log.warning("the counter of tokens failed: %s", described(error))
             return estimated(text)
 
-    async def build(self, request: Request, level: Level = "whole") -> Built:
-        """Return the request, shortened to the budget. A request with ``previous_response_id`` does not change."""
+    async def build(self, request: Request, level: Level = "whole", attempt: int = 1) -> Built:
+        """Return the request, shortened to the budget. A request with ``previous_response_id`` does not change.
+
+        ``attempt``: how often the round failed before it is simplified.
+        """
         whole = self.weight(request)
         if request.previous_response_id is not None:
             return Built(request, whole)  # the provider stores the history, so it cannot be shortened here
         if level == "whole" and (self.tokens is None or whole <= self.tokens):
             return Built(request, whole)
-        budget = max(whole // 2, _MIN_SIMPLIFIED) if level != "whole" else whole
+        halvings = max(attempt, 1) if level == "simplified" else 1
+        budget = max(whole // 2**halvings, _MIN_SIMPLIFIED) if level != "whole" else whole
         budget = min(budget, self.tokens) if self.tokens is not None else budget
         session = session_of(request.messages)
         if level == "session":  # without tools, so that the model cannot call any

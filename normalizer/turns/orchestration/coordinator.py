@@ -13,18 +13,17 @@ precede the input: with a retry of the round, or with a limit that makes the nex
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
 from ...conversation import Assistant, Request
-from ...model import Error
+from ...model import Error, ToolCall
 from ..backoff import DEFAULT, Backoff, ran_elsewhere
 from ..errors import TurnMisused
 from ..events import ResultNeeded, TurnEvent
@@ -32,7 +31,7 @@ from ..execution.exceptions import is_failure
 from ..execution.executor import Executor
 from ..execution.tool_results import MOST
 from ..execution.tools import ToolLike, Tools
-from ..machine.effects import Ask, Effect, Emit, Wait
+from ..machine.effects import Ask, Emit, Wait
 from ..machine.inputs import (
     AnswerFailed,
     AnswerReceived,
@@ -49,7 +48,6 @@ from ..machine.inputs import (
     Retry,
 )
 from ..machine.state import TurnState
-from ..machine.table import step
 from ..model_call import Prepare
 from ..outcome import outcome_of
 from ..provider import Provider
@@ -60,41 +58,39 @@ from .context import Built, ContextBuilder, Level
 from .dispatcher import Dispatcher
 from .engine import GuardedProvider
 from .limits import OUT_OF_TIME, LimitMeter, Limits
+from .listeners import Decision, Listener
 from .notes import (
     FinalPhase,
     OrchestrationNote,
-    Phase,
     ReasoningPhase,
     Recovery,
-    RecoveryLevel,
-    SynthesisPhase,
     phases,
     recoveries,
     to_input,
 )
+from .steering import Steerer, ahead, steered_request
 
 _log = logging.getLogger("toolparity")
 
 #: HTTP statuses that a retry with another request cannot fix.
 _PERMANENT = (401, 403, 404)
 #: Errors of this package, which do not count as failures of the provider.
-_OWN_ERRORS = ("CircuitOpen", "OutOfTime")
+_OWN_ERRORS = ("CircuitOpen", "OutOfTime", "PhaseVetoed")
+#: Of these, the ones after which no request is sent.
+_NOT_ASKED = ("CircuitOpen", "PhaseVetoed")
 #: Inputs that require no decision.
 _PASSED_ON = (BlockStarted, BlockExtended, BlockReplaced, BlockEnded, BlockRevised, CallProgressed)
-
-#: Called before each phase, with the phase and the state after it. If it returns False for a `SynthesisPhase`, the next
-#: answer is the last one.
-Listener = Callable[[Phase, TurnState], bool | Awaitable[bool | None] | None]
 
 
 class Coordinator:
     """One turn with limits and recovery.
 
     ``breakers``: pass the same instance to several turns to share it. ``context``: builds each request. ``listeners``:
-    called for each phase; exceptions are logged. ``most``: see `Executor`. ``clock``: returns seconds. ``options``: the
-    arguments of `Turn`, such as ``state`` of a turn to resume; the limits count from the resumption. ``prepare`` gets
-    the request that the context built, and ``backoff`` waits within the limits. Without ``on_all_failed``, the model
-    sees the errors if all tools of a round fail, until that happened in ``limits.attempts`` consecutive rounds.
+    decide on each phase (`listeners`); exceptions are logged. ``most``: see `Executor`. ``clock``: returns seconds.
+    ``options``: the arguments of `Turn`, such as ``state`` of a turn to resume; the limits count from the resumption.
+    ``prepare`` gets the request that the context built, and ``backoff`` waits within the limits. Without
+    ``on_all_failed``, the model sees the errors if all tools of a round fail, until that happened in
+    ``limits.attempts`` consecutive rounds.
 
     Raises InvalidTool for a fallback that does not exist or cannot replace its tool, and TypeError for options of
     `Turn` that the coordinator sets itself.
@@ -119,7 +115,6 @@ class Coordinator:
         self.limits = limits if limits is not None else Limits()
         self.breakers = breakers if breakers is not None else Breakers(clock=clock)
         self.context = context if context is not None else ContextBuilder()
-        self._listeners = tuple(listeners)
         self._meter = LimitMeter(self.limits, clock, self._cancel_calls)
         self._pending: list[OrchestrationNote] = []
         self._built: tuple[Request, Built] | None = None
@@ -132,20 +127,24 @@ class Coordinator:
         state: TurnState | None = options.get("state")
         declared = tools if isinstance(tools, Tools) else Tools(tools)
         inject = options.pop("inject", None)
-        dispatcher = Dispatcher(declared, self.breakers, self._meter.forbid, self._on_substitution)
+        dispatcher = Dispatcher(declared, self.breakers, self._forbid, self._on_substitution)
         self._provider = GuardedProvider(provider, self.breakers, self._seconds_left)
+        executor = Executor(
+            declared,
+            most=most,
+            admit=dispatcher.admit,
+            around=dispatcher.around,
+            elsewhere=dispatcher,
+            inject=inject,
+        )
+        self._steerer = Steerer(
+            listeners, declared, lambda call, value: executor.finished(call, value).result, self._pending.append
+        )
         self.turn = Turn(
             self._provider,
             declared,
             direct=self._direct,
-            executor=Executor(
-                declared,
-                most=most,
-                admit=dispatcher.admit,
-                around=dispatcher.around,
-                elsewhere=dispatcher,
-                inject=inject,
-            ),
+            executor=executor,
             prepare=self._prepare,
             backoff=self._backoff,
             max_rounds=self.limits.rounds,
@@ -184,34 +183,38 @@ class Coordinator:
 
     async def _direct(self, state: TurnState, input: Input) -> list[Input]:
         if isinstance(input, _PASSED_ON):
+            if isinstance(input, BlockStarted):
+                self._steerer.shown(input)
             return [input]
         self._meter.resume()
         inputs = self._recovered(state, input)
-        after, effects = _ahead(state, inputs)
+        if not isinstance(input, Retry) and any(isinstance(entry, Retry) and entry.wait for entry in inputs):
+            return [*self._pending_notes(), *inputs]  # the retry comes back after its wait
+        inputs = await self._steerer.steered(state, inputs)
+        after, effects = ahead(state, inputs)
         ask = next((effect for effect in effects if isinstance(effect, Ask)), None)
-        ended = [phase for phase in phases(after, effects) if not isinstance(phase, ReasoningPhase)]
-        wants_more = all([await self._notify(phase, after) for phase in ended])
         if ask is not None and not ask.last:
-            is_spent = not wants_more or self._meter.is_spent(after.usage)
+            is_spent = self._meter.is_spent(after.usage)
             if is_spent or self._all_failed(after):
                 inputs = [Finalize("budget_exceeded" if is_spent else "all_tools_failed"), *inputs]
-                after, effects = _ahead(state, inputs)
+                after, effects = ahead(state, inputs)
         after_phases = phases(after, effects)
+        made: list[Decision] = []
         for phase in after_phases:
             if isinstance(phase, ReasoningPhase):
-                await self._notify(phase, after)
+                self._provider.veto, made = await self._steerer.reasoned(phase, after)
         if after.ending == "all_tools_failed" and state.ending is None:
-            self._recover(len(state.rounds), "session", "all tools failed, round after round")
+            self._recover(Recovery(len(state.rounds), "session", "all tools failed, round after round"))
         current = [self._final(phase, after) if isinstance(phase, FinalPhase) else phase for phase in after_phases]
-        notes = [to_input(note) for note in (*self._pending, *current)]
-        self._pending.clear()
+        notes = [*self._pending_notes(), *map(to_input, current)]
         for effect in effects:
             if isinstance(effect, Emit) and isinstance(effect.event, ResultNeeded):
                 self._meter.calls += 1  # it runs elsewhere, so `LimitMeter.forbid` does not count it
             elif isinstance(effect, Wait):
                 self._meter.pause()
             elif isinstance(effect, Ask):
-                self._built = effect.request, await self._build(effect.request)
+                built = await self._build(effect.request, effect.round)
+                self._built = effect.request, replace(built, request=self._steered(built.request, made))
         begins = isinstance(input, (Begin, Resume))  # these must be the first input, also in the log
         return [*inputs, *notes] if begins else [*notes, *inputs]
 
@@ -233,18 +236,26 @@ class Coordinator:
         demanded = input.retry_after
         if demanded is not None and self._backoff is not None and not self._backoff.allows(demanded):
             return [input]  # a retry would come before the delay that the provider demands
-        if error.type == "CircuitOpen" or error.status in _PERMANENT or self._level == "session":
+        if error.type in _NOT_ASKED or error.status in _PERMANENT or self._level == "session":
             return [input]
         round, why = state.round.round_number, f"{error.type}: {error.message}"
         self._attempts[round] += 1
         may_repeat = error.type != "OutOfTime" and not (response is not None and ran_elsewhere(response))
+        wait = self._wait(state.round.attempt, demanded)
         if may_repeat and self._attempts[round] < self.limits.attempts:
             self._level = "simplified"
-            self._recover(round, "round", why)
-            return [Retry(usage)]
+            self._recover(Recovery(round, "round", why, seconds=wait))
+            return [Retry(usage, wait)]
         self._level = "session"
-        self._recover(round, "session", why)
-        return [Finalize("incomplete"), Retry(usage)]
+        self._recover(Recovery(round, "session", why, seconds=wait))
+        return [Finalize("incomplete"), Retry(usage, wait)]
+
+    def _wait(self, attempt: int, demanded: float | None) -> float:
+        """Return the seconds to wait before the next level of recovery: none if the time left is shorter."""
+        if self._backoff is None:
+            return demanded or 0.0
+        wait = self._backoff.wait(attempt, demanded)
+        return wait if self._backoff.allows(wait) else 0.0
 
     def _prepare(self, request: Request) -> Request:
         """Return the request that `_direct` built before this step, because this method cannot await summaries."""
@@ -252,16 +263,31 @@ class Coordinator:
             request = self._built[1].request  # else keep the object, so that the writer can reuse its messages
         return self._caller_prepare(request) if self._caller_prepare is not None else request
 
-    async def _build(self, request: Request) -> Built:
+    async def _build(self, request: Request, round: int) -> Built:
+        attempt = self._attempts[round]
         try:
             async with asyncio.timeout(self._seconds_left()):
-                return await self.context.build(request, self._level)
+                return await self.context.build(request, self._level, attempt)
         except TimeoutError:
             _log.warning("the summaries took longer than the time left: the request quotes the rounds instead")
             without_model = ContextBuilder(self.context.tokens, count=self.context.count)
-            return await without_model.build(request, self._level)
+            return await without_model.build(request, self._level, attempt)
+
+    def _steered(self, request: Request, made: list[Decision]) -> Request:
+        """Return the request with the listeners' decisions, or unchanged if a function of a listener raises."""
+        try:
+            return steered_request(request, made)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            _log.warning("a listener's change of a request failed", exc_info=True)
+            return request
 
     # limits
+
+    def _forbid(self, call: ToolCall) -> str | None:
+        """Return why a call must not run, None if it may. A call that a listener prevented does not count."""
+        return "a listener prevented it" if call.id in self._steerer.vetoed else self._meter.forbid(call)
 
     def _all_failed(self, state: TurnState) -> bool:
         """Return whether all tools failed in the last ``limits.attempts`` rounds."""
@@ -287,10 +313,12 @@ class Coordinator:
 
     # notes
 
-    def _recover(
-        self, round: int, level: RecoveryLevel, why: str, call: str | None = None, tool: str | None = None
-    ) -> None:
-        recovery = Recovery(round, level, why, call, tool)
+    def _pending_notes(self) -> list[Input]:
+        notes: list[Input] = [to_input(note) for note in self._pending]
+        self._pending.clear()
+        return notes
+
+    def _recover(self, recovery: Recovery) -> None:
         self.recoveries.append(recovery)
         self._pending.append(recovery)
 
@@ -303,31 +331,7 @@ class Coordinator:
         return replace(phase, text=orchestrated.text, uncertainty=orchestrated.uncertainty)
 
     def _on_substitution(self, call_id: str, tool: str, why: str) -> None:
-        self._recover(len(self.turn.state.rounds), "tool", why, call_id, tool)
-
-    async def _notify(self, phase: Phase, state: TurnState) -> bool:
-        """Call the listeners. Return False if one of them returned False for a `SynthesisPhase`."""
-        wants_more = True
-        for listener in self._listeners:
-            try:
-                result = listener(phase, state)
-                result = await result if inspect.isawaitable(result) else result
-            except BaseException as error:
-                if not is_failure(error):
-                    raise
-                _log.warning("a listener failed", exc_info=True)
-                continue
-            wants_more = wants_more and (result is not False or not isinstance(phase, SynthesisPhase))
-        return wants_more
-
-
-def _ahead(state: TurnState, inputs: list[Input]) -> tuple[TurnState, list[Effect]]:
-    """Return the state and the effects after these inputs. A step is pure, so it can be computed in advance."""
-    effects: list[Effect] = []
-    for input in inputs:
-        state, added = step(state, input)
-        effects += added
-    return state, effects
+        self._recover(Recovery(len(self.turn.state.rounds), "tool", why, call_id, tool))
 
 
 def _failure(input: AnswerFailed | AnswerReceived, state: TurnState) -> Error | None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from ..errors import OutOfTime
+from ..errors import OutOfTime, PhaseVetoed
 from ..model_call import close
 from ..provider import Provider
 from .breakers import Breakers
@@ -26,6 +26,7 @@ class GuardedProvider:
         self.circuit = provider.name or provider.wire
         self.address = getattr(provider, "address", None)
         self.call_limit = getattr(provider, "call_limit", None)
+        self.veto: str | None = None  # why the next request must not be sent
         self._provider = provider
         self._breakers = breakers
         self._seconds_left = seconds_left
@@ -33,8 +34,11 @@ class GuardedProvider:
     async def ask(self, body: Any) -> AsyncIterator[Any]:
         """Send one request and yield the chunks of its answer.
 
-        Raises CircuitOpen, OutOfTime, and the exceptions of the provider.
+        Raises PhaseVetoed, CircuitOpen, OutOfTime, and the exceptions of the provider.
         """
+        veto, self.veto = self.veto, None
+        if veto is not None:
+            raise PhaseVetoed(veto)
         self._breakers.admit("provider", self.circuit)
         chunks = self._provider.ask(body)
         try:

@@ -59,12 +59,16 @@ class FinalPhase(_Note, tag="final_response", frozen=True, gc=False):
 
 
 class Recovery(_Note, tag="recovery", frozen=True, gc=False):
-    """A recovery step. ``why``: the failure. ``call_id``: the call that failed. ``tool``: the fallback that ran."""
+    """A recovery step. ``why``: the failure. ``call_id``: the call that failed. ``tool``: the fallback that ran.
+
+    ``seconds``: the wait before the next request.
+    """
 
     level: RecoveryLevel
     why: str
     call_id: str | None = None
     tool: str | None = None
+    seconds: float = 0.0
 
 
 class RetryNote(_Note, tag="retry", frozen=True, gc=False):
@@ -80,8 +84,16 @@ class RetryNote(_Note, tag="retry", frozen=True, gc=False):
     status: int | None = None
 
 
+class Steering(_Note, tag="steering", frozen=True, gc=False):
+    """A listener decided on a phase (`listeners.Veto`, `Change`, `Add`). ``why``: the reason of a veto."""
+
+    phase: str
+    decision: Literal["veto", "change", "add"]
+    why: str = ""
+
+
 Phase = ReasoningPhase | ToolExecutionPhase | SynthesisPhase | FinalPhase
-OrchestrationNote = Phase | Recovery | RetryNote
+OrchestrationNote = Phase | Recovery | RetryNote | Steering
 
 
 def phases(state: TurnState, effects: list[Effect]) -> list[Phase]:

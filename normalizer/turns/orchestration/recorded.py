@@ -127,6 +127,12 @@ class _Reader(Struct):
             segment.times[input.call_id] = at
 
     def _answered(self, end: AnswerReceived | AnswerFailed, at: float) -> None:
+        if isinstance(end, AnswerReceived) and end.original is not None:  # listeners changed it, and will do so again
+            ids = [call.id for call in end.original.calls]
+            starts = [block for block in self.blocks if isinstance(block, BlockStarted)]
+            added = [start.key for start in starts if start.block_type == "tool_use" and start.id not in ids]
+            self.blocks = [block for block in self.blocks if getattr(block, "key", None) not in added]
+            end = replace(end, response=end.original)
         self.segment.answers.append(RecordedAnswer(self.blocks, end, at))
         self.blocks, self.failure, self.demanded = [], None, None
 

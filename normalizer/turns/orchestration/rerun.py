@@ -188,7 +188,7 @@ def _item(event: dict[str, Any], round: int) -> _Item | None:
     if kind != "noted":
         return _Item("event", round, kind, value)
     note = value.pop("note")
-    if note == "retry":  # its wait has a random part
+    if note in ("retry", "recovery"):  # its wait has a random part
         value["data"] = {name: member for name, member in value["data"].items() if name != "seconds"}
     return _Item("phase" if note in _PHASES else "event", round, note, value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,12 +10,14 @@ import pytest
 from tests.turns.playing import WIRES, Say, at_once, call, script
 from toolparity.normalizer.conversation import User
 from toolparity.normalizer.model import Error
+from toolparity.normalizer.turns.backoff import Backoff
+from toolparity.normalizer.turns.events import Noted
 from toolparity.normalizer.turns.machine.inputs import Input
 from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.orchestration import Breakers, ContextBuilder, Coordinator
+from toolparity.normalizer.turns.orchestration import Breakers, ContextBuilder, Coordinator, Limits
 from toolparity.normalizer.turns.testing import Cut, Status
 
-from .staging import LONG, Clock, Counting, Sequenced, directed, messages, words
+from .staging import LONG, Clock, Counting, Sequenced, assert_answered, directed, messages, words
 
 
 def _raises(**_: Any) -> None:
@@ -74,6 +77,56 @@ def test_when_every_recovery_fails_the_answer_is_assembled_from_the_results(wire
     assert "without further calls" not in done.uncertainty
     assert len(provider.bodies) == 4  # the request, a repetition with less context, and one without tools
     assert messages(events)[-2:] == ["recovery", "final_response"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_each_level_of_recovery_waits_twice_as_long_as_the_one_before(wire: str, slept: list[float]) -> None:
+    fails = {number: RuntimeError("gone") for number in range(4)}
+    coordinator = Coordinator(Sequenced(wire, LONG, fails=fails), Counting().tools(), limits=Limits(attempts=3))
+    directed(coordinator)
+    levels = [(recovery.level, recovery.seconds) for recovery in coordinator.orchestrated.recoveries]
+    assert levels == [("round", 1.0), ("round", 2.0), ("session", 4.0), ("assembled", 0.0)]
+    assert slept == [1.0, 2.0, 4.0]
+
+
+def test_a_recovery_without_backoff_or_without_time_does_not_wait(slept: list[float]) -> None:
+    clock = Clock()
+    for options in ({"backoff": None}, {"limits": Limits(seconds=0.5), "clock": clock}):
+        provider = Sequenced("openai.chat", LONG, fails={0: RuntimeError("gone")})
+        coordinator = Coordinator(provider, Counting().tools(), **options)
+        directed(coordinator)
+        assert (coordinator.orchestrated.answer, coordinator.orchestrated.level) == ("All done.", "round")
+    assert slept == []
+
+
+def test_a_turn_can_be_cancelled_while_a_recovery_waits() -> None:
+    coordinator = Coordinator(
+        Sequenced("openai.chat", LONG, fails={1: RuntimeError("gone")}),
+        Counting().tools(),
+        backoff=Backoff(first=30, longest=60),
+    )
+
+    async def main() -> None:
+        async for event in coordinator.stream("Go."):
+            if isinstance(event, Noted) and event.note == "recovery":
+                coordinator.turn.cancel("the user left")
+
+    at_once(asyncio.wait_for(main(), 10))
+    assert coordinator.orchestrated.outcome.termination == "cancelled"
+    assert_answered(coordinator)
+
+
+def test_each_attempt_of_a_round_has_half_the_context_of_the_one_before() -> None:
+    long = "a fact of some length, " * 4000
+    provider = Sequenced("openai.chat", LONG, fails=dict.fromkeys((2, 3), RuntimeError("gone")))
+    coordinator = Coordinator(
+        provider, Counting(look=lambda at: long, count=lambda of: "two").tools(), limits=Limits(attempts=3)
+    )
+    directed(coordinator)
+    weights = [coordinator.context.weight(provider.asked(number)) for number in range(2, 5)]
+    assert coordinator.orchestrated.answer == "All done."
+    assert weights[1] <= weights[0] // 2 + 200
+    assert weights[2] <= weights[1]
 
 
 def _error(coordinator: Coordinator) -> Error:
