@@ -17,6 +17,7 @@ from toolparity.turns.orchestration import (
     Coordinator,
     FinalPhase,
     Limits,
+    ModelSummarizer,
     Orchestrated,
     SynthesisPhase,
     ToolExecutionPhase,
@@ -103,17 +104,31 @@ async def components() -> str:
     "State Management & Context Preservation", "facts, reasoning, intent and tool use; a briefing with decay; a session"
 )
 async def state() -> str:
-    driver = coordinator(context=ContextBuilder(900))
-    result = await done(driver)
+    shares: dict[int, int] = {}
+
+    def summary(round: Any, tokens: int) -> str:
+        shares[round.number] = tokens
+        return "fact " * (tokens * 4 // 5)  # the whole share: a token has about four characters
+
+    searches = [[Say("I look further."), call("search", topic=topic)] for topic in ("clients", "hosts")]
+    context = ContextBuilder(1_500, summarise=summary)
+    result = await done(coordinator(*ROUNDS[:2], *searches, ROUNDS[2], context=context))
     session = session_of(result.outcome.state.history())
-    layers = {
-        "facts": len(session.discovered_facts),
-        "searches": len(session.search_coverage),
-        "intent": len(session.evolving_intent),
-        "reasoning": len(session.reasoning_trace),
-    }
-    holds(all(layers.values()) and driver.built is not None and driver.built.briefed, (layers, driver.built))
-    return f"layers {layers}; the last request has a briefing of round {driver.built and driver.built.briefed}"
+    layers = session.discovered_facts, session.search_coverage, session.evolving_intent, session.reasoning_trace
+    holds(all(layers) and shares[1] < shares[3], (layers, shares))
+
+    writer = EmulatedProvider("openai.chat", scripted([Say("X has a lesson about servers.")]), in_order=True)
+    helper = ModelSummarizer(writer, budget=5_000)
+    driver = coordinator(context=ContextBuilder(900, summarise=helper, intent=helper.intent))
+    await done(driver)
+    holds(
+        driver.built is not None and "X has a lesson about servers." in str(driver.built.request.messages), driver.built
+    )
+    holds(0 < helper.used <= 5_000, helper.used)
+    return (
+        f"{len(layers[0])} facts, {len(layers[1])} searches, {len(layers[3])} thoughts, intent {layers[2]!r}; "
+        f"tokens for rounds 1 and 3: {shares[1]} and {shares[3]}; a model wrote summaries with {helper.used} tokens"
+    )
 
 
 @HEADINGS.shows(

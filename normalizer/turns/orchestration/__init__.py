@@ -9,6 +9,7 @@
 | reasoning engine           | `engine`      | sends a request if its breaker and the time limit allow   |
 | tool execution dispatcher  | `dispatcher`  | applies breakers and fallbacks to each call               |
 | context synthesizer        | `context`     | fits a request into a token budget (`memory`)             |
+| summarizer                 | `summarizer`  | lets a model write summaries and the intent               |
 | response assembler         | `assembler`   | adds a note on uncertainty to the answer                  |
 | listeners                  | `listeners`   | decide on each phase before it begins (`steering`)        |
 
@@ -22,7 +23,7 @@ from .context import Built, ContextBuilder
 from .coordinator import Coordinator
 from .limits import Limits
 from .listeners import Add, Change, Listener, Veto
-from .memory import Session, session_of
+from .memory import Session, session_of, stated_intent
 from .notes import (
     FinalPhase,
     OrchestrationNote,
@@ -37,6 +38,7 @@ from .notes import (
 )
 from .recording import RecordingObserver, record, replay
 from .rerun import Rerun, RerunDifference, rerun
+from .summarizer import ModelSummarizer
 
 __all__ = [
     "Coordinator",
@@ -51,6 +53,8 @@ __all__ = [
     "Built",
     "Session",
     "session_of",
+    "stated_intent",
+    "ModelSummarizer",
     "record",
     "RecordingObserver",
     "replay",

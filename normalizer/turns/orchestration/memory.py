@@ -3,7 +3,8 @@
     session = session_of(request.messages)
     session.discovered_facts      # results of the calls that succeeded
     session.search_coverage       # all calls, with "ok" or the error of each attempt
-    session.evolving_intent       # the user's messages, oldest first
+    session.search_reasons        # all calls, with the model's words for making them
+    session.evolving_intent       # what the user wants now, what the model pursues, what is still missing
     session.reasoning_trace       # the model's text and reasoning, by round
     digest(session.rounds[0], 200)  # the round in at most 200 tokens
 
@@ -24,6 +25,11 @@ from ...model import Block, Reasoning, Refusal, Text, ToolCall
 from ...pairing import paired
 from ..block_rows import result_content
 from ..execution.tool_results import quoted
+
+#: The beginnings of user messages that the program writes.
+PROGRAM = ("[Briefing by the program", "[Note by the program]")
+#: The most characters that an intent quotes from each text.
+_MAX_INTENT = 200
 
 
 class CallMemory(Struct, frozen=True):
@@ -81,14 +87,53 @@ class Session(Struct, frozen=True):
         return tried
 
     @property
-    def evolving_intent(self) -> list[str]:
-        """The texts of the user's messages, in order."""
-        return [text for item in self.items if isinstance(item, User) and (text := _text_of(item))]
+    def search_reasons(self) -> dict[str, str]:
+        """For each call, what the model wrote or reasoned before it first made the call, "" if nothing."""
+        reasons: dict[str, str] = {}
+        for round in self.rounds:
+            for call in round.calls:
+                reasons.setdefault(call.label, round.text or round.reasoning)
+        return reasons
+
+    @property
+    def user_messages(self) -> list[str]:
+        """The texts of the user's messages, in order, without messages of the program."""
+        texts = [_text_of(item) for item in self.items if isinstance(item, User)]
+        return [text for text in texts if text and not text.startswith(PROGRAM)]
+
+    @property
+    def evolving_intent(self) -> str:
+        """The goal of the user as it has evolved: see `stated_intent`."""
+        return stated_intent(self)
 
     @property
     def reasoning_trace(self) -> list[tuple[int, str]]:
         """The model's reasoning and text, each with the number of its round."""
         return [(round.number, text) for round in self.rounds for text in (round.reasoning, round.text) if text]
+
+
+def stated_intent(session: Session) -> str:
+    """Return the goal of the user as the conversation states it, "" without a message of the user.
+
+    It has the last message of the user and the one before it, what the model says it pursues since then, and the calls
+    whose last attempt failed. Each round changes it.
+    """
+    messages = session.user_messages
+    if not messages:
+        return ""
+    intent = f"Wanted now: {quoted(messages[-1], _MAX_INTENT)}"
+    if len(messages) > 1:
+        intent += f" (asked before: {quoted(messages[-2], _MAX_INTENT)})"
+    last = max((at for at, item in enumerate(session.items) if isinstance(item, User)), default=-1)
+    rounds = [item for item in session.items[last + 1 :] if isinstance(item, RoundMemory) and item.calls]
+    pursued = next((round.text or round.reasoning for round in reversed(rounds) if round.text or round.reasoning), "")
+    if pursued:
+        intent += f"\nPursued now: {quoted(pursued, _MAX_INTENT)}"
+    latest = {call.label: call.failed for round in rounds for call in round.calls}
+    missing = [label for label, failed in latest.items() if failed]
+    if missing:
+        intent += f"\nStill missing: {quoted(', '.join(missing), _MAX_INTENT)}"
+    return intent
 
 
 def session_of(messages: Sequence[Message]) -> Session:
@@ -149,6 +194,8 @@ def _call(call: ToolCall, result: ToolResult | None) -> CallMemory:
 
 #: Returns the number of tokens of a text.
 Counter = Callable[[str], int]
+#: Returns what the user wants by now.
+DeriveIntent = Callable[[Session], str | Awaitable[str]]
 #: Returns a summary of a round in a number of tokens.
 Summarise = Callable[[RoundMemory, int], str | Awaitable[str]]
 

@@ -34,10 +34,11 @@ from ..machine.inputs import (
 from ..machine.state import TurnState
 from ..machine.table import step
 from .listeners import Add, Change, Decision, Listener, Veto, decisions
+from .memory import PROGRAM
 from .notes import FinalPhase, Phase, ReasoningPhase, Steering, SynthesisPhase, ToolExecutionPhase, phases
 
 #: The beginning of a message of a listener, so that the model does not take it for one of the user.
-NOTE = "[Note by the program] "
+NOTE = f"{PROGRAM[1]} "
 _KINDS: dict[type[Decision], Literal["veto", "change", "add"]] = {Veto: "veto", Change: "change", Add: "add"}
 #: How often the listeners of a turn may have the model asked again instead of ending it.
 _MAX_REPEATS = 2

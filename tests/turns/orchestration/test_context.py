@@ -22,7 +22,7 @@ from toolparity.normalizer.conversation import (
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns.orchestration import ContextBuilder, session_of
 from toolparity.normalizer.turns.orchestration.context import HEAD, Built
-from toolparity.normalizer.turns.orchestration.memory import RoundMemory, digest, estimated
+from toolparity.normalizer.turns.orchestration.memory import RoundMemory, Session, digest, estimated
 from toolparity.normalizer.turns.request import opening
 
 from .staging import said, words
@@ -63,12 +63,43 @@ CONVERSATION = [
 
 def test_the_four_layers_are_extracted_from_a_conversation() -> None:
     session = session_of([*CONVERSATION, user("In short, please.")])
-    assert session.evolving_intent == ["Compare the two courses.", "In short, please."]
+    assert session.user_messages == ["Compare the two courses.", "In short, please."]
+    assert session.evolving_intent == "Wanted now: In short, please. (asked before: Compare the two courses.)"
+    assert session.search_reasons['search({"q":1})'] == "I look for the first."
     assert list(session.discovered_facts) == ['search({"q":1})', 'search({"q":2})', 'search({"q":4})']
     assert session.search_coverage['search({"q":3})'] == ["there is no such course"]
     assert session.search_coverage['search({"q":1})'] == ["ok"]
     assert session.reasoning_trace == [(1, "I look for the first.")]
     assert [round.number for round in session.rounds] == [1, 2, 3, 4]
+
+
+def test_the_intent_evolves_with_each_round() -> None:
+    """003, State Management & Context Preservation: the intent is what the user wants, pursued by the rounds so far."""
+    wanted = "Wanted now: Compare the two courses."
+    intents = [session_of(CONVERSATION[:end]).evolving_intent for end in (1, 2, 4, 6, 8, 10)]
+    assert intents[:2] == ["", wanted]
+    assert intents[2] == f"{wanted}\nPursued now: I look for the first."
+    assert intents[4] == f'{intents[2]}\nStill missing: search({{"q":3}})'
+    assert session_of([*CONVERSATION, *round_of(3)]).evolving_intent == intents[2]  # it was found in the end
+
+
+def test_messages_of_the_program_are_not_the_users_intent() -> None:
+    program = [user(f"{HEAD}\nRound 1: …"), user("[Note by the program] Be short.")]
+    assert session_of([user("Go."), *program]).evolving_intent == "Wanted now: Go."
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_custom_intent_is_part_of_the_briefing(fails: bool) -> None:
+    async def intent(session: Session) -> str:
+        if fails:
+            raise ValueError("no idea")
+        return f"The user compares courses, {len(session.rounds)} rounds in."
+
+    built = build(ContextBuilder(600, intent=intent), request_of(*CONVERSATION))
+    briefing = words(built.request.messages[2])
+    assert ("The user compares courses, 4 rounds in." in briefing) != fails
+    assert ("Wanted now: Compare the two courses." in briefing) == fails
+    assert built.troubles == (["the intent could not be derived: ValueError: no idea"] if fails else [])
 
 
 def test_a_request_within_the_budget_is_unchanged() -> None:

@@ -105,7 +105,7 @@ def test_003_state_management_and_context_preservation() -> None:
     assert 'look({"course":"MCP"}) returned: lesson 4 is about servers' in words(briefing)
     assert len(last) == 2  # the last round, whole
     session = coordinator.orchestrated.session
-    assert session.evolving_intent == ["Compare MCP and RAG."]
+    assert session.evolving_intent == "Wanted now: Compare MCP and RAG.\nPursued now: The first has it in lesson 4."
     assert session.search_coverage == {'look({"course":"MCP"})': ["ok"], 'look({"course":"RAG"})': ["ok"]}
     assert session.reasoning_trace[0] == (2, "The first has it in lesson 4.")
     # What the turn keeps is whole: only what is asked is brief.
