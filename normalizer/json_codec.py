@@ -64,7 +64,10 @@ def bytes_of(value: Any) -> bytes:
 
 def text(value: Any) -> str:
     """Encode a value as compact JSON in a str, like `bytes_of`. Raises MalformedBody if it is not JSON-serializable."""
-    return bytes_of(value).decode()
+    try:
+        return _encode(value).decode()
+    except (UnicodeEncodeError, RecursionError, TypeError, ValueError, OverflowError):
+        return bytes_of(value).decode()
 
 
 def shown(value: Any) -> str:

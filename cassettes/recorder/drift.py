@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -22,6 +23,9 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.readers import sniff
 from toolparity.normalizer.wires.registry import spec
 
+from ..emulation_marker import EMULATED
+from ..errors import InvalidProvenance, UnreadableCassette
+from ..library import load
 from ..sources import Exchange
 from ..surfaces import surface_of
 from .diff_values import FREE
@@ -38,6 +42,8 @@ _TYPES = {bool: "boolean", int: "number", float: "number", str: "string", list: 
 #: Members in fewer live messages than this share are listed only on request: models and options differ.
 COMMON = 0.5
 _SHOWN = 60
+#: The suffix of cassettes that may have a provenance.
+_CASSETTE = ".yaml"
 
 
 class MemberDrift(Struct, frozen=True):
@@ -144,6 +150,22 @@ def _observe(member: _Member, path: str, leaves: list[Any]) -> None:
 def _surface(exchange: Exchange) -> str:
     at = surface_of(exchange.provider, exchange.wire)
     return "" if at is None else at.name
+
+
+def is_emulated(exchange: Exchange) -> bool | None:
+    """Return whether an emulated provider answered, as the response or the cassette's provenance says; else None."""
+    origin = exchange.origin or _origin_of(exchange.source.rpartition("#")[0])
+    return None if origin is None else origin == EMULATED
+
+
+@lru_cache(maxsize=1)  # the exchanges of a file follow each other
+def _origin_of(path: str) -> str | None:
+    if not path.endswith(_CASSETTE):
+        return None
+    try:
+        return load(path).provenance.origin
+    except (UnreadableCassette, InvalidProvenance):
+        return None
 
 
 def _is_compared(exchange: Exchange) -> bool:

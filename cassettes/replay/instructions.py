@@ -18,6 +18,8 @@ from . import faults
 from .faults import Fault
 
 SCENARIO_HEADER = "x-toolparity-scenario"
+#: The path of the page.
+PAGE = "/"
 _STATE = "instructions"
 
 
@@ -49,7 +51,10 @@ def forget_fault(scope: Scope) -> None:
 
 
 class ReadsInstructions:
-    """Middleware that takes the instructions from the path and the headers. ``fault``: see `instructions`."""
+    """Middleware that takes the instructions from the path and the headers.
+
+    ``fault``: that of requests that order none, except for the page, which must stay readable.
+    """
 
     def __init__(self, app: ASGIApp, fault: Fault | None = None) -> None:
         self._app = app
@@ -62,7 +67,7 @@ class ReadsInstructions:
             found = instructions(
                 prefixes.get("scenario", headers.get(SCENARIO_HEADER)),
                 prefixes.get("fault", headers.get(faults.HEADER)),
-                self._fault,
+                None if path == PAGE else self._fault,
             )
             state = {**scope.get("state", {}), _STATE: found}
             scope = {**scope, "state": state, "path": unquote(path), "raw_path": path.encode("latin-1")}

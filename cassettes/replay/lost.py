@@ -11,8 +11,9 @@ from starlette.responses import JSONResponse, Response
 
 from ..emulated.script_player import ProviderRefusal
 from ..surfaces import Surface
+from . import instructions
 from .journal import entry_of
-from .provider_format import member, refused
+from .provider_format import member, refused, with_fault
 
 _LISTED = 3
 
@@ -43,7 +44,7 @@ def unknown_address(
             response = JSONResponse(described, error.status_code)
         if allowed:
             response.headers["allow"] = allowed
-        return response
+        return with_fault(instructions.of(request.scope).fault, surface, response)
 
     return respond
 

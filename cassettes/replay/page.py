@@ -20,9 +20,11 @@ from starlette.responses import Response
 from toolparity.normalizer import json_codec
 
 from ..secrets import Scrubber
+from . import instructions
 from .addresses import addresses
 from .faults import FAULTS
 from .journal import Journal
+from .provider_format import with_fault
 from .response_index import ResponseIndex
 
 #: The names by which clients on this machine address it.
@@ -42,16 +44,19 @@ def endpoint(index: ResponseIndex, journal: Journal, hosts: frozenset[str]) -> C
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name.lower() not in allowed:
             return Response("unknown host", 421)
+        fault = instructions.of(request.scope).fault
         content = Scrubber(environ={}).cassette({"page": contents(index, journal)})["page"]
         if "text/html" not in request.headers.get("accept", ""):
-            return Response(json_codec.encode(content), media_type="application/json")
+            plain = Response(json_codec.encode(content), media_type="application/json")
+            return with_fault(fault, index.surfaces[0], plain)
         html, policy = _html(content)
         headers = {
             "content-security-policy": policy,
             "x-content-type-options": "nosniff",
             "referrer-policy": "no-referrer",
         }
-        return Response(html, headers=headers, media_type="text/html; charset=utf-8")
+        page = Response(html, headers=headers, media_type="text/html; charset=utf-8")
+        return with_fault(fault, index.surfaces[0], page)
 
     return respond
 

@@ -63,6 +63,16 @@ def refused(surface: Surface, refusal: ProviderRefusal) -> Response:
     return Response(data, refusal.status or status, headers, "application/json")
 
 
+def with_fault(fault: Fault | None, surface: Surface, response: Response) -> Response:
+    """Return a response as a fault orders it: the provider's error, or the response with another body."""
+    if fault is None:
+        return response
+    if (failed := failure(fault, surface)) is not None:
+        return failed
+    headers = {name: value for name, value in response.headers.items() if name != "content-length"}
+    return Response(faults.spoiled(bytes(response.body), fault, streamed=False), response.status_code, headers)
+
+
 def failure(fault: Fault | None, surface: Surface) -> Response | None:
     """Return the error response that a fault orders, None if it orders none."""
     if fault is None or not fault.is_("status", "html"):

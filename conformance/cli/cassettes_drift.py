@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @click.command(name="drift", epilog=exits.EPILOG)
-@click.argument("live", type=click.Path(exists=True, path_type=Path))
-@click.argument("emulated", type=click.Path(exists=True, path_type=Path), default=RECORDED)
+@click.argument("live", type=click.Path(path_type=Path))
+@click.argument("emulated", type=click.Path(path_type=Path), default=RECORDED)
 @click.option(
     "--at-least",
     type=click.FloatRange(0, 1),
@@ -39,8 +38,9 @@ def drift_command(
     """Compare real responses with emulated ones, member by member. Exits with 1 if they differ.
 
     LIVE and EMULATED are files or folders in any format that `toolparity audit` reads; EMULATED is the shipped library
-    by default. A difference is a member that only one side has, that has another type, or whose values are of another
-    class: another word, an id with another prefix, a fraction.
+    by default. Responses whose header or provenance says that they are emulated are left out of LIVE, and those of real
+    providers out of EMULATED. A difference is a member that only one side has, that has another type, or whose values
+    are of another class: another word, an id with another prefix, a fraction.
 
     \b
     Examples:
@@ -48,15 +48,24 @@ def drift_command(
       toolparity cassettes drift recordings/openai.chat.jsonl.gz --at-least 0.05
       toolparity cassettes drift my-live-cassettes --proposals
     """
-    from toolparity.cassettes.recorder.drift import compared_surfaces, drift
+    from toolparity.cassettes.recorder.drift import compared_surfaces, drift, is_emulated
 
-    real, made = list(_exchanges(live)), list(_exchanges(emulated))
+    faults = 0
+    sides: dict[str, list[Exchange]] = {}
+    for name, path, other in (("LIVE", live, True), ("EMULATED", emulated, False)):
+        exchanges, unread = _exchanges(path)
+        faults += unread
+        sides[name] = [one for one in exchanges if is_emulated(one) is not other]
+        if left_out := len(exchanges) - len(sides[name]):
+            what = "emulated responses" if other else "responses of real providers"
+            click.echo(f"{path}: {left_out:,} {what} are not compared as {name}", err=True)
+    real, made = sides.values()
     surfaces = compared_surfaces(real, made)
     if not surfaces:
         click.echo("nothing to compare: LIVE and EMULATED have no responses of the same provider and wire", err=True)
-        ctx.exit(exits.NOTHING_RAN)
+        ctx.exit(exits.code(faults=faults, ran=0))
     drifts = drift(real, made, at_least=at_least)
-    code = exits.decide(ctx, exits.code(failed=bool(drifts), ran=len(surfaces)))
+    code = exits.decide(ctx, exits.code(failed=bool(drifts), faults=faults, ran=len(surfaces)))
     if as_data:
         counts = {name: {"live": real, "emulated": made} for name, (real, made) in surfaces.items()}
         click.echo(json_codec.encode({"surfaces": counts, "drifts": [_data(one) for one in drifts]}))
@@ -69,14 +78,17 @@ def drift_command(
     ctx.exit(code)
 
 
-def _exchanges(path: Path) -> Iterator[Exchange]:
-    """Yield the exchanges below a path. Places that cannot be read are reported on standard error."""
+def _exchanges(path: Path) -> tuple[list[Exchange], int]:
+    """Return the exchanges below a path, and in how many places it cannot be read; these go to standard error."""
+    exchanges = []
+    faults = 0
     for found in read(path):
-        if isinstance(found, Problem):
-            if found.fault:
-                click.echo(str(found), err=True)
-        else:
-            yield found
+        if not isinstance(found, Problem):
+            exchanges.append(found)
+        elif found.fault:
+            faults += 1
+            click.echo(str(found), err=True)
+    return exchanges, faults
 
 
 def _line(one: MemberDrift) -> str:

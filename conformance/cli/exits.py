@@ -24,7 +24,8 @@ INTERRUPTED = 130
 
 EPILOG = """\
 Exit codes: 0 success · 1 a check failed · 2 usage error · 3 stale baseline · 4 input that cannot be read, output that
-cannot be written, or an internal error · 5 nothing ran · 6 a check failed and the baseline is stale · 130 interrupted.
+cannot be written, an internal error, or a run that a budget ended early · 5 nothing ran · 6 a check failed and the
+baseline is stale · 130 interrupted.
 If the reader of standard output closes it (`| head`), the command ends silently, with the code of the finished run
 or 0."""
 _DECIDED = "toolparity.exit_code"

@@ -64,7 +64,17 @@ _MOST_REASONS = 3
     metavar="[CHECK=]RATE",
     help="Fail if the rate of a check is lower: one rate from 0 to 1 for all checks, or for one.  [default: 1]",
 )
-@click.option("--max-calls", type=click.IntRange(1), metavar="N", help="Send N requests at most.")
+@click.option(
+    "--max-calls",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Send N requests at most. If that ends the run early, it exits with 4, or with 1 if a rate is too low.",
+)
+@click.option(
+    "--allow-incomplete",
+    is_flag=True,
+    help="Let what was judged decide the exit code, although --max-calls ended the run.",
+)
 @click.option("--jobs", type=click.IntRange(1, 256), default=4, show_default=True, metavar="N", help="Connections.")
 @click.option(
     "--timeout",
@@ -98,6 +108,7 @@ def command(
     repetitions: int,
     rates: tuple[str, ...],
     max_calls: int | None,
+    allow_incomplete: bool,
     jobs: int,
     timeout: float,
     extra: dict[str, Any],
@@ -151,7 +162,8 @@ def command(
     with console.ProgressBar(conversations, "verifying") as progress:
         result = run.run(target, planned, settings, progress.advance)
     judged = sum(check.judged for check in result.checks)
-    code = exits.decide(ctx, exits.code(failed=bool(result.failed), ran=judged))
+    incomplete = bool(result.stopped) and not allow_incomplete
+    code = exits.decide(ctx, exits.code(failed=bool(result.failed), faults=incomplete, ran=judged))
     if json_file is not None:
         put(json_file, msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
     if not is_stdout(json_file):
@@ -264,7 +276,13 @@ def _sections(result: Verification) -> list[Section]:
         facts.append((StyledText("calls"), f"precision {of.precision:.1%}, recall {of.recall:.1%}, F1 {of.f1:.1%}"))
     if result.stopped:
         facts.append((StyledText("stopped early", "warning"), result.stopped))
+        played = f"{result.unplayed:,} of {result.conversations:,} conversations"
+        facts.append((StyledText("not judged", "warning"), ", ".join([played, *_unjudged(result)])))
     return [*sections, Lines("", facts)]
+
+
+def _unjudged(result: Verification) -> list[str]:
+    return [check.check for check in result.checks if not check.judged]
 
 
 def _row(check: CheckResult) -> list[Value]:

@@ -70,7 +70,10 @@ class Trigger(Struct, frozen=True):
 
 
 class Verification(Struct, frozen=True):
-    """A verification. ``left_out``: probe -> why its requests cannot be written. ``stopped``: why it ended early."""
+    """A verification. ``left_out``: probe -> why its requests cannot be written. ``stopped``: why it ended early.
+
+    ``unplayed``: how many of the ``conversations`` it did not play to their end.
+    """
 
     toolparity: str
     date: str
@@ -85,6 +88,8 @@ class Verification(Struct, frozen=True):
     output_tokens: int = 0
     left_out: dict[str, str] = {}
     stopped: str = ""
+    conversations: int = 0
+    unplayed: int = 0
 
     @property
     def failed(self) -> list[CheckResult]:

@@ -113,6 +113,8 @@ def run(
         verifier.output_tokens,
         left_out=planned.left_out,
         stopped=verifier.stopped,
+        conversations=verifier.conversations_planned,
+        unplayed=verifier.conversations_planned - verifier.played,
     )
 
 
@@ -135,6 +137,8 @@ class _Run:
         self.sent = 0
         self.input_tokens = self.output_tokens = 0
         self.stopped = ""
+        self.conversations_planned = len(probes) * len(settings.modes) * settings.repetitions
+        self.played = 0
 
     def preflight(self) -> None:
         """Send one request, so that a wrong address or key ends the run at once. Raises EndpointFailed."""
@@ -186,6 +190,8 @@ class _Run:
             for stream in self._settings.modes:
                 talk = self._converse(probe, repetition, stream=stream)
                 firsts[stream] = talk[0]
+                with self._lock:
+                    self.played += 1
         except _BudgetSpent:
             self._stop()
             return

@@ -51,23 +51,29 @@ class EventStreamReader:
         self._lost = False
 
     def run(self, chunk: bytes) -> list[bytes] | None:
-        """Fast path for a chunk of complete, valid messages whose payloads are JSON objects.
+        """Fast path for valid messages whose payloads are JSON objects.
 
-        Return their unwrapped payloads. Return None if the chunk has another shape; then no byte was consumed and the
-        caller has to pass the chunk to ``feed``.
+        Return the unwrapped payloads of those that the chunk completes. Return None if the chunk has another message;
+        then no byte was consumed and the caller has to pass the chunk to ``feed``.
         """
-        if self._buffer or self._lost:
+        buffer = self._buffer
+        if self._lost:
             return None
+        if buffer:
+            if len(buffer) >= 12 and len(buffer) + len(chunk) < _PRELUDE.unpack_from(buffer)[0]:
+                buffer += chunk
+                return []
+            chunk = bytes(buffer) + chunk
         events: list[bytes] = []
         start, end = 0, len(chunk)
-        while start < end:
-            if end - start < 16:
-                return None
+        while end - start >= 12:
             size, headers_size, crc = _PRELUDE.unpack_from(chunk, start)
             body = start + 12 + headers_size
             last = start + size - 4
-            if last + 4 > end or size > self._max or body > last or crc32(chunk[start : start + 8]) != crc:
+            if size > self._max or body > last or crc32(chunk[start : start + 8]) != crc:
                 return None
+            if last + 4 > end:
+                break
             if crc32(chunk[start + 8 : last], crc) != _CHECKSUM.unpack_from(chunk, last)[0]:
                 return None
             beginning, payload = _beginning(chunk[start + 12 : body]), chunk[body:last]
@@ -80,6 +86,7 @@ class EventStreamReader:
             else:
                 return None
             start = last + 4
+        buffer[:] = chunk[start:]
         return events
 
     def feed(self, chunk: bytes) -> list[StreamEvent]:

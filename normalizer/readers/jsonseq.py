@@ -193,3 +193,7 @@ class JsonArrayReader(JsonLinesReader):
                 return []
             self._opened = True
         return super().feed(chunk)
+
+    def run(self, chunk: bytes) -> list[bytes] | None:
+        """Fast path of `JsonLinesReader`, once the array has begun."""
+        return super().run(chunk) if self._opened else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -130,6 +131,16 @@ def test_the_budget_of_requests_is_kept(url: str) -> None:
     result = _run(url, "--max-calls", "7", "--jobs", "3")
     assert "the budget of 7 requests is spent" in result.output
     assert "requests  7" in result.output
+
+
+def test_what_the_budget_left_unjudged_is_no_success(url: str) -> None:
+    stopped = _run(url, "--max-calls", "12", "--jobs", "1")
+    assert stopped.exit_code == 4, stopped.output
+    assert re.search(r"not judged\s+\d+ of \d+ conversations, history, triggered", stopped.output)
+    assert _run(url, "--max-calls", "12", "--jobs", "1", "--allow-incomplete").exit_code == 0
+    assert _run(url, "--max-calls", "1", "--jobs", "1").exit_code == 4
+    assert _run(url, "--max-calls", "1", "--jobs", "1", "--allow-incomplete").exit_code == 5
+    assert _run(url, "--max-calls", "100000", "--repetitions", "1").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -100,19 +100,28 @@ MESSAGES = st.sampled_from(
         message(b'{"bytes": "no base64"}'),
     ]
 )
-PIECES = st.lists(MESSAGES, max_size=3).map(b"".join)
 
 
-@given(pieces=st.lists(PIECES, max_size=5))
-def test_the_fast_path_returns_the_events_of_the_general_reader(pieces: list[bytes]) -> None:
+@given(messages=st.lists(MESSAGES, max_size=8), data=st.data())
+def test_the_fast_path_returns_the_events_of_the_general_reader(messages: list[bytes], data: st.DataObject) -> None:
+    body = b"".join(messages)
+    places = sorted({0, len(body), *data.draw(st.lists(st.integers(0, len(body)), max_size=8))})
     reader = EventStreamReader(1 << 20)
     events: list[bytes] = []
-    for piece in pieces:
-        of_fast_path = reader.run(piece)
-        events += [data for _, data in reader.feed(piece)] if of_fast_path is None else of_fast_path
+    for start, end in itertools.pairwise(places):
+        of_fast_path = reader.run(body[start:end])
+        events += [item for _, item in reader.feed(body[start:end])] if of_fast_path is None else of_fast_path
     reader.close()
-    items, codes = read(*pieces)
-    assert (events, [code for code, _ in reader.problems]) == ([data for _, data in items], codes)
+    items, codes = read(body)
+    assert (events, [code for code, _ in reader.problems]) == ([item for _, item in items], codes)
+
+
+def test_valid_messages_stay_on_the_fast_path_wherever_they_are_cut() -> None:
+    body = (wrapped({"a": 1}) + message(b'{"b": 2}')) * 20
+    for size in (1, 7, 12, 40, 100, 300):
+        reader = EventStreamReader(1 << 20)
+        pieces = [body[at : at + size] for at in range(0, len(body), size)]
+        assert [item for piece in pieces for item in reader.run(piece) or []] == [b'{"a": 1}', b'{"b": 2}'] * 20
 
 
 def test_whole_messages_take_the_fast_path() -> None:

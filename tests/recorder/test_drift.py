@@ -135,8 +135,38 @@ def test_the_command_prints_differences_proposals_and_json(tmp_path: Path) -> No
 
 
 def test_nothing_to_compare_exits_with_5(tmp_path: Path) -> None:
-    file = tmp_path / "none.jsonl"
-    file.write_text("")
-    result = CliRunner().invoke(main, ["cassettes", "drift", str(file), str(file)])
+    file = tmp_path / "one.json"  # of no known provider
+    file.write_bytes(_plain().body or b"")
+    result = CliRunner().invoke(main, ["cassettes", "drift", str(file), str(PARALLEL)])
     assert result.exit_code == 5, result.output
     assert "nothing to compare" in result.output
+
+
+def _drift(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, ["cassettes", "drift", *map(str, arguments)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+PARALLEL = RECORDED / "openai" / "openai.chat" / "parallel-three.yaml"
+
+
+def test_emulated_responses_are_never_taken_as_live(tmp_path: Path) -> None:
+    code, _, errors = _drift(PARALLEL)
+    assert code == 5
+    assert "2 emulated responses are not compared as LIVE" in errors
+    unmarked = tmp_path / "a.yaml"
+    unmarked.write_text(PARALLEL.read_text().replace("x-toolparity-origin", "x-other"))
+    assert _drift(unmarked)[0] == 5  # the provenance says so, too
+    live = tmp_path / "b.yaml"
+    live.write_text(unmarked.read_text().replace("origin: emulated", "origin: live"))
+    assert _drift(live, PARALLEL)[0] == 0
+    code, _, errors = _drift(live, live)
+    assert (code, "2 responses of real providers are not compared as EMULATED" in errors) == (5, True)
+
+
+@pytest.mark.parametrize("content", [None, "a: ["], ids=["missing", "not YAML"])
+def test_input_that_cannot_be_read_is_no_empty_run(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "a.yaml"
+    if content is not None:
+        path.write_text(content)
+    assert _drift(path)[0] == 4

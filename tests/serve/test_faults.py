@@ -183,3 +183,22 @@ def test_an_invalid_fault_is_refused(server: Server, text: str, said: str) -> No
 
 def test_every_option_has_its_effect_on_the_page(server: Server) -> None:
     assert server.request("GET", "/").json["faults"] == {name: option.effect for name, option in FAULTS.items()}
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/unknown"])
+def test_faults_apply_to_the_page_and_to_unknown_addresses(server: Server, path: str) -> None:
+    usual = server.request("GET", path)
+    answer = server.request("GET", path, x_toolparity_fault="status=429; retry-after=2")
+    assert (answer.status, answer.headers["retry-after"]) == (429, "2")
+    assert server.request("GET", path, x_toolparity_fault="empty").body == b""
+    damaged = server.request("GET", path, x_toolparity_fault="malformed=1")
+    assert len(damaged.body) == len(usual.body) or path == "/"  # the page lists the last request
+    with pytest.raises(json.JSONDecodeError):
+        _ = damaged.json
+    assert server.request("GET", "/fault/html=503" + path).status == 503
+
+
+def test_the_page_stays_readable_if_the_server_has_a_fault_for_every_request(index: ResponseIndex) -> None:
+    with running(index, fault=parse("status=500")) as server:
+        assert server.request("GET", "/v1/unknown").status == 500
+        assert "requests" in server.request("GET", "/").json

@@ -10,9 +10,12 @@ that became shorter is stored whole. Pointers follow RFC 6901; the index after t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import compress, count
+from operator import is_not
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 _SCALARS = (str, int, float, bool, type(None))
 
@@ -58,10 +61,10 @@ def _compare(before: Any, after: Any, pointer: str, changed: dict[str, Any]) -> 
     if type(before) is not kind:
         changed[pointer] = after
     elif issubclass(kind, Struct):
-        for field, name in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
-            old, new = getattr(before, field), getattr(after, field)
-            if old is not new:
-                _compare(old, new, f"{pointer}/{name}", changed)  # no name of a field needs an escape
+        old, new = astuple(before), astuple(after)
+        for number in compress(count(), map(is_not, old, new)):
+            name = kind.__struct_encode_fields__[number]
+            _compare(old[number], new[number], f"{pointer}/{name}", changed)  # no name of a field needs an escape
     elif kind is list and 0 < len(before) <= len(after):  # the document may omit an empty list
         for number, item in enumerate(after):
             if number < len(before) and before[number] is item:

@@ -19,8 +19,6 @@ from .changes import applied, inside
 
 #: A value of at least this many characters is stored separately. Documents shorter than this are not searched.
 LONG = 1024
-#: Approximate number of characters of a number, a boolean or None.
-_SHORT = 6
 
 
 class Parts:
@@ -39,7 +37,8 @@ class Parts:
             return text
         digests: dict[str, str] = {}
         try:
-            document, _ = self._packed(json_codec.decode(text), "", digests)
+            document = json_codec.decode(text)
+            self._pack(document, "", digests)
         except (ValueError, RecursionError):  # nested too deeply: store it unpacked
             return text
         return json_codec.text([document, digests]) if digests else text
@@ -51,33 +50,29 @@ class Parts:
         self._new = {}
         return rows
 
-    def _packed(self, value: Any, pointer: str, digests: dict[str, str]) -> tuple[Any, int]:
-        """Return a text, list or object with references instead of long values, and its approximate length.
+    def _pack(self, items: Any, pointer: str, digests: dict[str, str]) -> None:
+        """Replace the long values of an object or a list, whose pointer is given, in place.
 
-        A value that contains a reference is itself not replaced, and neither is the whole document.
+        A value that contains a reference is itself not replaced. Texts count without their quotes.
         """
-        if isinstance(value, str):
-            size = len(value)
-        else:
-            before, size = len(digests), 0
-            for name, item in enumerate(value) if isinstance(value, list) else value.items():
-                size += len(name) if isinstance(name, str) else 0
-                if isinstance(item, str) and len(item) < LONG:
-                    size += len(item)
-                elif isinstance(item, (str, list, dict)):
-                    value[name], length = self._packed(item, inside(pointer, name), digests)
-                    size += length
-                else:
-                    size += _SHORT
-            if len(digests) > before:
-                return value, size
-        if size < LONG or not pointer:
-            return value, size
-        digests[pointer] = self._reference(value)
-        return None, _SHORT
+        for name, item in enumerate(items) if isinstance(items, list) else items.items():
+            if isinstance(item, str):
+                text = json_codec.text(item) if len(item) >= LONG else ""
+            elif isinstance(item, (list, dict)) and item:
+                text = json_codec.text(item)
+            else:
+                continue
+            if len(text) < LONG:
+                continue
+            inner = inside(pointer, name)
+            before = len(digests)
+            if not isinstance(item, str):
+                self._pack(item, inner, digests)
+            if len(digests) == before:
+                digests[inner] = self._reference(text)
+                items[name] = None
 
-    def _reference(self, value: Any) -> str:
-        text = json_codec.text(value)
+    def _reference(self, text: str) -> str:
         digest = hashlib.sha256(text.encode()).hexdigest()[:32]
         if digest not in self._stored:
             self._new[digest] = text

@@ -34,6 +34,7 @@ from .memory import (
     session_of,
     stated_intent,
 )
+from .weights import MessageWeights
 
 _log = logging.getLogger("toolparity")
 
@@ -87,6 +88,7 @@ class ContextBuilder:
         self._count = count
         self._summarise = summarise
         self._derive_intent = intent
+        self._weights = MessageWeights(self.weight_of)
 
     def count(self, text: str) -> int:
         """Return the number of tokens of a text, estimated if the counter raises."""
@@ -103,7 +105,7 @@ class ContextBuilder:
 
         ``attempt``: how often the round failed before it is simplified.
         """
-        whole = self.weight(request)
+        whole = self._weight_of_tools(request) + self._weights.total(request.messages)
         if request.previous_response_id is not None:
             return Built(request, whole)  # the provider stores the history, so it cannot be shortened here
         if level == "whole" and (self.tokens is None or whole <= self.tokens):
@@ -123,8 +125,11 @@ class ContextBuilder:
 
     def weight(self, request: Request) -> int:
         """Return the number of tokens of the request: its tools and its messages."""
+        return self._weight_of_tools(request) + sum(map(self.weight_of, request.messages))
+
+    def _weight_of_tools(self, request: Request) -> int:
         tools = [json_codec.text([tool.name, tool.description, tool.parameters]) for tool in request.tools]
-        return sum(map(self.count, tools)) + sum(map(self.weight_of, request.messages))
+        return sum(map(self.count, tools))
 
     def weight_of(self, message: Message) -> int:
         """Return the number of tokens of one message."""

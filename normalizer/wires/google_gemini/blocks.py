@@ -57,6 +57,22 @@ def add_part(builder: CallBuilder, part: s.Part, blocks: list[Block], cut: bool)
 _NOTHING: dict[str, Any] = {}
 
 
+def regular_call(builder: CallBuilder, part: s.Part) -> ToolCall | None:
+    """Return the call of a part that has nothing else but a signature, as nearly all parts with calls.
+
+    Returns None, without any effect, for a part that `add_part` has to examine.
+    """
+    call = part.function_call
+    if call is None or not call.id or call.extra_ is not None or part.extra_ is not None or builder.context.respelled:
+        return None
+    if part.text is not None or part.thought is not None or call.partial_args is not None or call.will_continue:
+        return None
+    extra = s.carry_beside_call(part)
+    if extra and (len(extra) > 1 or "thoughtSignature" not in extra):
+        return None
+    return builder.regular_call(call.id, call.name, exact_text(call.args), extra=extra)
+
+
 def _call(builder: CallBuilder, call: s.FunctionCall, extra: dict[str, Any], index: int, cut: bool) -> ToolCall | None:
     if call.extra_ is not None:
         extra = {**extra, **call.extra_}

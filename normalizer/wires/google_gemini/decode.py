@@ -12,7 +12,7 @@ from ..decode_context import Context, read_whole
 from ..error_response import response_without_output
 from ..schema import UNFIT, Reader
 from ..stop_reason import CUTS, effective_stop
-from .blocks import add_part, annotated, usage
+from .blocks import add_part, annotated, regular_call, usage
 from .schema import ENDS, Candidate, GenerateContent, carry_candidate, carry_members, carry_response, finish_reason
 from .spelling import camel_bytes
 
@@ -78,6 +78,8 @@ def choice_of(context: Context, response_id: str | None, candidate: Candidate, i
         text = part.text
         if text and part.thought is None and part.extra_ is None and not (members := carry_members(part)):
             blocks.append(Text(text, [], members))
+        elif part is not last and (call := regular_call(builder, part)) is not None:
+            blocks.append(call)
         else:
             add_part(builder, part, blocks, part is last)
     extra = carry_candidate(candidate)

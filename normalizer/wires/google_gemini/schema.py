@@ -130,12 +130,13 @@ def finish_reason(value: str | int | None) -> tuple[StopReason | None, str | Non
 
 #: All members of a part but `text` and `thought`.
 carry_members = carrier(Part, "text", "thought")
-_carry_part = carrier(Part, "text", "thought", "function_call")
+#: All members of a part but `text`, `thought` and `functionCall`.
+carry_beside_call = carrier(Part, "text", "thought", "function_call")
 
 
 def carry_part(part: Part) -> dict[str, Any]:
     """Return the members of a part, except `text`, `thought` and `functionCall`, that are not null."""
-    members = _carry_part(part)
+    members = carry_beside_call(part)
     return {name: value for name, value in members.items() if value is not None} if part.extra_ else members
 
 

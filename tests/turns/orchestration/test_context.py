@@ -218,6 +218,32 @@ def test_a_custom_counter_and_summariser_are_used() -> None:
     assert built.troubles == []
 
 
+def test_each_message_is_counted_once_in_a_growing_conversation() -> None:
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text)
+
+    builder = ContextBuilder(tokens=1_000_000, count=count)
+    others = [user("Another conversation."), *round_of(9, text="nine")]
+    for length in range(2, len(CONVERSATION) + 1):
+        request = request_of(*CONVERSATION[:length])
+        assert build(builder, request).tokens == ContextBuilder(count=len).weight(request)
+        build(builder, request_of(*others))
+    for text in ("Compare the two courses.", f"one: {LONG_TEXT}", "Another conversation.", "nine"):
+        assert counted.count(text) == 1
+
+
+def test_a_builder_forgets_old_conversations() -> None:
+    counted: list[str] = []
+    builder = ContextBuilder(tokens=1_000_000, count=lambda text: counted.append(text) or 1)
+    first = request_of(user("first"))
+    for request in (first, *(request_of(user(f"number {number}")) for number in range(100)), first):
+        build(builder, request)
+    assert counted.count("first") == 2
+
+
 def test_a_failing_counter_is_replaced_by_the_estimate() -> None:
     def count(text: str) -> int:
         if "<|end|>" in text:
