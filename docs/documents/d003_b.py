@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from typing import Any
 
 from play import EmulatedProvider, Headings, call, holds, scripted
 
-from toolparity.turns import Fallback, Noted, Tool, Tools
+from toolparity.turns import Backoff, Fallback, Noted, Tool, Tools
 from toolparity.turns.orchestration import (
+    Add,
     Breakers,
+    Change,
     ContextBuilder,
     Coordinator,
+    FinalPhase,
     Limits,
+    ModelSummarizer,
     Orchestrated,
     SynthesisPhase,
+    ToolExecutionPhase,
+    Veto,
     note_of,
     record,
     replay,
@@ -48,9 +55,10 @@ def tools() -> Tools:
 
 
 def coordinator(*rounds: Any, faults: Any = None, offered: Tools | None = None, **options: Any) -> Coordinator:
-    """An orchestrated turn, whose provider answers whatever part of the history it gets."""
+    """An orchestrated turn, whose provider answers whatever part of the history it gets. Its waits take no time."""
     script = scripted(*(rounds or ROUNDS), tools=["search", "outline"])
     provider = EmulatedProvider("openai.responses", script, in_order=True, faults=faults)
+    options = {"backoff": Backoff(jitter=lambda: 1.0, sleep=lambda seconds: asyncio.sleep(0)), **options}
     return Coordinator(provider, offered if offered is not None else tools(), **options)
 
 
@@ -96,17 +104,31 @@ async def components() -> str:
     "State Management & Context Preservation", "facts, reasoning, intent and tool use; a briefing with decay; a session"
 )
 async def state() -> str:
-    driver = coordinator(context=ContextBuilder(900))
-    result = await done(driver)
+    shares: dict[int, int] = {}
+
+    def summary(round: Any, tokens: int) -> str:
+        shares[round.number] = tokens
+        return "fact " * (tokens * 4 // 5)  # the whole share: a token has about four characters
+
+    searches = [[Say("I look further."), call("search", topic=topic)] for topic in ("clients", "hosts")]
+    context = ContextBuilder(1_500, summarise=summary)
+    result = await done(coordinator(*ROUNDS[:2], *searches, ROUNDS[2], context=context))
     session = session_of(result.outcome.state.history())
-    layers = {
-        "facts": len(session.discovered_facts),
-        "searches": len(session.search_coverage),
-        "intent": len(session.evolving_intent),
-        "reasoning": len(session.reasoning_trace),
-    }
-    holds(all(layers.values()) and driver.built is not None and driver.built.briefed, (layers, driver.built))
-    return f"layers {layers}; the last request has a briefing of round {driver.built and driver.built.briefed}"
+    layers = session.discovered_facts, session.search_coverage, session.evolving_intent, session.reasoning_trace
+    holds(all(layers) and shares[1] < shares[3], (layers, shares))
+
+    writer = EmulatedProvider("openai.chat", scripted([Say("X has a lesson about servers.")]), in_order=True)
+    helper = ModelSummarizer(writer, budget=5_000)
+    driver = coordinator(context=ContextBuilder(900, summarise=helper, intent=helper.intent))
+    await done(driver)
+    holds(
+        driver.built is not None and "X has a lesson about servers." in str(driver.built.request.messages), driver.built
+    )
+    holds(0 < helper.used <= 5_000, helper.used)
+    return (
+        f"{len(layers[0])} facts, {len(layers[1])} searches, {len(layers[3])} thoughts, intent {layers[2]!r}; "
+        f"tokens for rounds 1 and 3: {shares[1]} and {shares[3]}; a model wrote summaries with {helper.used} tokens"
+    )
 
 
 @HEADINGS.shows(
@@ -123,7 +145,10 @@ async def recovery() -> str:
     found = {name: result.level for name, result in levels.items()}
     holds(found == {name: name for name in levels}, found)
     holds(all(result.uncertainty and result.text for result in levels.values()), levels)
-    return "; ".join(f"{name}: {result.uncertainty.split(': ', 1)[1]}" for name, result in levels.items())
+    waits = [recovery.seconds for recovery in levels["session"].recoveries]
+    holds(waits == [1, 2], waits)
+    notes = "; ".join(f"{name}: {result.uncertainty.split(': ', 1)[1]}" for name, result in levels.items())
+    return f"{notes} The waits before the levels round and session: {waits} s."
 
 
 @HEADINGS.shows(
@@ -179,7 +204,39 @@ async def differentiators() -> str:
     notes = [note_of(event) async for event in driver.stream("Please help.") if isinstance(event, Noted)]
     lasts = [note.last for note in notes if hasattr(note, "last")]
     holds(lasts == [False, True] and driver.orchestrated.answer == "Course Y covers it.", lasts)
-    return "a listener found the results sufficient, and the next answer was the last one"
+    steered = await done(coordinator(ROUNDS[0], ROUNDS[2], listeners=[change, add, extend]))
+    calls = [(call.name, call.arguments_text) for round in steered.session.rounds for call in round.calls]
+    holds(calls == [("outline", '{"course":"Y"}'), ("search", '{"topic":"clients"}')], calls)
+    holds(steered.answer.endswith("Ask me for more."), steered.answer)
+    prevented = await done(coordinator(ROUNDS[0], ROUNDS[2], listeners=[prevent]))
+    [call] = prevented.session.rounds[0].calls
+    holds(call.failed and "not today" in call.text, call)
+    return (
+        "a listener found the results sufficient, and the next answer was the last one; others changed a call and "
+        f"added one ({calls}), extended the answer ({steered.answer!r}), and prevented a call ({call.text!r})"
+    )
+
+
+def change(phase: Any, state: Any) -> Change | None:
+    """Change the arguments of each call."""
+    if isinstance(phase, ToolExecutionPhase):
+        return Change(arguments={id: {"course": "Y"} for id, _ in phase.calls})
+    return None
+
+
+def add(phase: Any, state: Any) -> Add | None:
+    """Add a call."""
+    return Add(calls=[("search", {"topic": "clients"})]) if isinstance(phase, ToolExecutionPhase) else None
+
+
+def extend(phase: Any, state: Any) -> Add | None:
+    """Extend the answer."""
+    return Add("Ask me for more.") if isinstance(phase, FinalPhase) else None
+
+
+def prevent(phase: Any, state: Any) -> Veto | None:
+    """Prevent all calls."""
+    return Veto("not today") if isinstance(phase, ToolExecutionPhase) else None
 
 
 HEADINGS.introduces("Recommendation", "plan A first, plan B for what needs it; here, B wraps A")

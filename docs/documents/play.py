@@ -68,7 +68,7 @@ def played(heading: Heading) -> bool | None:
     try:
         happened = asyncio.run(_text(heading.program))
     except DoesNotHold as error:
-        print(f"    DOES NOT HOLD: {error}")
+        print(f"    DOES NOT HOLD: {error!s:.500}")
         return False
     except Exception:
         print(f"    DOES NOT HOLD: {traceback.format_exc().rstrip()}")
