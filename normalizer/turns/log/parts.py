@@ -45,6 +45,8 @@ class Parts:
 
     def take(self) -> list[dict[str, str]]:
         """Return the rows of the values that are new since the last call. The caller must store them."""
+        if not self._new:
+            return []
         rows = [{"digest": digest, "value": value} for digest, value in self._new.items()]
         self._stored.update(self._new)
         self._new = {}

@@ -201,27 +201,32 @@ class LogObserver(Observer):
         """Return the statements of a transaction, each with its rows. Retries of the transaction reuse them."""
         turn, events, state = transaction.turn, transaction.events, transaction.state
         statements, pack = self._statements, self._parts.pack
-        rows = map(event_row, events)
-        inserts: list[_Insert] = [
-            (statements.event, [{"seq": row.seq, "type": row.type, "data": pack(row.data)} for row in rows])
-        ]
+        own = {"turn_id": turn}
+        inserts: list[_Insert] = []
+        if events:
+            rows = [event_row(event) for event in events]
+            inserts.append(
+                (statements.event, [{**own, "seq": row.seq, "type": row.type, "data": pack(row.data)} for row in rows])
+            )
         for event in events:
             if isinstance(event, (TurnBlockStop, TurnBlockRevised)):
                 block = block_row(event.block, event.round, isinstance(event, TurnBlockStop) and event.cut)
                 block["exact"] = None if block["exact"] is None else pack(block["exact"])
-                inserts.append((statements.block, [block]))
+                inserts.append((statements.block, [own | block]))
             elif isinstance(event, RoundStarted) and event.attempt > 1:
-                inserts.append((statements.void, [{"turn": turn, "first_block": event.first_block}]))
+                inserts.append((statements.void, [{**own, "turn": turn, "first_block": event.first_block}]))
         begins_with, ends_with = self._state_number, None
         if state is not None:
-            inserts.append((statements.call, list(call_rows(self._saved, state))))
+            inserts.append((statements.call, [own | row for row in call_rows(self._saved, state)]))
             initial = [_initial(self.state, state)] if self._steps.begins else []
-            inserts.append((statements.state, [self._change(saved) for saved in (*initial, state)]))
+            inserts.append((statements.state, [own | self._change(saved) for saved in (*initial, state)]))
             begins_with, ends_with = begins_with + len(initial), self._state_number
         steps = self._steps.rows(transaction.first, events, begins_with, ends_with)
-        inserts.append((statements.step, [{**asdict(step), "input": pack(step.input)} for step in steps]))
-        inserts.insert(0, (statements.part, self._parts.take()))
-        return [(statement, [{"turn_id": turn, **row} for row in rows]) for statement, rows in inserts if rows]
+        if steps:
+            inserts.append((statements.step, [{**own, **asdict(step), "input": pack(step.input)} for step in steps]))
+        if parts := self._parts.take():
+            inserts.insert(0, (statements.part, [own | part for part in parts]))
+        return [insert for insert in inserts if insert[1]]
 
     def _change(self, state: TurnState) -> dict[str, Any]:
         """Return the row of the next state, and advance its number."""

@@ -101,12 +101,14 @@ class Steps:
         number of the state before the first step. Before the first state is stored, there are no rows.
         """
         inputs, self._inputs = self._inputs, []
+        if not inputs or (ends_with is None and not self._has_rows):
+            return []
         kept: list[Input] = [input for input in inputs[:-1] if not isinstance(input, DERIVABLE)]
         # Often the one event contains the last input. The inputs before it produced no events.
-        keeps_last = bool(inputs) and not (isinstance(inputs[-1], DERIVABLE) and ends_with is None and len(events) == 1)
+        keeps_last = not (isinstance(inputs[-1], DERIVABLE) and ends_with is None and len(events) == 1)
         if keeps_last:
             kept.append(inputs[-1])
-        if not kept or (not self._has_rows and ends_with is None):
+        if not kept:
             return []
         rows = [StepRow(number, seq, 0, json_codec.text(input)) for number, input in enumerate(kept, self._number)]
         if keeps_last:
