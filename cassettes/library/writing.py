@@ -62,13 +62,19 @@ _Dumper.add_representer(str, _text)
 
 def interaction(request: Any, response: Mapping[str, Any]) -> dict[str, Any]:
     """Return vcrpy's request and response as the plain data to write. Raises CassetteNotWritten for other values."""
+    headers = {_header_name(name): [value] for name, value in request.headers.items()}
     members = {
         "method": request.method,
         "uri": request.uri,
-        "headers": {name: [request.headers[name]] for name in sorted(request.headers, key=str.lower)},
+        "headers": {name: headers[name] for name in sorted(headers, key=str.lower)},
         "body": request.body if structured.is_structured(request.body) else request.body_bytes,
     }
     return {"request": _request(members), "response": _response(response)}
+
+
+def _header_name(name: str | bytes) -> str:
+    """Return a name as text. requests passes some as bytes, such as that of basic authentication."""
+    return name.decode("latin-1") if isinstance(name, bytes) else name
 
 
 def text_of(interactions: list[dict[str, Any]], metadata: Mapping[str, Any]) -> bytes:
