@@ -7,6 +7,7 @@ vcrpy reads files in the machine's encoding; other characters are escaped in quo
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,6 +45,9 @@ _REQUEST_ORDER = ("method", "uri", "headers")
 _RESPONSE_ORDER = ("status", "headers")
 _LAST = "body"
 _WORTH_A_BLOCK = 60
+#: The suffix of drafts, and the number of bytes of a name to which it can be added.
+_DRAFT = ".tmp"
+_LONGEST_NAME = 200
 
 
 class _Dumper(_BaseDumper):  # type: ignore[misc]
@@ -287,11 +291,19 @@ def _name(name: Any) -> str:
     return str.__str__(name)
 
 
+def _draft_prefix(path: Path) -> str:
+    """Return how the names of a cassette's drafts begin. They fit where the name of the cassette just fits."""
+    name = path.name
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()
+    return f".{name}."
+
+
 @contextlib.contextmanager
 def _draft(path: Path) -> Iterator[tuple[Path, int]]:
     """Create a draft beside the cassette, locked while its writer lives. Removed on exit unless it was moved."""
     while True:
-        draft = Path(tempfile.mktemp(".tmp", f".{path.name}.", path.parent))
+        draft = Path(tempfile.mktemp(_DRAFT, _draft_prefix(path), path.parent))
         try:
             descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
         except FileExistsError:
@@ -314,9 +326,9 @@ def _sweep(path: Path) -> None:
     """Remove drafts that killed recordings left behind, that is, drafts that no process has locked."""
     if fcntl is None:
         return
-    start = f".{path.name}."
+    start = _draft_prefix(path)
     for name in os.listdir(path.parent):
-        if not (name.startswith(start) and name.endswith(".tmp")):
+        if not (name.startswith(start) and name.endswith(_DRAFT)):
             continue
         with contextlib.suppress(OSError):
             descriptor = os.open(path.parent / name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
