@@ -7,6 +7,7 @@ vcrpy reads files in the machine's encoding; other characters are escaped in quo
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,6 +45,9 @@ _REQUEST_ORDER = ("method", "uri", "headers")
 _RESPONSE_ORDER = ("status", "headers")
 _LAST = "body"
 _WORTH_A_BLOCK = 60
+#: The suffix of drafts, and the number of bytes of a name to which it can be added.
+_DRAFT = ".tmp"
+_LONGEST_NAME = 200
 
 
 class _Dumper(_BaseDumper):  # type: ignore[misc]
@@ -62,13 +66,19 @@ _Dumper.add_representer(str, _text)
 
 def interaction(request: Any, response: Mapping[str, Any]) -> dict[str, Any]:
     """Return vcrpy's request and response as the plain data to write. Raises CassetteNotWritten for other values."""
+    headers = {_header_name(name): [value] for name, value in request.headers.items()}
     members = {
         "method": request.method,
         "uri": request.uri,
-        "headers": {name: [request.headers[name]] for name in sorted(request.headers, key=str.lower)},
+        "headers": {name: headers[name] for name in sorted(headers, key=str.lower)},
         "body": request.body if structured.is_structured(request.body) else request.body_bytes,
     }
     return {"request": _request(members), "response": _response(response)}
+
+
+def _header_name(name: str | bytes) -> str:
+    """Return a name as text. requests passes some as bytes, such as that of basic authentication."""
+    return name.decode("latin-1") if isinstance(name, bytes) else name
 
 
 def text_of(interactions: list[dict[str, Any]], metadata: Mapping[str, Any]) -> bytes:
@@ -281,11 +291,19 @@ def _name(name: Any) -> str:
     return str.__str__(name)
 
 
+def _draft_prefix(path: Path) -> str:
+    """Return how the names of a cassette's drafts begin. They fit where the name of the cassette just fits."""
+    name = path.name
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        name = hashlib.sha256(os.fsencode(name)).hexdigest()
+    return f".{name}."
+
+
 @contextlib.contextmanager
 def _draft(path: Path) -> Iterator[tuple[Path, int]]:
     """Create a draft beside the cassette, locked while its writer lives. Removed on exit unless it was moved."""
     while True:
-        draft = Path(tempfile.mktemp(".tmp", f".{path.name}.", path.parent))
+        draft = Path(tempfile.mktemp(_DRAFT, _draft_prefix(path), path.parent))
         try:
             descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
         except FileExistsError:
@@ -308,9 +326,9 @@ def _sweep(path: Path) -> None:
     """Remove drafts that killed recordings left behind, that is, drafts that no process has locked."""
     if fcntl is None:
         return
-    start = f".{path.name}."
+    start = _draft_prefix(path)
     for name in os.listdir(path.parent):
-        if not (name.startswith(start) and name.endswith(".tmp")):
+        if not (name.startswith(start) and name.endswith(_DRAFT)):
             continue
         with contextlib.suppress(OSError):
             descriptor = os.open(path.parent / name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -113,7 +113,8 @@ def check_file(file: tuple[str, bool]) -> VerifiedCassette | None:
         except ToolparityError as error:
             if found and error.what == "not a cassette":
                 return None
-            problems = [CassetteProblem(name, error.where or path, error.what, error.hint, fault=name == "readable")]
+            unread = name == "readable"
+            problems = [CassetteProblem(name, error.where or path, error.what, error.hint, unread=unread)]
         except Exception as error:  # a failing step is a bug in toolparity and does not stop the others
             *_, frame = traceback.extract_tb(error.__traceback__)  # the text of the error may contain a secret
             what = f"the step failed: {type(error).__name__} at {os.path.basename(frame.filename)}:{frame.lineno}"

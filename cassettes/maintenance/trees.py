@@ -15,6 +15,7 @@ from typing import Any
 from toolparity.normalizer import json_codec
 
 from ..secrets import Scrubber
+from .broken_keys import without_tails
 
 _HEADERS = frozenset({"headers", "request_headers", "response_headers", "trailers", "metadata", "initial_metadata"})
 _PAIRS = frozenset({"headers", "cookies", "queryString", "params"})
@@ -80,8 +81,9 @@ class TreeScrubber:
         if name in _BASE64:
             return self._packed(text)
         if name in _BODIES:
-            return self._scrubber.body(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
-        return self._scrubber.text(text)
+            body = self._scrubber.body(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+            return without_tails(text, body)
+        return without_tails(text, self._scrubber.text(text))
 
     def _packed(self, text: str) -> str:
         """Scrub base64. Its line breaks stay if the result has the same length."""

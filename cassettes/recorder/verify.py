@@ -30,13 +30,17 @@ RECORD_AGAIN = "record it again: toolparity record --rerecord --into LIBRARY"
 
 
 class CassetteProblem(Struct, frozen=True):
-    """A defect of a cassette. ``step``: the step that found it. ``fault``: the step itself failed, judging nothing."""
+    """A defect of a cassette. ``step``: the step that found it. ``fault``: the step itself failed, judging nothing.
+
+    ``unread``: the file cannot be read.
+    """
 
     step: str
     location: str
     what: str
     hint: str = ""
     fault: bool = False
+    unread: bool = False
 
     def __str__(self) -> str:
         return f"{self.location}: {self.step}: {self.what}" + (f" ({self.hint})" if self.hint else "")

@@ -156,7 +156,7 @@ def check_command(ctx: click.Context, *, paths: tuple[str, ...], jobs: int | Non
         if verdict is not None
     ]
     problems = [problem for verdict in verdicts for problem in verdict.problems]
-    faults = sum(problem.fault for problem in problems)
+    faults = sum(problem.fault or problem.unread for problem in problems)
     if as_data:
         click.echo(json_codec.encode(report.checked_json(verdicts)))
     else:

@@ -398,25 +398,3 @@ def test_adopt_refuses_a_file_that_import_would_split(cassette: Path, tmp_path: 
     result = run("adopt", cassette, "--into", tmp_path / "library")
     assert "the file is not one cassette: anthropic anthropic.messages plain, openai openai.chat plain" in result.output
     assert not (tmp_path / "library").exists()
-
-
-COMMANDS = [
-    ("scan",),
-    ("scrub",),
-    ("check",),
-    ("convert", "--to", "har", "--into", "out"),
-    ("adopt", "--into", "out"),
-    ("drift",),
-]
-
-
-@pytest.mark.parametrize("content", [None, "a: ["], ids=["missing", "not YAML"])
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_input_that_cannot_be_read_has_one_exit_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], content: str | None
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "nope.yaml"
-    if content is not None:
-        path.write_text(content)
-    assert run(*command, path).exit_code == 4

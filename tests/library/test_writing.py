@@ -245,3 +245,13 @@ def test_vcrpy_request_and_response_become_plain_data_unchanged() -> None:
                               "body": "ab"}  # fmt: skip
     assert one["response"]["body"] == {"string": b"\xff"}
     assert response["body"] == {"string": b"\xff"}
+
+
+@pytest.mark.parametrize("name", ["a" * 250 + ".yaml", "é" * 125 + ".yaml"])
+def test_a_name_that_just_fits_has_drafts_that_fit_and_are_swept(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    stale = tmp_path / f"{writing._draft_prefix(path)}x.tmp"
+    stale.write_text("")
+    save(path, [interaction()], TOLD)
+    save(path, [interaction("new")], TOLD)
+    assert os.listdir(tmp_path) == [name]
