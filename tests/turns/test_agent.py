@@ -93,6 +93,21 @@ def test_a_later_message_of_a_conversation_is_text() -> None:
         at_once(conversation.send([{"role": "user", "content": "Go."}]))
 
 
+def test_a_conversation_keeps_its_history_after_a_message_that_could_not_be_sent() -> None:
+    provider = Emulated("openai.chat", script([Say("Hello.")], Round([Say("Ana.")], "My name?")))
+    conversation = Agent(provider).conversation()
+    with pytest.raises(MalformedBody):  # also the first turn may not have begun
+        at_once(conversation.send([{"text": "Go."}]))
+    assert conversation.turn is None
+    at_once(conversation.send("Go."))
+    begun = conversation.turn
+    with pytest.raises(TypeError):
+        at_once(conversation.send("My name?", params=5))  # type: ignore[arg-type]
+    assert conversation.turn is begun
+    assert at_once(conversation.send("My name?")).text == "Ana."
+    assert texts(request_sent(provider, 1)) == ["Go.", "My name?"]
+
+
 def test_a_conversation_streams_the_events_of_its_turns() -> None:
     conversation = Agent(Emulated("openai.chat", HELLO)).conversation()
 
