@@ -50,7 +50,10 @@ class Agent:
 
     def turn(self, **changes: Unpack[TurnOptions]) -> Turn:
         """Return a new turn. ``changes``: options that replace those of the agent."""
-        return Turn(self.provider, self.tools, **cast(TurnOptions, {**self._options, **changes}))
+        options = {**self._options, **changes}
+        # Without instructions, the turn does not keep those with which an earlier one ran (`Outcome.next`).
+        options["instructions"] = options.get("instructions") or ""
+        return Turn(self.provider, self.tools, **cast(TurnOptions, options))
 
     async def run(self, message: Prompt, **changes: Unpack[TurnOptions]) -> Outcome:
         """Run a new turn until it is over or waits."""

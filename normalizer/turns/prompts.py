@@ -14,6 +14,16 @@ from ..requests import check_request, read_request, write_request
 from ..wires.registry import WIRES, spec, wire_name
 from .provider import Provider
 
+
+class Continuation(Request, frozen=True):
+    """The request that continues a conversation (`Outcome.next`).
+
+    ``instructions``: of the last turn, in the first message. The instructions of the next turn replace them.
+    """
+
+    instructions: str = ""
+
+
 #: The user's text; messages as JSON, in the format of any wire, or in canonical form; or a complete request.
 Prompt = str | Sequence[Message | Mapping[str, Any]] | Request
 
