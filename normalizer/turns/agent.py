@@ -50,7 +50,10 @@ class Agent:
 
     def turn(self, **changes: Unpack[TurnOptions]) -> Turn:
         """Return a new turn. ``changes``: options that replace those of the agent."""
-        return Turn(self.provider, self.tools, **cast(TurnOptions, {**self._options, **changes}))
+        options = {**self._options, **changes}
+        # Without instructions, the turn does not keep those with which an earlier one ran (`Outcome.next`).
+        options["instructions"] = options.get("instructions") or ""
+        return Turn(self.provider, self.tools, **cast(TurnOptions, options))
 
     async def run(self, message: Prompt, **changes: Unpack[TurnOptions]) -> Outcome:
         """Run a new turn until it is over or waits."""
@@ -66,7 +69,10 @@ class Agent:
 
 
 class Conversation:
-    """Turns of an agent, each with the history of those before. ``turn``: the last one, None before the first."""
+    """Turns of an agent, each with the history of those before.
+
+    ``turn``: the last one that has begun, None before the first.
+    """
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
@@ -86,17 +92,20 @@ class Conversation:
     async def stream(self, message: Prompt, **changes: Unpack[TurnOptions]) -> AsyncIterator[TurnEvent]:
         """Do the same as `send`, and yield each event."""
         prompt = self._continued(message)
-        self.turn = self.agent.turn(**changes)
-        events = self.turn.stream(prompt)
+        before, turn = self.turn, self.agent.turn(**changes)
+        self.turn = turn
+        events = turn.stream(prompt)
         try:
             async for event in events:
                 yield event
         finally:
             await events.aclose()  # type: ignore[attr-defined]
+            if not turn.has_begun:  # the prompt or an option is invalid: the history is that of the turn before
+                self.turn = before
 
     def _continued(self, message: Prompt) -> Prompt:
         """Return the prompt of the next turn: the history and the message."""
-        if self.turn is None or not self.turn.has_begun:
+        if self.turn is None:
             return message
         if not isinstance(message, str):
             raise TurnMisused("a later message of a conversation must be text", hint="begin another conversation")

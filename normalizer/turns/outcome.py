@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict, replace
 
 from ..conversation import Request, TextPart, User
 from ..model import Error, ToolCall, Usage
@@ -14,6 +14,7 @@ from .machine.inputs import Cancel
 from .machine.state import Termination, TurnState
 from .machine.table import step
 from .output import OutputType
+from .prompts import Continuation
 
 
 class Waiting(Struct, frozen=True):
@@ -70,11 +71,15 @@ class Outcome(Struct, frozen=True):
     def next(self, message: str) -> Request:
         """Return the request that continues the conversation: the whole history and the next user message.
 
+        Of the system prompt that the turn added, it has the instructions, which those of the next turn replace.
+
         If the turn still waits, it is cancelled in the history: calls with results keep them, and a waiting call gets
         an error result.
         """
         over, _ = step(self.state, Cancel("the conversation continued without it"))
-        return replace(self.state.request, messages=[*over.history(), User([TextPart(message)])])
+        instructions = over.instructions if over.instructions is not UNSET else ""
+        members = asdict(replace(over.request, messages=[*over.continued(), User([TextPart(message)])]))
+        return Continuation(**members, instructions=instructions)
 
 
 def outcome_of(state: TurnState, output: OutputType | None = None) -> Outcome:

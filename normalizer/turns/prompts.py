@@ -17,6 +17,15 @@ from .provider import Provider
 
 _log = logging.getLogger("toolparity")
 
+class Continuation(Request, frozen=True):
+    """The request that continues a conversation (`Outcome.next`).
+
+    ``instructions``: of the last turn, in the first message. The instructions of the next turn replace them.
+    """
+
+    instructions: str = ""
+
+
 #: The user's text; messages as JSON, in the format of any wire, or in canonical form; or a complete request.
 Prompt = str | Sequence[Message | Mapping[str, Any]] | Request
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, cast
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ..conversation import Loss, Message, Request, System, TextPart, ToolChoice, User
@@ -14,8 +14,8 @@ from ..requests import read_request, write_request
 from ..wires.registry import wire_name
 from .execution.tools import Tools
 from .machine.inputs import Resume
-from .machine.state import Settings, TurnState
-from .prompts import Prompt, request_of
+from .machine.state import Settings, TurnState, system_prompt
+from .prompts import Continuation, Prompt, request_of
 from .provider import Provider
 
 _log = logging.getLogger("toolparity")
@@ -32,7 +32,8 @@ ROUND_GUIDANCE = (
 class RequestOptions(Struct, frozen=True):
     """What a turn adds to its first request.
 
-    ``instructions``: the system prompt, in front of those of the request, unless the request contains it.
+    ``instructions``: the system prompt, in front of those of the request, unless the request contains it. It replaces
+    that of an earlier turn, which is kept only if this is None.
     ``temperature``, ``max_tokens``, ``top_p``, ``stop``, ``seed``: the parameters with this meaning, under the name of
     each wire; a warning is logged for one that the wire lacks. ``params``: other members of the request's body, under
     the names of its wire. They replace those of the request. ``tool_choice``: "auto", "none", "required" or the name of
@@ -54,11 +55,11 @@ class RequestOptions(Struct, frozen=True):
     form: str | None = None
 
 
-def first_request(
-    prompt: Prompt, provider: Provider, tools: Tools, options: RequestOptions, settings: Settings
-) -> Request:
-    """Return the first request of a turn, with the options applied and the tools declared. Tools of the request itself
-    win over equal names.
+def first_state(
+    id: str, prompt: Prompt, provider: Provider, tools: Tools, options: RequestOptions, settings: Settings
+) -> TurnState:
+    """Return the state of a turn before its first step. Its request has the options applied and the tools declared.
+    Tools of the request itself win over equal names.
 
     A request of another wire is not converted here, because the request writer does that. The model is the one of the
     request if it has the provider's wire, else the provider's.
@@ -66,34 +67,44 @@ def first_request(
     request = request_of(prompt, provider)
     model = request.model if request.wire == provider.wire else None
     declared = tools.declared(request.tools)
+    messages, before = _without_instructions(request)
+    instructions = before if options.instructions is None else options.instructions
     guided = options.round_guidance
     if guided is None:
-        guided = bool(options.instructions and declared and settings.max_rounds > 1)
-    prompts = [options.instructions, ROUND_GUIDANCE if guided else None, options.form]
-    return replace(
-        request,
-        model=model or provider.model,
-        messages=_instructed(request.messages, "\n\n".join(filter(None, prompts))),
-        tools=declared,
-        tool_choice=_tool_choice(options.tool_choice) or request.tool_choice,
-        parallel=request.parallel if options.parallel is None else options.parallel,
-        params={**_overlaid(request.params, _parameters(request, provider, options)), **options.params},
+        guided = bool(instructions and declared and settings.max_rounds > 1)
+    parts = [instructions, ROUND_GUIDANCE if guided else None, options.form]
+    prompts = _added(messages, "\n\n".join(filter(None, parts)))
+    first = Request(
+        request.wire,
+        model or provider.model,
+        [*prompts, *messages],
+        declared,
+        _tool_choice(options.tool_choice) or request.tool_choice,
+        request.parallel if options.parallel is None else options.parallel,
+        request.previous_response_id,
+        request.provider,
+        {**_overlaid(request.params, _parameters(request, provider, options)), **options.params},
     )
+    return TurnState(id, provider.wire, first, settings, instructions=instructions if prompts else UNSET)
 
 
 def opening(message: str, provider: Provider, *, system: str | None = None) -> Request:
     """Return the request for a user message, with a system prompt if there is one."""
     request = request_of(message, provider)
-    return replace(request, messages=_instructed(request.messages, system))
+    return replace(request, messages=[*system_prompt(system or ""), *request.messages])
 
 
-def _instructed(messages: list[Message], instructions: str | None) -> list[Message]:
-    """Return the messages with the instructions in front, unless a system message has them (`Outcome.next`)."""
-    if not instructions:
-        return messages
-    prompt = System([TextPart(instructions)])
-    contained = any(isinstance(message, System) and message.parts == prompt.parts for message in messages)
-    return messages if contained else [prompt, *messages]
+def _without_instructions(request: Request) -> tuple[list[Message], str]:
+    """Return the messages without the system message that an earlier turn added, and its instructions."""
+    if not isinstance(request, Continuation) or request.messages[:1] != system_prompt(request.instructions):
+        return request.messages, ""
+    return request.messages[1:], request.instructions
+
+
+def _added(messages: list[Message], text: str) -> list[Message]:
+    """Return the system message to add to the messages, an empty list if one of them has the text."""
+    contained = any(isinstance(message, System) and message.parts == [TextPart(text)] for message in messages)
+    return [] if contained else system_prompt(text)
 
 
 def _tool_choice(choice: str | None) -> ToolChoice | None:

@@ -55,7 +55,7 @@ from .output import output_type, with_output
 from .performer import Performer
 from .prompts import Prompt
 from .provider import Provider
-from .request import RequestOptions, first_request, resume_with
+from .request import RequestOptions, first_state, resume_with
 from .synchronous import run_until_done
 from .tasks import InputQueue, each
 
@@ -278,8 +278,9 @@ class Turn:
         if message is not None:
             if self._state is not None:
                 raise TurnMisused("the turn has already begun", hint="run outcome.next(message) in a new one")
-            request = first_request(message, self.provider, self.tools, self._request_options, self._settings)
-            self._state = TurnState(self._id, self.provider.wire, request, self._settings)
+            self._state = first_state(
+                self._id, message, self.provider, self.tools, self._request_options, self._settings
+            )
             return [Begin(self._measure())]
         self._state, resume = resume_with(self.state, self.provider, self.tools)
         self._measure()

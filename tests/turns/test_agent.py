@@ -12,7 +12,9 @@ from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns import Agent, Conversation, Executor, Tool, Turn
 from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
+from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.orchestration import Coordinator
+from toolparity.normalizer.turns.outcome import outcome_of
 from toolparity.normalizer.turns.request import ROUND_GUIDANCE
 from toolparity.normalizer.wires.parameters import parameters
 
@@ -75,6 +77,50 @@ def test_a_conversation_continues_with_the_history_and_one_system_prompt(wire: s
     assert_legal(conversation.turn)
 
 
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_system_prompt_of_each_turn_replaces_that_of_the_turn_before(wire: str) -> None:
+    rounds = ([Say("1")], Round([Say('"2"')], "B."), Round([Say("3")], "C."), Round([Say("4")], "D."))
+    provider = Emulated(wire, script(*rounds, tools=["look"]))
+    conversation = Agent(provider, [look], instructions="You know towns.").conversation()
+    assert at_once(conversation.send("A.", output=int)).output == 1
+    assert at_once(conversation.send("B.", output=str)).output == "2"
+    at_once(conversation.send("C.", max_rounds=1, instructions="You know boats."))
+    at_once(conversation.send("D.", round_guidance=False))
+    first, second, third, fourth = (texts(request_sent(provider, number)) for number in range(4))
+    assert (first[0].startswith(GUIDED), "integer" in first[0], first[1:]) == (True, True, ["A."])
+    assert (second[0].startswith(GUIDED), "integer" in second[0], second[1:]) == (True, False, ["A.", "B."])
+    assert third == ["You know boats.", "A.", "B.", "C."]
+    assert fourth == ["You know towns.", "A.", "B.", "C.", "D."]
+
+
+def test_instructions_for_one_turn_of_an_agent_without_instructions_are_not_kept() -> None:
+    provider = Emulated("openai.chat", script([Say("1")], Round([Say("2")], "B.")))
+    conversation = Agent(provider).conversation()
+    at_once(conversation.send("A.", instructions="You know towns."))
+    at_once(conversation.send("B."))
+    assert texts(request_sent(provider, 1)) == ["A.", "B."]
+
+
+def test_a_separate_turn_continues_with_the_instructions_and_not_with_the_output_of_the_turn_before() -> None:
+    provider = Emulated("openai.chat", script([Say("1")], Round([Say("2")], "B."), Round([Say("3")], "C.")))
+    first = at_once(Turn(provider, instructions="You know towns.", output=int).run("A."))
+    stored = outcome_of(states.load(states.dump(first.state)))
+    second = at_once(Turn(provider).run(stored.next("B.")))
+    at_once(Turn(provider, instructions="You know boats.").run(second.next("C.")))
+    assert texts(request_sent(provider, 1)) == ["You know towns.", "A.", "B."]
+    assert texts(request_sent(provider, 2)) == ["You know boats.", "A.", "B.", "C."]
+
+
+def test_a_system_message_of_the_prompt_is_kept() -> None:
+    provider = Emulated("openai.chat", script([Say("1")], Round([Say("2")], "B.")))
+    conversation = Agent(provider, instructions="You know towns.").conversation()
+    prompt = [{"role": "system", "content": "You know towns."}, {"role": "user", "content": "A."}]
+    at_once(conversation.send(prompt))
+    at_once(conversation.send("B.", instructions="You know boats."))
+    assert texts(request_sent(provider, 0)) == ["You know towns.", "A."]
+    assert texts(request_sent(provider, 1)) == ["You know boats.", "You know towns.", "A.", "B."]
+
+
 def test_a_conversation_does_not_continue_over_a_turn_that_waits() -> None:
     provider = Emulated("openai.chat", script([call("look", city="Horta")], [Say("Done.")], tools=["look"]))
     conversation = Agent(provider, [Tool.of(look, approval=True)]).conversation()
@@ -91,6 +137,21 @@ def test_a_later_message_of_a_conversation_is_text() -> None:
     at_once(conversation.send([{"role": "user", "content": "Go."}]))
     with pytest.raises(TurnMisused, match="must be text"):
         at_once(conversation.send([{"role": "user", "content": "Go."}]))
+
+
+def test_a_conversation_keeps_its_history_after_a_message_that_could_not_be_sent() -> None:
+    provider = Emulated("openai.chat", script([Say("Hello.")], Round([Say("Ana.")], "My name?")))
+    conversation = Agent(provider).conversation()
+    with pytest.raises(MalformedBody):  # also the first turn may not have begun
+        at_once(conversation.send([{"text": "Go."}]))
+    assert conversation.turn is None
+    at_once(conversation.send("Go."))
+    begun = conversation.turn
+    with pytest.raises(TypeError):
+        at_once(conversation.send("My name?", params=5))  # type: ignore[arg-type]
+    assert conversation.turn is begun
+    assert at_once(conversation.send("My name?")).text == "Ana."
+    assert texts(request_sent(provider, 1)) == ["Go.", "My name?"]
 
 
 def test_a_conversation_streams_the_events_of_its_turns() -> None:

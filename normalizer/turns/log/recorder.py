@@ -383,5 +383,5 @@ def _turn_of(events: Sequence[TurnEvent], state: TurnState | None) -> str:
 def _initial(before: TurnState | None, state: TurnState) -> TurnState:
     """Return the state before the first step, whose request and wire may differ from ``before`` after a hand-over."""
     if before is None:
-        return TurnState(state.id, state.wire, state.request, state.settings, state.version)
+        return state.initial
     return replace(before, wire=state.wire, request=state.request)

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from ... import json_codec
-from ...conversation import Assistant, Message, Request, ToolResult, ToolResults
+from ...conversation import Assistant, Message, Request, System, TextPart, ToolResult, ToolResults
 from ...errors import PolicyError
 from ...model import ApprovalRequest, Block, Choice, Error, Policy, Response, ToolCall, Usage
 from ...policies import Ref, policy_name
@@ -244,8 +244,10 @@ class TurnState(Struct, frozen=True):
     ``seq`` and ``block``: the numbers of the next event and of the next block. ``repeats``: how often each call was
     made, by `fingerprint`. ``ending``: why the model is asked a last time. ``notes``: data that the ``direct``
     middleware needs when the turn is resumed. ``text``: the answer of a turn that is over. ``written``: whether the
-    model wrote it. ``trace``: the trace context of the turn's first run (`traceparent`), if it had telemetry. The JSON
-    of a state without one lacks the member, so that the digests of earlier recordings hold.
+    model wrote it. ``trace``: the trace context of the turn's first run (`traceparent`), if it had telemetry.
+    ``instructions``: if the turn added the first message of the request, a system message, its text without the
+    parts that apply to this turn only (`continued`). The JSON of a state without them lacks these two members, so that
+    the digests of earlier recordings hold.
     """
 
     id: str
@@ -267,6 +269,12 @@ class TurnState(Struct, frozen=True):
     text: str = ""
     written: bool = True
     trace: dict[str, str] | UnsetType = UNSET
+    instructions: str | UnsetType = UNSET
+
+    @property
+    def initial(self) -> TurnState:
+        """The state before the first step, which changes none of these fields."""
+        return TurnState(self.id, self.wire, self.request, self.settings, self.version, instructions=self.instructions)
 
     @property
     def round(self) -> RoundState | None:
@@ -307,6 +315,18 @@ class TurnState(Struct, frozen=True):
         Each call returns the same message objects, so that `normalizer.requests.RequestWriter` encodes only new ones.
         """
         return [*self.request.messages, *(message for round in self.rounds for message in round.messages)]
+
+    def continued(self) -> list[Message]:
+        """Return the history for the next turn: the system prompt that this turn added has only its instructions."""
+        history = self.history()
+        if self.instructions is UNSET:
+            return history
+        return [*system_prompt(self.instructions), *history[1:]]
+
+
+def system_prompt(text: str) -> list[Message]:
+    """Return the system message with a text, an empty list without text."""
+    return [System([TextPart(text)])] if text else []
 
 
 def dump(state: TurnState, version: int = VERSION) -> bytes:

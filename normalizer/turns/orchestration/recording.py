@@ -103,8 +103,7 @@ class RecordingObserver(Observer):
         if state is not None:
             self._steps[-1]["state"] = _digest(state)
             if not self._has_head and self._initial is None:
-                # The first step changes none of these fields, so they are the initial state.
-                self._initial = TurnState(state.id, state.wire, state.request, state.settings)
+                self._initial = state.initial
         self._flush()
 
     def close(self) -> None:
