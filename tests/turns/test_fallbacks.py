@@ -86,6 +86,20 @@ def test_a_fallback_that_cannot_run_leaves_the_failure_with_the_reason(fallback:
     assert why in result_text(turn)
 
 
+def test_the_note_of_a_chain_names_each_failure_in_order() -> None:
+    def second(course: str) -> str:
+        raise ConnectionError("the mirror is down")
+
+    provider = Emulated("openai.chat", script([call("search", course="mcp")], [Say("Done.")], tools=["search"]))
+    tools = [Tool.of(search, fallback="second"), Tool.of(second, fallback=Fallback("outline", adapted)), outline]
+    turn = Turn(provider, tools)
+    [noted] = only(at_once(play(turn)), events.Noted)
+    whys = "Tool 'search' failed: ConnectionError: the index is down"
+    whys += ". second, tried in its place, failed: Tool 'second' failed: ConnectionError: the mirror is down"
+    assert result_text(turn).startswith(f"[search failed: {whys}. outline(")
+    assert noted.data["why"] == whys
+
+
 def test_an_invalid_fallback_is_an_error_of_the_turn() -> None:
     provider = Emulated("openai.chat", script([Say("Hi.")]))
     with pytest.raises(InvalidTool, match="search: its fallback 'outline' is not declared"):

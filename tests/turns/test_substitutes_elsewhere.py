@@ -111,8 +111,11 @@ def test_a_fallback_that_was_interrupted_is_not_run_again_in_another_process() -
     assert "whether it took effect is not known" in results(resumed)[0][0]
 
 
+@pytest.mark.parametrize("trouble", TROUBLES)
 @pytest.mark.parametrize("fallback", [None, "count"])
-def test_a_breaker_counts_failures_elsewhere_and_then_keeps_calls_from_being_handed_over(fallback: str | None) -> None:
+def test_a_breaker_counts_failures_elsewhere_and_then_keeps_calls_from_being_handed_over(
+    fallback: str | None, trouble: Any
+) -> None:
     now = [0.0]
     breakers = Breakers(threshold=2, seconds=60, clock=lambda: now[0])
 
@@ -122,7 +125,7 @@ def test_a_breaker_counts_failures_elsewhere_and_then_keeps_calls_from_being_han
     for _ in range(2):
         failing = coordinator(Counting())
         at_once(failing.run("Go."))
-        answered(failing.turn, RuntimeError("broke"))
+        answered(failing.turn, trouble)
     assert breakers.state("tool", "post") == "open"
 
     counting = Counting(count=lambda text: f"counted {text}")

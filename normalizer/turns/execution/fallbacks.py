@@ -60,9 +60,9 @@ class Fallbacks:
         for substitute in self.substitutes(call, troubles):
             if last.outcome == "cancelled":
                 break
-            why = _summary(last)
             last = await run(substitute)
             if last.outcome == "returned":
+                why = ". ".join([_summary(first), *troubles])
                 self._on_substitution(call.id, substitute.name, why)
                 instead = f"{substitute.name}({substitute.arguments_text})"
                 note = TextPart(f"[{call.name} failed: {why}. {instead} was run in its place.]")

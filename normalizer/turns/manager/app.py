@@ -10,7 +10,8 @@ POST /turns/ID/decide   {call_id, approved, reason?} -> 202
 POST /turns/ID/answer   {call_id, value} or {call_id, error} -> 202
 
 An error is ``{error}``: 400 for an invalid request, 404 for an unknown turn, 409 for an operation that is invalid now
-or that another process has to do, 413 for a body that is too large, 503 if the database does not answer.
+or that another process has to do, 413 for a body that is too large, 500 for an error of the program, 503 if the
+database does not answer.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -14,17 +16,21 @@ from ... import json_codec
 from ...errors import ToolparityError
 from ..errors import LogFailed, TurnHeld, TurnMisused, UnknownTurn
 
+_log = logging.getLogger("toolparity")
 #: The maximum size of a request body, in bytes.
 LARGEST = 100_000
 
 _T = TypeVar("_T")
-#: The status of each error. Every other error of this package is the client's, 400.
+#: The status of each error about the request. The text of another one may contain addresses, and stays in the program.
 _STATUS: tuple[tuple[type[ToolparityError], int], ...] = (
     (UnknownTurn, 404),
     (TurnHeld, 409),
     (TurnMisused, 409),
-    (LogFailed, 503),
 )
+_NO_DATABASE = "the database of the turns does not answer: try again later"
+_FAILED = "the request failed in the server"
+#: The escape of NUL in JSON, which an even number of backslashes precedes. PostgreSQL stores no text with NUL.
+_NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def handled(handle: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
@@ -32,14 +38,32 @@ def handled(handle: Callable[[Request], Awaitable[Response]]) -> Callable[[Reque
 
     async def respond(request: Request) -> Response:
         try:
+            _check_address(request)
             return await handle(request)
         except HTTPException as error:
             return json_response({"error": error.detail}, error.status_code, error.headers)
         except ToolparityError as error:
-            status = next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
-            return json_response({"error": str(error)}, status)
+            return _failure(request, error)
 
     return respond
+
+
+def _check_address(request: Request) -> None:
+    """Raises HTTPException for NUL, which no id contains: 404 in the path, 400 in the query."""
+    if any("\0" in str(value) for value in request.path_params.values()):
+        raise HTTPException(404, "an id contains no NUL")
+    if any("\0" in name or "\0" in value for name, value in request.query_params.multi_items()):
+        raise HTTPException(400, "invalid query: it contains NUL")
+
+
+def _failure(request: Request, error: ToolparityError) -> Response:
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), None)
+    if status is not None:
+        return json_response({"error": str(error)}, status)
+    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    if isinstance(error, LogFailed):
+        return json_response({"error": _NO_DATABASE}, 503)
+    return json_response({"error": _FAILED}, 500)
 
 
 async def body(request: Request, kind: type[_T]) -> _T:
@@ -54,6 +78,8 @@ async def body(request: Request, kind: type[_T]) -> _T:
         data += piece
         if len(data) > LARGEST:
             raise HTTPException(413, f"the body is larger than {LARGEST} bytes")
+    if _NUL.search(data):
+        raise HTTPException(400, "invalid body: it contains NUL")
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

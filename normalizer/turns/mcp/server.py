@@ -32,6 +32,8 @@ _log = logging.getLogger("toolparity")
 ApprovalRule = Callable[[McpDefinition, dict[str, Any]], bool]
 #: Seconds between two listings, however often the server reports changes.
 _RELIST = 0.2
+#: The share of its timeout that a call waits for a server that starts again, so that it can report this in time.
+_WAIT = 0.9
 #: Maximum characters of an error in the result of a call.
 _MAX_ERROR = 2000
 
@@ -83,7 +85,7 @@ class McpServer:
         self._env, self._cwd, self._headers, self._auth = env, cwd, headers, auth
         self._options = client
         self._connection: Connection | None = None
-        self._connecting = asyncio.Lock()
+        self._connecting: asyncio.Task[Connection] | None = None
         self._is_entered = False
         self._definitions: dict[str, McpDefinition] = {}
         self._tools: dict[str, Tool] = {}
@@ -104,9 +106,10 @@ class McpServer:
 
     async def __aexit__(self, *_: object) -> None:
         self._is_entered = False
-        if self._relisting is not None:
-            self._relisting.cancel()
-            await asyncio.wait([self._relisting])
+        for task in (self._relisting, self._connecting):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait([task])
         if self._connection is not None:
             await self._connection.close()
 
@@ -147,30 +150,48 @@ class McpServer:
         """List the tools again, which happens by itself when the server reports a change. Raises McpFailed."""
         await self._list(await self._connected())
 
-    async def _connected(self) -> Connection:
-        """Return an open connection. Raises McpFailed."""
-        async with self._connecting:
-            if self._connection is not None and self._connection.is_open:
-                return self._connection
-            self._check_entered()
-            if self._connection is not None:
-                _log.warning("MCP server %s is connected again: %s", self.name, self._connection.ended or "it was lost")
-                await self._connection.close()
-            connection = self._connection_to_server()
-            await connection.open(self._connect_timeout)
-            try:
-                await self._list(connection)
-                self._check_entered()  # or nothing would close it
-            except BaseException:
-                await connection.close()
-                raise
-            self._connection = connection
-            return connection
+    async def _connected(self, seconds: float | None = None) -> Connection:
+        """Return an open connection, after at most so many seconds. Raises McpFailed, and TimeoutError.
+
+        The task that connects is the server's: callers that are cancelled or stop waiting leave it running.
+        """
+        if self._connection is not None and self._connection.is_open:
+            return self._connection
+        if self._connecting is None or self._connecting.done():
+            self._connecting = asyncio.create_task(self._connect(), name=f"connecting to MCP server {self.name}")
+            self._connecting.add_done_callback(_retrieve)
+        connecting = self._connecting
+        done, _ = await asyncio.wait([connecting], timeout=seconds)
+        if not done:
+            raise TimeoutError
+        if connecting.cancelled():
+            raise self._closed()
+        return connecting.result()
+
+    async def _connect(self) -> Connection:
+        """Replace the connection by a new one. Raises McpFailed."""
+        self._check_entered()
+        if self._connection is not None:
+            _log.warning("MCP server %s is connected again: %s", self.name, self._connection.ended or "it was lost")
+            await self._connection.close()
+        connection = self._connection_to_server()
+        await connection.open(self._connect_timeout)
+        try:
+            await self._list(connection)
+            self._check_entered()  # or nothing would close it
+        except BaseException:
+            await connection.close()
+            raise
+        self._connection = connection
+        return connection
+
+    def _closed(self) -> McpFailed:
+        return McpFailed("the connection to the MCP server was closed", where=self.name)
 
     def _check_entered(self) -> None:
         """Raises McpFailed outside `async with`."""
         if not self._is_entered:
-            raise McpFailed("the connection to the MCP server was closed", where=self.name)
+            raise self._closed()
 
     def _connection_to_server(self) -> Connection:
         target = self._server
@@ -275,9 +296,11 @@ class McpServer:
     async def _connection_for(self, definition: McpDefinition) -> Connection:
         """Return an open connection to a server that has this definition. Raises ToolFailed."""
         try:
-            connection = await self._connected()
+            connection = await self._connected(None if self._timeout is None else self._timeout * _WAIT)
         except McpFailed as error:
             raise ToolFailed(error.what) from None
+        except TimeoutError:
+            raise ToolFailed("The MCP server is starting again: the call was not sent. Try again later.") from None
         current = self._definitions.get(definition.name)
         if current is None or current.digest != definition.digest:
             raise ToolFailed(f"The MCP server changed or removed {definition.name}, so this call was not sent to it.")
@@ -306,6 +329,12 @@ class McpServer:
             except McpFailed as error:
                 _log.warning("a change of the tools cannot be read: %s", error)
             await asyncio.sleep(_RELIST)
+
+
+def _retrieve(task: asyncio.Task[Connection]) -> None:
+    """Mark the exception of a task as retrieved, because its callers may have stopped waiting."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _name_of(target: Any) -> str:

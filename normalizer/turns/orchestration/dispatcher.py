@@ -70,8 +70,14 @@ class Dispatcher:
         return True
 
     def ended(self, finished: FinishedCall) -> bool:
-        """Report the result of a call that ran elsewhere to its breaker. Return whether its fallback must run."""
-        self._report(finished)
+        """Report the result of a call that ran elsewhere to its breaker. Return whether its fallback must run.
+
+        A failure that was supplied counts, also `ToolFailed`: the web application makes every error one.
+        """
+        if finished.outcome == "failed":
+            self._breakers.failed("tool", finished.call.name)
+        else:
+            self._report(finished)
         return self._fallbacks.ended(finished)
 
     async def replaced(self, call: ToolCall, first: FinishedCall, run: RunCall) -> FinishedCall:
@@ -98,7 +104,7 @@ class Dispatcher:
     def _report(self, finished: FinishedCall) -> None:
         if finished.outcome in ("raised", "timeout", "unsayable"):
             self._breakers.failed("tool", finished.call.name)
-        elif finished.outcome in ("returned", "failed"):  # a tool that reports its own failure works
+        elif finished.outcome in ("returned", "failed"):  # a function that raises ToolFailed works
             self._breakers.succeeded("tool", finished.call.name)
 
 

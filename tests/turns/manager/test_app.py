@@ -19,12 +19,12 @@ from starlette.testclient import TestClient
 
 from tests.turns.log.shared import TWO_ROUNDS
 from tests.turns.playing import Counting, Emulated, Say, call, script
-from toolparity.normalizer.turns.errors import LogFailed
+from toolparity.normalizer.turns.errors import LogFailed, McpFailed
 from toolparity.normalizer.turns.execution.tools import Tool
 from toolparity.normalizer.turns.manager.http import LARGEST
 from toolparity.turns import Agent, Prices
 from toolparity.turns.log import Log, TurnRow
-from toolparity.turns.manager import Authorize, TurnManager, turns_app
+from toolparity.turns.manager import Authorize, TurnManager, TurnOrigin, turns_app
 
 #: The turn waits for a decision on `post`, and for the result of `mail`, which has no function.
 WAITING = script([call("post", text="hello"), call("mail")], [Say("Posted.")], tools=("post", "mail"))
@@ -166,14 +166,49 @@ def test_an_invalid_limit_is_refused(tmp_path: Path, limit: str) -> None:
 
 
 def test_a_failure_of_the_database_is_not_the_fault_of_the_client(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def fail(*arguments: Any, **options: Any) -> Any:
-        raise LogFailed("the database has not answered")
+        raise LogFailed("the turn log failed: no route to host", where="postgresql+psycopg://tests@db.internal/turns")
 
     with served(tmp_path) as client:
         monkeypatch.setattr(Log, "rows", fail)
-        assert client.get("/turns").status_code == 503
+        answer = client.get("/turns")
+    assert answer.status_code == 503
+    assert answer.json() == {"error": "the database of the turns does not answer: try again later"}
+    assert "tests@db.internal" in caplog.text
+
+
+def test_an_error_of_the_program_is_not_shown_to_clients(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def agent_of(origin: TurnOrigin) -> Agent:
+        raise McpFailed("the MCP server cannot be reached", where="server --token secret")
+
+    with Log(tmp_path / "turns.db") as log, TestClient(turns_app(TurnManager(log, agent_of))) as client:
+        answer = client.post("/turns", json={"message": "Go."})
+    assert (answer.status_code, answer.json()) == (500, {"error": "the request failed in the server"})
+    assert "server --token secret" in caplog.text
+
+
+def test_nul_is_refused_on_every_route(log: Log) -> None:
+    """PostgreSQL stores no text with NUL, and SQLite compares only what precedes it."""
+    with TestClient(turns_app(manager_of(log, TWO_ROUNDS))) as client:
+        bodies: dict[str, Any] = {
+            "cancel": {"reason": "a\0b"},
+            "resume": {"a\0b": 1},
+            "decide": {"call_id": "a\0b", "approved": True},
+            "answer": {"call_id": "x", "value": {"a": ["\0"]}},
+        }
+        paths = [client.get("/turns/%00"), client.get("/turns/a%00b/events")]
+        paths += [client.post(f"/turns/%00/{action}", json={}) for action in bodies]
+        assert [answer.status_code for answer in paths] == [404] * 6
+        turn = client.post("/turns", json={"message": "Go."}).json()["turn"]
+        others = [client.get(f"/turns?{name}=%00") for name in ("status", "conversation", "before", "limit", "%00")]
+        others += [client.post(f"/turns/{turn}/{action}", json=body) for action, body in bodies.items()]
+        others.append(client.post("/turns", json={"message": "a\0b"}))
+        others.append(client.post("/turns", json={"message": "a", "conversation": "\0"}))
+        assert [answer.status_code for answer in others] == [400] * 11
+        assert all("NUL" in answer.json()["error"] for answer in paths + others)
+        assert client.post("/turns", json={"message": "a backslash and u0000: \\u0000"}).status_code == 201
 
 
 async def by_header(request: Request, action: str, turn: TurnRow | None) -> str | None:

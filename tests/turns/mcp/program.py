@@ -186,6 +186,8 @@ COUNTER = itertools.count()
 
 
 def main() -> None:
+    if MODE == "slow-start":
+        time.sleep(1.5)
     if MODE == "redefined":
         look["description"] = "Looks twice."
     for line in sys.stdin:

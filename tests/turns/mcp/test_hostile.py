@@ -35,6 +35,49 @@ def test_a_server_that_dies_is_a_failure_with_its_last_words_and_is_started_agai
     )
 
 
+def test_a_server_that_starts_slower_than_the_timeout_of_a_call_comes_back() -> None:
+    async def run() -> list[str]:
+        async with serving("slow-start", timeout=0.5) as server:
+            await called(server, "die")
+            texts = [text_of(await called(server, "look"))]
+            async with asyncio.timeout(20):
+                while not texts[-1].startswith("look ran"):
+                    texts.append(text_of(await called(server, "look")))
+            return texts
+
+    *starting, _ = at_once(run())
+    assert set(starting) == {"The MCP server is starting again: the call was not sent. Try again later."}
+
+
+def test_a_call_that_is_cancelled_while_the_server_starts_does_not_stop_it() -> None:
+    async def run() -> str:
+        async with serving("slow-start") as server:
+            await called(server, "die")
+            waiting = asyncio.create_task(called(server, "look"))
+            await asyncio.sleep(0.2)
+            connecting = server._connecting
+            waiting.cancel()
+            await asyncio.wait([waiting])
+            finished = await called(server, "look")
+            assert server._connecting is connecting
+            return finished.outcome
+
+    assert at_once(run()) == "returned"
+
+
+def test_leaving_the_context_while_the_server_starts_ends_the_program() -> None:
+    async def run() -> str:
+        async with serving("slow-start") as server:
+            await called(server, "die")
+            waiting = asyncio.create_task(called(server, "look"))
+            await asyncio.sleep(0.3)
+        return text_of(await waiting)
+
+    before = children()
+    assert at_once(run()) == "the connection to the MCP server was closed"
+    assert children() <= before
+
+
 def test_all_calls_that_run_when_a_server_dies_get_a_result() -> None:
     async def run() -> list[Any]:
         async with serving() as server:
