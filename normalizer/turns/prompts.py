@@ -17,6 +17,7 @@ from .provider import Provider
 
 _log = logging.getLogger("toolparity")
 
+
 class Continuation(Request, frozen=True):
     """The request that continues a conversation (`Outcome.next`).
 
