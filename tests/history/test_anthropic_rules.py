@@ -77,6 +77,10 @@ CASES: dict[str, list[tuple[Any, str, list[Body]]]] = {
         (request({"role": "tool", "content": "hi"}), "messages[0].role", [request()]),
         (request("hi"), "messages[0]", [request(user(), {"role": "system", "content": "be brief"})]),
     ],
+    "message-members": [
+        (request({**user(), "name": "bob"}), "messages[0].name", [request()]),
+        (request(user(), {**said(call()), "id": "x"}, user(result())), "messages[1].id", [round_of(call())]),
+    ],
     "max-tokens": [
         ({"messages": [user()]}, "max_tokens", [request()]),
         (request() | {"max_tokens": 0}, "max_tokens", [request()]),

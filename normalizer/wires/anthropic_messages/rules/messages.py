@@ -15,6 +15,8 @@ _CLAUDE = ("anthropic", "bedrock", "vertex", "google", "azure")
 _WITHOUT_PREFILL = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-(4-([6-9]|\d\d)(?!\d)|([5-9]|\d\d)(?!\d))")
 #: Models that were recorded to accept a result with an id that no call has; later models refuse it.
 _UNPAIRED = frozenset(("claude-3-opus-20240229",))
+#: Members of a message (`anthropic.types.beta.BetaMessageParam`); `output_config` is one of the role system.
+_MEMBERS = frozenset(("role", "content", "output_config"))
 _ROLES = ("user", "assistant", "system")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
@@ -45,6 +47,14 @@ def role(body: Any) -> Violations:
             yield f"messages[{number}]", "must be an object"
         elif message.get("role") not in _ROLES:
             yield f"messages[{number}].role", f"must be one of {', '.join(_ROLES)}, got {message.get('role')!r}"
+
+
+@rule("message-members", "refusal: messages.0.name: Extra inputs are not permitted", _CLAUDE)
+def message_members(body: Any) -> Violations:
+    """A message has only the members that the reference lists, so no `name` as in Chat Completions."""
+    for path, message in objects(body, "messages"):
+        for name in sorted(message.keys() - _MEMBERS):
+            yield f"{path}.{name}", "is not a member of a message"
 
 
 @rule("max-tokens", "documented: max_tokens")
