@@ -10,8 +10,9 @@ from ..errors import EventTooLarge
 from .base import StreamEvent
 
 _STRUCTURE = re.compile(rb'["\\{}\[\]]')
-#: The end of an object before another one.
-_NEXT = re.compile(rb"\}[\s,]*\{")
+#: A string, or the beginning of one at the end of a chunk.
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
 #: Raises an exception unless the bytes are one JSON value.
 _check = msgspec.json.Decoder(msgspec.Raw).decode
 _WRAPPER = b" \t\r\n,\x1e\xef\xbb\xbf"
@@ -84,12 +85,7 @@ class JsonLinesReader:
             return len(chunk)
         if not may_hold and start == 0:
             return start
-        if (
-            rest[:1] == b"{"
-            and rest.count(b"{") > rest.count(b"}")
-            and not _NEXT.search(rest)
-            and len(rest) <= self._max
-        ):
+        if rest[:1] == b"{" and len(rest) <= self._max and (b"}" not in rest or _is_open(rest)):
             self._line = [rest]
             return len(chunk)
         return start
@@ -174,6 +170,16 @@ class JsonLinesReader:
         self._pending.clear()
         self.problems.append(("unterminated-event", ""))
         return [*events, (None, rest)]
+
+
+def _is_open(text: bytes) -> bool:
+    """Return whether the object at the beginning of a text does not end in it."""
+    depth = 0
+    for bracket in _STRING.sub(b"", text).translate(None, _NOT_BRACKETS):
+        depth += 1 if bracket in b"{[" else -1
+        if depth == 0:
+            return False
+    return True
 
 
 class JsonArrayReader(JsonLinesReader):

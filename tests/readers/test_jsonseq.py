@@ -109,16 +109,18 @@ def test_the_fast_path_returns_the_objects_of_the_general_reader(lines: list[byt
     assert (objects, [code for code, _ in reader.problems]) == ([item for _, item in items], codes)
 
 
-@given(objects=OBJECTS, data=st.data())
-def test_an_object_is_returned_as_soon_as_it_is_complete(objects: list[Any], data: st.DataObject) -> None:
-    lines = [json.dumps(value).encode() + b"\n" for value in objects]
+@given(objects=OBJECTS, between=st.sampled_from([b"\n", b"\r\n", b" , ", b" text ", b"\x1e"]), data=st.data())
+def test_an_object_is_returned_as_soon_as_it_is_complete(
+    objects: list[Any], between: bytes, data: st.DataObject
+) -> None:
+    lines = [json.dumps(value).encode() + between for value in objects]
     body, ends = b"".join(lines), list(itertools.accumulate(map(len, lines)))
     places = sorted({0, len(body), *data.draw(st.lists(st.integers(0, len(body)), max_size=6))})
     reader, returned = JsonLinesReader(1 << 20), 0
     for start, end in itertools.pairwise(places):
         of_fast_path = reader.run(body[start:end])
         returned += len(reader.feed(body[start:end]) if of_fast_path is None else of_fast_path)
-        assert returned == sum(complete - 1 <= end for complete in ends)
+        assert returned == sum(complete - len(between) <= end for complete in ends)
 
 
 def test_a_stream_of_lines_stays_on_the_fast_path_wherever_it_is_cut() -> None:
