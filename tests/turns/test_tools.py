@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -157,3 +159,19 @@ def test_all_names_of_the_package_can_be_imported() -> None:
 def test_a_turn_that_has_not_begun_has_no_outcome() -> None:
     with pytest.raises(TurnMisused, match="has not begun"):
         _ = Turn(Emulated("openai.chat", script([Say("Hi.")]))).outcome
+
+
+def test_a_generator_is_not_a_tool() -> None:
+    def generator() -> Iterator[int]:
+        yield 1
+
+    async def asynchronous() -> AsyncIterator[int]:
+        yield 1
+
+    class Counter:
+        def __call__(self) -> Iterator[int]:
+            yield 1
+
+    for function in (generator, asynchronous, partial(generator), Counter()):
+        with pytest.raises(InvalidTool, match="is a generator"):
+            Tool(name="count", function=function)
