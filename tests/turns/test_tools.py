@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.turns import Fallback, Tool, Tools, Turn
+from toolparity.normalizer.turns import Fallback, Tool, Tools, Turn, tool
 from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
 from toolparity.normalizer.turns.execution import validation
 from toolparity.normalizer.turns.request import opening
@@ -175,3 +176,25 @@ def test_a_generator_is_not_a_tool() -> None:
     for function in (generator, asynchronous, partial(generator), Counter()):
         with pytest.raises(InvalidTool, match="is a generator"):
             Tool(name="count", function=function)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("parallel", "no", "parallel must be a bool, got 'no'"),
+        ("idempotent", None, "idempotent must be a bool, got None"),
+        ("approval", "yes", "approval must be a bool or a function, got 'yes'"),
+        ("fallback", 5, "fallback must be a Fallback or the name of a tool or None, got 5"),
+        ("waiting_hint", 5, "waiting_hint must be text or None, got 5"),
+        ("timeout", "3", "timeout must be a number or None, got '3'"),
+    ],
+)
+def test_an_invalid_value_of_an_option_of_a_tool_is_an_error(option: str, value: Any, message: str) -> None:
+    def look(city: str) -> str:
+        return city
+
+    options: Any = {option: value}
+    with pytest.raises(InvalidTool, match=re.escape(message)):
+        Tool.of(look, **options)
+    with pytest.raises(InvalidTool, match=re.escape(message)):
+        tool(**options)(look)

@@ -17,6 +17,7 @@ from msgspec.structs import force_setattr
 
 from ... import conversation
 from ..errors import InvalidTool
+from ..option_values import FLAG, NUMBER, TEXT, Kind, unfit
 from .exceptions import is_failure
 from .signatures import check_function
 from .sources import SourcedTools, ToolSource
@@ -37,6 +38,10 @@ class Fallback(Struct, frozen=True):
 
     tool: str
     arguments: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+
+
+_APPROVAL = Kind((bool, Callable), "a bool or a function")
+_FALLBACK = Kind((Fallback, str), "a Fallback or the name of a tool")
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -78,6 +83,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     typed: TypedParameters | None = None
 
     def __post_init__(self) -> None:
+        self._check_options()
         typed = self.typed
         if typed is not None and typed.function is self.function and typed.schema is self.parameters:
             return  # a copy of a tool
@@ -88,6 +94,24 @@ class Tool(Struct, frozen=True, kw_only=True):
                 typed = typed_parameters(self.name, self.function)
                 force_setattr(self, "parameters", typed.schema)
         force_setattr(self, "typed", typed)
+
+    def _check_options(self) -> None:
+        """Raises InvalidTool for an option with a value of another type."""
+        kinds = (
+            (self.waiting_hint, "waiting_hint", TEXT, True),
+            (self.description, "description", TEXT, True),
+            (self.timeout, "timeout", NUMBER, True),
+            (self.parallel, "parallel", FLAG, False),
+            (self.idempotent, "idempotent", FLAG, False),
+            (self.approval, "approval", _APPROVAL, False),
+            (self.fallback, "fallback", _FALLBACK, True),
+            (self.mapping, "mapping", FLAG, False),
+            (self.strict, "strict", FLAG, True),
+        )
+        for value, name, kind, optional in kinds:
+            problem = unfit(name, value, kind, optional=optional)
+            if problem is not None:
+                raise InvalidTool(problem, where=self.name)
 
     @classmethod
     def of(cls, function: Callable[..., Any], **options: Any) -> Tool:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ... import json_codec
 from ...conversation import Assistant, Message, RawItem, Request, TextPart, ToolResults, User
+from ...errors import PolicyError
 from ...model import Choice, Response, Text, ToolCall
 from ..execution.exceptions import described, is_failure
 from ..execution.tool_results import quoted
@@ -70,12 +71,14 @@ class ContextBuilder:
     ``tokens``: the budget, None for no limit. ``count``: returns the tokens of a text. The default is an estimate,
     which also replaces a counter that raises: tokenizers reject texts that contain their special tokens.
     ``summarise``: returns a summary of a round in a given number of tokens. If it fails, `digest` replaces it; if its
-    text is too long, the text is truncated.
+    text is too long, the text is truncated. Raises PolicyError for a negative budget.
     """
 
     def __init__(
         self, tokens: int | None = None, *, count: Counter = estimated, summarise: Summarise | None = None
     ) -> None:
+        if tokens is not None and not tokens >= 0:
+            raise PolicyError(f"tokens must be >= 0 or None, got {tokens}")
         self.tokens = tokens
         self._count = count
         self._summarise = summarise
