@@ -198,3 +198,13 @@ def test_an_invalid_value_of_an_option_of_a_tool_is_an_error(option: str, value:
         Tool.of(look, **options)
     with pytest.raises(InvalidTool, match=re.escape(message)):
         tool(**options)(look)
+
+
+def test_a_single_tool_in_place_of_a_list_is_an_error() -> None:
+    def look(city: str) -> str:
+        return city
+
+    single: Any
+    for single in (look, Tool.of(look)):
+        with pytest.raises(InvalidTool, match="tools must be a list"):
+            Turn(Emulated("openai.chat", script([Say("Hello.")])), single)

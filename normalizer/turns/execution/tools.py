@@ -193,13 +193,15 @@ class Tools(Mapping[str, Tool]):
     """Tools by name, in the order of declaration, then those of sources. ``tools``: for a function, the tool
     `Tool.of` it. The tools of a source (`sources.ToolSource`) are those that it has at the time.
 
-    Raises InvalidTool for a duplicate name or an invalid JSON schema, and MissingExtra if a tool has a schema and
-    jsonschema is not installed.
+    Raises InvalidTool for a duplicate name, an invalid JSON schema or a single tool, and MissingExtra if a tool has a
+    schema and jsonschema is not installed.
     """
 
     def __init__(self, tools: Iterable[ToolLike] = ()) -> None:
         self._tools: dict[str, Tool] = {}
         self._sourced = SourcedTools([])
+        if not isinstance(tools, Iterable):
+            raise InvalidTool(f"tools must be a list, got {tools!r:.100}", hint="pass a single tool as [tool]")
         for tool in tools:
             if isinstance(tool, ToolSource):
                 self.add_source(tool)
