@@ -16,7 +16,8 @@ from .execution.executor import Executor
 from .instrument import Instrument
 from .machine.inputs import Input
 from .machine.prices import Prices
-from .machine.state import OnAllFailed, OnError, Settings, TurnState
+from .machine.settings import OnAllFailed, OnError, Settings
+from .machine.state import TurnState
 from .model_call import Prepare, WrapDecoder
 from .observer import Observer
 from .performer import Acknowledger, Approver
@@ -55,7 +56,7 @@ class Hooks(Struct, frozen=True):
 class AgentOptions(TypedDict, total=False):
     """The keyword arguments that several turns can share.
 
-    They are fields of `state.Settings`, `request.RequestOptions` and `Hooks`, and described there. The default of
+    They are fields of `settings.Settings`, `request.RequestOptions` and `Hooks`, and described there. The default of
     ``on_all_failed`` is "continue". ``output``: the type of the final answer, or a JSON schema (`output`).
     """
 

@@ -10,17 +10,31 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ..conversation import Loss, Message, Request, System, TextPart, ToolChoice, User
+from ..errors import PolicyError
 from ..requests import read_request, write_request
 from ..wires.registry import wire_name
 from .execution.tools import Tools
 from .machine.inputs import Resume
-from .machine.state import Settings, TurnState, system_prompt
+from .machine.settings import Settings
+from .machine.state import TurnState, system_prompt
+from .option_values import FLAG, INTEGER, NUMBER, TEXT, unfit
 from .prompts import Continuation, Prompt, request_of
 from .provider import Provider
 
 _log = logging.getLogger("toolparity")
 #: The options that are parameters of every request, under different names.
 _COMMON = ("temperature", "max_tokens", "top_p", "stop", "seed")
+#: The kinds of options whose values are checked. Each may also be None.
+_KINDS = {
+    "instructions": TEXT,
+    "round_guidance": FLAG,
+    "temperature": NUMBER,
+    "max_tokens": INTEGER,
+    "top_p": NUMBER,
+    "seed": INTEGER,
+    "tool_choice": TEXT,
+    "parallel": FLAG,
+}
 
 #: Text for the system prompt about rounds. Without it, a model may call tools only once.
 ROUND_GUIDANCE = (
@@ -53,6 +67,13 @@ class RequestOptions(Struct, frozen=True):
     tool_choice: Literal["auto", "none", "required"] | str | None = None
     parallel: bool | None = None
     form: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raises PolicyError for a value of another type."""
+        for name, kind in _KINDS.items():
+            problem = unfit(name, getattr(self, name), kind)
+            if problem is not None:
+                raise PolicyError(problem)
 
 
 def first_state(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 import pytest
 
 from toolparity.normalizer.conversation import System, User
-from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.errors import MalformedBody, PolicyError
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns import Agent, Conversation, Executor, Tool, Turn
 from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
@@ -290,3 +291,25 @@ def test_the_guidance_on_rounds_has_the_sentences_of_the_document() -> None:
 def test_messages_of_no_wire_are_an_error(prompt: Any, message: str) -> None:
     with pytest.raises(MalformedBody, match=message):
         at_once(Turn(Emulated("openai.chat", HELLO)).run(prompt))
+
+
+# invalid values of options
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("on_all_failed", "stopp", "on_all_failed must be one of 'stop', 'answer', 'continue', got 'stopp'"),
+        ("on_error", "ignore", "on_error must be one of 'continue', 'stop', got 'ignore'"),
+        ("seconds", "5", "seconds must be a number or None, got '5'"),
+        ("max_tokens", "many", "max_tokens must be an integer or None, got 'many'"),
+        ("temperature", "hot", "temperature must be a number or None, got 'hot'"),
+        ("instructions", 5, "instructions must be text or None, got 5"),
+        ("parallel", "no", "parallel must be a bool or None, got 'no'"),
+    ],
+)
+def test_an_invalid_value_of_an_option_is_an_error_of_the_agent(option: str, value: Any, message: str) -> None:
+    options: Any = {option: value}
+    for kind in (Agent, Turn, Coordinator):
+        with pytest.raises(PolicyError, match=re.escape(message)):
+            kind(Emulated("openai.chat", HELLO), **options)

@@ -28,6 +28,7 @@ from toolparity.normalizer.turns.machine import inputs
 from toolparity.normalizer.turns.machine import state as states
 from toolparity.normalizer.turns.machine.effects import Approve, Ask, Emit, Execute, Save, Wait
 from toolparity.normalizer.turns.machine.effects import StopTasks as StopEffect
+from toolparity.normalizer.turns.machine.settings import Settings
 from toolparity.normalizer.turns.machine.table import step
 
 TOOLS = [ToolDefinition(name, parameters={"type": "object", "properties": {}}) for name in ("look", "post")]
@@ -35,7 +36,7 @@ TOOLS = [ToolDefinition(name, parameters={"type": "object", "properties": {}}) f
 
 def new(**settings: Any) -> states.TurnState:
     request = Request("openai.chat", "gpt-5-mini", [User([TextPart("Go.")])], TOOLS, provider="openai")
-    return states.TurnState("t", "openai.chat", request, states.Settings(**settings))
+    return states.TurnState("t", "openai.chat", request, Settings(**settings))
 
 
 def said(*calls: str, text: str = "", stop: Any = "tool_calls", complete: bool = True, error: Any = None) -> Response:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +15,7 @@ from msgspec.structs import replace
 from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.turns import Fallback, Tool, Tools, Turn
+from toolparity.normalizer.turns import Fallback, Tool, Tools, Turn, tool
 from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
 from toolparity.normalizer.turns.execution import validation
 from toolparity.normalizer.turns.request import opening
@@ -157,3 +160,51 @@ def test_all_names_of_the_package_can_be_imported() -> None:
 def test_a_turn_that_has_not_begun_has_no_outcome() -> None:
     with pytest.raises(TurnMisused, match="has not begun"):
         _ = Turn(Emulated("openai.chat", script([Say("Hi.")]))).outcome
+
+
+def test_a_generator_is_not_a_tool() -> None:
+    def generator() -> Iterator[int]:
+        yield 1
+
+    async def asynchronous() -> AsyncIterator[int]:
+        yield 1
+
+    class Counter:
+        def __call__(self) -> Iterator[int]:
+            yield 1
+
+    for function in (generator, asynchronous, partial(generator), Counter()):
+        with pytest.raises(InvalidTool, match="is a generator"):
+            Tool(name="count", function=function)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("parallel", "no", "parallel must be a bool, got 'no'"),
+        ("idempotent", None, "idempotent must be a bool, got None"),
+        ("approval", "yes", "approval must be a bool or a function, got 'yes'"),
+        ("fallback", 5, "fallback must be a Fallback or the name of a tool or None, got 5"),
+        ("waiting_hint", 5, "waiting_hint must be text or None, got 5"),
+        ("timeout", "3", "timeout must be a number or None, got '3'"),
+    ],
+)
+def test_an_invalid_value_of_an_option_of_a_tool_is_an_error(option: str, value: Any, message: str) -> None:
+    def look(city: str) -> str:
+        return city
+
+    options: Any = {option: value}
+    with pytest.raises(InvalidTool, match=re.escape(message)):
+        Tool.of(look, **options)
+    with pytest.raises(InvalidTool, match=re.escape(message)):
+        tool(**options)(look)
+
+
+def test_a_single_tool_in_place_of_a_list_is_an_error() -> None:
+    def look(city: str) -> str:
+        return city
+
+    single: Any
+    for single in (look, Tool.of(look)):
+        with pytest.raises(InvalidTool, match="tools must be a list"):
+            Turn(Emulated("openai.chat", script([Say("Hello.")])), single)

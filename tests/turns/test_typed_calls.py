@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import decimal
 from typing import Any
 
+import msgspec
+import pydantic
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
 from tests.thoroughness import examples
+from toolparity.normalizer.conversation import TextPart
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns import Executor, Tool, Turn
+from toolparity.normalizer.turns.errors import InvalidTool
 from toolparity.normalizer.turns.execution.validation import check_schema, problems
+from toolparity.normalizer.turns.output import output_type
 from toolparity.schemas import adapt_tools, check_tools
 
 from .executing import asked
@@ -136,3 +143,64 @@ def test_a_function_cannot_change_the_arguments_in_the_history() -> None:
     call = asked("f", anything=[], named={})
     at_once(Executor({"f": Tool(name="f", function=change)}).run([call]))
     assert call.arguments == {"anything": [], "named": {}}
+
+
+class Strict(pydantic.BaseModel, strict=True):
+    day: datetime.date
+    amount: decimal.Decimal
+
+
+def test_a_strict_model_gets_the_values_that_json_writes_as_text() -> None:
+    def pay(bill: Strict) -> str:
+        return f"{bill.day:%d.%m.} {bill.amount}"
+
+    assert Tool.of(pay).typed is not None
+    written = {"day": "2026-01-02", "amount": "1.5"}
+    provider = Emulated("openai.chat", script([call("pay", bill=written)], [Say("Done.")], tools=["pay"]))
+    turn = Turn(provider, [pay])
+    at_once(turn.run("Go."))
+    [result] = turn.state.rounds[0].tool_results
+    assert (result.is_error, result.parts) == (False, [TextPart("02.01. 1.5")])
+    form = output_type(Strict)
+    assert form is not None
+    assert form.read('{"day":"2026-01-02","amount":"1.5"}').day == datetime.date(2026, 1, 2)
+
+
+def test_a_field_of_pydantic_as_a_default_is_the_default_inside_it() -> None:
+    received: list[Any] = []
+
+    def search(
+        town: str = pydantic.Field(..., description="The town."),
+        limit: int = pydantic.Field(5, ge=1),
+        tags: list[str] = pydantic.Field(default_factory=list),  # noqa: B008
+    ) -> None:
+        received.append((town, limit, tags))
+
+    tool = Tool.of(search)
+    assert tool.parameters is not None
+    assert tool.parameters["required"] == ["town"]
+    assert tool.parameters["properties"]["town"]["description"] == "The town."
+    assert tool.parameters["properties"]["limit"] == {"type": "integer", "minimum": 1, "default": 5}
+    rounds = ([call("search", town="Horta")], [call("search", town="Horta", limit=0)], [Say("Done.")])
+    turn = Turn(Emulated("openai.chat", script(*rounds, tools=["search"])), [tool])
+    at_once(turn.run("Go."))
+    assert received == [("Horta", 5, [])]
+    assert [result.is_error for round in turn.state.rounds for result in round.tool_results] == [False, True]
+    assert tool.typed is not None
+    first, second = (tool.typed.convert({"town": "Horta"})["tags"] for _ in range(2))
+    assert first is not second
+
+
+@pytest.mark.parametrize(
+    ("default", "message"),
+    [
+        (dataclasses.field(default=1), "is a field of a class"),
+        (msgspec.field(default=1), "is a field of a class"),
+        (pydantic.Field(default_factory=lambda data: data["x"]), "cannot be made"),
+    ],
+)
+def test_a_default_that_is_not_a_value_is_an_error(default: Any, message: str) -> None:
+    def search(limit: int = default) -> None: ...
+
+    with pytest.raises(InvalidTool, match=message):
+        Tool.of(search)

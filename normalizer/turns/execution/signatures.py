@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import InvalidTool
-from .typed.callables import signature_of
+from .typed.callables import is_generator, signature_of
 
 _KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -29,6 +29,8 @@ def check_function(
     """
     if not callable(function):
         raise InvalidTool(f"its function is not callable: {function!r}", where=name, hint="pass a function")
+    if is_generator(function):
+        raise InvalidTool(f"its function is a generator: {function!r}", where=name, hint="return a list of the values")
     signature = signature_of(function)
     if signature is None or kind not in ("function", "custom"):
         return

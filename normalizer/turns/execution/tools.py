@@ -17,6 +17,7 @@ from msgspec.structs import force_setattr
 
 from ... import conversation
 from ..errors import InvalidTool
+from ..option_values import FLAG, NUMBER, TEXT, Kind, unfit
 from .exceptions import is_failure
 from .signatures import check_function
 from .sources import SourcedTools, ToolSource
@@ -37,6 +38,10 @@ class Fallback(Struct, frozen=True):
 
     tool: str
     arguments: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+
+
+_APPROVAL = Kind((bool, Callable), "a bool or a function")
+_FALLBACK = Kind((Fallback, str), "a Fallback or the name of a tool")
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -78,6 +83,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     typed: TypedParameters | None = None
 
     def __post_init__(self) -> None:
+        self._check_options()
         typed = self.typed
         if typed is not None and typed.function is self.function and typed.schema is self.parameters:
             return  # a copy of a tool
@@ -88,6 +94,24 @@ class Tool(Struct, frozen=True, kw_only=True):
                 typed = typed_parameters(self.name, self.function)
                 force_setattr(self, "parameters", typed.schema)
         force_setattr(self, "typed", typed)
+
+    def _check_options(self) -> None:
+        """Raises InvalidTool for an option with a value of another type."""
+        kinds = (
+            (self.waiting_hint, "waiting_hint", TEXT, True),
+            (self.description, "description", TEXT, True),
+            (self.timeout, "timeout", NUMBER, True),
+            (self.parallel, "parallel", FLAG, False),
+            (self.idempotent, "idempotent", FLAG, False),
+            (self.approval, "approval", _APPROVAL, False),
+            (self.fallback, "fallback", _FALLBACK, True),
+            (self.mapping, "mapping", FLAG, False),
+            (self.strict, "strict", FLAG, True),
+        )
+        for value, name, kind, optional in kinds:
+            problem = unfit(name, value, kind, optional=optional)
+            if problem is not None:
+                raise InvalidTool(problem, where=self.name)
 
     @classmethod
     def of(cls, function: Callable[..., Any], **options: Any) -> Tool:
@@ -169,13 +193,15 @@ class Tools(Mapping[str, Tool]):
     """Tools by name, in the order of declaration, then those of sources. ``tools``: for a function, the tool
     `Tool.of` it. The tools of a source (`sources.ToolSource`) are those that it has at the time.
 
-    Raises InvalidTool for a duplicate name or an invalid JSON schema, and MissingExtra if a tool has a schema and
-    jsonschema is not installed.
+    Raises InvalidTool for a duplicate name, an invalid JSON schema or a single tool, and MissingExtra if a tool has a
+    schema and jsonschema is not installed.
     """
 
     def __init__(self, tools: Iterable[ToolLike] = ()) -> None:
         self._tools: dict[str, Tool] = {}
         self._sourced = SourcedTools([])
+        if not isinstance(tools, Iterable):
+            raise InvalidTool(f"tools must be a list, got {tools!r:.100}", hint="pass a single tool as [tool]")
         for tool in tools:
             if isinstance(tool, ToolSource):
                 self.add_source(tool)

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from ...errors import PolicyError
 from ..errors import CircuitOpen
 
 
@@ -34,12 +35,17 @@ class Breakers:
 
     ``threshold``: consecutive failures after which a breaker opens. ``seconds``: how long it stays open before it
     admits a call again. ``clock``: returns seconds. Share one instance among all turns of an event loop, so that each
-    benefits from the failures of the others. A cancelled call is neither a failure nor a success.
+    benefits from the failures of the others. A cancelled call is neither a failure nor a success. Raises PolicyError
+    for a threshold below 1 and for negative seconds.
     """
 
     def __init__(
         self, threshold: int = 5, seconds: float = 60.0, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        if not threshold >= 1:
+            raise PolicyError(f"threshold must be >= 1, got {threshold}")
+        if not seconds >= 0:
+            raise PolicyError(f"seconds must be >= 0, got {seconds}")
         self._threshold = threshold
         self._seconds = seconds
         self._clock = clock

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from ... import json_codec
 from ...conversation import Assistant, Message, RawItem, Request, TextPart, ToolResults, User
+from ...errors import PolicyError
 from ...model import Choice, Response, Text, ToolCall
 from ..execution.exceptions import described, is_failure
 from .memory import (
@@ -74,7 +75,8 @@ class ContextBuilder:
     which also replaces a counter that raises: tokenizers reject texts that contain their special tokens.
     ``summarise``: returns a summary of a round in a given number of tokens. If it fails, `digest` replaces it; if its
     text is too long, the text is truncated. ``intent``: returns what the user wants by now, for the briefing. If it
-    fails, `stated_intent` replaces it. `summarizer.ModelSummarizer` lets a model write both.
+    fails, `stated_intent` replaces it. `summarizer.ModelSummarizer` lets a model write both. Raises PolicyError for a
+    negative budget.
     """
 
     def __init__(
@@ -85,6 +87,8 @@ class ContextBuilder:
         summarise: Summarise | None = None,
         intent: DeriveIntent = stated_intent,
     ) -> None:
+        if tokens is not None and not tokens >= 0:
+            raise PolicyError(f"tokens must be >= 0 or None, got {tokens}")
         self.tokens = tokens
         self._count = count
         self._summarise = summarise

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.turns.errors import CircuitOpen
 from toolparity.normalizer.turns.orchestration import Breakers
 
@@ -76,3 +79,9 @@ def test_a_concurrent_success_does_not_close_an_open_breaker() -> None:
     breakers.failed("tool", "look")
     breakers.succeeded("tool", "look")
     assert breakers.state("tool", "look") == "open"
+
+
+@pytest.mark.parametrize("options", [{"threshold": 0}, {"threshold": -1}, {"seconds": -1}])
+def test_a_breaker_that_could_not_work_is_an_error(options: Any) -> None:
+    with pytest.raises(PolicyError, match="must be >="):
+        Breakers(**options)

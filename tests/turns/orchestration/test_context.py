@@ -19,6 +19,7 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
+from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.normalizer.turns.orchestration import ContextBuilder, session_of
 from toolparity.normalizer.turns.orchestration.context import HEAD, Built
@@ -281,3 +282,8 @@ def test_building_a_request_is_deterministic() -> None:
     assert build(ContextBuilder(600), request_of(*CONVERSATION)) == build(
         ContextBuilder(600), request_of(*CONVERSATION)
     )
+
+
+def test_a_negative_budget_is_an_error() -> None:
+    with pytest.raises(PolicyError, match="tokens must be >= 0 or None, got -5"):
+        ContextBuilder(tokens=-5)

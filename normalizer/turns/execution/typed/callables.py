@@ -19,6 +19,15 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
+def is_generator(function: Callable[..., Any]) -> bool:
+    """Return whether a callable is a generator function, also an asynchronous one, a partial or an object."""
+    return any(
+        is_kind(candidate)
+        for candidate in (function, getattr(function, "__call__", None))  # noqa: B004
+        for is_kind in (inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    )
+
+
 def documented(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function whose docstring describes a callable: for a partial, that of the function inside."""
     while isinstance(function, functools.partial):

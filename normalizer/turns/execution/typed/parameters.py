@@ -18,6 +18,7 @@ from msgspec import Struct
 from ...errors import InvalidTool
 from .callables import annotation_of, signature_of
 from .docstrings import parameter_descriptions
+from .field_defaults import field_of, with_field
 from .injection import Injections, injections
 from .value_types import MsgspecType, ValueType, problems, schemas, value_type
 
@@ -36,7 +37,8 @@ class TypedParameters(Struct, frozen=True):
     """The parameters of ``function``. ``schema``: their JSON schema, None if it takes no named ones.
 
     ``types``: by parameter. ``rest``: the type of ``**arguments``, None if the function has none. ``injections``: the
-    parameters that receive no arguments.
+    parameters that receive no arguments. ``defaults``: for the parameters whose default is a `pydantic.Field`, the
+    functions that return its value.
     """
 
     function: Callable[..., Any]
@@ -44,6 +46,7 @@ class TypedParameters(Struct, frozen=True):
     types: dict[str, ValueType]
     rest: ValueType | None
     injections: Injections
+    defaults: dict[str, Callable[[], Any]] = {}
 
     def convert(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return new values of the declared types for the arguments of a call. Raises ArgumentsDoNotFit."""
@@ -60,7 +63,7 @@ class TypedParameters(Struct, frozen=True):
                 unfit += [f"{name}: {problem}" for problem in problems(error)]
         if unfit:
             raise ArgumentsDoNotFit(unfit)
-        return values
+        return {name: default() for name, default in self.defaults.items() if name not in values} | values
 
 
 def typed_parameters(tool: str, function: Callable[..., Any]) -> TypedParameters:
@@ -79,10 +82,16 @@ def typed_parameters(tool: str, function: Callable[..., Any]) -> TypedParameters
     annotations = {name: _annotation(tool, function, parameter) for name, parameter in named.items()}
     injected = injections(annotations)
     named = {name: found for name, found in named.items() if name not in injected.names}
+    defaults: dict[str, Callable[[], Any]] = {}
+    for name, parameter in named.items():
+        field = field_of(tool, parameter)
+        if field is not None:
+            named[name], annotations[name], default = with_field(tool, parameter, annotations[name], field)
+            defaults |= {name: default} if default is not None else {}
     types = {name: _type(tool, name, annotations[name]) for name in named}
     rest_type = _rest_type(tool, function, rest) if rest is not None else None
     schema = _schema(tool, function, named, annotations, types, rest, rest_type) if types or _is_typed(rest) else None
-    return TypedParameters(function, schema, types, rest_type, injected)
+    return TypedParameters(function, schema, types, rest_type, injected, defaults)
 
 
 def _annotation(tool: str, function: Callable[..., Any], parameter: inspect.Parameter) -> Any:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Struct
 
+from .... import json_codec
 from ..exceptions import described
 
 #: Packages whose types and metadata only pydantic interprets.
@@ -54,8 +55,11 @@ class PydanticType(Struct, frozen=True):
     adapter: Any
 
     def convert(self, value: Any) -> Any:
-        """Return a JSON value as this type. Raises ValueError and whatever the type itself raises."""
-        return self.adapter.validate_python(value)
+        """Return a JSON value as this type. Raises ValueError and whatever the type itself raises.
+
+        It is validated as JSON, because a strict type accepts the text of a date only there.
+        """
+        return self.adapter.validate_json(json_codec.encode(value))
 
     def dump(self, value: Any) -> Any:
         """Return a value of this type as JSON. Raises ValueError if that is not possible."""
