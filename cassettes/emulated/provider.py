@@ -50,8 +50,8 @@ def scripted(*rounds: Iterable[Part] | Round, tools: Iterable[str] | None = None
 
 
 def _parts(round: Any) -> list[Part]:
-    parts = list(round) if isinstance(round, Iterable) else [None]
-    if not all(isinstance(part, Part) for part in parts):
+    parts: list[Any] | None = list(round) if isinstance(round, Iterable) else None
+    if parts is None or not all(isinstance(part, Part) for part in parts):
         raise PolicyError(f"a round must be a list of parts, got {round!r:.200}", hint='scripted([Say("Hello.")])')
     return parts
 
