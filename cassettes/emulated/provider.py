@@ -14,14 +14,15 @@ from msgspec.structs import replace
 
 from toolparity.normalizer.conversation import Request, TextPart, User
 from toolparity.normalizer.decoder import normalize
+from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.turns.model_call import close
 from toolparity.normalizer.turns.testing.faults import ProviderFault, Slow
-from toolparity.normalizer.turns.testing.provider_faults import answered
+from toolparity.normalizer.turns.testing.provider_faults import answered, checked
 
 from ..scripts import OfferedTool, Part, Round, Script, ScriptedCall
-from ..surfaces import SURFACES
+from ..surfaces import surface as surface_named
 from . import script_player
 from .script_player import ConnectionReset, Play, ProviderRefusal, StoredAnswers
 
@@ -36,14 +37,23 @@ def call(tool: str, **arguments: Any) -> ScriptedCall:
 def scripted(*rounds: Iterable[Part] | Round, tools: Iterable[str] | None = None, **more: Any) -> Script:
     """Return a script of the model's rounds. ``tools``: by default, those that it calls; they accept any arguments.
 
-    ``more``: the other fields of `Script`.
+    ``more``: the other fields of `Script`. Raises PolicyError if there is no round, or one is not a list of parts.
     """
-    played = [round if isinstance(round, Round) else Round(list(round)) for round in rounds]
+    if not rounds:
+        raise PolicyError("a script has at least one round", hint='scripted([Say("Hello.")])')
+    played = [round if isinstance(round, Round) else Round(_parts(round)) for round in rounds]
     first = replace(played[0], ask=played[0].ask or "Go.")
     called = dict.fromkeys(call.tool for round in played for call in round.calls)
     names = called if tools is None else tools
     offered = [OfferedTool(name, f"Does {name}.", {"type": "object", "properties": {}}) for name in names]
     return Script("made", "Made by a program", [first, *played[1:]], offered, **more)
+
+
+def _parts(round: Any) -> list[Part]:
+    parts: list[Any] | None = list(round) if isinstance(round, Iterable) else None
+    if parts is None or not all(isinstance(part, Part) for part in parts):
+        raise PolicyError(f"a round must be a list of parts, got {round!r:.200}", hint='scripted([Say("Hello.")])')
+    return parts
 
 
 class EmulatedProvider:
@@ -53,7 +63,7 @@ class EmulatedProvider:
     in its history. With ``in_order``, each request gets the next round after the last one that was sent in full, and
     the last round again after that, so that the history may be shortened; only tools of the request are called.
     ``faults``: by the number of the request, from 1 (`turns.testing`). ``bodies``: the requests so far. ``closed``: how
-    many answers ended or were closed.
+    many answers ended or were closed. Raises UnknownSurface, and PolicyError for faults that could not happen.
     """
 
     def __init__(
@@ -64,14 +74,14 @@ class EmulatedProvider:
         in_order: bool = False,
         faults: Mapping[int, ProviderFault] | None = None,
     ) -> None:
-        self._surface = SURFACES[surface]
+        self._surface = surface_named(surface)
         self.wire: str = self._surface.wire
         self.name: str = self._surface.provider
         self.model: str = self._surface.model
         self.bodies: list[Any] = []
         self.closed = 0
         self.script = script
-        self.faults = dict(faults or {})
+        self.faults = checked(faults or {})
         self._in_order = in_order
         self._sent = 0
 

@@ -18,6 +18,28 @@ from .playing import at_once
 # abandoned work
 
 
+def test_a_timeout_is_logged_in_one_line_and_a_failed_cleanup_with_its_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    async def breaks() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise RuntimeError("the cleanup failed")
+
+    tools = Tools([tool(hang, timeout=0.01), tool(breaks, timeout=0.01)])
+    finished = at_once(Executor(tools).run([asked("hang"), asked("breaks")]))
+    assert [one.outcome for one in finished] == ["timeout", "timeout"]
+    of_hang = [record for record in caplog.records if "hang" in record.getMessage()]
+    assert [(one.getMessage(), one.exc_info) for one in of_hang] == [
+        ("tool hang timed out after 0.01s: call call_hang", None)
+    ]
+    assert "RuntimeError: the cleanup failed" in caplog.text
+
+
 def test_cancelling_one_call_does_not_affect_the_others() -> None:
     ended: list[str] = []
 

@@ -62,7 +62,10 @@ async def invoke(
     if task.done():
         return task.result()
     await _end(task, grace, abandoned)
-    return Invocation(given_up="cancelled" if cancellation.done() else "timeout")
+    if cancellation.done():
+        return Invocation(given_up="cancelled")
+    _log.warning("tool %s timed out after %gs: call %s", call.name, tool.timeout, call.id)
+    return Invocation(given_up="timeout")
 
 
 async def _end(task: asyncio.Task[Invocation], grace: float, abandoned: set[asyncio.Task[Any]]) -> None:
@@ -89,8 +92,15 @@ async def _call_function(
         raised = error
     if raised is None:
         return Invocation(returned)
-    _log.warning("tool %s failed: call %s", call.name, call.id, exc_info=raised)
+    if not _is_cancelled_by_task(raised):  # its traceback would show only where the function waited
+        _log.warning("tool %s failed: call %s", call.name, call.id, exc_info=raised)
     return Invocation(raised=BaseException.with_traceback(raised, None))
+
+
+def _is_cancelled_by_task(error: BaseException) -> bool:
+    """Return whether the error is the cancellation of the running task, as after a timeout."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 def is_async(function: Callable[..., Any]) -> bool:

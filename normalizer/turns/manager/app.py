@@ -31,7 +31,7 @@ from .. import sse
 from ..errors import UnknownTurn
 from ..execution.tool_results import ToolFailed
 from ..log import TurnRow
-from .http import body, handled, json_response
+from .http import body, failed, handled, json_response, refused
 from .manager import TurnManager
 
 Action = Literal["start", "list", "status", "events", "cancel", "resume", "decide", "answer"]
@@ -40,6 +40,8 @@ Authorize = Callable[[Request, Action, TurnRow | None], Awaitable[str | None]]
 
 #: The most turns in one page of the list.
 _MOST = 1_000
+#: The values of `TurnRow.status`.
+_STATUSES = ("open", "waiting", "over")
 
 
 class _Start(Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,7 +84,8 @@ def turns_app(manager: TurnManager, *, authorize: Authorize | None = None) -> St
         async with manager:
             yield
 
-    return Starlette(routes=turn_routes(manager, authorize=authorize), lifespan=lifespan)
+    routes = turn_routes(manager, authorize=authorize)
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: refused, Exception: failed})
 
 
 def turn_routes(manager: TurnManager, *, authorize: Authorize | None = None) -> list[Route]:
@@ -124,8 +127,11 @@ class _Endpoints:
         limit = query.get("limit", "100")
         if not (limit.isascii() and limit.isdigit() and len(limit) < 5 and 1 <= int(limit) <= _MOST):
             raise HTTPException(400, f"limit must be a number from 1 to {_MOST}, got {limit!r:.40}")
+        status = query.get("status")
+        if status not in (None, *_STATUSES):
+            raise HTTPException(400, f"status must be {', '.join(_STATUSES)}, got {status!r:.40}")
         turns = await self._manager.turns(
-            status=query.get("status"),
+            status=status,
             conversation=query.get("conversation"),
             user=user,
             before=query.get("before"),

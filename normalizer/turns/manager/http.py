@@ -41,11 +41,22 @@ def handled(handle: Callable[[Request], Awaitable[Response]]) -> Callable[[Reque
             _check_address(request)
             return await handle(request)
         except HTTPException as error:
-            return json_response({"error": error.detail}, error.status_code, error.headers)
+            return refused(request, error)
         except ToolparityError as error:
             return _failure(request, error)
 
     return respond
+
+
+def refused(request: Request, error: Exception) -> Response:
+    """Return the response to an HTTPException, also one of the router: an unknown path, or another method."""
+    assert isinstance(error, HTTPException)
+    return json_response({"error": error.detail}, error.status_code, error.headers)
+
+
+def failed(request: Request, error: Exception) -> Response:
+    """Return the response to any other exception, which Starlette raises again for the log of the server."""
+    return json_response({"error": _FAILED}, 500)
 
 
 def _check_address(request: Request) -> None:

@@ -116,7 +116,8 @@ class TurnManager:
         """Start a turn, and return its id as soon as the log has its first event.
 
         ``conversation``: of the last turn of this conversation, the new one continues the history, and then the message
-        must be text. None begins a conversation, whose id is that of the turn. ``id``: random by default.
+        must be text. None begins a conversation, whose id is that of the turn. ``user``: None for the user of the
+        conversation. ``id``: random by default.
 
         Raises TurnMisused if the last turn is not over, UnknownTurn if the conversation belongs to another user,
         TurnHeld if another turn continues it at the same time or has this id, and LogFailed.
@@ -124,7 +125,7 @@ class TurnManager:
         id = id or uuid.uuid4().hex
         position = 0
         if conversation is not None:
-            message, position = await self._continued(message, conversation, user)
+            message, position, user = await self._continued(message, conversation, user)
         origin = TurnOrigin(id, conversation or id, user)
         agent = await self._agent_of(origin)
 
@@ -243,12 +244,12 @@ class TurnManager:
 
     # runs
 
-    async def _continued(self, message: Prompt, conversation: str, user: str | None) -> tuple[Prompt, int]:
-        """Return the prompt of the next turn of a conversation, and its position."""
+    async def _continued(self, message: Prompt, conversation: str, user: str | None) -> tuple[Prompt, int, str | None]:
+        """Return the prompt of the next turn of a conversation, its position, and its user."""
         last = await self.log.last(conversation)
         if last is None:
-            return message, 0
-        if last.user != user:
+            return message, 0, user
+        if user is not None and last.user != user:
             raise UnknownTurn(f"the user has no conversation {conversation!r}")
         if last.status != "over" or last.state is None:
             raise TurnMisused(
@@ -257,7 +258,7 @@ class TurnManager:
         if not isinstance(message, str):
             raise TurnMisused("a later message of a conversation must be text", hint="begin another conversation")
         assert last.position is not None
-        return outcome_of(last.state).next(message), last.position + 1
+        return outcome_of(last.state).next(message), last.position + 1, last.user
 
     async def _agent_of(self, origin: TurnOrigin) -> Agent:
         if isinstance(self._agent, Agent):

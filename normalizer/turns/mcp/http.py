@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
+from .sending import current_sending
 from .stdio import MAX_MESSAGE
 
 if TYPE_CHECKING:
@@ -39,7 +40,13 @@ class _Bounded(httpx2.AsyncHTTPTransport):
         self._on_expired = on_expired
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        response = await super().handle_async_request(request)
+        try:
+            response = await super().handle_async_request(request)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            sending = current_sending.get()
+            if sending is not None and request.method == "POST":  # a GET resumes the answer to a request that was sent
+                sending.is_unsent = True
+            raise
         # https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#session-management
         if response.status_code == 404 and "mcp-session-id" in request.headers:
             self._on_expired()

@@ -25,6 +25,7 @@ from .connection import Connection, leaf
 from .definitions import McpDefinition
 from .progress import progress_reporter
 from .results import result_of_tool
+from .sending import Sending, current_sending
 from .stdio import StdioTransport
 
 _log = logging.getLogger("toolparity")
@@ -273,23 +274,32 @@ class McpServer:
     async def _call(self, definition: McpDefinition, arguments: dict[str, Any]) -> ToolResult:
         """Call a tool of the server. Cancelling this coroutine cancels the call on the server.
 
-        A call that the server refused because it does not know the session is sent again in a new one.
+        A call that the server refused because it does not know the session, or that was not sent because the transport
+        could not connect, is sent again in a new session.
         """
         from mcp import MCPError
 
         for may_repeat in (True, False):
             connection = await self._connection_for(definition)
+            sending = Sending()
+            token = current_sending.set(sending)
             try:
                 result = await connection.client.call_tool(
                     definition.name, arguments, progress_callback=progress_reporter()
                 )
             except MCPError as error:
-                if connection.is_expired and may_repeat:
+                if sending.is_unsent:
+                    connection.lose()
+                if (connection.is_expired or sending.is_unsent) and may_repeat:
                     continue
+                if sending.is_unsent:
+                    raise ToolFailed("The MCP server cannot be reached: the call was not sent.") from None
                 raise ToolFailed(self._refusal(connection, error)) from None
             except Exception as error:
                 text = f"The result of the MCP server is invalid: {described(leaf(error), _MAX_ERROR)}"
                 raise ToolFailed(text) from None
+            finally:
+                current_sending.reset(token)
             return result_of_tool(result)
         raise AssertionError("unreachable")
 

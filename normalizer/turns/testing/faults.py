@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
+from ...errors import PolicyError
 from ..provider import Provider
 
 _P = TypeVar("_P")
@@ -54,6 +55,9 @@ class Slow(Struct, frozen=True):
 
     seconds: float = 0.05
 
+    def __post_init__(self) -> None:
+        check_least("seconds", self.seconds, 0)
+
     async def answer(self, ask: Ask, provider: Provider) -> AsyncIterator[Any]:
         """See `ProviderFault`."""
         async for chunk in ask():
@@ -81,6 +85,9 @@ class Hang(Struct, frozen=True):
 
     after: int = 0
 
+    def __post_init__(self) -> None:
+        check_least("after", self.after, 0)
+
     async def answer(self, ask: Ask, provider: Provider) -> AsyncIterator[Any]:
         """See `ProviderFault`."""
         async for chunk in first(self.after, ask):
@@ -90,6 +97,30 @@ class Hang(Struct, frozen=True):
     def call(self, run: Callable[[], Any], is_async: bool) -> Any:
         """See `ToolFault`."""
         return asyncio.Event().wait() if is_async else threading.Event().wait()
+
+
+def check_least(name: str, value: Any, least: float) -> None:
+    """Raises PolicyError for a field of a fault that is not a number, or below the least one."""
+    if not isinstance(value, (int, float)) or not value >= least:
+        raise PolicyError(f"{name} must be a number >= {least:g}, got {value!r}")
+
+
+def check_exception(error: Any) -> None:
+    """Raises PolicyError for a field of a fault that cannot be raised."""
+    if not isinstance(error, BaseException):
+        raise PolicyError(f"error must be an exception, got {error!r}", hint="pass an instance")
+
+
+def check_number(number: Any, of: str) -> None:
+    """Raises PolicyError for the number of a request or a call that never comes."""
+    if not isinstance(number, int) or number < 1:
+        raise PolicyError(f"the number of a {of} must be >= 1, got {number!r}", hint=f"the first {of} has the number 1")
+
+
+def check_fault(fault: Any, method: str) -> None:
+    """Raises PolicyError for an object without the method of a fault."""
+    if not callable(getattr(fault, method, None)) or isinstance(fault, type):
+        raise PolicyError(f"a fault must be an object with the method {method!r}, got {fault!r}")
 
 
 async def first(count: int, ask: Ask) -> AsyncIterator[Any]:

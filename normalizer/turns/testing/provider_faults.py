@@ -11,7 +11,18 @@ from ...model import Error, Response
 from ..model_call import close
 from ..provider import Provider
 from ..retry_after import with_retry_after
-from .faults import Ask, Hang, Injection, ProviderFault, Slow, first
+from .faults import (
+    Ask,
+    Hang,
+    Injection,
+    ProviderFault,
+    Slow,
+    check_exception,
+    check_fault,
+    check_least,
+    check_number,
+    first,
+)
 
 _ERROR_TYPES = {
     400: "invalid_request_error",
@@ -38,6 +49,9 @@ class Status(Struct, frozen=True):
     status: int
     retry_after: float | None = None
 
+    def __post_init__(self) -> None:
+        check_least("status", self.status, 400)
+
     async def answer(self, ask: Ask, provider: Provider) -> AsyncIterator[Any]:
         """See `ProviderFault`."""
         retryable = self.status in (408, 409, 425, 429) or self.status >= 500
@@ -53,6 +67,9 @@ class Cut(Struct, frozen=True):
 
     after: int = 0
 
+    def __post_init__(self) -> None:
+        check_least("after", self.after, 0)
+
     async def answer(self, ask: Ask, provider: Provider) -> AsyncIterator[Any]:
         """See `ProviderFault`."""
         async for chunk in first(self.after, ask):
@@ -64,6 +81,10 @@ class Break(Struct, frozen=True):
 
     after: int = 0
     error: BaseException = ConnectionResetError("the connection was reset (injected)")
+
+    def __post_init__(self) -> None:
+        check_least("after", self.after, 0)
+        check_exception(self.error)
 
     async def answer(self, ask: Ask, provider: Provider) -> AsyncIterator[Any]:
         """See `ProviderFault`."""
@@ -77,6 +98,9 @@ class Malformed(Struct, frozen=True):
 
     after: int = 0
     data: bytes = b"data: {malformed\n\n"
+
+    def __post_init__(self) -> None:
+        check_least("after", self.after, 0)
 
     async def answer(self, ask: Ask, provider: Provider) -> AsyncIterator[Any]:
         """See `ProviderFault`."""
@@ -103,7 +127,8 @@ PROVIDER_FAULTS: dict[str, ProviderFault] = {
 class FaultyProvider:
     """A provider whose answers go wrong. ``faults``: by the number of the request, from 1.
 
-    ``injected``: the faults so far. ``requests``: the bodies so far, also those that ``provider`` did not get.
+    ``injected``: the faults so far. ``requests``: the bodies so far, also those that ``provider`` did not get. Raises
+    PolicyError for faults that could not happen.
     """
 
     def __init__(self, provider: Provider, faults: Mapping[int, ProviderFault]) -> None:
@@ -112,7 +137,7 @@ class FaultyProvider:
         self.model = provider.model
         self.address = getattr(provider, "address", None)
         self.call_limit = getattr(provider, "call_limit", None)
-        self.faults = dict(faults)
+        self.faults = checked(faults)
         self.injected: list[Injection] = []
         self.requests: list[Any] = []
         self._provider = provider
@@ -130,6 +155,14 @@ class FaultyProvider:
                 yield chunk
         finally:
             await close(answer)
+
+
+def checked(faults: Mapping[int, ProviderFault]) -> dict[int, ProviderFault]:
+    """Return the faults by the number of the request. Raises PolicyError for those that could not happen."""
+    for number, fault in faults.items():
+        check_number(number, "request")
+        check_fault(fault, "answer")
+    return dict(faults)
 
 
 async def answered(fault: ProviderFault | None, provider: Provider, ask: Ask) -> AsyncIterator[Any]:

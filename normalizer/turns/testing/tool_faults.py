@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -18,13 +19,16 @@ from ..errors import InvalidTool
 from ..execution.invoke import is_async
 from ..execution.tool_results import MOST, ToolFailed
 from ..execution.tools import Tool, ToolLike, Tools
-from .faults import Hang, Injection, Slow, ToolFault
+from .faults import Hang, Injection, Slow, ToolFault, check_exception, check_fault, check_least, check_number
 
 
 class Raise(Struct, frozen=True):
     """Raise an exception instead of running."""
 
     error: BaseException = RuntimeError("the tool failed (injected)")
+
+    def __post_init__(self) -> None:
+        check_exception(self.error)
 
     def call(self, run: Callable[[], Any], is_async: bool) -> Any:
         """See `ToolFault`."""
@@ -46,27 +50,36 @@ class ReturnText(Struct, frozen=True):
 
     characters: int = MOST + 1
 
+    def __post_init__(self) -> None:
+        check_least("characters", self.characters, 0)
+
     def call(self, run: Callable[[], Any], is_async: bool) -> Any:
         """See `ToolFault`."""
         return "x" * self.characters
 
 
 class IgnoreCancelling(Struct, frozen=True):
-    """Run for so many seconds, however often the call is cancelled. A function that is not async blocks its thread."""
+    """Run until the call is cancelled, and so many seconds longer, however often it is cancelled in them.
+
+    A function that is not async hangs in its thread, as with `Hang`, because nothing cancels a thread.
+    """
 
     seconds: float = 3.0
 
+    def __post_init__(self) -> None:
+        check_least("seconds", self.seconds, 0)
+
     def call(self, run: Callable[[], Any], is_async: bool) -> Any:
         """See `ToolFault`."""
-        return self._stay() if is_async else time.sleep(self.seconds)
+        return self._stay() if is_async else threading.Event().wait()
 
     async def _stay(self) -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
         end = time.monotonic() + self.seconds
         while (left := end - time.monotonic()) > 0:
-            try:
+            with suppress(asyncio.CancelledError):
                 await asyncio.sleep(left)
-            except asyncio.CancelledError:
-                continue
 
 
 #: One fault of each kind, by name, for parametrized tests.
@@ -89,7 +102,7 @@ class FaultyTools(Tools):
 
     ``faults``: by tool for each of its calls, or by tool and number of the call from 1, which has precedence.
     ``injected``: the faults so far. Tools of a source (an MCP server) are those that it has now. Raises InvalidTool for
-    a tool in ``faults`` that does not exist, or that runs elsewhere.
+    a tool in ``faults`` that does not exist, or that runs elsewhere, and PolicyError for faults that could not happen.
     """
 
     def __init__(self, tools: Iterable[ToolLike] | Tools, faults: Mapping[str | tuple[str, int], ToolFault]) -> None:
@@ -98,6 +111,10 @@ class FaultyTools(Tools):
         self.injected: list[Injection] = []
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()  # tools that are not async run in threads
+        for position, fault in self.faults.items():
+            if not isinstance(position, str):
+                check_number(position[1], "call")
+            check_fault(fault, "call")
         names = {position if isinstance(position, str) else position[0] for position in self.faults}
         for name in names - set(declared):
             raise InvalidTool("no such tool", where=name, hint=f"the tools are {', '.join(declared) or 'none'}")

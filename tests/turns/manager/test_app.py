@@ -165,6 +165,43 @@ def test_an_invalid_limit_is_refused(tmp_path: Path, limit: str) -> None:
         assert client.get("/turns", params={"limit": limit}).status_code == 400
 
 
+def test_an_unknown_status_is_refused(tmp_path: Path) -> None:
+    with served(tmp_path) as client:
+        answer = client.get("/turns", params={"status": "finished"})
+        assert answer.status_code == 400
+        assert answer.json() == {"error": "status must be open, waiting, over, got 'finished'"}
+        for status in ("open", "waiting", "over"):
+            assert client.get("/turns", params={"status": status}).json() == {"turns": []}
+
+
+def test_errors_of_the_router_and_of_the_program_have_the_same_form(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*arguments: Any, **options: Any) -> Any:
+        raise RuntimeError("secret")
+
+    with Log(tmp_path / "turns.db") as log:
+        app = turns_app(manager_of(log, TWO_ROUNDS))
+        with TestClient(app, raise_server_exceptions=False) as client:
+            unknown, method = client.get("/turn"), client.put("/turns")
+            monkeypatch.setattr(Log, "rows", fail)
+            broken = client.get("/turns")
+    assert (unknown.status_code, unknown.json()) == (404, {"error": "Not Found"})
+    assert (method.status_code, method.json()) == (405, {"error": "Method Not Allowed"})
+    assert (broken.status_code, broken.json()) == (500, {"error": "the request failed in the server"})
+
+
+def test_an_administrator_continues_the_conversation_of_a_user(tmp_path: Path) -> None:
+    with served(tmp_path, authorize=by_header) as client:
+        ana, admin = {"x-user": "ana"}, {"x-user": "admin"}
+        first = client.post("/turns", json={"message": "Go."}, headers=ana).json()["turn"]
+        assert client.get(f"/turns/{first}/events", headers=ana).status_code == 200
+        started = client.post("/turns", json={"message": "On.", "conversation": first}, headers=admin)
+        assert started.status_code == 201
+        second = started.json()["turn"]
+        assert client.get(f"/turns/{second}", headers=ana).json()["user"] == "ana"
+
+
 def test_a_failure_of_the_database_is_not_the_fault_of_the_client(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
