@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any, Literal
 
 from msgspec import UNSET, Struct
@@ -15,6 +16,8 @@ from .machine.state import Termination, TurnState
 from .machine.table import step
 from .output import OutputType
 from .prompts import Continuation
+
+_log = logging.getLogger("toolparity")
 
 
 class Waiting(Struct, frozen=True):
@@ -86,6 +89,14 @@ def outcome_of(state: TurnState, output: OutputType | None = None) -> Outcome:
     """Return the outcome of a state. ``output``: the required form of the answer."""
     waiting = _waiting(state) if state.phase == "acting" else []
     return Outcome(state, state.text, state.written, state.termination, waiting, state.usage, state.error, output)
+
+
+def log_failure(state: TurnState) -> None:
+    """Log a turn that is over with an error. The message is left out, since it may hold secrets."""
+    error = state.error
+    if error is not None and state.phase == "over":
+        status = f", status {error.status}" if error.status else ""
+        _log.warning("the turn ended as %s: %s%s", state.termination, error.type, status)
 
 
 def _waiting(state: TurnState) -> list[Waiting]:

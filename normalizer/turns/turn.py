@@ -25,8 +25,7 @@ from .backoff import Retries, retry_in
 from .errors import TurnMisused
 from .events import TurnEvent
 from .execution.exceptions import EXITS, described
-from .execution.executor import Executor
-from .execution.fallbacks import Fallbacks
+from .execution.fallbacks import executor_with_fallbacks
 from .execution.tools import ToolLike, Tools
 from .instrument import InstrumentedRun
 from .machine.effects import Effect, Emit, Save, Wait
@@ -50,7 +49,7 @@ from .machine.inputs import (
 from .machine.state import TurnState
 from .machine.table import accepting_call, is_invalid, step
 from .options import Hooks, TurnOptions, check_options, group, settings_of
-from .outcome import Outcome, outcome_of
+from .outcome import Outcome, log_failure, outcome_of
 from .output import output_type, with_output
 from .performer import Performer
 from .prompts import Prompt
@@ -93,7 +92,7 @@ class Turn:
         self._direct = hooks.direct
         self._telemetry = hooks.telemetry
         self._measured: InstrumentedRun | None = None  # the telemetry of the current run
-        self._executor = hooks.executor if hooks.executor is not None else self._new_executor(hooks.inject)
+        self._executor = hooks.executor or executor_with_fallbacks(self.tools, hooks.inject, self._on_substitution)
         self._performer = Performer(
             provider,
             self.tools,
@@ -255,21 +254,13 @@ class Turn:
         self._queue = None
         self._discarded = None
         self._supplied.clear()
-        error = self._state.error if self._state is not None and fault is None else None
-        if error is not None and self.state.phase == "over":  # its message is not logged, since it may hold secrets
-            status = f", status {error.status}" if error.status else ""
-            _log.warning("the turn ended as %s: %s%s", self.state.termination, error.type, status)
+        if self._state is not None and fault is None:
+            log_failure(self._state)
         try:
             await self._performer.stop()
         finally:
             if self._measured is not None:
                 self._measured.end(self.state, fault)
-
-    def _new_executor(self, inject: Any) -> Executor:
-        if all(tool.fallback is None for tool in self.tools.values()):
-            return Executor(self.tools, inject=inject)
-        fallbacks = Fallbacks(self.tools, self._on_substitution)
-        return Executor(self.tools, inject=inject, around=fallbacks.around, elsewhere=fallbacks)
 
     def _on_substitution(self, call_id: str, tool: str, why: str) -> None:
         self._post(AddNote(len(self.state.rounds), "fallback", {"call": call_id, "tool": tool, "why": why}))

@@ -18,7 +18,7 @@ from ..block_rows import result_content
 from ..errors import InvalidTool
 from ..machine.state import TOOL_FAILURES
 from .exceptions import described, is_failure
-from .executor import FinishedCall, RunCall
+from .executor import Executor, FinishedCall, RunCall
 from .tool_results import quoted
 from .tools import Fallback, Tool
 
@@ -26,6 +26,14 @@ from .tools import Fallback, Tool
 OnSubstitution = Callable[[str, str, str], None]
 _MAX_QUOTE = 500
 _FAILED_TOO = ", tried in its place, failed: "
+
+
+def executor_with_fallbacks(tools: Mapping[str, Tool], inject: Any, on_substitution: OnSubstitution) -> Executor:
+    """Return an executor of these tools with their fallbacks, if any tool declares one. Raises as `Fallbacks`."""
+    fallbacks = Fallbacks(tools, on_substitution)
+    if not any(tool.fallback is not None for tool in tools.values()):
+        return Executor(tools, inject=inject)
+    return Executor(tools, inject=inject, around=fallbacks.around, elsewhere=fallbacks)
 
 
 class Fallbacks:
