@@ -27,8 +27,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from toolparity.cassettes.emulated.servers import Servers
+from toolparity.cassettes.errors import UnknownSurface
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
+from toolparity.normalizer.errors import MissingExtra, PolicyError
 from toolparity.normalizer.policies import POLICIES
 from toolparity.normalizer.turns.clients import SdkClient
 from toolparity.normalizer.turns.errors import TurnMisused, UnknownTurn
@@ -136,7 +138,11 @@ async def _start(request: Request, sessions: Sessions) -> Response:
     turn_request = await body(request, TurnRequest)
     if not (turn_request.act or turn_request.message.strip()):
         raise HTTPException(400, "a turn needs a message, or the id of an act")
-    return json_response({"turn": await sessions.start(turn_request)}, 201)
+    try:
+        id = await sessions.start(turn_request)
+    except (PolicyError, UnknownSurface, MissingExtra) as error:  # about the request, so its text is for the page
+        raise HTTPException(400, str(error)) from None
+    return json_response({"turn": id}, 201)
 
 
 async def _trace(request: Request, sessions: Sessions) -> Response:
