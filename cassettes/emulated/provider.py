@@ -37,7 +37,7 @@ def call(tool: str, **arguments: Any) -> ScriptedCall:
 def scripted(*rounds: Iterable[Part] | Round, tools: Iterable[str] | None = None, **more: Any) -> Script:
     """Return a script of the model's rounds. ``tools``: by default, those that it calls; they accept any arguments.
 
-    ``more``: the other fields of `Script`. Raises PolicyError if there is no round, or one is not a list of parts.
+    ``more``: the other fields of `Script`. Raises PolicyError without a round, and for one that is not a list of parts.
     """
     if not rounds:
         raise PolicyError("a script has at least one round", hint='scripted([Say("Hello.")])')

@@ -45,7 +45,7 @@ async def response_struct() -> str:
 
 
 @HEADINGS.shows(
-    "Gateway Loop", "ask, run the call, add call and result to the session, ask again until there is no call"
+    "Gateway Loop", "ask, run the call, add call and result to the session, ask again until an answer has no call"
 )
 async def gateway_loop() -> str:
     toolbox = Toolbox(*NAMES)

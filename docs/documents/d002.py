@@ -28,7 +28,7 @@ from toolparity.turns.testing import FaultyTools, Say, Slow
 
 HEADINGS = Headings()
 ASKED = "When do I come in, and what do I owe?"
-TOLD = "You come in on Friday at ten, and you owe 40 euros for the last visit."
+ANSWER = "You come in on Friday at ten, and you owe 40 euros for the last visit."
 TWO = [call("list_appointments", customer="c-1"), call("open_invoices", customer="c-1")]
 
 
@@ -55,7 +55,7 @@ def tools(invoices: Any = open_invoices) -> Tools:
 def narrated(*calls: list[Any], offered: Tools | None = None, **options: Any) -> tuple[Turn, EmulatedProvider]:
     """A turn whose calls another model narrates, and that model."""
     offered = offered if offered is not None else tools()
-    narrator = EmulatedProvider("anthropic.messages", scripted([Say(TOLD)]), in_order=True)
+    narrator = EmulatedProvider("anthropic.messages", scripted([Say(ANSWER)]), in_order=True)
     decider = EmulatedProvider("openai.chat", scripted(*calls, [Say("That is all.")], tools=list(offered)))
     provider = NarratingProvider(decider, Narrator(narrator), offered)
     return Turn(provider, offered, acknowledge=acknowledge, **options), narrator
@@ -109,7 +109,7 @@ async def decisions() -> str:
 async def acknowledgement() -> str:
     sentence = [event.text for event in of_type(await events_of(narrated(TWO)[0], ASKED), Acknowledged)]
     writer = EmulatedProvider("openai.chat", scripted([Say("One moment, I look into both.")]))
-    decider = EmulatedProvider("openai.chat", scripted(TWO, [Say(TOLD)]))
+    decider = EmulatedProvider("openai.chat", scripted(TWO, [Say(ANSWER)]))
     slow = FaultyTools(tools(), {"list_appointments": Slow(0.2)})
     turn = Turn(decider, slow, acknowledge=ModelAcknowledger(writer))
     written = [event.text for event in of_type(await events_of(turn, ASKED), Acknowledged)]
@@ -126,7 +126,7 @@ async def flow() -> str:
     names = [type(event).__name__ for event in events]
     steps = ["CallsKnown", "Acknowledged", "CallStarted", "CallFinished", "TurnComplete"]
     at = [names.index(step) for step in steps]
-    holds(at == sorted(at) and turn.outcome.text == TOLD, names)
+    holds(at == sorted(at) and turn.outcome.text == ANSWER, names)
     return " → ".join(steps)
 
 
@@ -175,7 +175,7 @@ async def multiple() -> str:
     events = await events_of(turn, ASKED)
     [said] = of_type(events, Acknowledged)
     first = of_type(events, CallStarted)[0]
-    holds(said.seq < first.seq and turn.outcome.text == TOLD, said)
+    holds(said.seq < first.seq and turn.outcome.text == ANSWER, said)
     return f"acknowledged {said.text!r}, answered {turn.outcome.text!r}"
 
 
@@ -196,7 +196,7 @@ async def considerations() -> str:
     holds(len(unlimited.ran) == 6, unlimited.ran)
     turn, _ = narrated(TWO)
     deltas = [event for event in await events_of(turn, ASKED) if isinstance(event, TurnBlockDelta) and event.round == 2]
-    holds("".join(event.text for event in deltas) == TOLD and len(deltas) > 3, deltas)
+    holds("".join(event.text for event in deltas) == ANSWER and len(deltas) > 3, deltas)
     return (
         f"noted: {failed['error']!r}; of {dropped.total} calls {len(dropped.processing)} ran, "
         f"with limit=None {len(unlimited.ran)}; "

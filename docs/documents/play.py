@@ -20,7 +20,7 @@ WIRES = ("openai.chat", "anthropic.messages", "xai.grpc")
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading. ``requires``: what the document asks for, or introduces if there is no program.
+    """A heading. ``requires``: what the document asks for, or what a heading without a program introduces.
 
     ``program``: returns what happened, and raises DoesNotHold if that is not what the document asks for.
     """

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Unpack
@@ -174,22 +174,15 @@ class Turn:
         If the turn is not running, its observers are notified when it is run again. Raises TurnMisused if the turn has
         not begun, or if the call with ``call_id`` is not running here.
         """
-        queue = self._queue
-        if queue is not None:
-            queue.call(partial(self._cancel_run, queue, reason, call_id))
-        elif call_id is not None:
-            self._performer.cancel_call(call_id)
+        if call_id is not None:
+            self._in_run(partial(self._performer.cancel_call, call_id))
+        elif (queue := self._queue) is not None:
+            queue.call(lambda: queue.put(self._cancel_inputs(reason)))
         else:
             for input in (*self._pending, Cancel(reason)):
                 if not is_invalid(self.state, input):
                     self._unrecorded.append((input, self._apply(input)))
             self._pending.clear()
-
-    def _cancel_run(self, queue: InputQueue, reason: str | None, call_id: str | None) -> None:
-        if call_id is not None:
-            self._performer.cancel_call(call_id)
-        else:
-            queue.put(self._cancel_inputs(reason))
 
     async def stream(self, message: Prompt | None = None) -> AsyncIterator[TurnEvent]:
         """Do the same as `run`, and yield each event. Close the iterator (``aclose``) to cancel the turn.
@@ -303,11 +296,11 @@ class Turn:
         return (self._queue or InputQueue()).put(inputs, paced=paced)
 
     def _post_or_keep(self, input: CallDecided | ResultSupplied) -> None:
-        queue = self._queue
-        if queue is None:
-            self._pending.append(input)
-        else:
-            queue.call(lambda: queue.put([input]))
+        self._in_run(lambda: self._pending.append(input) if self._queue is None else self._queue.put([input]))
+
+    def _in_run(self, work: Callable[[], object]) -> None:
+        """Call ``work`` in the event loop of the run, or here if the turn is not running."""
+        work() if self._queue is None else self._queue.call(work)
 
     def _is_done(self, queue: InputQueue) -> bool:
         return self.state.phase == "over" or (self._waits and not self._performer.busy and queue.empty)

@@ -18,7 +18,7 @@ from toolparity.cassettes.scripts import scripts
 
 SCENARIO = "single-call"
 
-TOLD = Provenance(
+PROVENANCE = Provenance(
     origin="emulated",
     date="2026-01-02T03:04:05Z",
     provider="openai",
@@ -53,9 +53,9 @@ def interaction(answer: str | bytes | None = None, question: str = "hello?", sta
     }
 
 
-def made(root: Path, *interactions: dict[str, Any], **told: Any) -> Path:
+def made(root: Path, *interactions: dict[str, Any], **members: Any) -> Path:
     """A cassette at its place in the library. Where it is emulated, its answers say so."""
-    provenance = replace(TOLD, **told)
+    provenance = replace(PROVENANCE, **members)
     if provenance.origin == emulation_marker.EMULATED:
         for one in interactions or (interactions := (interaction(),)):
             one["response"]["headers"].setdefault(emulation_marker.HEADER, [emulation_marker.EMULATED])
@@ -70,8 +70,8 @@ def rewritten(path: Path, change: Any, *, honest: bool = False) -> Path:
     content = yaml.safe_load(path.read_bytes())
     change(content)
     if honest:
-        told = content["metadata"][KEY]
-        told["digest"] = digest(content["interactions"])
-        told["seal"] = convert(told, Provenance).sealing
+        members = content["metadata"][KEY]
+        members["digest"] = digest(content["interactions"])
+        members["seal"] = convert(members, Provenance).sealing
     path.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
     return path

@@ -16,7 +16,7 @@ import pytest
 from vcr import VCR
 from vcr.request import Request
 
-from tests.library.making import TOLD, interaction, made
+from tests.library.making import PROVENANCE, interaction, made
 from toolparity.cassettes.errors import CassetteNotWritten
 from toolparity.cassettes.library import Persister, find, forget, load, path_for, save
 
@@ -30,11 +30,11 @@ import os, sys
 from pathlib import Path
 from msgspec.structs import replace
 from toolparity.cassettes.library import save
-from tests.library.making import TOLD, interaction
+from tests.library.making import PROVENANCE, interaction
 path = Path(sys.argv[1])
 def write(version):
     size = 1000 * (1 + version % 90)
-    save(path, [interaction(f"{version % 10}" * size)], replace(TOLD, note=f"{version} {size}"))
+    save(path, [interaction(f"{version % 10}" * size)], replace(PROVENANCE, note=f"{version} {size}"))
 for line in sys.stdin:
     version = int(line)
     writer = os.fork()
@@ -54,7 +54,7 @@ import os, signal, sys
 from pathlib import Path
 from msgspec.structs import replace
 from toolparity.cassettes.library import save
-from tests.library.making import TOLD, interaction
+from tests.library.making import PROVENANCE, interaction
 path, asked = Path(sys.argv[1]), 0
 def counted(real, whole):
     def call(*args):
@@ -71,7 +71,7 @@ for line in sys.stdin:
     writer = os.fork()
     if not writer:
         asked = 0
-        save(path, [interaction("9" * 5000)], replace(TOLD, note="9 5000"))
+        save(path, [interaction("9" * 5000)], replace(PROVENANCE, note="9 5000"))
         os._exit(0)
     print(os.WIFSIGNALED(os.waitpid(writer, 0)[1]), flush=True)
 """
@@ -135,7 +135,7 @@ def test_a_recorder_killed_at_any_moment_leaves_one_whole_version(tmp_path: Path
             versions.append(whole(path))
     assert versions == sorted(set(versions)), "each writer came further than the one before"
     assert most == 1, "one of so many was killed with a draft on disk"
-    save(path, [interaction()], TOLD)
+    save(path, [interaction()], PROVENANCE)
     assert os.listdir(path.parent) == [path.name]
 
 
@@ -171,10 +171,10 @@ def test_a_draft_in_the_hands_of_another_recorder_is_left_alone(tmp_path: Path) 
 
     def meanwhile(draft: Path) -> None:
         held.append(draft)
-        save(path, [interaction("of the other")], TOLD)
+        save(path, [interaction("of the other")], PROVENANCE)
         assert draft.exists()
 
-    save(path, [interaction("of the first")], TOLD, checks=[meanwhile])
+    save(path, [interaction("of the first")], PROVENANCE, checks=[meanwhile])
     assert load(path).responses[0]["body"]["string"] == b"of the first"
     assert os.listdir(path.parent) == [path.name]
 
@@ -204,7 +204,7 @@ def test_a_full_disk_leaves_the_old_cassette_and_says_so(
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", _full(room))
         with pytest.raises(CassetteNotWritten) as caught:
-            save(path, [interaction("new" * 1000)], TOLD)
+            save(path, [interaction("new" * 1000)], PROVENANCE)
     assert (
         str(caught.value) == f"{path}: cannot be written: No space left on device (an existing cassette is unchanged)"
     )
@@ -233,7 +233,7 @@ def test_every_step_that_the_disk_refuses_leaves_the_old_cassette(
     with monkeypatch.context() as patch:
         patch.setattr(os, step, refuse)
         with pytest.raises(CassetteNotWritten, match="Input/output error"):
-            save(path, [interaction("new")], TOLD)
+            save(path, [interaction("new")], PROVENANCE)
     assert path.read_bytes() == old
     assert os.listdir(path.parent) == [path.name]
 
@@ -258,11 +258,11 @@ import resource, signal, sys
 from pathlib import Path
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
-from tests.library.making import TOLD, interaction
+from tests.library.making import PROVENANCE, interaction
 from toolparity.cassettes.library import save
 from toolparity.cassettes.errors import CassetteNotWritten
 try:
-    save(Path(sys.argv[1]), [interaction("new" * 10_000)], TOLD)
+    save(Path(sys.argv[1]), [interaction("new" * 10_000)], PROVENANCE)
 except CassetteNotWritten as error:
     sys.exit(f"refused: {error.what}")
 """
@@ -283,7 +283,7 @@ def test_an_error_of_the_provider_in_the_midst_of_it_leaves_the_old_cassette(tmp
     path = made(tmp_path)
     old = path.read_bytes()
     vcr = VCR(record_mode="all", record_on_exception=False)
-    vcr.register_persister(Persister(provenance=TOLD))
+    vcr.register_persister(Persister(provenance=PROVENANCE))
 
     def record() -> None:
         with vcr.use_cassette(str(path)) as cassette:

@@ -11,12 +11,12 @@ import yaml
 from msgspec.structs import replace
 from vcr import VCR
 
-from tests.library.making import TOLD, interaction, made, rewritten
+from tests.library.making import PROVENANCE, interaction, made, rewritten
 from toolparity.cassettes.errors import InvalidProvenance
 from toolparity.cassettes.library import KEY, Provenance, load, provenance_of
 from toolparity.cassettes.library import provenance as reading
 
-GOOD = replace(TOLD, digest="sha256:" + "0" * 64).as_metadata()
+GOOD = replace(PROVENANCE, digest="sha256:" + "0" * 64).as_metadata()
 
 
 def read(**changes: Any) -> Provenance:
@@ -26,8 +26,8 @@ def read(**changes: Any) -> Provenance:
 
 def test_what_is_written_is_what_was_told(tmp_path: Path) -> None:
     path = made(tmp_path, note="of the tests")
-    told = replace(TOLD, note="of the tests", digest=load(path).digest)
-    assert load(path).provenance == replace(told, seal=told.sealing)
+    stated = replace(PROVENANCE, note="of the tests", digest=load(path).digest)
+    assert load(path).provenance == replace(stated, seal=stated.sealing)
     assert provenance_of(path) == load(path).provenance
 
 

@@ -18,7 +18,7 @@ from vcr.persisters.filesystem import CassetteNotFoundError, FilesystemPersister
 from vcr.request import Request
 from vcr.serializers import yamlserializer
 
-from tests.library.making import TOLD, interaction, made
+from tests.library.making import PROVENANCE, interaction, made
 from toolparity.cassettes.errors import CassetteNotWritten, InvalidProvenance, SecretsLeft, UnreadableCassette
 from toolparity.cassettes.library import Persister, load, path_for, safe_yaml, save, writing
 from toolparity.cassettes.library import interaction as plain_interaction
@@ -124,7 +124,7 @@ def test_gates_see_the_new_cassette_while_the_old_one_still_stands(tmp_path: Pat
         assert path.read_bytes() == old
         seen.append("asked")
 
-    save(path, [interaction()], replace(TOLD, note="new"), checks=[gate, gate])
+    save(path, [interaction()], replace(PROVENANCE, note="new"), checks=[gate, gate])
     assert seen == ["asked", "asked"]
     assert load(path).provenance.note == "new"
     assert names(path.parent) == [path.name]
@@ -142,7 +142,7 @@ def test_a_gate_that_refuses_leaves_the_old_cassette(tmp_path: Path, error: Base
         raise error
 
     with pytest.raises(type(error)) as caught:
-        save(path, [interaction("new")], TOLD, checks=[refuse, asked.append])
+        save(path, [interaction("new")], PROVENANCE, checks=[refuse, asked.append])
     assert path.read_bytes() == old
     assert names(path.parent) == [path.name]
     assert asked == []
@@ -156,7 +156,7 @@ def test_what_reads_as_something_else_is_not_written(tmp_path: Path, monkeypatch
     real = writing.text_of
     monkeypatch.setattr(writing, "text_of", lambda *given: real(*given).replace(b"hello", b"hallo"))
     with pytest.raises(CassetteNotWritten, match="reads back as other data"):
-        save(path, [interaction("new")], TOLD)
+        save(path, [interaction("new")], PROVENANCE)
     assert path.read_bytes() == old
 
 
@@ -181,9 +181,9 @@ def test_a_digest_that_was_claimed_is_not_believed(tmp_path: Path) -> None:
 # For vcrpy
 
 
-def recorder(*gates: Any, **told: Any) -> VCR:
+def recorder(*gates: Any, **members: Any) -> VCR:
     vcr = VCR(record_mode="once")
-    vcr.register_persister(Persister(*gates, provenance=replace(TOLD, **told)))
+    vcr.register_persister(Persister(*gates, provenance=replace(PROVENANCE, **members)))
     return vcr
 
 
@@ -204,10 +204,10 @@ def test_provenance_may_come_with_the_cassette(tmp_path: Path) -> None:
     vcr = VCR()
     vcr.register_persister(Persister())
     with vcr.use_cassette(str(path)) as cassette:
-        cassette.get_metadata("toolparity", TOLD.as_metadata())
+        cassette.get_metadata("toolparity", PROVENANCE.as_metadata())
         cassette.get_metadata("theirs", {"a": 1})
         cassette.append(Request("GET", "https://a.example/", None, {}), interaction()["response"])
-    assert load(path).provenance.scenario == TOLD.scenario
+    assert load(path).provenance.scenario == PROVENANCE.scenario
     assert load(path).metadata["theirs"] == {"a": 1}
 
 
@@ -252,6 +252,6 @@ def test_a_name_that_just_fits_has_drafts_that_fit_and_are_swept(tmp_path: Path,
     path = tmp_path / name
     stale = tmp_path / f"{writing._draft_prefix(path)}x.tmp"
     stale.write_text("")
-    save(path, [interaction()], TOLD)
-    save(path, [interaction("new")], TOLD)
+    save(path, [interaction()], PROVENANCE)
+    save(path, [interaction("new")], PROVENANCE)
     assert os.listdir(tmp_path) == [name]

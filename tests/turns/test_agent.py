@@ -148,8 +148,9 @@ def test_a_conversation_keeps_its_history_after_a_message_that_could_not_be_sent
     assert conversation.turn is None
     at_once(conversation.send("Go."))
     begun = conversation.turn
+    unfit: Any = 5
     with pytest.raises(TypeError):
-        at_once(conversation.send("My name?", params=5))  # type: ignore[arg-type]
+        at_once(conversation.send("My name?", params=unfit))
     assert conversation.turn is begun
     assert at_once(conversation.send("My name?")).text == "Ana."
     assert texts(request_sent(provider, 1)) == ["Go.", "My name?"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import logging
 import re
 import subprocess
@@ -39,8 +40,7 @@ def output() -> str:
 @pytest.fixture
 def play(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     monkeypatch.syspath_prepend(str(FOLDER))
-    import play  # type: ignore[import-not-found]
-
+    play = importlib.import_module("play")
     log = logging.getLogger("toolparity")
     level = log.level
     yield play
@@ -102,7 +102,7 @@ def test_the_script_repeats_no_seven_words_of_a_document_besides_headings(docume
 
 def _seed(document: str) -> str:
     if not SEEDS.is_dir():
-        pytest.skip(f"the documents are not there: no {SEEDS.parent.name}/{SEEDS.name}")
+        pytest.skip(f"needs the requirement documents in {SEEDS.parent.name}/{SEEDS.name}")
     [path] = SEEDS.glob(f"{document}_*")
     return path.read_text("utf-8")
 

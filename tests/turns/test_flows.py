@@ -88,7 +88,7 @@ def test_the_page_is_generated_from_the_table() -> None:
 def seeds() -> Path:
     folder = ROOT.parent / "shared" / "seeds"
     if not folder.is_dir():
-        pytest.skip(f"the documents are not there: no {folder.parent.name}/{folder.name}")
+        pytest.skip(f"needs the requirement documents in {folder.parent.name}/{folder.name}")
     return folder
 
 

@@ -197,6 +197,12 @@ def all_at_once(target: str, method: str, words: list[str]) -> Said:
         return outcome(call, said)
 
 
+async def aio_said(call: Any, messages: list[Any]) -> Said:
+    """What a call of asyncio said: its messages and its status."""
+    code, details = await call.code(), await call.details()
+    return [*[m.value for m in messages], code, details, dict(await call.trailing_metadata())]
+
+
 def aio_chat(target: str, method: str, words: list[str]) -> Said:
     async def main() -> Said:
         async with grpc.aio.insecure_channel(target) as channel:
@@ -211,8 +217,7 @@ def aio_chat(target: str, method: str, words: list[str]) -> Said:
                     said.append(message)
             except grpc.aio.AioRpcError:
                 pass
-            code, details = await call.code(), await call.details()
-            return [*[m.value for m in said], code, details, dict(await call.trailing_metadata())]
+            return await aio_said(call, said)
 
     return asyncio.run(main())
 
@@ -227,7 +232,6 @@ def aio_for(target: str, method: str, words: list[str]) -> Said:
                     said.append(message)
             except grpc.aio.AioRpcError:
                 pass
-            code, details = await call.code(), await call.details()
-            return [*[m.value for m in said], code, details, dict(await call.trailing_metadata())]
+            return await aio_said(call, said)
 
     return asyncio.run(main())

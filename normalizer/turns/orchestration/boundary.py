@@ -27,7 +27,7 @@ class Boundary:
 
     @property
     def trace(self) -> dict[str, str]:
-        """See `InstrumentedRun`: there is no trace."""
+        """See `InstrumentedRun`. A recording has none."""
         return {}
 
     def run(self, state: TurnState, provider: Provider, tools: Mapping[str, Tool]) -> Boundary:

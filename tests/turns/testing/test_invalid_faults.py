@@ -31,6 +31,10 @@ from ..executing import asked
 from ..playing import at_once
 
 SCRIPT = scripted([Say("Hello.")])
+TEXT: Any = "x"
+NUMBER: Any = 5
+CLASS: Any = ValueError
+PART: Any = Say("x")
 
 
 def look() -> str:
@@ -68,13 +72,13 @@ def wrapped(number: Any, fault: Any) -> FaultyProvider:
         ],
         *[(lambda kind=kind: kind(-1), "seconds must be a number >= 0") for kind in (Slow, IgnoreCancelling)],
         (lambda: ReturnText(-1), "characters must be a number >= 0"),
-        (lambda: Cut("x"), "after must be a number >= 0, got 'x'"),  # type: ignore[arg-type]
-        (lambda: Raise(5), "error must be an exception, got 5"),  # type: ignore[arg-type]
-        (lambda: Break(0, ValueError), "error must be an exception"),  # type: ignore[arg-type]
+        (lambda: Cut(TEXT), "after must be a number >= 0, got 'x'"),
+        (lambda: Raise(NUMBER), "error must be an exception, got 5"),
+        (lambda: Break(0, CLASS), "error must be an exception"),
         (lambda: EmulatedProvider("nix", SCRIPT), "unknown surface: 'nix'"),
         (scripted, "a script has at least one round"),
-        (lambda: scripted(Say("x")), "a round must be a list of parts, got Say"),  # type: ignore[arg-type]
-        (lambda: scripted("x"), "a round must be a list of parts, got 'x'"),  # type: ignore[arg-type]
+        (lambda: scripted(PART), "a round must be a list of parts, got Say"),
+        (lambda: scripted(TEXT), "a round must be a list of parts, got 'x'"),
     ],
 )
 def test_what_could_not_happen_is_an_error_with_the_problem(make: Callable[[], Any], problem: str) -> None:

@@ -23,7 +23,7 @@ def is_generator(function: Callable[..., Any]) -> bool:
     """Return whether a callable is a generator function, also an asynchronous one, a partial or an object."""
     return any(
         is_kind(candidate)
-        for candidate in (function, getattr(function, "__call__", None))  # noqa: B004
+        for candidate in (function, type(function).__call__)
         for is_kind in (inspect.isgeneratorfunction, inspect.isasyncgenfunction)
     )
 
