@@ -1,7 +1,8 @@
 """The application of the listeners' decisions: they replace or precede the inputs that lead to a phase.
 
-inputs = await steering.steered(state, inputs)      # all phases but reasoning
-built = await steering.reasoned(phase, after, request)
+inputs = await steerer.steered(state, inputs)      # all phases but reasoning
+veto, made = await steerer.reasoned(phase, after)
+request = steered_request(request, made)
 """
 
 from __future__ import annotations
