@@ -276,6 +276,22 @@ def test_a_schema_with_keywords_that_cannot_be_evaluated_is_adapted(target: str,
         assert adapted.restore(name, arguments)[0] == "tool"
 
 
+@pytest.mark.parametrize("closed", ["outside", "inside", "both"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_part_of_a_union_takes_no_property_that_the_other_excludes(target: str, closed: str) -> None:
+    outside: dict[str, Any] = {"type": "object", "properties": {} if closed != "inside" else {"b": _TEXT}}
+    inside: dict[str, Any] = {"type": "object", "properties": {"a": _TEXT}}
+    for schema in (outside, inside)[closed == "inside" : 1 + (closed != "outside")]:
+        schema["additionalProperties"] = False
+    schema = {**outside, "anyOf": [inside]}
+    adapted = adapt_tools([ToolDefinition("f", "", schema)], target)
+    (tool,) = adapted.tools
+    excluded = {"b": "x"} if closed == "inside" else {"a": "x"}
+    assert not fits(schema, excluded)
+    widens = any(loss.effect == "widens" for loss in adapted.losses)
+    assert widens or not fits(tool.parameters, excluded)
+
+
 def test_a_constant_that_resembles_a_reference_stays() -> None:
     value = {"$ref": "#/nowhere", "items": 1}
     adapted = _adapt(_object("a", a={"const": value}), "openai.chat", strict=True)

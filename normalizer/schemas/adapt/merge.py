@@ -42,9 +42,10 @@ def intersection(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
         ones, others = ({keyword: schema[keyword] for keyword in group if keyword in schema} for schema in (one, other))
         if group[0] in merged and ones and others and not same(ones, others):
             raise CannotMerge(group[0])
-    if set(_OF_OBJECTS) & merged.keys():
-        merged |= _objects(one, other)
-    return merged
+    if not set(_OF_OBJECTS) & merged.keys():
+        return merged
+    others = {keyword: value for keyword, value in merged.items() if keyword not in _OF_OBJECTS}
+    return others | _objects(one, other)
 
 
 def _objects(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def _objects(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     rest = _rest(one.get("additionalProperties", True), other.get("additionalProperties", True))
     if rest is False and any(name not in properties for name in required):
         raise NothingFits("required")
-    merged: dict[str, Any] = {"properties": properties} if properties else {}
+    merged: dict[str, Any] = {"properties": properties} if "properties" in one or "properties" in other else {}
     if required:
         merged["required"] = required
     if "additionalProperties" in one or "additionalProperties" in other:
