@@ -57,7 +57,8 @@ class Evidence(Struct):
 
     ``surfaces``: the surfaces of the scenario. ``sibling(case, chunking)`` returns the rounds of another case of the
     scenario, or of the same case with its bytes split differently; None if there is no such case or the subject does
-    not support it. ``next_request(follow_up)`` lets the subject build a request.
+    not support it. ``next_request(follow_up)`` lets the subject build a request. ``exhaustive``: check every pair of
+    wires and every split in this case, instead of leaving some to other cases.
     """
 
     case: Case
@@ -66,6 +67,7 @@ class Evidence(Struct):
     surfaces: list[str]
     sibling: Callable[[Case, str | None], list[CaseRound] | None]
     next_request: Callable[[FollowUp], Any]
+    exhaustive: bool = True
 
     @property
     def is_canonical(self) -> bool:

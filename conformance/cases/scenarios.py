@@ -6,7 +6,7 @@ scenario about traffic that no provider produces on demand holds response bodies
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import msgspec
@@ -27,14 +27,14 @@ class CheckedFile(ScenarioFile, frozen=True):
     expected: Expected | None = None
 
 
-class Scenario(Struct, frozen=True):
+class Scenario(Struct, frozen=True, dict=True):
     """A scenario with its id and file, and its script if it has one."""
 
     id: str
     file: CheckedFile
     script: Script | None = None
 
-    @property
+    @cached_property
     def surfaces(self) -> list[str]:
         """The names of the surfaces that can play the scenario, in the order of `SURFACES`."""
         if self.script is not None:
@@ -51,7 +51,7 @@ class Scenario(Struct, frozen=True):
         streams = {body.stream for body in self.file.bodies if body.surface == surface}
         return [mode for mode, stream in (("plain", False), ("stream", True)) if stream in streams]
 
-    @property
+    @cached_property
     def _unparsable(self) -> bool:
         """Whether a call is generated that a body with parsed arguments cannot contain."""
         if self.script is None or not self.file.generated:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ class TrafficResponse(Struct, frozen=True):
     provider: str | None = None
 
 
-@cache
+@lru_cache(maxsize=64)  # those of one scenario
 def responses(scenario: str, surface: str, mode: str) -> list[TrafficResponse]:
     """Return the responses in order, one per round. Raises UnreadableSource if the cassette is missing or invalid.
 

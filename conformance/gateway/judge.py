@@ -89,11 +89,13 @@ class GatewayJudge(Judge):
         self._client = client
         self._upstream = upstream
         self._played: dict[tuple[Case, str | None], _Played] = {}
+        self._compared_rounds: dict[tuple[Case, str | None], list[CaseRound]] = {}
         self._reasons: dict[Case, str] = {}
 
     def forget(self) -> None:
         super().forget()
         self._played.clear()
+        self._compared_rounds.clear()
         self._reasons.clear()
 
     def unsupported(self, case: Case) -> str:
@@ -157,12 +159,12 @@ class GatewayJudge(Judge):
         if (case, chunking) not in self._played:
             self._played[case, chunking] = played = self._play(case, chunking)
             if chunking is None:
-                self._rounds[case, None] = played.rounds
+                self._compared_rounds[case, None] = self._rounds[case] = played.rounds
                 if self._twice and not case.stream:  # streams are read again with other chunkings
                     self._check_stable(case)
             else:
-                self._rounds[case, chunking] = self._compared(case, played.rounds)
-        return self._rounds[case, chunking]
+                self._compared_rounds[case, chunking] = self._compared(case, played.rounds)
+        return self._compared_rounds[case, chunking]
 
     def _compared(self, case: Case, others: list[CaseRound]) -> list[CaseRound]:
         base = self.rounds(case)

@@ -6,43 +6,23 @@ An oracle of the wire reads the response again (`conformance.oracle.responses`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from toolparity.reports.results import Effect
 
 from ..cases.case import CaseRound, Evidence
 from ..oracle.responses import ANYTHING, Irregular, Json, WireBlock, WireChoice, WireResponse, leaves, read
-from ..subjects import SubjectExchange
 from .canonical_selection import Difference, finding_differences, selection_differences
 from .law import Failure, law
 from .matching import json_equal
 
 
-class _Exchange:
-    """An exchange as a key of a cache, by the identity of its pieces: the policies of a case share them."""
-
-    def __init__(self, exchange: SubjectExchange) -> None:
-        self.exchange = exchange
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Exchange) and self.exchange.pieces is other.exchange.pieces
-
-    def __hash__(self) -> int:
-        return id(self.exchange.pieces)
-
-
-@lru_cache(maxsize=64)  # the responses of one scenario; long ones must not stay in memory
-def _read(key: _Exchange) -> WireResponse | None:
-    try:
-        return read(key.exchange)
-    except Irregular:
-        return None
-
-
 def _reading(round: CaseRound) -> WireResponse | None:
     """Return the oracle's reading of a response; None if it deviates from the documentation of its wire."""
-    return _read(_Exchange(round.exchange))
+    try:
+        return read(round.exchange)
+    except Irregular:
+        return None
 
 
 @law(

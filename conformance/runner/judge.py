@@ -33,6 +33,8 @@ from ..laws.matching import call_texts
 from ..subjects import FollowUp, Subject, SubjectExchange
 from . import withdrawn
 
+#: Answers to this many bytes of responses are kept. Others are read again, to save memory.
+_KEPT_BYTES = 4 << 20
 #: The scenario whose answer ends the conversation with an agent.
 _FINAL = "text-only"
 
@@ -84,13 +86,15 @@ class Judge:
 
     ``twice``: read everything twice and fail the case if the answers differ. ``called``: the name with which the
     subject was selected, if it is not the subject's own name; results show it in the command that repeats a case.
+    ``exhaustive``: as in `Evidence`.
     """
 
-    def __init__(self, subject: Subject, *, twice: bool = True, called: str = "") -> None:
+    def __init__(self, subject: Subject, *, twice: bool = True, called: str = "", exhaustive: bool = False) -> None:
         self.subject = subject
         self._called = "" if called == subject.name else called
         self._twice = twice
-        self._rounds: dict[tuple[Case, str | None], list[CaseRound]] = {}
+        self._exhaustive = exhaustive
+        self._rounds: dict[Case, list[CaseRound]] = {}  # the most recently used last
 
     def forget(self) -> None:
         """Clear the cached answers. Laws compare cases of one scenario only, so this is safe after each scenario."""
@@ -141,7 +145,7 @@ class Judge:
 
     def traffic(self, case: Case) -> Traffic | None:
         """Return the wire excerpt of a case that was run, or None if the case was not run."""
-        rounds = self._rounds.get((case, None))
+        rounds = self._rounds.get(case)
         return None if rounds is None else wire_excerpts(case, rounds)
 
     def rounds(self, case: Case, chunking: str | None = None) -> list[CaseRound]:
@@ -149,14 +153,29 @@ class Judge:
 
         ``chunking``: how to split the bytes, or a cut of `conformance.cases.broken`; None: as recorded.
         """
-        if (case, chunking) not in self._rounds:
-            self._rounds[case, chunking] = list(self._read(case, chunking))
-        return self._rounds[case, chunking]
+        if chunking is not None:  # one law looks at each split, once
+            return list(self._read(case, chunking))
+        rounds = self._rounds.pop(case, None)
+        if rounds is None:
+            rounds = list(self._read(case, None))
+            self._make_room(_size(rounds))
+        self._rounds[case] = rounds
+        return rounds
+
+    def _make_room(self, size: int) -> None:
+        """Clear the answers used least recently, until this many bytes of responses can be kept beside them."""
+        for case in reversed(list(self._rounds)):
+            size += _size(self._rounds[case])
+            if size > _KEPT_BYTES:
+                del self._rounds[case]
 
     def evidence(self, case: Case) -> Evidence:
         """Return the evidence for the laws. Raises InvalidAnswer, UnstableAnswer and OutOfScope."""
         surfaces = scenarios()[case.scenario].surfaces
-        return Evidence(case, self.subject, self.rounds(case), surfaces, self._sibling, self._next_request)
+        rounds = self.rounds(case)
+        return Evidence(
+            case, self.subject, rounds, surfaces, self._sibling, self._next_request, exhaustive=self._exhaustive
+        )
 
     def _sibling(self, case: Case, chunking: str | None) -> list[CaseRound] | None:
         scenario = scenarios()[case.scenario]
@@ -227,6 +246,10 @@ class Judge:
             raise RefusedRequest(f"next_request raised {_describe(error)}") from error
         parse_request(body)  # raises InvalidRequest
         return body
+
+
+def _size(rounds: Iterable[CaseRound]) -> int:
+    return sum(len(piece) for round in rounds for piece in round.exchange.pieces)
 
 
 def _read_once(subject: Subject, exchange: SubjectExchange) -> SubjectAnswer:

@@ -44,22 +44,33 @@ def run(
     expected: Callable[[str], Sequence[baseline.BaselineEntry]],
     unreleased: bool = False,
     twice: bool = True,
+    exhaustive: bool = False,
     jobs: int = 0,
     on_progress: Callable[[int], None] = lambda cases: None,
 ) -> results.Run:
     """Run the named subjects on the selected cases, one subject after the other.
 
     ``expected`` maps the name with which a subject was selected to its expected failures. ``unreleased``: also fail for
-    checks that the last release does not require yet. ``jobs``: the number of worker processes; 0 means one per core.
+    checks that the last release does not require yet. ``exhaustive``: check every pair of wires and every split in each
+    case. ``jobs``: the number of worker processes; 0 means one per core.
     Raises UnknownSubject, and ToolparityError if a worker dies.
     """
     collected = Collected(expected, unreleased=unreleased)
     with ExitStack() as opened:  # subjects are closed also if the run ends with an exception
         subjects = [_open(name, opened) for name in names]
         for name, one_subject in zip(names, subjects, strict=True):
-            parts = scenario_results(name, case_filter, twice=twice, jobs=jobs, on_progress=on_progress)
+            reading = Reading(name, twice, exhaustive)
+            parts = scenario_results(reading, case_filter, jobs=jobs, on_progress=on_progress)
             collected.add(one_subject, name, parts)
     return collected.run(list(case_filter.cases()))
+
+
+class Reading(NamedTuple):
+    """The subject of a run and the options of its judge."""
+
+    name: str
+    twice: bool = True
+    exhaustive: bool = False
 
 
 class ScenarioResults(NamedTuple):
@@ -113,11 +124,11 @@ class Collected:
 
 
 def scenario_results(
-    name: str, case_filter: CaseFilter, *, twice: bool, jobs: int, on_progress: Callable[[int], None]
+    reading: Reading, case_filter: CaseFilter, *, jobs: int, on_progress: Callable[[int], None]
 ) -> Iterator[ScenarioResults]:
     """Yield the results of a subject, scenario by scenario."""
     groups = [list(cases) for _, cases in groupby(case_filter.cases(), key=lambda case: case.scenario)]
-    run_group = partial(_run_scenario, name, twice)
+    run_group = partial(_run_scenario, reading)
     jobs = jobs or cores()
     in_workers = jobs > 1 and len(groups) > _FEW
     done = in_order(run_group, groups, jobs, __name__) if in_workers else map(run_group, groups)
@@ -127,30 +138,33 @@ def scenario_results(
             yield part
     finally:
         if groups and not in_workers:  # workers close their subjects when they end
-            _judge(name, twice)[1]()
+            _judge(reading)[1]()
             _judge.cache_clear()
 
 
-def _run_scenario(name: str, twice: bool, cases: Sequence[Case]) -> ScenarioResults:
-    judge, _ = _judge(name, twice)
-    judged = [judge.result(case) for case in cases]
+def _run_scenario(reading: Reading, cases: Sequence[Case]) -> ScenarioResults:
+    judge, _ = _judge(reading)
     shown = {case[:3]: case for case in cases if case.policy == "all"}
     shown |= {case[:3]: case for case in cases if case[:3] not in shown}
-    traffic = [excerpt for case in shown.values() if (excerpt := judge.traffic(case)) is not None]
+    judged, traffic = [], []
+    for case in cases:
+        judged.append(judge.result(case))
+        if shown[case[:3]] == case and (excerpt := judge.traffic(case)) is not None:
+            traffic.append(excerpt)
     judge.forget()
     return ScenarioResults(judged, traffic)
 
 
 @cache
-def _judge(name: str, twice: bool) -> tuple[Judge, Callable[[], object]]:
+def _judge(reading: Reading) -> tuple[Judge, Callable[[], object]]:
     """Return the judge of a subject, and a function that closes the subject once.
 
     There is one per process, so that an executable subject is started only once.
     """
-    tested = subject(name)
+    tested = subject(reading.name)
     # Worker processes skip atexit handlers but run multiprocessing's finalizers.
     close = util.Finalize(None, _close, args=(tested,), exitpriority=20)
-    return Judge(tested, twice=twice, called=name), close
+    return Judge(tested, twice=reading.twice, called=reading.name, exhaustive=reading.exhaustive), close
 
 
 def _open(name: str, opened: ExitStack) -> Subject:

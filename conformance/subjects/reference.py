@@ -9,11 +9,11 @@ import msgspec
 
 from toolparity import __version__
 from toolparity.normalizer.answers import answer
-from toolparity.normalizer.conversation import TextPart, ToolResult
+from toolparity.normalizer.conversation import Request, TextPart, ToolResult
 from toolparity.normalizer.decoder import StreamDecoder, normalize
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Response
-from toolparity.normalizer.policies import select
+from toolparity.normalizer.policies import Selection, select
 from toolparity.normalizer.requests import read_request, write_request
 
 from . import FollowUp, SubjectExchange
@@ -40,6 +40,7 @@ class Reference:
     version = __version__
     claims = READER_CLAIMS
     wires = None
+    _last: tuple[SubjectExchange, tuple[Request, Response, Selection]] | None = None
 
     def read(self, exchange: SubjectExchange) -> dict[str, Any]:
         """Return the canonical form, as `toolparity normalize` writes it."""
@@ -64,14 +65,11 @@ class Reference:
 
     def next_request(self, follow_up: FollowUp) -> Any:
         """Write the conversation, extended by the response and its results, for a wire; return the loss codes, too."""
-        exchange = follow_up.exchange
-        response = read_answer(exchange)
-        selection = select(response, "all", None, _first_choice(response))
+        request, response, selection = self._conversation(follow_up.exchange)
         results = [
             ToolResult(result.call_id, [TextPart(result.content)], result.is_error, result.name)
             for result in follow_up.results
         ]
-        request = read_request(exchange.request, exchange.wire, provider=exchange.provider)
         messages = [*request.messages, *answer(response, selection, results)]
         extended = msgspec.structs.replace(request, messages=messages)
         encoded = write_request(extended, follow_up.to, provider=follow_up.provider)
@@ -81,6 +79,15 @@ class Reference:
 
             body = MessageToDict(body, preserving_proto_field_name=True)
         return {"body": body, "losses": [loss.code for loss in encoded.losses]}
+
+    def _conversation(self, exchange: SubjectExchange) -> tuple[Request, Response, Selection]:
+        """Return the conversation up to a response, the response, and its calls. Several requests follow each one."""
+        if self._last is None or self._last[0] is not exchange:
+            response = read_answer(exchange)
+            selection = select(response, "all", None, _first_choice(response))
+            request = read_request(exchange.request, exchange.wire, provider=exchange.provider)
+            self._last = exchange, (request, response, selection)
+        return self._last[1]
 
 
 def _first_choice(response: Response) -> int:
