@@ -1,20 +1,19 @@
-"""Fixtures that several tests share, and the option `--thorough`."""
+"""Fixtures that several tests share, and the options that decide which cases run."""
 
 from __future__ import annotations
 
 import gc
 import os
-from collections import defaultdict
+from collections import Counter
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from zlib import crc32
 
 import httpcore2
 import pytest
 from hypothesis import settings
 
+from tests import selection
 from tests.thoroughness import set_thorough
 
 # "ci" draws the same examples each time, so that a failure there comes from the change and not from chance. Elsewhere
@@ -27,14 +26,30 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "local"))
 _http: Any = httpcore2
 _http.default_ssl_context = cache(_http.default_ssl_context)
 
+#: What a worker of pytest-xdist reports at its end: how many cases it left out.
 LEFT_OUT = "toolparity_left_out"
 
 
+def _share(text: str) -> selection.Share:
+    try:
+        return selection.share(text)
+    except ValueError as error:
+        raise pytest.UsageError(f"--share: {error}") from None
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
+    group = parser.getgroup("toolparity's own tests")
+    group.addoption(
         "--thorough",
         action="store_true",
-        help="run everything: all cases of tests marked `thorough` and all examples, which takes several times as long",
+        help="run everything: all cases of tests marked `thorough`, all examples, all pages",
+    )
+    group.addoption("--share", type=_share, metavar="K/N", help="with --thorough: only the Kth of N parts of all cases")
+    group.addoption(
+        "--pages", action="store_true", help="also run the tests marked `page` whose sources did not change"
+    )
+    group.addoption(
+        "--shuffle", metavar="SEED", help="run the files, and the tests of each, in an order drawn with this seed"
     )
 
 
@@ -44,36 +59,42 @@ def pytest_configure(config: pytest.Config) -> None:
         'thorough(keep=0, per=""): the plain run takes `keep` cases of this test, or of each group of cases for which '
         'the template `per`, filled with their parameters (such as "{wire}/{policy}"), is the same; `--thorough` all',
     )
+    config.addinivalue_line(
+        "markers",
+        "page(*sources): a test of what is shown or installed: documentation, pages in a browser, skeletons, published "
+        "results. The plain run takes it if one of these files or folders, or its own file, changed; `--pages` always",
+    )
     thorough = config.getoption("--thorough")
+    if config.getoption("--share") and not thorough:
+        raise pytest.UsageError("--share needs --thorough")
     set_thorough(thorough)
     if not thorough:
         settings.register_profile("plain", settings(max_examples=25))
         settings.load_profile("plain")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Collect only the files of this worker's lane."""
+    worker = getattr(config, "workerinput", None)
+    if worker is None or not worker.get("lanes") or collection_path.suffix != ".py":
+        return None
+    number = int(worker["workerid"].removeprefix("gw"))
+    return selection.lane(collection_path, worker["workercount"]) != number or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what only `--thorough` runs. A case that the command line names by its id always runs."""
-    if config.getoption("--thorough") or any("::" in arg for arg in config.args):
-        return
-    groups: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
-    keep: dict[tuple[str, str], int] = {}
-    for item in items:
-        marker = item.get_closest_marker("thorough")
-        if marker is not None:
-            parameters = getattr(item, "callspec", SimpleNamespace(params={})).params
-            group = item.nodeid.split("[")[0], marker.kwargs.get("per", "").format_map(parameters)
-            groups[group].append(item)
-            keep[group] = marker.kwargs.get("keep", 0)
-    # The same cases in each run, spread over all parameters, and a new case does not change which others are taken.
-    left_out = {
-        item
-        for group, cases in groups.items()
-        for item in sorted(cases, key=lambda case: crc32(case.nodeid.encode()))[keep[group] :]
-    }
+    """Deselect what this run leaves out. A case that the command line names by its id always runs."""
+    left_out: set[pytest.Item] = set()
+    if share := config.getoption("--share"):
+        left_out = {item for item in items if not share.has(item.nodeid)}
+    elif not (config.getoption("--thorough") or any("::" in arg for arg in config.args)):
+        left_out = selection.left_out(items, pages=config.getoption("--pages"))
     if left_out:
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=list(left_out))
         config.stash[_left_out] = len(left_out)
+    if seed := config.getoption("--shuffle"):
+        selection.shuffle(items, seed)
 
 
 def pytest_collection_finish() -> None:
@@ -85,39 +106,56 @@ _left_out = pytest.StashKey[int]()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker of pytest-xdist sends its count: all workers collect the same cases."""
+    """Send the count of a worker of pytest-xdist to the main process."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput[LEFT_OUT] = session.config.stash.get(_left_out, 0)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    node.config.stash[_left_out] = getattr(node, "workeroutput", {}).get(LEFT_OUT, 0)
+    """Take the count of a worker. With lanes each has its own cases; else all have the same."""
+    stash, count = node.config.stash, getattr(node, "workeroutput", {}).get(LEFT_OUT, 0)
+    stash[_left_out] = count + (stash.get(_left_out, 0) if _has_lanes(node.config) else 0)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     count = config.stash.get(_left_out, 0)
     if count:
-        terminalreporter.write_line(f"{count} cases left out of the plain run; run all of them with: pytest --thorough")
+        terminalreporter.write_line(f"{count} cases left out of this run; run all of them with: pytest --thorough")
+    if skipped := _reasons(terminalreporter.stats.get("skipped", [])):
+        terminalreporter.write_line(f"skipped: {'; '.join(skipped)}")
+
+
+def _reasons(skipped: list[pytest.TestReport]) -> list[str]:
+    """Return why tests were skipped, each reason with its count: what this machine lacks."""
+    texts = (report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple))
+    counts = Counter(text.removeprefix("Skipped: ").partition(":")[0] for text in texts)
+    return [f"{count} because {reason}" for reason, count in counts.most_common()]
+
+
+def _has_lanes(config: pytest.Config) -> bool:
+    """Return whether the workers of `-n` share the whole suite, each its lane; parts of it are shared case by case."""
+    whole = not config.args or config.args == [str(path) for path in config.getini("testpaths")]
+    return whole and config.getoption("dist", "no") == "load"
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int | None:
-    """Make `-n auto` one worker more than there are cores: many tests wait for a browser, a server or a database."""
-    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
-        return None
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker whether it has a lane."""
+    node.workerinput["lanes"] = _has_lanes(node.config)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give each worker of `-n` whole modules, until one has nothing left and takes cases of another.
+    """Let each worker run its lane. Without lanes, give each whole modules, until one takes cases of another.
 
     So most fixtures of a module are made once, such as browsers, servers and databases, and not once in each worker.
     """
-    from xdist.scheduler import WorkStealingScheduling
+    from xdist.scheduler import EachScheduling, WorkStealingScheduling
 
-    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
+    if config.getoption("dist") != "load":
+        return None
+    return EachScheduling(config, log) if _has_lanes(config) else WorkStealingScheduling(config, log)
 
 
 @pytest.fixture(scope="session")

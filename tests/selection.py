@@ -1,0 +1,127 @@
+"""Which cases a run takes: the plain run's sample, all with `--thorough`, or one share of them.
+
+    collected cases -> plain: the sample of tests marked `thorough`; no page whose sources did not change
+                    -> --pages: the pages, too
+                    -> --thorough: everything; --share K/N: the Kth of N parts of everything
+
+With `-n`, each worker collects only its lane: some of the files. So no file is imported twice, and tests that wait for
+servers and processes run beside tests that compute.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+from zlib import crc32
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+#: The folders and files whose tests mostly wait: for servers, databases, browsers, and processes that they start.
+WAITING = (
+    "bulk",
+    "demo",
+    "endpoint",
+    "fixture",
+    "postgres",
+    "proxy",
+    "replay",
+    "serve",
+    "turns",
+)
+
+
+class Share(NamedTuple):
+    """One of ``count`` parts of all cases; ``number`` counts from 1."""
+
+    number: int
+    count: int
+
+    def has(self, id: str) -> bool:
+        """Return whether a case is in this part. It follows from the id alone, so a new case moves no other."""
+        return crc32(id.encode()) % self.count == self.number - 1
+
+
+def share(text: str) -> Share:
+    """Parse ``K/N``. Raises ValueError."""
+    number, slash, count = text.partition("/")
+    if not (slash and number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+        raise ValueError(f"a share is K/N with 1 <= K <= N, such as 3/14, got {text!r}")
+    return Share(int(number), int(count))
+
+
+def left_out(items: Sequence[pytest.Item], *, pages: bool) -> set[pytest.Item]:
+    """Return the cases that only `--thorough` runs, and unless ``pages`` is set, those that only `--pages` runs."""
+    found = set()
+    groups: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
+    keep: dict[tuple[str, str], int] = {}
+    for item in items:
+        page = item.get_closest_marker("page")
+        if page is not None and not pages and not _is_changed((*page.args, item.path.relative_to(ROOT).as_posix())):
+            found.add(item)
+        marker = item.get_closest_marker("thorough")
+        if marker is not None:
+            parameters = getattr(item, "callspec", SimpleNamespace(params={})).params
+            group = item.nodeid.split("[")[0], marker.kwargs.get("per", "").format_map(parameters)
+            groups[group].append(item)
+            keep[group] = marker.kwargs.get("keep", 0)
+    # The same cases in each run, spread over all parameters, and a new case does not change which others are taken.
+    for group, cases in groups.items():
+        found.update(sorted(cases, key=lambda case: crc32(case.nodeid.encode()))[keep[group] :])
+    return found
+
+
+def _is_changed(sources: Iterable[str]) -> bool:
+    return any(path == source or path.startswith(f"{source}/") for source in sources for path in changed_paths())
+
+
+_changed: list[str] | None = None
+
+
+def changed_paths() -> list[str]:
+    """Return the files that differ from the branch that this one follows: committed, uncommitted and new ones."""
+    global _changed  # noqa: PLW0603
+    if _changed is None:
+        commands = ("diff --name-only @{upstream}...", "diff --name-only HEAD", "ls-files --others --exclude-standard")
+        printed = [_git(*command.split()) for command in commands]
+        _changed = [line for text in printed for line in text.splitlines()]
+    return _changed
+
+
+def _git(*arguments: str) -> str:
+    """Return what git prints, or "" without git, without a repository or without a branch to compare with."""
+    try:
+        return subprocess.run(("git", *arguments), cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return ""
+
+
+def shuffle(items: list[pytest.Item], seed: str) -> None:
+    """Shuffle the files, and the cases of each. Those of one file stay together, so that it makes its fixtures once."""
+    order = random.Random(seed)
+    files: dict[Path, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        files[item.path].append(item)
+    shuffled = list(files.values())
+    order.shuffle(shuffled)
+    for cases in shuffled:
+        order.shuffle(cases)
+    items[:] = [item for cases in shuffled for item in cases]
+
+
+def lane(path: Path, workers: int) -> int:
+    """Return the number of the worker, from 0, that runs a file of tests.
+
+    Of two workers, one takes the tests that wait. Of more, the first half does.
+    """
+    if workers == 1:
+        return 0
+    waiting = path.relative_to(ROOT / "tests").parts[0].removesuffix(".py") in WAITING
+    first = workers // 2
+    number = crc32(path.relative_to(ROOT).as_posix().encode())
+    return number % first if waiting else first + number % (workers - first)
