@@ -40,6 +40,10 @@ class InvalidBaseline(ToolparityError, ValueError):
     """A baseline, which is a file of expected failures, is invalid."""
 
 
+class InvalidRunState(ToolparityError, ValueError):
+    """A file does not have the state of this run."""
+
+
 class InvalidPart(ToolparityError, ValueError):
     """A part file of an audit is invalid, or does not fit the other ones."""
 

@@ -93,9 +93,22 @@ def _fail_on(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 @rendering.options
 @gateway_options.options
 @click.option("--once", is_flag=True, help="Read each response once. Unstable subjects are not detected.")
+@click.option(
+    "--exhaustive",
+    is_flag=True,
+    help="Hand each conversation over to every other wire, and split long streams byte by byte, too. Without it, the "
+    "cases take turns, and together cover every pair of wires.",
+)
 @options.jobs
 @click.option(
     "--kill", "kills", is_flag=True, help="Run the known-bad subjects against the suite: every one must fail a law."
+)
+@click.option(
+    "--resume",
+    "state",
+    type=_FILE,
+    metavar="FILE",
+    help="With --kill: keep the results of finished subjects in this file, and continue a run that was interrupted.",
 )
 @click.pass_context
 def command(
@@ -109,8 +122,10 @@ def command(
     unreleased: bool,
     failing: tuple[results.Outcome, ...],
     once: bool,
+    exhaustive: bool,
     jobs: int | None,
     kills: bool,
+    state: Path | None,
     old: tuple[Path, ...],
     earlier: tuple[Path, ...],
     gateway: str | None,
@@ -132,7 +147,7 @@ def command(
       toolparity check --gateway http://127.0.0.1:4000 --client openai.chat --upstream anthropic.messages
       toolparity check my.module:Subject --fail-on error,fail
       toolparity check my.module:Subject --scenarios my-scenarios
-      toolparity check --kill
+      toolparity check --kill --resume kill.jsonl
     """
     settings = gateway_options.settings(gateway, filters_and_formats)
     filters = {name: filters_and_formats.pop(name) for name in CaseFilter.__struct_fields__}
@@ -156,15 +171,18 @@ def command(
         click.echo("nothing ran: no case matches all filters", err=True)
         ctx.exit(exits.NOTHING_RAN)
     if kills:
-        _kill(ctx, case_filter, jobs or 0, outputs)
+        _kill(ctx, case_filter, jobs or 0, state, outputs)
         return
+    if state is not None:
+        raise click.UsageError("--resume needs --kill")
     names = subjects or ("normalizer",) if settings is None else settings.subjects
     if update_baseline:
         known_gateway = settings is not None and settings.known is not None
         _check_baseline_files(names, file, known_gateway=known_gateway)
     new_file = update_baseline and file is not None and not file.exists()
     expected = suite.expected_failures(file, none=no_baseline or new_file)
-    run = _run(settings, names, case_filter, expected=expected, unreleased=unreleased, twice=not once, jobs=jobs or 0)
+    how = {"unreleased": unreleased, "twice": not once, "exhaustive": exhaustive, "jobs": jobs or 0}
+    run = _run(settings, names, case_filter, expected=expected, **how)
     if update_baseline:
         _update(run, file)
     report = Report(run, *others)
@@ -231,9 +249,9 @@ def _code(run: results.Run, failing: Sequence[results.Outcome], *, regressed: bo
     return exits.ALL_WELL if run.count(*results.KEPT, *results.BROKEN) else exits.NOTHING_RAN
 
 
-def _kill(ctx: click.Context, case_filter: CaseFilter, jobs: int, outputs: dict[str, Path]) -> None:
+def _kill(ctx: click.Context, case_filter: CaseFilter, jobs: int, state: Path | None, outputs: dict[str, Path]) -> None:
     with ProgressBar(len(known_bad()) + len(survival.tasks()), "killing") as progress:
-        report = Report(kill.run(case_filter, jobs=jobs, on_progress=progress.advance))
+        report = Report(kill.run(case_filter, jobs=jobs, state=state, on_progress=progress.advance))
     generated = report.run.generated
     alive = surviving_mutants(report.run) or (generated and (generated.survivors or generated.stale or generated.gaps))
     code = exits.decide(ctx, exits.FAILED if alive or unneeded_laws(report.run) else exits.ALL_WELL)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: The delay before the progress bar appears.
 DELAY_SECONDS = 2.0
+#: How often a run reports its progress in lines, where standard error is not a terminal.
+LINE_SECONDS = 30.0
 #: How many skipped files are named.
 _NAMED = 3
 
@@ -42,7 +44,7 @@ def show(sections: Sequence[Section]) -> None:
 
 
 class ProgressBar:
-    """A context manager that shows a progress bar: only on a terminal, and only after a delay.
+    """A context manager that shows a progress bar, after a delay. Without a terminal it is a line now and then.
 
     ``length``: the total amount of work, in the units of ``advance``.
     """
@@ -51,12 +53,20 @@ class ProgressBar:
         self._length = length
         self._label = label
         self._done = 0
-        self._shows_from = time.monotonic() + DELAY_SECONDS if sys.stderr.isatty() and length > 0 else float("inf")
+        self._is_bar = sys.stderr.isatty()
+        self._shows_from = time.monotonic() + (DELAY_SECONDS if self._is_bar else LINE_SECONDS)
         self._bar: Progress | None = None
 
     def advance(self, amount: int) -> None:
         """Add ``amount`` to the finished part of the length."""
         self._done += amount
+        if self._length <= 0:
+            return
+        if not self._is_bar:
+            if time.monotonic() > self._shows_from and self._done < self._length:
+                click.echo(f"{self._label}: {100 * self._done // self._length} %", err=True)
+                self._shows_from = time.monotonic() + LINE_SECONDS
+            return
         if self._bar is None and time.monotonic() > self._shows_from:
             from rich.console import Console
             from rich.progress import Progress

@@ -82,9 +82,16 @@ class GatewayJudge(Judge):
     """
 
     def __init__(
-        self, subject: GatewaySubject, client: Client, upstream: Upstream, *, twice: bool = True, called: str = ""
+        self,
+        subject: GatewaySubject,
+        client: Client,
+        upstream: Upstream,
+        *,
+        twice: bool = True,
+        called: str = "",
+        exhaustive: bool = False,
     ) -> None:
-        super().__init__(subject, twice=twice, called=called)
+        super().__init__(subject, twice=twice, called=called, exhaustive=exhaustive)
         self._gateway = subject
         self._client = client
         self._upstream = upstream

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import groupby
 
 from msgspec import Struct
@@ -56,6 +57,7 @@ def run(
     expected: Callable[[str], Sequence[baseline.BaselineEntry]],
     unreleased: bool = False,
     twice: bool = True,
+    exhaustive: bool = False,
     jobs: int = JOBS,
     on_progress: Callable[[int], None] = lambda cases: None,
 ) -> results.Run:
@@ -78,7 +80,8 @@ def run(
         filtered = replace(case_filter, policies=("all",))
         cases = [case for case in filtered.cases() if case.surface in subject.routes]
         all_cases.update(dict.fromkeys(cases))
-        parts = _in_threads(gateway, upstream, subject, cases, twice=twice, jobs=jobs)
+        make_judge = partial(GatewayJudge, twice=twice, exhaustive=exhaustive)
+        parts = _in_threads(gateway, upstream, subject, cases, make_judge, jobs=jobs)
         collected.add(subject, subject.name, _counted(parts, on_progress))
     return collected.run(all_cases)
 
@@ -100,7 +103,13 @@ def _import_wires() -> None:
 
 
 def _in_threads(
-    gateway: Gateway, upstream: Upstream, subject: GatewaySubject, cases: Sequence[Case], *, twice: bool, jobs: int
+    gateway: Gateway,
+    upstream: Upstream,
+    subject: GatewaySubject,
+    cases: Sequence[Case],
+    make_judge: Callable[..., GatewayJudge],
+    *,
+    jobs: int,
 ) -> Iterator[ScenarioResults]:
     """Yield the results scenario by scenario. Each thread has one judge and one connection."""
     local = threading.local()
@@ -112,7 +121,7 @@ def _in_threads(
             target = gateway.addresses[next(counter) % len(gateway.addresses)]
             client = Client(target, gateway.headers)
             called = f"{gateway.called} --client {subject.client}" if gateway.called else ""
-            local.judge = GatewayJudge(subject, client, upstream, twice=twice, called=called)
+            local.judge = make_judge(subject, client, upstream, called=called)
             judges.append(local.judge)
         made: GatewayJudge = local.judge
         return made

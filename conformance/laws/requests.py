@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import Any
 from zlib import crc32
@@ -16,7 +16,7 @@ from toolparity.normalizer.wires.registry import wire_name
 from toolparity.reports.results import Effect
 
 from ..answer import NextRequest, parse_request
-from ..cases.case import CaseRound, Evidence
+from ..cases.case import Case, CaseRound, Evidence
 from ..cases.expected import ExpectedCall
 from ..errors import InvalidRequest
 from ..oracle import RequestItem, judged_wires, oracle
@@ -138,7 +138,8 @@ def replay(evidence: Evidence) -> Iterator[Failure]:
 def handoff(evidence: Evidence) -> Iterator[Failure]:
     """Check, for other wires, that the request follows their rules and contains every call, result and text."""
     for round in _answered_rounds(evidence):
-        for wire, provider in _targets(evidence, round.exchange.wire):
+        allowed = getattr(evidence.subject, "targets", None)
+        for wire, provider in targets(evidence.case, round.exchange.wire, allowed, exhaustive=evidence.exhaustive):
             request = _request(evidence, round, wire, provider)
             body = request.body
             for violation in check_request(body, wire, provider=provider):
@@ -158,17 +159,18 @@ def handoff(evidence: Evidence) -> Iterator[Failure]:
                 yield from repetition_failures(round, body, wire, *_results(round))
 
 
-def _targets(evidence: Evidence, source: Wire) -> list[tuple[Wire, str]]:
-    """Return the wires for which the subject writes a request in this case, each with its provider.
+def targets(
+    case: Case, source: Wire, allowed: Collection[str] | None = None, *, exhaustive: bool = False
+) -> list[tuple[Wire, str]]:
+    """Return the wires to which a case hands over its conversation, each with its provider.
 
-    The scenarios take turns, and so do plain and streamed responses: together they cover every pair of wires.
+    ``source``: the wire of the responses. ``allowed``: the wires that the subject writes, if it does not write all. The
+    scenarios take turns, and so do plain and streamed responses: together they cover every pair of wires.
     """
-    allowed = getattr(evidence.subject, "targets", None)
     found = [(wire_name(target.name), target.owner) for target in judged_wires()]
     found = [target for target in found if target[0] != source and (allowed is None or target[0] in allowed)]
-    if evidence.exhaustive or len(found) <= _TARGETS:
+    if exhaustive or len(found) <= _TARGETS:
         return found
-    case = evidence.case
     first = crc32(f"{case.scenario}/{case.surface}".encode()) + _TARGETS * case.stream
     return [found[(first + turn) % len(found)] for turn in range(_TARGETS)]
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 
 from toolparity import __version__
 from toolparity.reports import results
@@ -21,25 +22,35 @@ from ..laws import LAWS, Law
 from ..workers import cores, in_order
 from . import suite, survival
 from .judge import CaseFilter, Judge
+from .kill_state import Counts, KillState
 
 
 def run(
-    case_filter: CaseFilter, *, jobs: int = 0, on_progress: Callable[[int], None] = lambda subjects: None
+    case_filter: CaseFilter,
+    *,
+    jobs: int = 0,
+    state: Path | None = None,
+    on_progress: Callable[[int], None] = lambda subjects: None,
 ) -> results.Run:
     """Run every known-bad subject against the suite until its law fails it, then check all laws in that scenario.
 
-    ``on_progress`` is called with 1 for each finished subject, and for each of the tasks of `survival`.
-    Raises ToolparityError if a worker dies.
+    ``state``: a file that keeps the results of what is done; a run that finds some there resumes. ``on_progress`` is
+    called with 1 for each finished subject, and for each of the tasks of `survival`. Raises ToolparityError if a worker
+    dies or the state is of another run.
     """
     started, date = time.monotonic(), suite.now()
-    subjects = known_bad()
+    subjects, kept = known_bad(), KillState(state, case_filter)
     jobs = jobs or cores()
+    counts = {name: found.by for name in subjects if (found := kept.get(Counts, name)) is not None}
+    on_progress(len(counts))
+    left = [name for name in subjects if name not in counts]
     count = partial(_count_failures, case_filter)
-    done = in_order(count, list(subjects), jobs, __name__) if jobs > 1 else map(count, subjects)
-    kills = []
-    for subject, counts in zip(subjects.values(), done, strict=True):
-        kills.append(results.Kill(subject.name, subject.law, subject.sentence, dict(counts)))
+    done = in_order(count, left, jobs, __name__) if jobs > 1 else map(count, left)
+    for name, by in zip(left, done, strict=True):
+        counts[name] = dict(by)
+        kept.add(Counts(name, counts[name]))
         on_progress(1)
+    kills = [results.Kill(name, bad.law, bad.sentence, counts[name]) for name, bad in subjects.items()]
     return results.Run(
         __version__,
         date,
@@ -49,7 +60,7 @@ def run(
         scenarios=[],
         results=[],
         kills=kills,
-        generated=survival.run(case_filter, jobs=jobs, on_progress=on_progress),
+        generated=survival.run(case_filter, jobs=jobs, kept=kept, on_progress=on_progress),
         seconds=round(time.monotonic() - started, 3),
     )
 

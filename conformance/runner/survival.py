@@ -6,6 +6,7 @@ change their input. A subject that no law fails survives.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
@@ -19,6 +20,7 @@ from .answer_bench import AnswerBench
 from .bench import Death
 from .input_bench import InputBench
 from .judge import CaseFilter
+from .kill_state import Deaths, KillState
 from .request_bench import RequestBench, Target, targets
 
 #: How many subjects that change answers or their input a worker takes at a time.
@@ -38,6 +40,16 @@ class Task(NamedTuple):
 
     target: Target | None
     names: frozenset[str] | None
+
+    @property
+    def name(self) -> str:
+        """A name that is the same in each run of the same subjects."""
+        chosen = (
+            "all" if self.names is None else hashlib.sha256("\n".join(sorted(self.names)).encode()).hexdigest()[:16]
+        )
+        if self.target is None:
+            return chosen
+        return f"{self.target.wire} {'own' if self.target.own else 'foreign'} {chosen}"
 
 
 def tasks(names: Iterable[str] | None = None) -> list[Task]:
@@ -80,20 +92,31 @@ def run(
     names: Iterable[str] | None = None,
     *,
     jobs: int = 0,
+    kept: KillState | None = None,
     on_progress: Callable[[int], None] = lambda tasks: None,
 ) -> results.GeneratedKills:
     """Run the generated subjects, all or the named ones.
 
-    ``on_progress`` is called with 1 for each finished one of `tasks`. Raises ToolparityError if a worker dies.
+    ``kept``: takes the result of each task, and has those of an earlier run. ``on_progress`` is called with 1 for each
+    finished one of `tasks`. Raises ToolparityError if a worker dies.
     """
-    work, jobs = tasks(names), jobs or cores()
+    kept, jobs = kept or KillState(None, case_filter), jobs or cores()
+    deaths: dict[str, list[Death]] = {}
+    work: list[Task] = []
+    for task in tasks(names):
+        found = kept.get(Deaths, task.name)
+        deaths[task.name] = [] if found is None else found.deaths
+        if found is None:
+            work.append(task)
+        else:
+            on_progress(1)
     run_task = partial(_run_task, case_filter)
     done = in_order(run_task, work, jobs, __name__) if jobs > 1 and len(work) > 1 else map(run_task, work)
-    deaths: list[Death] = []
-    for part in done:
-        deaths += part
+    for task, part in zip(work, done, strict=True):
+        deaths[task.name] = part
+        kept.add(Deaths(task.name, part))
         on_progress(1)
-    return _figures(case_filter, deaths)
+    return _figures(case_filter, [death for part in deaths.values() for death in part])
 
 
 def _figures(case_filter: CaseFilter, deaths: Sequence[Death]) -> results.GeneratedKills:
