@@ -141,7 +141,7 @@ def _has_lanes(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a worker whether it has a lane."""
+    """Pass to a worker whether it has a lane."""
     node.workerinput["lanes"] = _has_lanes(node.config)
 
 

@@ -1,0 +1,162 @@
+"""Run the steps of `.ci/run` and hold each to its budget of processor time.
+
+    python .ci/steps.py [NAME…]       # all steps of .ci/steps.toml, or the named ones
+
+The steps of the table run one after the other. Those that are marked ``beside`` use one core and run in their order
+beside the others, from the first one that is not marked ``alone`` on. All steps run, also after one has failed. A step
+fails if its command does, or if it takes half as much processor time again as its budget: processes that it leaves to
+itself count, too. Wall time depends on the machine and is only shown. Exit code 1 if any step failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+#: How much more processor time than its budget a step may take.
+TOLERANCE = 1.5
+#: How long a step waits for the processes that its command leaves behind, in seconds.
+_PATIENCE = 10
+#: Linux: orphans of this process's descendants become its children, so that their time is counted.
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Step(NamedTuple):
+    """A step: its command for bash, and its budget of processor time in seconds."""
+
+    name: str
+    run: str
+    budget: int
+    alone: bool = False
+    beside: bool = False
+
+
+class Done(NamedTuple):
+    """How a step ended. ``memory``: the largest resident memory of one of its processes, in MB."""
+
+    step: Step
+    code: int
+    wall: float
+    processor: float
+    memory: int
+
+    @property
+    def problem(self) -> str:
+        if self.code:
+            return f"exit code {self.code}"
+        if self.processor > TOLERANCE * self.step.budget:
+            return f"over its budget by {100 * self.processor / self.step.budget - 100:.0f} %"
+        return ""
+
+
+def table(path: Path = HERE / "steps.toml") -> list[Step]:
+    return [Step(**entry) for entry in tomllib.loads(path.read_text("utf-8"))["step"]]
+
+
+def run(step: Step, output: int | None = None) -> Done:
+    """Run a step in a process that waits for all its descendants, and measure them."""
+    started = time.monotonic()
+    with tempfile.TemporaryFile("w+") as report:
+        command = [sys.executable, __file__, "--measure", str(report.fileno()), step.run]
+        code = subprocess.call(command, cwd=ROOT, stdout=output, stderr=output, pass_fds=[report.fileno()])
+        report.seek(0)
+        processor, memory = (report.read() or "0 0").split()
+    return Done(step, code, time.monotonic() - started, float(processor), int(memory))
+
+
+def measure(report: int, command: str) -> int:
+    """Run a command with bash, wait for it and for what it leaves behind, and write time and memory to a file."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", command])
+    ended = 0
+    while ended != process.pid:  # orphans are reaped at once: a test may look whether one has ended
+        ended, status = os.wait()
+    process.returncode = code = os.waitstatus_to_exitcode(status)
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                time.sleep(0.05)
+        except ChildProcessError:
+            break
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    os.write(report, f"{used.ru_utime + used.ru_stime:.1f} {used.ru_maxrss // 1024}".encode())
+    return code
+
+
+def show(text: str) -> None:
+    print(text, flush=True)
+
+
+def minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+
+def all_steps(steps: Sequence[Step], started: float) -> list[Done]:
+    done: list[Done] = []
+    aside = [step for step in steps if step.beside]
+
+    def run_aside(step: Step) -> None:
+        """Run a step beside others, and print its output when it has ended."""
+        with tempfile.TemporaryFile() as output:
+            done.append(run(step, output.fileno()))
+            output.seek(0)
+            header = f"\n== {step.name}: {step.run.strip()}  [ended {minutes(time.monotonic() - started)}]\n"
+            sys.stdout.buffer.write(header.encode() + output.read())
+            sys.stdout.flush()
+
+    thread = threading.Thread(target=lambda: [run_aside(step) for step in aside])
+    for step in steps:
+        if step.beside:
+            continue
+        if not (step.alone or thread.is_alive() or thread.ident):
+            thread.start()
+        show(f"\n== {step.name}: {step.run.strip()}  [{minutes(time.monotonic() - started)}]")
+        done.append(run(step))
+    if aside and not thread.ident:
+        thread.start()
+    if thread.ident:
+        thread.join()
+    return done
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", nargs=2, metavar=("FD", "COMMAND"), help=argparse.SUPPRESS)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these steps")
+    arguments = parser.parse_args()
+    if arguments.measure:
+        return measure(int(arguments.measure[0]), arguments.measure[1])
+    steps = table()
+    if unknown := set(arguments.names) - {step.name for step in steps}:
+        parser.error(f"no such step: {', '.join(sorted(unknown))}; steps: {', '.join(step.name for step in steps)}")
+    started = time.monotonic()
+    done = all_steps([step for step in steps if not arguments.names or step.name in arguments.names], started)
+    show("\n== Steps, the slowest first (seconds; MB of the largest process)")
+    show(f"{'step':<18} {'wall':>6} {'processor':>10} {'budget':>7} {'memory':>7}")
+    for each in sorted(done, key=lambda each: -each.processor):
+        show(
+            f"{each.step.name:<18} {each.wall:6.0f} {each.processor:10.0f} {each.step.budget:7} {each.memory:7}"
+            f"  {each.problem}".rstrip()
+        )
+    failed = [each.step.name for each in done if each.problem]
+    show(f"\n{minutes(time.monotonic() - started)} in all; " + (f"failed: {', '.join(failed)}" if failed else "passed"))
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
