@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import httpcore2
 import pytest
 from hypothesis import settings
 
-from tests import selection
+from tests import proofs, selection
 from tests.thoroughness import set_thorough
 
 # "ci" draws the same examples each time, so that a failure there comes from the change and not from chance. Elsewhere
@@ -68,6 +69,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--share") and not thorough:
         raise pytest.UsageError("--share needs --thorough")
     set_thorough(thorough)
+    config.stash[_proved] = set()
+    config.pluginmanager.register(_Proofs(config.stash[_proved]))
     if not thorough:
         settings.register_profile("plain", settings(max_examples=25))
         settings.load_profile("plain")
@@ -103,12 +106,36 @@ def pytest_collection_finish() -> None:
 
 
 _left_out = pytest.StashKey[int]()
+_proved = pytest.StashKey[set[str]]()
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send the count of a worker of pytest-xdist to the main process."""
-    if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput[LEFT_OUT] = session.config.stash.get(_left_out, 0)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Send the count of a worker of pytest-xdist to the main process. That one fails if a proof is missing."""
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput[LEFT_OUT] = config.stash.get(_left_out, 0)
+        return
+    if exitstatus == pytest.ExitCode.OK and _keeps_proofs(config):
+        complete = not any(each.ids for each in proofs.missing(config.stash[_proved]))
+        session.exitstatus = exitstatus if complete else pytest.ExitCode.TESTS_FAILED
+
+
+class _Proofs:
+    """Collects what the cases that passed have proved."""
+
+    def __init__(self, proved: set[str]) -> None:
+        self._proved = proved
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" and report.passed:
+            self._proved |= proofs.proved_by(report.nodeid)
+            self._proved.update(str(value) for name, value in report.user_properties if name == proofs.PROPERTY)
+
+
+@pytest.fixture
+def proves(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Record the id of a law, a known failure or a known-bad subject that the test proves."""
+    return lambda id: record_property(proofs.PROPERTY, id)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -124,6 +151,17 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(f"{count} cases left out of this run; run all of them with: pytest --thorough")
     if skipped := _reasons(terminalreporter.stats.get("skipped", [])):
         terminalreporter.write_line(f"skipped: {'; '.join(skipped)}")
+    if _keeps_proofs(config):
+        for kind, ids, known in proofs.missing(config.stash[_proved]):
+            terminalreporter.write_line(f"proved: {known - len(ids)} of {known} {kind}")
+            for id in ids:
+                terminalreporter.write_line(f"  no case of this run passed that proves {id}", red=True)
+
+
+def _keeps_proofs(config: pytest.Config) -> bool:
+    """Return whether this run must prove everything: the plain run, or all of the thorough one."""
+    narrowed = ("share", "keyword", "markexpr", "lf", "failedfirst", "collectonly", "deselect", "maxfail")
+    return _is_whole(config) and not any(config.getoption(name, None) for name in narrowed)
 
 
 def _reasons(skipped: list[pytest.TestReport]) -> list[str]:
@@ -133,10 +171,14 @@ def _reasons(skipped: list[pytest.TestReport]) -> list[str]:
     return [f"{count} because {reason}" for reason, count in counts.most_common()]
 
 
+def _is_whole(config: pytest.Config) -> bool:
+    """Return whether the command line names no files."""
+    return not config.args or config.args == [str(path) for path in config.getini("testpaths")]
+
+
 def _has_lanes(config: pytest.Config) -> bool:
     """Return whether the workers of `-n` share the whole suite, each its lane; parts of it are shared case by case."""
-    whole = not config.args or config.args == [str(path) for path in config.getini("testpaths")]
-    return whole and config.getoption("dist", "no") == "load"
+    return _is_whole(config) and config.getoption("dist", "no") == "load"
 
 
 @pytest.hookimpl(optionalhook=True)
