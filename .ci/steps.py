@@ -39,7 +39,7 @@ class Step(NamedTuple):
 
     name: str
     run: str
-    budget: int
+    budget: float
     alone: bool = False
     beside: bool = False
 
@@ -150,7 +150,7 @@ def main() -> int:
     show(f"{'step':<18} {'wall':>6} {'processor':>10} {'budget':>7} {'memory':>7}")
     for each in sorted(done, key=lambda each: -each.processor):
         show(
-            f"{each.step.name:<18} {each.wall:6.0f} {each.processor:10.0f} {each.step.budget:7} {each.memory:7}"
+            f"{each.step.name:<18} {each.wall:6.0f} {each.processor:10.0f} {each.step.budget:7g} {each.memory:7}"
             f"  {each.problem}".rstrip()
         )
     failed = [each.step.name for each in done if each.problem]

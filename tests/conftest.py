@@ -182,6 +182,15 @@ def _has_lanes(config: pytest.Config) -> bool:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Make `-n auto` one worker per core, and two at least: one lane waits more than it computes."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(cores, 2)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Pass to a worker whether it has a lane."""
     node.workerinput["lanes"] = _has_lanes(node.config)

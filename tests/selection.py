@@ -28,7 +28,6 @@ WAITING = (
     "demo",
     "endpoint",
     "fixture",
-    "postgres",
     "proxy",
     "replay",
     "serve",

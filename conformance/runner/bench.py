@@ -17,6 +17,10 @@ from ..subjects.reference import Reference
 from .judge import CaseFilter, Judge
 
 
+#: Responses that are longer, in bytes, kill no subject that the others do not kill. They took nine tenths of the memory.
+_LONG = 1 << 16
+
+
 class Death(NamedTuple):
     """How a generated subject fared. ``case``: the first case in which a law fails it, "" if it survives.
 
@@ -57,6 +61,8 @@ def _cached(case_filter: CaseFilter, judge: Judge) -> Iterator[CachedCase]:
         try:
             rounds = judge.rounds(case)
         except (ToolparityError, InvalidAnswer):
+            continue
+        if sum(len(piece) for round in rounds for piece in round.exchange.pieces) > _LONG:
             continue
         forms = [None if round.answer.form is None else pickle.dumps(round.answer.form) for round in rounds]
         found = (traits(round.answer.form) for round in rounds if round.answer.form is not None)

@@ -1,0 +1,110 @@
+"""Which cases a run takes: shares, pages, lanes and orders (tests/selection.py), and what it must prove."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tests import proofs, selection
+
+IDS = [f"tests/test_x.py::test_y[{number}]" for number in range(500)]
+FILES = sorted(Path(__file__).parent.rglob("test_*.py"))
+
+
+class Marker:
+    def __init__(self, *args: str, **kwargs: Any) -> None:
+        self.args, self.kwargs = args, kwargs
+
+
+class Item:
+    """A case with marks, as far as the selection looks at it."""
+
+    def __init__(self, nodeid: str, **markers: Marker) -> None:
+        self.nodeid, self.path = nodeid, selection.ROOT / nodeid.partition("::")[0]
+        self._markers = markers
+
+    def get_closest_marker(self, name: str) -> Marker | None:
+        return self._markers.get(name)
+
+
+def left_out(*items: Item, pages: bool = False) -> list[str]:
+    found = selection.left_out(cast(list[pytest.Item], list(items)), pages=pages)
+    return sorted(item.nodeid for item in found)
+
+
+def test_each_case_is_in_exactly_one_share() -> None:
+    shares = [selection.share(f"{number}/7") for number in range(1, 8)]
+    taken = [[id for id in IDS if share.has(id)] for share in shares]
+    assert sorted(id for ids in taken for id in ids) == sorted(IDS)
+    assert all(40 < len(ids) < 100 for ids in taken)
+
+
+@pytest.mark.parametrize("text", ["", "3", "0/4", "5/4", "1/0", "a/b", "1/2/3", "-1/2"])
+def test_what_is_not_a_share_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="a share is K/N"):
+        selection.share(text)
+
+
+def test_a_page_runs_if_a_source_or_its_own_file_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Item("tests/test_page.py::test_a", page=Marker("docs/page.md", "conformance/skeletons"))
+    for changed, runs in (
+        ([], False),
+        (["docs/page.md"], True),
+        (["conformance/skeletons/go/main.go"], True),
+        (["tests/test_page.py"], True),
+        (["docs/page.md.orig", "conformance/skeletons2/x"], False),
+    ):
+        monkeypatch.setattr(selection, "_changed", changed)
+        assert (left_out(page) == []) is runs, changed
+    monkeypatch.setattr(selection, "_changed", [])
+    assert left_out(page, pages=True) == []
+
+
+def test_the_plain_run_keeps_some_cases_of_each_group() -> None:
+    class WithWire(Item):
+        def __init__(self, wire: str, number: int) -> None:
+            super().__init__(f"tests/test_x.py::test_y[{wire}-{number}]", thorough=Marker(keep=2, per="{wire}"))
+            self.callspec = type("Callspec", (), {"params": {"wire": wire}})
+
+    items = [WithWire(wire, number) for wire in ("a", "b") for number in range(5)]
+    kept = {item.nodeid for item in items} - set(left_out(*items))
+    assert [sum(f"[{wire}-" in id for id in kept) for wire in ("a", "b")] == [2, 2]
+
+
+def test_each_file_is_in_one_lane_and_waiting_tests_are_apart() -> None:
+    for workers in (1, 2, 3, 8):
+        lanes = {path: selection.lane(path, workers) for path in FILES}
+        assert set(lanes.values()) == set(range(workers))
+    waiting = {path for path in FILES if selection.lane(path, 2) == 0}
+    assert {path.relative_to(selection.ROOT / "tests").parts[0] for path in waiting} == set(selection.WAITING)
+
+
+def test_an_order_follows_from_its_seed_and_keeps_files_together() -> None:
+    def order(seed: str) -> list[str]:
+        items = [Item(f"tests/test_{file}.py::test_{number}") for file in "abc" for number in range(4)]
+        selection.shuffle(cast(list[pytest.Item], items), seed)
+        return [item.nodeid for item in items]
+
+    assert order("1") == order("1") != order("2")
+    files = [id.partition("::")[0] for id in order("1")]
+    assert sum(one != other for one, other in pairwise(files)) == 2
+
+
+def test_cases_prove_what_their_names_and_files_state() -> None:
+    assert proofs.proved_by("tests/failures/test_index.py::test_IDX_01_a_missing_index[openai.chat]") == {"IDX-01"}
+    assert proofs.proved_by("tests/failures/test_index.py::test_helpers") == set()
+    assert proofs.proved_by("tests/history/test_x.py::test_IDX_01_x") == set()
+    (fault, *_) = sorted(proofs.expected()["classes of faults"])
+    assert proofs.proved_by(f"tests/faults/{fault}.py::test_x") == {fault}
+
+
+def test_what_no_case_proves_is_missing() -> None:
+    known = proofs.expected()
+    assert all(known.values())
+    everything = set().union(*known.values())
+    assert [each.ids for each in proofs.missing(everything)] == [[]] * len(known)
+    (laws, *_) = proofs.missing(everything - {"law order"})
+    assert laws == ("laws", ["law order"], len(known["laws"]))
