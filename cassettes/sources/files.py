@@ -7,7 +7,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader, BytesIO, RawIOBase
 from typing import cast
 
@@ -124,13 +124,14 @@ def walk(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
     """Yield (path, walked) for the file itself, or for every file with one of the suffixes below a directory, in order.
 
     The order is that of the names, with numbers in them by value: 9.json comes before 10.json. Hidden files and
-    directories are skipped, and links to directories are not followed.
+    directories are skipped, and links to directories are not followed. Raises UnreadableSource if an object store does
+    not list its files.
     """
     if not is_folder(path):
         yield path, False
         return
     remote = object_stores.is_url(path)
-    for folder, directories, names in object_stores.walk_url(path) if remote else os.walk(path):
+    for folder, directories, names in _walk_url(path) if remote else os.walk(path):
         directories[:] = sorted((d for d in directories if d not in _IGNORED and not d.startswith(".")), key=_order)
         for name in sorted(names, key=_order):
             path_found = f"{folder.rstrip('/')}/{name}" if remote else os.path.join(folder, name)
@@ -138,6 +139,13 @@ def walk(path: str, suffixes: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
                 continue
             if remote or _is_file(path_found):
                 yield path_found, True
+
+
+def _walk_url(path: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    try:
+        yield from object_stores.walk_url(path)
+    except OSError as error:
+        raise UnreadableSource(f"cannot be listed: {error.strerror or error}") from None
 
 
 def is_folder(path: str) -> bool:
@@ -165,8 +173,9 @@ def _order(name: str) -> tuple[list[str], list[int], str]:
 def size_of(path: str, suffixes: tuple[str, ...]) -> int:
     """Return the bytes on disk, for progress display. Files without a known size count 0."""
     total = 0
-    for file, _ in walk(path, suffixes):
-        total += size_on_disk(file) or 0
+    with suppress(UnreadableSource):  # reading the files reports the error
+        for file, _ in walk(path, suffixes):
+            total += size_on_disk(file) or 0
     return total
 
 

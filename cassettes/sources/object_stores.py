@@ -1,20 +1,28 @@
 """Files on object stores, addressed by URLs such as s3://bucket/logs/, read through fsspec.
 
-fsspec comes with the extra ``s3``, together with the driver of S3. Other stores have other drivers: gcsfs reads gs://,
-adlfs reads abfs://. The drivers take credentials and endpoints from the environment.
+fsspec comes with the extra ``s3``, together with obstore, which reads s3://. Where obstore is missing, the driver that
+fsspec has for s3:// reads it. Other stores have other drivers: gcsfs reads gs://, adlfs reads abfs://. The drivers take
+credentials and endpoints from the environment.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from io import BufferedReader, RawIOBase
 from typing import Any, TypeVar, cast
 
 from ..errors import UnreadableSource
+from . import s3
 
 #: How many bytes are requested at a time. Larger requests waste more at the end of a range.
 _REQUEST_BYTES = 4 * 1024 * 1024
+_S3_PREFIXES = ("s3://", "s3a://")
+#: What S3 answers, in an error of obstore.
+_S3_ANSWER = re.compile(r"<Code>(?P<code>[^<]*)</Code>.*?<Message>(?P<message>[^<]*)</Message>", re.DOTALL)
+#: How long a request took and how often it was repeated, in an error of obstore.
+_TIMING = re.compile(r" in [\d.]+\w+(, after \d+ retries.*?)? +- ")
 
 Result = TypeVar("Result")
 
@@ -85,6 +93,9 @@ class _Remote(RawIOBase):
 
 
 def _store(path: str) -> tuple[Any, str]:
+    """Return the store that a URL names, and the name of the file there."""
+    if path.startswith(_S3_PREFIXES) and (own := _as_os_error(_s3_store)) is not None:
+        return own, path[path.index("://") + 3 :].rstrip("/")
     try:
         fsspec = import_module("fsspec")
         store, name = fsspec.core.url_to_fs(path)
@@ -95,11 +106,32 @@ def _store(path: str) -> tuple[Any, str]:
     return store, name
 
 
+def _s3_store() -> s3.S3Store | None:
+    try:
+        return s3.store()
+    except ImportError:
+        return None  # fsspec may have another driver
+
+
 def _as_os_error(call: Callable[[], Result]) -> Result:
     """Call a function of a driver. Drivers raise errors of their libraries, for example for missing credentials."""
     try:
         return call()
-    except (OSError, TypeError):
+    except (FileNotFoundError, TypeError):
+        raise
+    except OSError as error:
+        if "\n" in str(error):
+            raise OSError(_in_a_line(error)) from None
         raise
     except Exception as error:
-        raise OSError(f"{type(error).__name__}: {error}") from None
+        raise OSError(_in_a_line(error)) from None
+
+
+def _in_a_line(error: Exception) -> str:
+    """Return what an error says. The further lines of an error of obstore are the structures of its Rust code."""
+    text = str(error)
+    if answer := _S3_ANSWER.search(text):
+        return f"{answer['message']} ({answer['code']})"
+    kind = type(error)
+    prefix = "" if kind.__module__.startswith("obstore") else f"{kind.__name__}: "
+    return prefix + _TIMING.sub(": ", text.split("\n", 1)[0])

@@ -37,12 +37,16 @@ def split_files(
             yield FilePart(databases.without_password(path), "database", content=path.encode(), columns=columns)
             continue
         empty = True
-        for path_found, walked in walk(path, tuple(SUFFIXES)):
+        try:
+            for path_found, walked in walk(path, tuple(SUFFIXES)):
+                empty = False
+                try:
+                    yield from _split(path_found, walked, part_bytes, format, columns, unpack)
+                except UnreadableSource as error:
+                    yield Problem(path_found, error.what, error.hint, fault=not walked or shows_traffic(path_found))
+        except UnreadableSource as error:
             empty = False
-            try:
-                yield from _split(path_found, walked, part_bytes, format, columns, unpack)
-            except UnreadableSource as error:
-                yield Problem(path_found, error.what, error.hint, fault=not walked or shows_traffic(path_found))
+            yield Problem(path, error.what, error.hint)
         if empty:
             yield Problem(path, "the directory contains no file with a suffix of traffic", hint=" ".join(SUFFIXES))
 
