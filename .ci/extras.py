@@ -38,9 +38,10 @@ NEWEST = "newest"
 DAY = 24 * 60 * 60
 BACKTRACKING = re.compile(r"pip is (?:still )?looking at multiple versions of (\S+)|This is taking longer than usual")
 #: Where the reason begins in the output of pip or uv, and where pip begins to give advice.
-REASON = re.compile("^\\s*(?:ERROR:|error:|\N{MULTIPLICATION SIGN}|The conflict is caused by)")
+REASON = re.compile(r"ERROR:|error:|The conflict is caused by")
 ADVICE = "To fix this you could try to"
-REASON_LINES = 25
+#: How many lines of a reason are shown from its beginning and from its end: some list each release of a project.
+REASON_HEAD, REASON_TAIL = 8, 4
 
 
 class Project(NamedTuple):
@@ -125,9 +126,12 @@ def backtracks(text: str) -> str | None:
 def reason_of(text: str) -> str:
     """Return the part of an output of pip or uv that says why it failed."""
     lines = text.splitlines()
-    start = next((number for number, line in enumerate(lines) if REASON.match(line)), max(len(lines) - REASON_LINES, 0))
+    start = next((number for number, line in enumerate(lines) if REASON.match(line)), 0)
     end = next((number for number, line in enumerate(lines) if line.startswith(ADVICE) and number > start), len(lines))
-    return "\n".join(lines[start:end][:REASON_LINES]).strip()
+    shown = lines[start:end]
+    if len(shown) > REASON_HEAD + REASON_TAIL:
+        shown = [*shown[:REASON_HEAD], "    …", *shown[-REASON_TAIL:]]
+    return "\n".join(shown).strip()
 
 
 def table_of(rows: Sequence[Row], tools: Sequence[str], outcomes: dict[tuple[str, str], Outcome]) -> str:

@@ -98,6 +98,10 @@ def test_the_reason_of_a_failure_is_without_downloads_and_advice() -> None:
     lines = CHECK["reason_of"](CONFLICT).splitlines()
     assert (lines[0].split()[0], lines[-1].split()[0], len(lines)) == ("ERROR:", "boto3", 5)
     assert CHECK["reason_of"]("Killed\n") == "Killed"
+    releases = "".join(f"    boto3 1.{n} depends on botocore>=1.{n}\n" for n in range(50))
+    long = CHECK["reason_of"](CONFLICT.replace("    aiobotocore", releases + "    aiobotocore")).splitlines()
+    assert (long[0], long[-1]) == (lines[0], lines[-1])
+    assert len(long) < 15
 
 
 def test_the_table_has_seconds_and_results_of_each_tool() -> None:
