@@ -39,21 +39,15 @@ def base_inside(schema: Any, base: str) -> str:
 
 def _with_bases(schema: Any, base: str) -> Iterator[tuple[Node, str]]:
     """Yield like `nodes`, each schema with the base of its references. The first has the base that is passed."""
-    bases: dict[str, str] = {"": base}
+    embedded = [("", base)]  # the pointers and bases of the resources around the schema, the innermost last
     for node in nodes(schema):
         if node.pointer:
-            around = next(bases[outer] for outer in _outer(node.pointer) if outer in bases)
+            while not node.pointer.startswith(f"{embedded[-1][0]}/"):
+                embedded.pop()
+            around = embedded[-1][1]
             if (inside := base_inside(node.schema, around)) != around:
-                bases[node.pointer] = inside
-        else:
-            around = base
-        yield node, bases.get(node.pointer, around)
-
-
-def _outer(pointer: str) -> Iterator[str]:
-    while pointer:
-        pointer = pointer.rpartition("/")[0]
-        yield pointer
+                embedded.append((node.pointer, inside))
+        yield node, embedded[-1][1]
 
 
 class Resolver:
