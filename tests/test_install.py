@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 import venv
 import zipfile
 from importlib import metadata
@@ -15,6 +16,10 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("normalizer", "cassettes", "conformance", "reports")
+#: A test that builds and installs the wheel.
+INSTALLED = pytest.mark.page(
+    "pyproject.toml", "toolparity/__init__.py", "toolparity/cli.py", "toolparity/pytest_plugin.py"
+)
 #: What the distribution depends on without any extra.
 BASE = ("click", "msgspec", "PyYAML", "rich", "tabulate", "markdown-it-py", "mdurl", "Pygments")
 SUBJECT = """\
@@ -97,11 +102,13 @@ def _run(folder: Path, *command: str, code: int = 0) -> str:
     return ended.stdout + ended.stderr
 
 
+@INSTALLED
 def test_the_wheel_holds_one_top_level_module(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"toolparity"}
 
 
+@INSTALLED
 def test_the_package_and_each_of_the_four_are_typed(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"toolparity/py.typed", *(f"toolparity/{folder}/py.typed" for folder in FOLDERS)} <= names
@@ -110,6 +117,7 @@ def test_the_package_and_each_of_the_four_are_typed(wheel: Path) -> None:
 @pytest.mark.parametrize(
     "arguments", [(), ("--parity-subject", "my_subject:Subject", "--parity-scenario", "single-call")]
 )
+@INSTALLED
 def test_a_users_own_packages_of_the_same_names_are_theirs(
     full: Path, tmp_path: Path, arguments: tuple[str, ...]
 ) -> None:
@@ -125,6 +133,7 @@ def test_a_users_own_packages_of_the_same_names_are_theirs(
     assert ("1 passed" in printed) is not bool(arguments)
 
 
+@INSTALLED
 def test_the_suite_is_not_imported_until_it_is_used(full: Path, tmp_path: Path) -> None:
     (tmp_path / "test_loaded.py").write_text(
         "import sys\n\n\ndef test_loaded() -> None:\n"
@@ -134,6 +143,7 @@ def test_the_suite_is_not_imported_until_it_is_used(full: Path, tmp_path: Path) 
     _run(tmp_path, str(full / "bin" / "python"), "-m", "pytest", "-q")
 
 
+@INSTALLED
 def test_reading_commands_work_without_any_extra(bare: Path, tmp_path: Path) -> None:
     command = str(bare / "bin" / "toolparity")
     examples = str(ROOT / "cassettes" / "examples")
@@ -144,12 +154,14 @@ def test_reading_commands_work_without_any_extra(bare: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("command", ["check", "demo", "record single-call", "serve --port 0"])
+@INSTALLED
 def test_a_command_that_needs_an_extra_names_it(bare: Path, tmp_path: Path, command: str) -> None:
     printed = _run(tmp_path, str(bare / "bin" / "toolparity"), *command.split(), code=2)
     assert "pip install 'toolparity[conformance]'" in printed
     assert "Traceback" not in printed
 
 
+@INSTALLED
 def test_the_demo_needs_no_extra_beyond_that_of_the_suite(wheel: Path, tmp_path: Path) -> None:
     home = _environment(tmp_path / "venv", wheel, _required(wheel, "conformance"))
     program = "from toolparity.conformance.demo.server import ready_to_serve\n"
@@ -157,6 +169,7 @@ def test_the_demo_needs_no_extra_beyond_that_of_the_suite(wheel: Path, tmp_path:
     assert "ready" in _run(tmp_path, str(home / "bin" / "python"), "-c", program)
 
 
+@INSTALLED
 def test_the_plugin_names_the_extra_that_it_needs(wheel: Path, tmp_path: Path) -> None:
     home = _environment(tmp_path / "venv", wheel, ("msgspec", "pytest", "pluggy", "iniconfig", "packaging", "Pygments"))
     (tmp_path / "test_mine.py").write_text("def test_mine() -> None:\n    pass\n")
@@ -173,11 +186,24 @@ _SLOW = "asyncio base64 dataclasses email http importlib.metadata importlib.util
 _OTHERS = "openai anthropic xai_sdk grpc google yaml click pydantic vcr"
 
 
-def test_importing_the_package_loads_no_sdk_and_little_else(full: Path, tmp_path: Path) -> None:
-    program = "import sys; import msgspec, msgspec.json; before = set(sys.modules)\n"
+def _isolated(program: str) -> list[str]:
+    """Run a program with this tree and the installed packages on its path, but without what .pth files import."""
+    paths = [str(ROOT), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    return _run(ROOT, sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {paths}\n{program}").splitlines()
+
+
+def test_importing_the_package_loads_no_sdk_and_little_else() -> None:
+    program = "import msgspec, msgspec.json; before = set(sys.modules)\n"
     program += "from toolparity import normalize\n"
     program += f"print([name for name in {(_SLOW + ' ' + _OTHERS).split()} if name in set(sys.modules) - before])\n"
     program += "print(len(set(sys.modules) - before))"
-    heavy, count = _run(tmp_path, str(full / "bin" / "python"), "-c", program).splitlines()
+    heavy, count = _isolated(program)
     assert heavy == "[]"
     assert int(count) < 40
+
+
+def test_importing_the_plug_in_imports_no_suite() -> None:
+    program = "import pytest; before = set(sys.modules); import toolparity.pytest_plugin\n"
+    program += "new = set(sys.modules) - before\n"
+    program += "print([name for name in new if name.startswith('toolparity.conformance') or name == 'msgspec'])"
+    assert _isolated(program) == ["[]"]

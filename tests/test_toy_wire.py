@@ -1,7 +1,7 @@
 """A third party's wire works everywhere without a change of the product.
 
 `tests/toy_wire` is installed as a separate distribution: a copy outside the repository, and metadata with an entry
-point. Commands run in a new interpreter that finds it.
+point. Commands run in one new interpreter that finds it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from toolparity.normalizer.wires.model_owners import vendor_of
 
 from .reports.test_html import data_of
 
-SCENARIOS = ("single-call", "parallel-three", "text-only", "two-rounds", "error-rate-limit")
+SCENARIOS = ("single-call", "two-rounds", "error-rate-limit")
 BODY: dict[str, Any] = {
     "toy_reply": "r1",
     "model": "toy-1",
@@ -50,7 +50,7 @@ REQUEST: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder for the import path in which the distribution `toy-wire` is installed."""
     folder = tmp_path_factory.mktemp("site")
@@ -79,23 +79,76 @@ def _forget() -> None:
     registry._specs.pop("toy.chat", None)
 
 
-def run(site: Path, *arguments: str, code: int = 0) -> str:
-    """Run ``python`` with these arguments where the toy wire is installed, and return its standard output."""
+#: What an interpreter does where the toy wire is installed, step by step. It prints what each step gave, as JSON.
+PROGRAM = """
+import asyncio, json, sys
+from click.testing import CliRunner
+from toolparity import normalize
+
+scenarios, page, results = json.loads(sys.argv[1]), "page.html", "run.json"
+given = {}
+
+def command(name, *arguments):
+    ended = CliRunner().invoke(main, arguments)
+    given[name] = {"code": ended.exit_code, "out": ended.stdout, "err": f"{ended.stderr}{ended.exception or ''}"}
+
+normalize(b'{"choices": []}', "openai.chat")
+given["loaded"] = [name for name in sys.modules if name.startswith(("toy_wire", "importlib.metadata"))]
+
+from toolparity.cassettes.emulated.servers import running
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.cli import main
+from toolparity.turns import Tool, Turn
+from toolparity.turns.clients import client
+
+command("record", "record", *scenarios, "--emulated", "--wire", "toy.chat", "--into", "toy_wire/recorded")
+command("verify", "cassettes", "verify", "--library", "toy_wire/recorded")
+command("normalize", "normalize", "toy_wire/recorded")
+command("audit", "audit", "toy_wire/recorded", "--json")
+chosen = [option for id in scenarios for option in ("--scenario", id)]
+outputs = ("--json", results, "--html", page)
+command("check", "check", "--wire", "toy.chat", "--unreleased", "--once", "--jobs", "1", *chosen, *outputs)
+command("report", "report", results, "--markdown", "-")
+
+script = scripts()["single-call"]
+call = script.rounds[0].calls[0]
+[offer] = script.tools
+tools = [Tool(name=offer.name, function=lambda **arguments: call.result, parameters=offer.parameters)]
+
+async def turn():
+    with running() as servers:
+        base_url = servers.base(SURFACES["toy.chat"])
+        async with client("toy.chat", "toy-1", base_url=base_url, api_key="any") as provider:
+            outcome = await Turn(provider, tools).run(script.ask)
+    return [outcome.text, script.rounds[-1].parts[-1].text]
+
+given["turn"] = asyncio.run(turn())
+print(json.dumps(given))
+"""
+
+
+@pytest.fixture(scope="module")
+def given(site: Path) -> dict[str, Any]:
+    """What the steps of the program gave."""
     path = os.pathsep.join((str(site), os.environ.get("PYTHONPATH", "")))
-    environment = {**os.environ, "PYTHONPATH": path}
     ended = subprocess.run(
-        [sys.executable, *arguments], check=False, capture_output=True, text=True, env=environment, cwd=site
+        [sys.executable, "-c", PROGRAM, json.dumps(SCENARIOS)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=site,
     )
-    assert ended.returncode == code, ended.stderr + ended.stdout
-    return ended.stdout
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    steps: dict[str, Any] = json.loads(ended.stdout)
+    return steps
 
 
-@pytest.fixture(scope="session")
-def recorded(site: Path) -> Path:
-    """Return the toy wire's library, recorded against its emulated provider."""
-    library = site / "toy_wire" / "recorded"
-    run(site, "-m", "toolparity", "record", *SCENARIOS, "--emulated", "--wire", "toy.chat", "--into", str(library))
-    return library
+def printed(given: dict[str, Any], name: str) -> str:
+    """The standard output of a command, which must end with 0."""
+    assert given[name]["code"] == 0, given[name]
+    return str(given[name]["out"])
 
 
 def test_it_is_listed_beside_the_built_in_wires(toy: Any) -> None:
@@ -108,13 +161,8 @@ def test_its_owner_is_known_by_the_names_of_its_models(toy: Any) -> None:
     assert vendor_of("toy-2") == toy.partition(".")[0]
 
 
-def test_a_built_in_wire_does_not_load_it(site: Path) -> None:
-    code = (
-        "import sys\nfrom toolparity import normalize\n"
-        'normalize(b\'{"choices": []}\', "openai.chat")\n'
-        'assert not any(name.startswith(("toy_wire", "importlib.metadata")) for name in sys.modules)'
-    )
-    run(site, "-c", code)
+def test_a_built_in_wire_does_not_load_it(given: dict[str, Any]) -> None:
+    assert given["loaded"] == []
 
 
 def test_without_the_distribution_the_name_is_unknown() -> None:
@@ -193,33 +241,9 @@ def test_a_broken_registration_is_named(
         registry.spec("toy.broken")
 
 
-def test_a_turn_runs_over_its_client(site: Path) -> None:
-    run(
-        site,
-        "-c",
-        """
-import asyncio
-from toolparity.cassettes.emulated.servers import running
-from toolparity.cassettes.scripts import scripts
-from toolparity.cassettes.surfaces import SURFACES
-from toolparity.turns import Tool, Turn
-from toolparity.turns.clients import client
-
-script = scripts()["single-call"]
-call = script.rounds[0].calls[0]
-[offer] = script.tools
-tools = [Tool(name=offer.name, function=lambda **arguments: call.result, parameters=offer.parameters)]
-
-async def main():
-    with running() as servers:
-        base_url = servers.base(SURFACES["toy.chat"])
-        async with client("toy.chat", "toy-1", base_url=base_url, api_key="any") as provider:
-            outcome = await Turn(provider, tools).run(script.ask)
-    assert outcome.text == script.rounds[-1].parts[-1].text, outcome
-
-asyncio.run(main())
-""",
-    )
+def test_a_turn_runs_over_its_client(given: dict[str, Any]) -> None:
+    text, expected = given["turn"]
+    assert text == expected
 
 
 def test_a_part_that_is_missing_is_named(toy: Any, site: Path) -> None:
@@ -228,28 +252,27 @@ def test_a_part_that_is_missing_is_named(toy: Any, site: Path) -> None:
     assert client(toy, base_url="http://127.0.0.1:9", api_key="any").name == "toy"
 
 
-def test_its_cassettes_are_recorded_against_its_emulation(site: Path, recorded: Path) -> None:
-    names = sorted(path.name for path in recorded.rglob("*.yaml"))
+def test_its_cassettes_are_recorded_against_its_emulation(site: Path, given: dict[str, Any]) -> None:
+    printed(given, "record")
+    names = sorted(path.name for path in (site / "toy_wire" / "recorded").rglob("*.yaml"))
     assert names == sorted(f"{id}{mode}.yaml" for id in SCENARIOS for mode in ("", ".stream"))
-    run(site, "-m", "toolparity", "cassettes", "verify", "--library", str(recorded))
+    printed(given, "verify")
 
 
-def test_its_cassettes_are_normalized_and_audited(site: Path, recorded: Path) -> None:
-    lines = run(site, "-m", "toolparity", "normalize", str(recorded)).splitlines()
+def test_its_cassettes_are_normalized_and_audited(given: dict[str, Any]) -> None:
+    lines = printed(given, "normalize").splitlines()
     assert {json.loads(line)["wire"] for line in lines} == {"toy.chat"}
-    audit = json.loads(run(site, "-m", "toolparity", "audit", str(recorded), "--json"))
+    audit = json.loads(printed(given, "audit"))
     assert list(audit["wires"]) == ["toy.chat"]
     assert audit["wires"]["toy.chat"]["undecoded"] == 0
 
 
-def test_the_suite_checks_it_and_reports_it(site: Path, recorded: Path, tmp_path: Path) -> None:
-    results, page = tmp_path / "run.json", tmp_path / "page.html"
-    scenarios = [option for id in SCENARIOS for option in ("--scenario", id)]
-    outputs = ("--json", str(results), "--html", str(page))
-    run(site, "-m", "toolparity", "check", "--wire", "toy.chat", "--unreleased", *scenarios, *outputs)
-    verdicts = [verdict for result in json.loads(results.read_bytes())["results"] for verdict in result["verdicts"]]
+def test_the_suite_checks_it_and_reports_it(site: Path, given: dict[str, Any]) -> None:
+    printed(given, "check")
+    results = json.loads((site / "run.json").read_bytes())["results"]
+    verdicts = [verdict for result in results for verdict in result["verdicts"]]
     assert {verdict["outcome"] for verdict in verdicts} == {"pass"}
     laws = {name for verdict in verdicts for name in verdict.values()}
     assert {"conservation", "stream-parity", "any-split", "answered", "replay", "handoff", "usage"} <= laws
-    assert "toy.chat" in json.dumps(data_of(page.read_text()))
-    assert "through `toy-wire 1.0`" in run(site, "-m", "toolparity", "report", str(results), "--markdown", "-")
+    assert "toy.chat" in json.dumps(data_of((site / "page.html").read_text()))
+    assert "through `toy-wire 1.0`" in printed(given, "report")

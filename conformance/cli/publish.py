@@ -3,6 +3,7 @@
     python -m toolparity.conformance.cli.publish
 
     results.json.gz         the results, for toolparity report reports/published/results.json.gz
+    summary.json            names and versions of the results, which have more than 50 MB when they are unpacked
     index.html              the page; ``--render`` writes it and the files below from the results, without a run
     README.md               the same in Markdown
     badge.svg, badge.json   the result of this project's own normalizer
@@ -51,6 +52,7 @@ COMMAND = "python -m toolparity.conformance.cli.publish"
 OWN = "normalizer"
 _NOT_TESTED = "not tested"
 RESULTS = "results.json.gz"
+SUMMARY = "summary.json"
 #: The folder of the histories of libraries, beside the results.
 HISTORY = "history"
 
@@ -73,12 +75,12 @@ The current report: [the page](index.html), [the results](results.json.gz). Writ
 """
 
 
-class PublishedIndex(Struct, frozen=True):
-    """The part of the published results that `behind` compares."""
+class Summary(Struct, frozen=True):
+    """The subjects of the published results, and the ids of their laws and scenarios."""
 
     subjects: list[results.SubjectInfo]
-    laws: list[results.LawInfo]
-    scenarios: list[results.ScenarioInfo]
+    laws: list[str]
+    scenarios: list[str]
 
 
 def run(case_filter: CaseFilter, names: Sequence[str], on_progress: Callable[[int], None] = lambda cases: None) -> Run:
@@ -151,6 +153,7 @@ def files(result: Run, histories: Sequence[LibraryHistory] = ()) -> dict[str, by
     )
     return {
         RESULTS: packed(result),
+        SUMMARY: json.format(json.encode(summary_of(result)), indent=1) + b"\n",
         "index.html": formats.render("html", report),
         "README.md": (_HEAD + _missing_libraries(result)).encode() + formats.render("markdown", report),
         "badge.svg": formats.render("badge", own),
@@ -169,6 +172,16 @@ def packed(result: Run) -> bytes:
     return gzip.compress(results.write(result), mtime=0)
 
 
+def summary_of(result: Run) -> Summary:
+    """Return the summary that is published beside the results."""
+    return Summary(result.subjects, [item.id for item in result.laws], [item.id for item in result.scenarios])
+
+
+def summary(folder: Path = FOLDER) -> Summary:
+    """Return the published summary."""
+    return json.decode((folder / SUMMARY).read_bytes(), type=Summary)
+
+
 def publish(result: Run, folder: Path = FOLDER) -> None:
     """Write the publication of a run, with the histories that the folder has."""
     folder.mkdir(exist_ok=True)
@@ -179,11 +192,11 @@ def publish(result: Run, folder: Path = FOLDER) -> None:
 
 def behind(folder: Path = FOLDER) -> list[str]:
     """List the differences between the suite and the publication: "scenario parallel-four is missing"."""
-    index = json.decode(gzip.decompress((folder / RESULTS).read_bytes()), type=PublishedIndex)
+    published = summary(folder)
     kinds = (
-        ("subject", {*SUBJECTS}, {item.name for item in index.subjects} - {*PEERS}),
-        ("law", {*IDS}, {item.id for item in index.laws}),
-        ("scenario", {*scenarios()}, {item.id for item in index.scenarios}),
+        ("subject", {*SUBJECTS}, {item.name for item in published.subjects} - {*PEERS}),
+        ("law", {*IDS}, {*published.laws}),
+        ("scenario", {*scenarios()}, {*published.scenarios}),
     )
     return [
         f"{kind} {name} {'is not published' if name in now else 'was removed from the suite'}"

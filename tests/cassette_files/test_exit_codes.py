@@ -18,6 +18,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.thorough(keep=1, per="{command}")
 @pytest.mark.parametrize("content", [None, "a: ["], ids=["missing", "not YAML"])
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_input_that_cannot_be_read_has_one_exit_code(

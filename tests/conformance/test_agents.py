@@ -438,6 +438,7 @@ def test_an_agent_fetches_responses_itself() -> None:
         subject(f"{__name__}:Fed")
 
 
+@pytest.mark.page("docs/agents.md", "docs/agents.py")
 @pytest.mark.skipif(shutil.which("node") is None, reason="the page has a program for Node")
 def test_the_page_about_agents_can_be_followed(tmp_path: Path) -> None:
     done, printed = 0, ""

@@ -22,6 +22,8 @@ from .pages import PLUGIN, Block, blocks, do
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS: dict[str, dict[str, Any]] = {step["name"]: step for step in ACTION["runs"]["steps"]}
+#: A test that does the steps of the action. `tests/faults` has the exit codes of the command.
+ACTIONS = pytest.mark.page("action.yml")
 SUBJECT = """\
 import json
 
@@ -132,6 +134,7 @@ def test_it_installs_what_it_is_told_or_its_own_release(tmp_path: Path, version:
     assert told[-1] == asked
 
 
+@ACTIONS
 def test_a_green_run_is_published_and_ends_with_0(tmp_path: Path) -> None:
     job = Job(tmp_path, subject="my_subject:Subject", args="--scenario 'parallel-*' --wire openai.chat")
     (job.folder / "my_subject.py").write_text(SUBJECT)
@@ -140,7 +143,7 @@ def test_a_green_run_is_published_and_ends_with_0(tmp_path: Path) -> None:
     assert "my_subject" in job.summary.read_text()
 
 
-@pytest.mark.thorough
+@ACTIONS
 def test_a_red_run_is_published_too_and_ends_with_1(tmp_path: Path) -> None:
     job = Job(tmp_path, subject="documented-goclaw\nopenai-sdk\n", args="--scenario parallel-three")
     assert job.checked() == 1
@@ -154,7 +157,7 @@ def test_a_red_run_is_published_too_and_ends_with_1(tmp_path: Path) -> None:
     assert {one.scenario for one in told.results} == {"parallel-three"}
 
 
-@pytest.mark.thorough
+@ACTIONS
 def test_known_failures_are_expected_and_a_stale_baseline_ends_with_3(tmp_path: Path) -> None:
     job = Job(tmp_path, subject="documented-goclaw", baseline="known.yaml", args="--scenario parallel-three")
     (job.folder / "known.yaml").write_text("- {check: '*'}\n")
@@ -164,6 +167,7 @@ def test_known_failures_are_expected_and_a_stale_baseline_ends_with_3(tmp_path: 
     assert job.checked() == 3
 
 
+@ACTIONS
 @pytest.mark.parametrize(
     ("inputs", "code"),
     [
@@ -179,10 +183,12 @@ def test_what_cannot_be_run_is_never_green(tmp_path: Path, inputs: dict[str, str
     assert job.outputs["exit-code"] == str(code)
 
 
+@ACTIONS
 def test_a_quote_that_does_not_close_ends_the_check(tmp_path: Path) -> None:
     assert Job(tmp_path, subject="normalizer", args="--scenario 'parallel").step("Check").returncode != 0
 
 
+@ACTIONS
 def test_what_is_told_is_data_and_never_run(tmp_path: Path) -> None:
     evil = "$(touch pwned)`touch pwned`"
     job = Job(tmp_path, subject=f"{evil};touch pwned", baseline=evil, args=f"--scenario '{evil}' $(touch pwned)")
@@ -231,7 +237,7 @@ def test_the_page_tells_every_input() -> None:
         assert f"`{name}`" in page
 
 
-@pytest.mark.thorough
+@pytest.mark.page("docs/ci.md")
 def test_the_script_for_gitlab_runs(here: Path) -> None:
     job = _yaml(".gitlab-ci.yml")["parity"]
     install, *script = job["script"]
@@ -242,6 +248,7 @@ def test_the_script_for_gitlab_runs(here: Path) -> None:
     assert all((here / path).is_file() for path in job["artifacts"]["paths"])
 
 
+@pytest.mark.page("docs/ci.md")
 def test_the_commands_of_the_page_run_and_write_what_they_name(here: Path) -> None:
     told = [block for block in blocks("ci.md") if block.language == "sh" and not block.mark]
     lines = [line for block in told for line in block.text.splitlines()]

@@ -6,7 +6,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from tests.thoroughness import is_thorough
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import UnknownSubject
 from toolparity.conformance.runner.judge import CaseFilter, Judge
@@ -51,9 +53,21 @@ class Mute(Reference):
         return None
 
 
+def cases() -> list[Case]:
+    """The cases on all wires, or in the plain run on three of them."""
+    wires = () if is_thorough() else ("openai.chat", "anthropic.messages", "xai.grpc")
+    return list(replace(CHOICE, wires=wires).cases())
+
+
 def outcomes(tested: Any) -> Counter[tuple[str, str]]:
     bench = Judge(tested, twice=False)
-    return Counter((one.check, one.outcome) for case in CHOICE.cases() for one in bench.result(case).verdicts)
+    return Counter((one.check, one.outcome) for case in cases() for one in bench.result(case).verdicts)
+
+
+@pytest.fixture(scope="module")
+def alone() -> Counter[tuple[str, str]]:
+    """The outcomes of a subject that claims nothing."""
+    return outcomes(Mute())
 
 
 def test_every_claim_is_told_of() -> None:
@@ -62,14 +76,13 @@ def test_every_claim_is_told_of() -> None:
 
 def test_every_failure_has_an_effect() -> None:
     judge = Judge(Mute(*READER_CLAIMS), twice=False)
-    failures = [one for case in CHOICE.cases() for one in judge.result(case).verdicts if one.outcome == "fail"]
+    failures = [one for case in cases() for one in judge.result(case).verdicts if one.outcome == "fail"]
     assert len({one.check for one in failures}) > 5
     assert {one.effect for one in failures} <= EFFECTS.keys()
 
 
 @pytest.mark.parametrize("claim", sorted(READER_CLAIMS))
-def test_a_claim_that_is_left_out_is_a_failure(claim: str) -> None:
-    alone = outcomes(Mute())
+def test_a_claim_that_is_left_out_is_a_failure(claim: str, alone: Counter[tuple[str, str]]) -> None:
     assert not any(outcome in ("fail", "error") for _, outcome in alone)  # what is not claimed is not asked for
     told = outcomes(Mute(claim, *(["answers"] if claim == "handoff" else [])))
     assert told[SEEN_BY[claim], "fail"]
@@ -124,6 +137,7 @@ def test_an_answer_of_no_form_is_a_failure_that_is_told(given: Any) -> None:
     assert verdict.reason.startswith("invalid answer: ")
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("made", [None, [], "body", {}, {"messages": 5}, {"messages": [5]}, {"messages": [{}]}])
 def test_a_request_of_no_form_is_a_failure_too(made: Any) -> None:
     class Odd(Reference):

@@ -15,7 +15,7 @@ import pytest
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import InvalidAnswer, UnknownSubject
 from toolparity.conformance.runner.judge import CaseFilter, Judge
-from toolparity.conformance.subjects import CLAIMS, CallResult, FollowUp, SubjectExchange
+from toolparity.conformance.subjects import CLAIMS, CallResult, FollowUp, SubjectExchange, process
 from toolparity.conformance.subjects.executable import MOST_FAILURES, PATIENCE, Executable
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "conformance" / "examples" / "subject.mjs"
@@ -123,9 +123,11 @@ def test_what_goes_wrong_with_a_program_is_a_bad_answer(program: Program, rest: 
         program(rest, timeout=0.5 if "within" in told else 10).read(ASK)
 
 
-def test_a_program_that_floods_is_cut_off(program: Program) -> None:
+def test_a_program_that_floods_is_cut_off(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert process.MOST_BYTES >= 1 << 20
+    monkeypatch.setattr(process, "MOST_BYTES", 2_000_000)
     subject = program("sys.stdin.readline()\nwhile True: sys.stdout.write('x' * 1_000_000)")
-    with pytest.raises(InvalidAnswer, match="longer than"):
+    with pytest.raises(InvalidAnswer, match="longer than 2,000,000 bytes"):
         subject.read(ASK)
 
 

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.reports.golden import result, run, verdict
+from tests.thoroughness import sampled
 from toolparity.conformance.cli import main
 from toolparity.conformance.runner.history import cache, measurement, measurer
 from toolparity.conformance.runner.history.changes import changes_between, differing, search
@@ -83,7 +84,7 @@ class FakeRuntime:
         return self.listed
 
     def command(self, peer: Peer, folder: Path) -> list[str]:
-        return ["python3", str(peer.program), self.version(peer, folder)]
+        return ["python3", "-I", "-S", str(peer.program), self.version(peer, folder)]
 
 
 @pytest.fixture
@@ -145,9 +146,9 @@ def test_a_version_is_run_once_until_something_that_decides_a_verdict_changes(
 
 
 def test_the_program_of_a_library_decides_its_verdicts_only() -> None:
-    names = [name for name in PEERS if name != "echo"]
+    names = sampled([name for name in PEERS if name != "echo"], 3)
     assert len({cache.suite_digest(name) for name in names}) == len(names)
-    assert cache.suite_digest("litellm") == cache.suite_digest.__wrapped__("litellm")
+    assert cache.suite_digest(names[0]) == cache.suite_digest.__wrapped__(names[0])
 
 
 def test_a_part_of_a_cached_outcome_is_not_used(runtime: FakeRuntime) -> None:
@@ -337,6 +338,7 @@ def test_a_search_runs_only_the_scenarios_that_differ(runtime: FakeRuntime, tmp_
     assert cases["1.1"] == cases["1.2"] == {DROPPED}
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize(("law", "neighbours"), [("conservation", True), ("stop", False)])
 def test_a_search_for_one_law_leaves_the_changes_of_others_where_they_are_seen(
     runtime: FakeRuntime, tmp_path: Path, law: str, neighbours: bool

@@ -9,6 +9,7 @@ import runpy
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,7 @@ from tests.published import failures, published
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.scenarios import scenarios
+from toolparity.conformance.cli import publish
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.reproductions import Accusation
 from toolparity.conformance.reproductions.topics import ENTRIES
@@ -27,12 +29,25 @@ from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.subjects import SUBJECTS, environments, subject
 from toolparity.conformance.subjects.peers import PEERS
 from toolparity.normalizer.policies import POLICIES
+from toolparity.reports import files
 from toolparity.reports.results import Result, Verdict
 
 ROOT = Path(__file__).parents[2]
-FILES = sorted(baseline.SHIPPED.glob("*.yaml"))
+NAMES = sorted(path.stem for path in baseline.SHIPPED.glob("*.yaml"))
+
+#: A test that reads the published results, or the pages that are made of them.
+PAGE = pytest.mark.page(
+    "reports/published",
+    "conformance/baselines",
+    "conformance/reproductions",
+    "docs/peers.md",
+    "docs/peers.py",
+    "docs/reproductions",
+    "docs/reproductions.py",
+)
 
 
+@cache
 def pages() -> ModuleType:
     """The program that writes the reproductions, as a module."""
     spec = importlib.util.spec_from_file_location("reproductions", ROOT / "docs" / "reproductions.py")
@@ -43,20 +58,37 @@ def pages() -> ModuleType:
     return made
 
 
-KNOWN = {path.stem: baseline.read(path) for path in FILES}
-PAGES = pages()
-CASES = PAGES.by_reason(failures())
-VERSIONS = {subject.name: subject.version for subject in published().subjects if subject.name in KNOWN}
-CONFIRMED = json.loads((ROOT / "docs" / "reproductions" / "confirmed.json").read_bytes())
+@cache
+def baselines() -> dict[str, list[baseline.BaselineEntry]]:
+    """Subject -> its expected failures."""
+    return {name: list(baseline.read(baseline.SHIPPED / f"{name}.yaml")) for name in NAMES}
+
+
+@pytest.fixture(scope="session")
+def cases() -> Any:
+    """The shortest case of each subject, law and reason of the published results."""
+    return pages().by_reason(failures())
+
+
+@pytest.fixture(scope="session")
+def versions() -> dict[str, str]:
+    """Subject with a baseline -> its published version."""
+    return {one.name: one.version for one in publish.summary().subjects if one.name in NAMES}
+
+
+@pytest.fixture(scope="session")
+def confirmed() -> Any:
+    """The accusations that scripts confirmed."""
+    return json.loads((ROOT / "docs" / "reproductions" / "confirmed.json").read_bytes())
 
 
 def entries() -> Iterator[tuple[str, baseline.BaselineEntry]]:
-    return ((name, entry) for name, known in KNOWN.items() for entry in known)
+    return ((name, entry) for name, known in baselines().items() for entry in known)
 
 
 def test_each_baseline_is_of_a_shipped_subject() -> None:
-    assert KNOWN
-    assert KNOWN.keys() <= {*SUBJECTS, *PEERS}
+    assert NAMES
+    assert {*NAMES} <= {*SUBJECTS, *PEERS}
 
 
 def test_each_entry_matches_a_case() -> None:
@@ -86,47 +118,59 @@ def test_no_entry_stands_there_twice() -> None:
     assert len(told) == len(set(told))
 
 
-def test_the_overview_is_current() -> None:
+@PAGE
+def test_the_summary_is_that_of_the_results() -> None:
+    assert publish.summary() == publish.summary_of(published())
+
+
+@PAGE
+def test_the_overview_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "load", lambda path: published())
     made: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "peers.py"), run_name="peers")
     assert (ROOT / "docs" / "peers.md").read_text("utf-8") == made["page"]()
 
 
-def test_every_reason_for_which_a_law_is_broken_has_a_reproduction_and_no_other_has() -> None:
+@PAGE
+def test_every_reason_for_which_a_law_is_broken_has_a_reproduction_and_no_other_has(cases: Any) -> None:
     told = {(name, entry.check, entry.reason) for name, entry in entries() if entry.check in ENTRIES}
-    shown = [(case.subject, case.law, case.reason) for case in CASES]
+    shown = [(case.subject, case.law, case.reason) for case in cases]
     assert set(shown) == told
     assert len(shown) == len(set(shown))
 
 
-def test_both_sides_of_a_reproduction_differ() -> None:
-    sides = [PAGES.compared(case.accusation) for case in CASES]
+@PAGE
+def test_both_sides_of_a_reproduction_differ(cases: Any) -> None:
+    sides = [pages().compared(case.accusation) for case in cases]
     assert [(expected, got) for expected, got in sides if expected == got] == []
 
 
-def test_the_reproductions_are_of_the_versions_that_are_pinned() -> None:
-    for name, version in VERSIONS.items():
+def test_the_reproductions_are_of_the_versions_that_are_pinned(versions: dict[str, str]) -> None:
+    for name, version in versions.items():
         if name in PEERS:
             assert PEERS[name].pinned == version, name
-    assert VERSIONS.keys() == KNOWN.keys()
+    assert versions.keys() == {*NAMES}
 
 
-def test_a_sample_of_sixty_accusations_was_confirmed_without_the_suite() -> None:
-    assert len(CONFIRMED) >= 60
-    assert len({tuple(entry.values()) for entry in CONFIRMED}) == len(CONFIRMED)
+def test_a_sample_of_sixty_accusations_was_confirmed_without_the_suite(confirmed: Any) -> None:
+    assert len(confirmed) >= 60
+    assert len({tuple(entry.values()) for entry in confirmed}) == len(confirmed)
 
 
-def test_each_confirmed_accusation_is_expected_of_the_version_that_was_run() -> None:
-    for entry in CONFIRMED:
+def test_each_confirmed_accusation_is_expected_of_the_version_that_was_run(
+    confirmed: Any, versions: dict[str, str]
+) -> None:
+    for entry in confirmed:
         place = (entry["scenario"], entry["surface"], entry["mode"], "all")
         verdict = Verdict(entry["law"], "fail", "it broke", entry["round"])
         result = Result(entry["subject"], *place, [verdict])
-        assert any(known.matches(result, verdict) for known in KNOWN[entry["subject"]]), entry
-        assert entry["version"] == VERSIONS[entry["subject"]], entry
+        assert any(known.matches(result, verdict) for known in baselines()[entry["subject"]]), entry
+        assert entry["version"] == versions[entry["subject"]], entry
 
 
-def test_the_pages_and_their_files_are_current() -> None:
+@PAGE
+def test_the_pages_and_their_files_are_current(cases: Any) -> None:
     folder = ROOT / "docs" / "reproductions"
-    made = PAGES.files(CASES)
+    made = pages().files(cases)
     there = {str(path.relative_to(folder).as_posix()): path for path in folder.rglob("*") if path.is_file()}
     there = {name: path for name, path in there.items() if not name.startswith("programs/")}
     assert there.keys() - made.keys() == {"confirmed.json"}
@@ -134,41 +178,41 @@ def test_the_pages_and_their_files_are_current() -> None:
         assert there[name].read_bytes() == content, name
 
 
-def test_every_page_stands_in_the_overview() -> None:
+@PAGE
+def test_every_page_stands_in_the_overview(cases: Any) -> None:
     text = (ROOT / "docs" / "peers.md").read_text("utf-8")
-    for case in CASES:
+    for case in cases:
         assert f"(reproductions/{case.subject}.md#{case.law})" in text
 
 
+@PAGE
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.thorough if name in PEERS else ())
-        for name in sorted({case.subject for case in CASES})
-    ],
+    "name", [pytest.param(name, marks=pytest.mark.thorough if name in PEERS else ()) for name in NAMES]
 )
-def test_a_subject_that_is_here_fails_each_of_its_reproductions_as_the_page_says(name: str) -> None:
+def test_a_subject_that_is_here_fails_each_of_its_reproductions_as_the_page_says(
+    name: str, cases: Any, versions: dict[str, str]
+) -> None:
     if name in PEERS and environments.installed(name) is None:
         pytest.skip(f"toolparity subjects install {name}")
     if name in PEERS and environments.outdated(name):
         pytest.skip(f"other versions of {name} are pinned by now")
     tested = subject(name)
-    if tested.version != VERSIONS[name]:
-        pytest.skip(f"{name} {tested.version} is here, and {VERSIONS[name]} is published")
+    if tested.version != versions[name]:
+        pytest.skip(f"{name} {tested.version} is here, and {versions[name]} is published")
     bench = Judge(tested, twice=False)
-    for case in (one for one in CASES if one.subject == name):
+    for case in (one for one in cases if one.subject == name):
         stated = case.accusation
         place = stated.result
         result = bench.result(Case(place.scenario, place.surface, place.mode, "all"))
         (verdict,) = [one for one in result.verdicts if one.check == case.law]
         assert verdict.outcome == "fail", case
-        assert PAGES.compared(Accusation(result, verdict, tested.version)) == PAGES.compared(stated)
+        assert pages().compared(Accusation(result, verdict, tested.version)) == pages().compared(stated)
 
 
 def test_no_entry_is_of_a_surface_that_its_subject_does_not_read() -> None:
-    for name in KNOWN.keys() & SUBJECTS.keys():
+    for name in {*NAMES} & SUBJECTS.keys():
         wires = subject(name).wires
-        named = {SURFACES[entry.surface].wire for entry in KNOWN[name] if entry.surface != "*"}
+        named = {SURFACES[entry.surface].wire for entry in baselines()[name] if entry.surface != "*"}
         assert wires is None or named <= wires
 
 

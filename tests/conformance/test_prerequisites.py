@@ -92,7 +92,7 @@ def test_a_subject_that_cannot_be_had_ends_every_command_with_4(
     (tmp_path / f"{name}.py").write_text(text)
     with pytest.raises(UnknownSubject):
         subject(f"{name}:Subject")
-    result = run("check", f"{name}:Subject")
+    result = run("check", f"{name}:Subject", "--scenario", "single-call")
     assert result.exit_code == 4
     assert told in result.output
     assert run("smoke", f"{name}:Subject").exit_code == 4

@@ -32,7 +32,10 @@ class Writer(Reference):
 
 
 def outcome(change: Callable[[Any], None], law: str, wire: str = "openai.chat", case: Case = CASE) -> str:
-    verdicts = {verdict.check: verdict for verdict in Judge(Writer(change, wire), twice=False).result(case).verdicts}
+    verdicts = {
+        verdict.check: verdict
+        for verdict in Judge(Writer(change, wire), twice=False, exhaustive=True).result(case).verdicts
+    }
     return verdicts[law].outcome
 
 

@@ -32,13 +32,15 @@ from toolparity.conformance.subjects.peers import PEERS
 from toolparity.normalizer.model import Wire
 from toolparity.reports.results import EFFECTS, Result, SubjectReport, Verdict, brief
 
-FOUND = shortest()
-OF_SDKS = [one for one in FOUND if one.result.subject in SUBJECTS]
-OF_LIBRARIES = [one for one in FOUND if one.result.subject in PEERS]
+#: A test that reads the published results.
+PAGE = pytest.mark.page("reports/published", "conformance/reproductions", "conformance/laws/consequences.py")
+#: The official SDKs.
+SDKS = [name for name in SUBJECTS if role_of(name) == "implementation"]
 
 
-def name_of(accusation: Accusation) -> str:
-    return f"{accusation.result.subject}-{accusation.verdict.check}"
+def found(*subjects: str) -> list[Accusation]:
+    """The shortest published cases, of these subjects or of all."""
+    return [one for one in shortest() if not subjects or one.result.subject in subjects]
 
 
 def accused(
@@ -64,9 +66,10 @@ CALLS = [
 
 
 def test_every_implementation_has_code() -> None:
-    assert LIBRARIES.keys() == {*PEERS, *(name for name in SUBJECTS if role_of(name) == "implementation")}
+    assert LIBRARIES.keys() == {*PEERS, *SDKS}
 
 
+@PAGE
 def test_each_law_that_an_implementation_breaks_has_a_reproduction() -> None:
     broken = {
         (result.subject, verdict.check)
@@ -74,47 +77,58 @@ def test_each_law_that_an_implementation_breaks_has_a_reproduction() -> None:
         if verdict.outcome in ("fail", "new", "expected") and role_of(result.subject) == "implementation"
         if verdict.check in ENTRIES
     }
-    assert {(one.result.subject, one.verdict.check) for one in FOUND} == broken
-    assert len(FOUND) == len(broken)
+    assert {(one.result.subject, one.verdict.check) for one in found()} == broken
+    assert len(found()) == len(broken)
 
 
-@pytest.mark.parametrize("accusation", FOUND, ids=name_of)
-def test_a_script_is_short_and_needs_only_the_library_and_the_response(accusation: Accusation) -> None:
-    script = accusation.script
-    lines = script.text.splitlines()
-    assert len(lines) <= LINES
-    assert max(map(len, lines)) <= COLUMNS
-    assert "toolparity" not in script.text.lower()
-    assert f'"{accusation.response.file}"' in script.text
-    name = PEERS[accusation.result.subject].distribution if accusation.result.subject in PEERS else ""
-    assert re.match(rf"(pip|npm) install {name}.*(==|@){re.escape(accusation.version)}", script.install)
-    if script.name.endswith(".py"):
-        ast.parse(script.text)
+@PAGE
+def test_a_script_is_short_and_needs_only_the_library_and_the_response() -> None:
+    for accusation in found():
+        script, place = accusation.script, (accusation.result.subject, accusation.verdict.check)
+        assert_short(script.text)
+        assert "toolparity" not in script.text.lower(), place
+        assert f'"{accusation.response.file}"' in script.text, place
+        name = PEERS[accusation.result.subject].distribution if accusation.result.subject in PEERS else ""
+        version = re.escape(accusation.version)
+        assert re.match(rf"(pip|npm) install {name}.*(==|@){version}", script.install), place
+        if script.name.endswith(".py"):
+            ast.parse(script.text)
 
 
-@pytest.mark.parametrize("accusation", OF_SDKS, ids=name_of)
-def test_a_script_of_an_sdk_fails_as_the_published_results_state(accusation: Accusation, tmp_path: Path) -> None:
-    (subject,) = (one for one in published().subjects if one.name == accusation.result.subject)
-    check(accusation, tmp_path, subject.version)
+def assert_short(text: str) -> None:
+    """Assert that a script has at most as many lines and columns as the page says."""
+    lines = text.splitlines()
+    assert len(lines) <= LINES, text
+    assert max(map(len, lines)) <= COLUMNS, text
 
 
+@PAGE
+@pytest.mark.parametrize("name", SDKS)
+def test_a_script_of_an_sdk_fails_as_the_published_results_state(name: str, tmp_path: Path) -> None:
+    (version,) = (one.version for one in published().subjects if one.name == name)
+    for accusation in found(name):
+        check(accusation, tmp_path, version)
+
+
+@PAGE
 @pytest.mark.thorough(keep=2)
-@pytest.mark.parametrize("accusation", OF_LIBRARIES, ids=name_of)
-def test_a_script_of_a_library_fails_as_the_published_results_state(accusation: Accusation, tmp_path: Path) -> None:
-    name = accusation.result.subject
+@pytest.mark.parametrize("name", PEERS)
+def test_a_script_of_a_library_fails_as_the_published_results_state(name: str, tmp_path: Path) -> None:
     installed = environments.installed(name)
     if installed is None:
         pytest.skip(f"toolparity subjects install {name}")
-    check(accusation, tmp_path, installed.version)
+    for accusation in found(name):
+        check(accusation, tmp_path, installed.version)
 
 
 def check(accusation: Accusation, folder: Path, version: str) -> None:
     if version != accusation.version:
         pytest.skip(f"{accusation.version} is published, and {version} is installed")
     output = run(accusation, folder)
-    assert confirms(accusation, output), (output.values, output.error)
+    assert confirms(accusation, output), (accusation.verdict.check, output.values, output.error)
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("name", [name for name, peer in PEERS.items() if peer.runtime == "python"])
 def test_the_environment_of_a_library_does_not_have_this_project(name: str, tmp_path: Path) -> None:
     if not available(name):
@@ -143,21 +157,37 @@ def test_a_stream_has_the_content_type_of_its_wire(wire: Wire, type: str) -> Non
     assert Ask(wire, "", False, []).content_type == "application/json"
 
 
-@pytest.mark.parametrize("subject", ["boto3", "cohere-sdk", "google-genai-interactions", "ollama-sdk"])
+def three_calls(subject: str, mode: str) -> Accusation:
+    """A failure of an SDK, which it does not have, in a response with three calls."""
+    tested = sdk(subject)
+    wire = min(tested.wires or ())
+    result = Result(subject, "parallel-three", wire, mode, "all", [], [SubjectReport(CALLS)])
+    return Accusation(result, Verdict("conservation", "fail"), tested.version)
+
+
+#: SDKs of which no failure is published that a script reproduces.
+UNACCUSED = ("boto3", "cohere-sdk", "google-genai-interactions", "ollama-sdk")
+
+
+@pytest.mark.thorough(keep=1)
+@pytest.mark.parametrize("subject", UNACCUSED)
 @pytest.mark.parametrize("mode", ["plain", "stream"])
 def test_the_code_of_an_sdk_without_published_failures_prints_the_calls(
     subject: str, mode: str, tmp_path: Path
 ) -> None:
-    tested = sdk(subject)
-    wire = next(iter(tested.wires or ()))
-    result = Result(subject, "parallel-three", wire, mode, "all", [], [SubjectReport(CALLS)])
-    accusation = Accusation(result, Verdict("conservation", "fail"), tested.version)
-    lines = accusation.script.text.splitlines()
-    assert len(lines) <= LINES
-    assert max(map(len, lines)) <= COLUMNS
+    accusation = three_calls(subject, mode)
+    assert_short(accusation.script.text)
     output = run(accusation, tmp_path)
     assert output.error == ""
     assert same_calls(output.calls(), CALLS)
+
+
+def test_the_code_of_an_sdk_without_published_failures_is_short_and_parses() -> None:
+    for subject in UNACCUSED:
+        for mode in ("plain", "stream"):
+            text = three_calls(subject, mode).script.text
+            assert_short(text)
+            ast.parse(text)
 
 
 # Comparison
@@ -325,10 +355,10 @@ def test_calls_that_the_provider_ran_are_left_out() -> None:
 
 @pytest.mark.parametrize("mode", ["plain", "stream"])
 def test_the_lost_call_is_marked_and_no_other(mode: str) -> None:
-    found = reproduction(accused(mode=mode, calls=[CALLS[0], CALLS[2]], effect="lost"))
-    assert found.kind == "lost"
-    assert "".join(found.parts).encode() == found.body
-    marked = "".join(found.parts[1::2])
+    shown = reproduction(accused(mode=mode, calls=[CALLS[0], CALLS[2]], effect="lost"))
+    assert shown.kind == "lost"
+    assert "".join(shown.parts).encode() == shown.body
+    marked = "".join(shown.parts[1::2])
     assert marked.startswith('"get_weather"')
     assert "Porto" in marked
     assert "Lisbon" not in marked
@@ -339,22 +369,23 @@ def test_a_call_that_ran_and_must_not_is_marked() -> None:
     cut = accused(
         "incomplete", scenario="cut-call-that-parses", calls=['delete_rows({"table":"logs"})'], effect="executed"
     )
-    found = reproduction(cut)
-    assert found.kind == "unexpected"
-    assert found.parts[1] == '"delete_rows"'
+    shown = reproduction(cut)
+    assert shown.kind == "unexpected"
+    assert shown.parts[1] == '"delete_rows"'
 
 
 def test_a_failure_that_is_not_about_calls_marks_nothing() -> None:
-    found = reproduction(accused("stop", calls=CALLS, effect="misreported"))
-    assert (found.kind, len(found.parts)) == ("", 1)
+    shown = reproduction(accused("stop", calls=CALLS, effect="misreported"))
+    assert (shown.kind, len(shown.parts)) == ("", 1)
 
 
 # Consequences
 
 
+@PAGE
 def test_every_law_and_effect_of_the_published_failures_has_a_consequence() -> None:
-    found = {(verdict.check, verdict.effect) for _, verdict in published().verdicts() if verdict.effect}
-    assert [pair for pair in sorted(found) if pair[1] not in CONSEQUENCES[pair[0]]] == []
+    pairs = {(verdict.check, verdict.effect) for _, verdict in published().verdicts() if verdict.effect}
+    assert [pair for pair in sorted(pairs) if pair[1] not in CONSEQUENCES[pair[0]]] == []
 
 
 def test_consequences_are_sentences_of_known_laws_and_effects() -> None:

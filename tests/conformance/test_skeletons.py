@@ -32,6 +32,7 @@ def environment(home: Path) -> dict[str, str]:
     return {**kept, "PATH": path, "GOCACHE": str(home / "go-cache"), "GOFLAGS": "-mod=mod", "CARGO_NET_OFFLINE": "true"}
 
 
+@pytest.mark.page("conformance/skeletons")
 @pytest.mark.thorough(keep=1, per="{language}")
 @pytest.mark.parametrize("kind", skeletons.KINDS)
 @pytest.mark.parametrize("language", skeletons.LANGUAGES)

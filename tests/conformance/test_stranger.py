@@ -25,6 +25,9 @@ from .pages import DOCS, blocks, do
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("normalizer", "cassettes", "conformance", "reports")
 
+#: A test in which another project installs the wheel. `test_plugin.py` has the same runs with this tree.
+INSTALLED = pytest.mark.page("pyproject.toml", "docs/subjects.md", "toolparity/pytest_plugin.py", "toolparity/cli.py")
+
 #: One call runs under `first`, the others are reported; the seeded bug: the last one is taken, as each overwrites the
 #: one before.
 RIGHT = """\
@@ -107,6 +110,7 @@ def stranger(home: Path, tmp_path: Path) -> Stranger:
     return Stranger(tmp_path, home)
 
 
+@INSTALLED
 def test_the_wheel_is_what_is_used_and_not_this_tree(stranger: Stranger) -> None:
     names = ", ".join(PACKAGES)
     asked = (
@@ -118,6 +122,7 @@ def test_the_wheel_is_what_is_used_and_not_this_tree(stranger: Stranger) -> None
     assert not any(path == ROOT or path.is_relative_to(ROOT / "tests") for path in told)
 
 
+@INSTALLED
 def test_a_seeded_bug_is_red_under_pytest_and_its_law_is_named_until_it_is_mended(stranger: Stranger) -> None:
     red = stranger.run("pytest", "-q", "--parity-subject", "my_subject:Subject")
     assert red.returncode == 1, red.stdout + red.stderr
@@ -131,6 +136,7 @@ def test_a_seeded_bug_is_red_under_pytest_and_its_law_is_named_until_it_is_mende
     assert " passed, " in green.stdout  # the others are skipped: it claims no streams
 
 
+@INSTALLED
 def test_the_command_is_red_and_green_for_the_same_reason(stranger: Stranger) -> None:
     command = ("toolparity", "check", "my_subject:Subject", "--scenario", "parallel-three", "--scenario", "two-rounds")
     red = stranger.run(*command)
@@ -141,6 +147,7 @@ def test_the_command_is_red_and_green_for_the_same_reason(stranger: Stranger) ->
     assert green.returncode == 0, green.stdout + green.stderr
 
 
+@INSTALLED
 def test_a_package_gives_its_subject_a_short_name(stranger: Stranger, home: Path) -> None:
     (site,) = home.glob("lib/python*/site-packages")
     info = site / "gateway-1.0.dist-info"
@@ -158,6 +165,7 @@ def test_a_package_gives_its_subject_a_short_name(stranger: Stranger, home: Path
     assert "gateway cannot be imported" in broken.stderr
 
 
+@INSTALLED
 def test_the_plugin_can_be_left_out(stranger: Stranger) -> None:
     (stranger.folder / "test_own.py").write_text("def test_own():\n    pass\n")
     ended = stranger.run("pytest", "-q", "-p", "no:toolparity")
@@ -165,6 +173,7 @@ def test_the_plugin_can_be_left_out(stranger: Stranger) -> None:
     assert "1 passed" in ended.stdout
 
 
+@INSTALLED
 def test_the_page_for_strangers_can_be_followed_from_its_beginning_to_its_end(home: Path, tmp_path: Path) -> None:
     stranger = Stranger(tmp_path, home)
     printed, done = "", 0

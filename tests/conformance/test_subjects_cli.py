@@ -94,6 +94,7 @@ def test_an_installation_that_fails_leaves_nothing_behind(shelf: Path) -> None:
     assert not (environments.home() / "torn").exists()
 
 
+@pytest.mark.page("conformance/subjects", "conformance/cli")
 def test_a_library_is_installed_checked_outdated_and_removed(shelf: Path) -> None:
     assert run("subjects", "path", "echo").exit_code == 5
     installed = run("subjects", "install", "echo")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 from tests.programs import needed
-from tests.published import published, shortest
+from tests.published import shortest
+from tests.reports import golden
+from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cli import main
 from toolparity.conformance.cli import upstream as upstream_command
 from toolparity.conformance.cli.publish import FOLDER, RESULTS
 from toolparity.conformance.laws import LAWS
-from toolparity.conformance.reproductions import Accusation, confirmation, upstream
+from toolparity.conformance.reproductions import Accusation, accusations, confirmation, upstream
 from toolparity.conformance.reproductions.documentation import STATEMENTS, statement
 from toolparity.conformance.reproductions.javascript_test import javascript_test
 from toolparity.conformance.reproductions.python_test import python_test
@@ -29,14 +32,14 @@ from toolparity.conformance.reproductions.running import QUIET, available, comma
 from toolparity.conformance.reproductions.script import LINES
 from toolparity.conformance.reproductions.topics import ENTRIES
 from toolparity.conformance.reproductions.upstream import draft
-from toolparity.conformance.subjects import SUBJECTS
+from toolparity.conformance.runner.judge import Judge
+from toolparity.conformance.subjects import SUBJECTS, role_of
+from toolparity.conformance.subjects import subject as sdk
 from toolparity.reports.results import Result as CaseResult
-from toolparity.reports.results import SubjectReport, Verdict, write
+from toolparity.reports.results import Run, SubjectInfo, SubjectReport, Verdict, write
 
-FOUND = shortest()
-PYTHON = [one for one in FOUND if not one.script.node and one.verdict.check != "answered"]
-NODE = [one for one in FOUND if one.script.node and one.verdict.check != "answered"]
-OF_SDKS = [one for one in PYTHON if one.result.subject in SUBJECTS]
+#: A test that reads the published results.
+PAGE = pytest.mark.page("reports/published", "conformance/reproductions")
 CASE = "growing-arguments[openai.chat-stream-all]"
 
 
@@ -75,15 +78,38 @@ def accused_of(subject: str, surface: str, mode: str) -> list[Accusation]:
     ]
 
 
-@pytest.fixture(autouse=True)
-def published_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the command take the published results from memory. `test_results_of_another_run_can_be_named` reads them."""
-    run_of = upstream_command._run
-    monkeypatch.setattr(upstream_command, "_run", lambda results: run_of(results) if results else published())
+@pytest.fixture(scope="module")
+def judged() -> Run:
+    """A run with failures, and a case without one, of OpenAI's SDK as it is installed; and two of others."""
+    bench = Judge(sdk("openai-sdk"), twice=False)
+    places = [("growing-arguments", "stream"), ("single-call", "plain")]
+    results = [bench.result(Case(scenario, "openai.chat", mode, "all")) for scenario, mode in places]
+    odd = [Verdict(law, "expected", "it broke", effect="altered") for law in ("order", "any-cut")]
+    call = CaseResult("litellm", "odd-index", "openai.chat", "stream", "all", odd, [SubjectReport()])
+    bad = CaseResult("documented-goclaw", "single-call", "openai.chat", "plain", "first", [], [SubjectReport()])
+    versions = {"openai-sdk": bench.subject.version, "litellm": "1.0", "documented-goclaw": "1.0"}
+    return golden.run(*results, call, bad, subjects=[SubjectInfo(*one) for one in versions.items()])
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["report", "upstream", *arguments])
+@pytest.fixture
+def grown(judged: Run) -> Accusation:
+    """What OpenAI's SDK does with arguments that grow."""
+    (found,) = [one for one in accusations(judged) if one.result.case == CASE]
+    return found
+
+
+@pytest.fixture
+def run(judged: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs the command; the published results are the run above."""
+    file = tmp_path / "published.json"
+    file.write_bytes(write(judged))
+    monkeypatch.setattr(upstream_command, "PUBLISHED", file)
+    return lambda *arguments: CliRunner().invoke(main, ["report", "upstream", *arguments])
+
+
+def with_tests(node: bool) -> list[Accusation]:
+    """The shortest published cases of which a draft has a test, in Python or in JavaScript."""
+    return [one for one in shortest() if one.script.node is node and one.verdict.check != "answered"]
 
 
 def outcomes(found: Sequence[Accusation], folder: Path) -> dict[str, str]:
@@ -100,8 +126,21 @@ def outcomes(found: Sequence[Accusation], folder: Path) -> dict[str, str]:
 # Drafts
 
 
-@pytest.mark.parametrize("accusation", FOUND, ids=name_of)
-def test_a_draft_has_all_its_parts(accusation: Accusation) -> None:
+@PAGE
+def test_the_draft_of_each_published_failure_has_all_its_parts() -> None:
+    for accusation in shortest():
+        assert_has_all_parts(accusation)
+
+
+def test_a_draft_has_all_its_parts(grown: Accusation) -> None:
+    assert_has_all_parts(grown)
+    for mode in ("plain", "stream"):
+        assert_has_all_parts(accused("parallel-three", mode, effect="lost"))
+        assert_has_all_parts(accused("single-call", mode, "stop", effect="misreported"))
+
+
+def assert_has_all_parts(accusation: Accusation) -> None:
+    """Assert that a draft names what a reader needs."""
     text = draft(accusation)
     assert text.startswith("# ")
     for title in ("## Reproduction", "## Expected", "## Got", "## Consequence"):
@@ -116,15 +155,17 @@ def test_a_draft_has_all_its_parts(accusation: Accusation) -> None:
     assert text.count("````") % 2 == 0
 
 
-def test_a_small_response_is_in_the_draft_and_other_bytes_in_base64(monkeypatch: pytest.MonkeyPatch) -> None:
-    (plain,) = [one for one in FOUND if name_of(one) == "openai-sdk-arguments"]
-    assert plain.response.data.decode() in draft(plain)
-    (other,) = [one for one in FOUND if name_of(one) == "openai-sdk-conservation"]
+def test_a_small_response_is_in_the_draft_and_other_bytes_in_base64(
+    grown: Accusation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert grown.response.data.decode() in draft(grown)
+    other = accused("bytes-that-are-no-text", "stream", surface="xai.chat", effect="refused")
     assert "in base64 (`base64 -d` decodes it)" in draft(other)
     monkeypatch.setattr(upstream, "_INLINE", 1_000)
-    assert "has 2,427 bytes and is attached" in draft(plain)
+    assert "has 2,427 bytes and is attached" in draft(grown)
 
 
+@PAGE
 def test_the_documentation_is_that_of_the_provider() -> None:
     hosts = {
         "openai.chat": "developers.openai.com",
@@ -135,7 +176,7 @@ def test_the_documentation_is_that_of_the_provider() -> None:
         "cohere.chat": "docs.cohere.com",
         "ollama.chat": "docs.ollama.com",
     }
-    for accusation in FOUND:
+    for accusation in shortest():
         documented = statement(accusation)
         host = documented.url.split("/")[2]
         of_xai = accusation.response.provider == "xai" and host in ("docs.x.ai", "github.com")
@@ -153,35 +194,39 @@ def test_every_law_with_a_script_has_a_statement_of_each_provider() -> None:
 # Tests
 
 
-@pytest.mark.parametrize("accusation", PYTHON, ids=name_of)
-def test_a_python_test_can_be_compiled(accusation: Accusation) -> None:
-    text = python_test(accusation)
-    (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-    assert function.name.startswith("test_")
-    assert "assert" in text or "pytest.raises" in text or accusation.verdict.effect == "refused"
+@PAGE
+def test_the_python_test_of_each_published_failure_can_be_compiled() -> None:
+    for accusation in with_tests(node=False):
+        text = python_test(accusation)
+        (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+        assert function.name.startswith("test_"), name_of(accusation)
+        assert "assert" in text or "pytest.raises" in text or accusation.verdict.effect == "refused"
 
 
-@pytest.mark.parametrize("accusation", NODE, ids=name_of)
-def test_a_javascript_test_can_be_parsed(accusation: Accusation, tmp_path: Path) -> None:
+@PAGE
+def test_the_javascript_test_of_each_published_failure_can_be_parsed(tmp_path: Path) -> None:
     node = needed("node", what="Node.js")
-    (tmp_path / "it.mjs").write_text(javascript_test(accusation), "utf-8")
-    subprocess.run([node, "--check", "it.mjs"], cwd=tmp_path, check=True)
+    for accusation in with_tests(node=True):
+        (tmp_path / "it.mjs").write_text(javascript_test(accusation), "utf-8")
+        subprocess.run([node, "--check", "it.mjs"], cwd=tmp_path, check=True)
 
 
-@pytest.mark.parametrize("subject", sorted({one.result.subject for one in OF_SDKS}))
+@PAGE
+@pytest.mark.parametrize("subject", [name for name in SUBJECTS if role_of(name) == "implementation"])
 def test_the_tests_of_an_sdk_fail(subject: str, tmp_path: Path) -> None:
-    found = [one for one in OF_SDKS if one.result.subject == subject]
+    found = [one for one in with_tests(node=False) if one.result.subject == subject]
     assert outcomes(found, tmp_path) == {one.verdict.check: "FAILED" for one in found}
 
 
-def test_the_tests_pass_where_the_library_is_right(tmp_path: Path) -> None:
-    found = [
+def test_the_tests_pass_where_the_library_is_right_and_fail_where_it_is_not(grown: Accusation, tmp_path: Path) -> None:
+    right = [
         accused("parallel-three", "plain"),
         accused("parallel-three", "stream", "order"),
         accused("single-call", "plain", "stop"),
         accused("single-call", "plain", "usage", reason="input_tokens is 54", expected="54", got="8"),
     ]
-    assert outcomes(found, tmp_path) == {one.verdict.check: "PASSED" for one in found}
+    expected = {**{one.verdict.check: "PASSED" for one in right}, "arguments": "FAILED"}
+    assert outcomes([*right, grown], tmp_path) == expected
 
 
 def write_tests(found: list[Accusation], folder: Path) -> str:
@@ -226,15 +271,17 @@ def test_the_test_of_a_lost_text_asserts_the_text() -> None:
 # The command
 
 
-def test_the_command_writes_the_draft_and_its_files(tmp_path: Path) -> None:
+def test_the_command_writes_the_draft_and_its_files(
+    run: Callable[..., Result], grown: Accusation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, folder = tmp_path / "draft.md", tmp_path / "files"
     done = run("openai-sdk", CASE, "--law", "arguments", "-o", str(path), "--files", str(folder))
     assert done.exit_code == 0, done.output
-    (accusation,) = [one for one in FOUND if name_of(one) == "openai-sdk-arguments"]
-    assert path.read_text("utf-8") == draft(accusation)
-    assert {file.name for file in folder.iterdir()} == {accusation.script.name, accusation.response.file}
-    assert (folder / accusation.response.file).read_bytes() == accusation.response.data
-    assert run("openai-sdk", CASE).output == draft(accusation)
+    assert path.read_text("utf-8") == draft(grown)
+    assert {file.name for file in folder.iterdir()} == {grown.script.name, grown.response.file}
+    assert (folder / grown.response.file).read_bytes() == grown.response.data
+    monkeypatch.setattr(confirmation, "outcome", lambda accusation: (True, ""))  # its script ran above
+    assert run("openai-sdk", CASE).output == draft(grown)
 
 
 @pytest.mark.parametrize(
@@ -250,7 +297,9 @@ def test_the_command_writes_the_draft_and_its_files(tmp_path: Path) -> None:
         (("openai-sdk",), "Missing argument 'CASE'"),
     ],
 )
-def test_a_wrong_name_is_a_usage_error_that_helps(arguments: tuple[str, ...], message: str) -> None:
+def test_a_wrong_name_is_a_usage_error_that_helps(
+    run: Callable[..., Result], arguments: tuple[str, ...], message: str
+) -> None:
     done = run(*arguments)
     assert done.exit_code == 2
     assert message in done.output
@@ -258,7 +307,7 @@ def test_a_wrong_name_is_a_usage_error_that_helps(arguments: tuple[str, ...], me
 
 @pytest.mark.parametrize("installed", ["", "0.1"])
 def test_a_failure_that_was_not_confirmed_is_refused(
-    installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Result], installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(confirmation, "installed_version", lambda subject: installed)
     monkeypatch.setattr(confirmation, "_recorded", list)
@@ -270,39 +319,59 @@ def test_a_failure_that_was_not_confirmed_is_refused(
     assert not path.exists()
 
 
-def test_a_recorded_confirmation_is_enough_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    (accusation,) = [one for one in FOUND if name_of(one) == "openai-sdk-arguments"]
+def test_a_recorded_confirmation_is_enough_without_the_library(
+    run: Callable[..., Result], grown: Accusation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(confirmation, "installed_version", lambda subject: "")
-    monkeypatch.setattr(confirmation, "_recorded", lambda: [confirmation.entry(accusation)])
+    monkeypatch.setattr(confirmation, "_recorded", lambda: [confirmation.entry(grown)])
     assert run("openai-sdk", CASE).exit_code == 0
 
 
-def test_a_failure_that_its_script_does_not_show_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_that_its_script_does_not_show_is_refused(
+    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(confirmation, "outcome", lambda accusation: (False, '{"calls": []}'))
     done = run("openai-sdk", CASE)
     assert done.exit_code == 1
     assert "its script does not show it; it printed" in done.output
 
 
-def test_a_law_without_scripts_is_refused(tmp_path: Path) -> None:
+def test_a_law_without_scripts_is_refused(run: Callable[..., Result], judged: Run, tmp_path: Path) -> None:
     accusation = accused("single-call", "plain", "any-split", effect="altered")
-    (info,) = [one for one in published().subjects if one.name == "openai-sdk"]
     path = tmp_path / "run.json"
-    path.write_bytes(write(replace(published(), subjects=[info], results=[accusation.result])))
+    path.write_bytes(write(replace(judged, results=[accusation.result])))
     done = run("openai-sdk", "single-call[openai.chat-plain-all]", "--results", str(path))
     assert done.exit_code == 1
     assert "no script shows a failure of any-split" in done.output
 
 
-def test_results_of_another_run_can_be_named(tmp_path: Path) -> None:
+def test_results_of_another_run_can_be_named(
+    run: Callable[..., Result], judged: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confirmation, "outcome", lambda accusation: (True, ""))
     done = run("openai-sdk", CASE, "--results", str(tmp_path / "none.json"))
     assert done.exit_code == 4
     assert "none.json" in done.output
-    assert run("openai-sdk", CASE, "--results", str(FOLDER / RESULTS)).exit_code == 0
+    path = tmp_path / "other.json.gz"
+    path.write_bytes(gzip.compress(write(judged)))
+    upstream_command.PUBLISHED.unlink()
+    assert run("openai-sdk", CASE).exit_code == 2
+    assert run("openai-sdk", CASE, "--results", str(path)).exit_code == 0
 
 
-def test_other_reports_are_rendered_as_before() -> None:
-    done = CliRunner().invoke(main, ["report", str(FOLDER / RESULTS), "--badge", "-"])
+@PAGE
+def test_the_published_results_are_found_and_rendered() -> None:
+    """In a process of its own, which decodes all of them."""
+    assert upstream_command.PUBLISHED == FOLDER / RESULTS
+    command = [sys.executable, "-m", "toolparity", "report", str(FOLDER / RESULTS), "--badge", "-"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("<svg")
+
+
+def test_other_reports_are_rendered_as_before(judged: Run, tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    path.write_bytes(write(judged))
+    done = CliRunner().invoke(main, ["report", str(path), "--badge", "-"])
     assert done.exit_code == 0
     assert done.output.startswith("<svg")
     assert "report upstream SUBJECT CASE" in CliRunner().invoke(main, ["report", "--help"]).output

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from tests import nested_pytest
 from toolparity.cassettes import scripts
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.library import files
@@ -83,8 +82,7 @@ def test_the_pytest_plug_in_runs_the_projects_scenarios(folder: Path) -> None:
     Path("pyproject.toml").write_text(
         '[tool.toolparity]\nsubject = "normalizer"\nscenarios = "scenarios"\nsurfaces = ["openai.chat"]\n'
     )
-    command = [sys.executable, "-m", "pytest", "-q", "--co", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = nested_pytest.run(Path.cwd(), "-q", "--co")
     assert "refund[openai.chat-plain-first]" in done.stdout, done.stdout + done.stderr
     assert "parallel-three" not in done.stdout
 

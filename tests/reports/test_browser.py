@@ -15,6 +15,8 @@ from tests.reports.golden import result, run, verdict
 from toolparity.reports import formats
 from toolparity.reports.results import Report, SubjectInfo
 
+pytestmark = pytest.mark.page("reports/html")
+
 RUN = made_run(3, 12)
 CASE = "#case=subject-01/scenario-011/openai.chat/stream/first"
 

@@ -14,6 +14,8 @@ from toolparity.reports import formats
 from toolparity.reports.reproduction import Reproduction
 from toolparity.reports.results import LawInfo, Report, Run
 
+pytestmark = pytest.mark.page("reports/html")
+
 CALLS = ['get_weather({"city":"Faro"})', 'list_events({"day":"friday"})']
 LOST = verdict("fail", effect="lost", expected=", ".join(CALLS), got=CALLS[0])
 SHORTEST = "#case=mine/short/openai.chat/plain/all"
@@ -109,6 +111,7 @@ def test_hostile_text_in_a_response_is_only_text(opened: Open, name: str) -> Non
     expect(page.locator("dialog .response img, dialog .response script")).to_have_count(0)
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("size", SIZES)
 def test_the_evidence_fits_and_is_accessible(opened: Open, tmp_path: Path, size: str, scheme: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,6 +20,8 @@ from tests.reports.golden import HOSTILE, result, run, verdict
 from toolparity.reports import formats, results
 from toolparity.reports.html import shell
 from toolparity.reports.results import Report, Run
+
+pytestmark = pytest.mark.page("reports/html")
 
 
 def page(made: Run) -> bytes:
@@ -107,8 +111,9 @@ def test_texts_of_ten_megabytes_do_not_stop_it(opened: Open) -> None:
 
 
 @pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("made", [golden.golden(), made_run(2, 6)], ids=["golden", "made"])
-def test_the_results_that_it_gives_are_those_that_it_was_made_of(opened: Open, made: Run) -> None:
+@pytest.mark.parametrize("make", [golden.golden, partial(made_run, 2, 6)], ids=["golden", "made"])
+def test_the_results_that_it_gives_are_those_that_it_was_made_of(opened: Open, make: Callable[[], Run]) -> None:
+    made = make()
     shown = opened(page(made))
     given = results.read(saved(shown, "Results as JSON"))
     assert given == replace(made, results=[replace(one, seconds=0.0) for one in made.results])

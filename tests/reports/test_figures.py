@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,9 +15,10 @@ import pytest
 from msgspec.structs import replace
 
 from benchmarks.made_run import made_run
+from tests.published import published_file
 from tests.reports import golden
 from tests.reports.golden import result, run, verdict
-from toolparity.conformance.cli.publish import FOLDER, RESULTS
+from toolparity.conformance.cli.publish import FOLDER
 from toolparity.reports import formats, results
 from toolparity.reports.results import Report, Run
 
@@ -82,12 +83,22 @@ def reports(name: str) -> Reports:
         return of_run(mixed())
     if name == "golden":
         return of_run(golden.golden())
-    data = json.loads(gzip.decompress((FOLDER / RESULTS).read_bytes()))
     page, markdown = ((FOLDER / file).read_text("utf-8") for file in ("index.html", "README.md"))
-    return Reports(data, page, markdown, json.loads((FOLDER / "badge.json").read_bytes()))
+    return Reports(published_file(), page, markdown, json.loads((FOLDER / "badge.json").read_bytes()))
 
 
-RUNS = ("published", "made", "mixed", "golden")
+#: A test of the publication.
+PAGE = pytest.mark.page("reports/published", "README.md")
+PUBLISHED = pytest.param("published", marks=PAGE)
+RUNS = (PUBLISHED, "made", "mixed", "golden")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten() -> Iterator[None]:
+    """Forget the runs after the tests of this module."""
+    yield
+    for made in (reports, counted, tables, published_file):
+        made.cache_clear()
 
 
 class Subject(NamedTuple):
@@ -106,8 +117,11 @@ def counted(name: str) -> dict[str, Subject]:
     file = reports(name).file
     places = {(one["scenario"], one["surface"], one["mode"], one["policy"]) for one in file["results"]}
     found = {}
+    of_subject: dict[str, list[dict[str, Any]]] = {subject["name"]: [] for subject in file["subjects"]}
+    for one in file["results"]:
+        of_subject[one["subject"]].append(one)
     for subject in file["subjects"]:
-        own = [one for one in file["results"] if one["subject"] == subject["name"]]
+        own = of_subject[subject["name"]]
         cases: Counter[str] = Counter()
         laws: dict[str, tuple[int, int]] = {}
         kinds: dict[str, Counter[str]] = {law["id"]: Counter() for law in file["laws"]}
@@ -265,7 +279,7 @@ def test_each_cell_of_the_heat_maps(name: str) -> None:
     assert sum(len(rows) - 1 for rows in tables(name).of("heat")) == len(counted(name))
 
 
-@pytest.mark.parametrize("name", ["published", "made", "mixed"])
+@pytest.mark.parametrize("name", [PUBLISHED, "made", "mixed"])
 def test_each_figure_in_the_descriptions_of_the_cells(name: str) -> None:
     described = 0
     for tip in tables(name).tips:
@@ -299,6 +313,7 @@ def test_the_numbers_of_verdicts_by_outcome_and_of_cases(name: str) -> None:
     assert f"{cases:,} case{'s' * (cases != 1)}, {verdicts:,} verdict{'s' * (verdicts != 1)}" in reports(name).page
 
 
+@PAGE
 def test_each_figure_of_the_kill_matrix_and_of_the_sources() -> None:
     file = reports("published").file
     ((head, *rows),) = tables("published").of("kills")
@@ -314,6 +329,14 @@ def test_each_figure_of_the_kill_matrix_and_of_the_sources() -> None:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_each_figure_of_the_cases_by_effect(name: str) -> None:
+    results = reports(name).file["results"]
+    places = {(one["scenario"], one["surface"], one["mode"], one["policy"]) for one in results}
+    broken_laws: dict[str, set[str]] = {}
+    for case in results:
+        broken_laws.setdefault(case["subject"], set()).update(
+            one["check"] for one in case["verdicts"] if one["outcome"] in BROKEN
+        )
+    names = {id(one): key for key, one in counted(name).items()}
     for _, head, *rows in tables(name).of("cases"):
         for subject, broken, *figures in rows:
             one = subject_of(name, subject)
@@ -321,14 +344,8 @@ def test_each_figure_of_the_cases_by_effect(name: str) -> None:
             assert shown == {title: f"{one.cases[title]:,}" for title in shown}
             assert {title for title, number in one.cases.items() if number} - {"expected"} <= {*shown}
             parts = sum(int(number.replace(",", "")) for title, number in shown.items() if title != "applicable")
-            places = {(r["scenario"], r["surface"], r["mode"], r["policy"]) for r in reports(name).file["results"]}
             assert parts == len(places), "each case of the run counts once"
-            laws = {
-                verdict["check"]
-                for case in reports(name).file["results"]
-                for verdict in case["verdicts"]
-                if subject_of(name, case["subject"]) is one and verdict["outcome"] in BROKEN
-            }
+            laws = broken_laws.get(names[id(one)], set())
             assert broken == f"{len(laws):,}"
 
 
@@ -362,7 +379,7 @@ def test_the_headlines_of_page_markdown_and_badge_are_one(name: str) -> None:
         assert f"One behaviour can fail many cases: {number:,} failing cases break {law}." in reports(name).page
 
 
-@pytest.mark.parametrize("name", ["published", "made", "mixed"])
+@pytest.mark.parametrize("name", [PUBLISHED, "made", "mixed"])
 def test_the_tables_of_markdown_have_the_figures_of_the_page(name: str) -> None:
     rows = [
         [cell.strip(" `*") for cell in line.strip("|").split("|")]
@@ -387,6 +404,7 @@ def test_the_tables_of_markdown_have_the_figures_of_the_page(name: str) -> None:
     assert ratios == expected
 
 
+@PAGE
 def test_the_badge_and_the_readme_have_the_figures_of_the_publication() -> None:
     own = counted("published")["normalizer"].cases
     assert reports("published").badge["message"] == f"{own['pass']:,} of {own['applicable']:,} cases pass"

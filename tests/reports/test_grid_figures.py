@@ -10,9 +10,19 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.published import published_file
 from tests.reports.browser import Open
-from tests.reports.test_figures import reports
 from toolparity.conformance.cli.publish import FOLDER
+
+pytestmark = pytest.mark.page("reports/html", "reports/published")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten() -> Iterator[None]:
+    """Forget the results after the tests of this module."""
+    yield
+    published_file.cache_clear()
+
 
 #: Outcomes that the grid counts as failures: a broken law, and a case that the harness could not judge.
 FAILING = {"fail", "new", "expected", "error"}
@@ -29,7 +39,7 @@ Numbers = dict[tuple[str, str], tuple[int, int]]
 
 def cases(filters: dict[str, str]) -> Iterator[dict[str, Any]]:
     """The cases of the results file that the filters leave."""
-    for case in reports("published").file["results"]:
+    for case in published_file()["results"]:
         if (
             case["subject"] == filters.get("subject", case["subject"])
             and case["surface"].startswith(filters.get("provider", ""))

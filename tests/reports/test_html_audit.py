@@ -121,6 +121,7 @@ def test_an_audit_of_nothing_says_so(tmp_path: Path) -> None:
 @pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.page("reports/html")
 def test_axe_finds_nothing(opened: Open, traffic: Path, tmp_path: Path, size: str, scheme: str) -> None:
     page = opened(audit_page.render(audited(traffic)), size=size, scheme=scheme)
     photograph(page, f"audit-{size}-{scheme}", tmp_path)
@@ -153,6 +154,7 @@ def test_a_lost_call_is_marked_in_a_small_conversation(tmp_path: Path) -> None:
     assert "\u202e" not in text
 
 
+@pytest.mark.page("reports/html")
 def test_the_page_of_a_lost_call_is_accessible(opened: Open, tmp_path: Path) -> None:
     page = opened(audit_page.render(audited(lost_call(tmp_path / "r.jsonl"))))
     expect(page.locator(".dialogue .marked strong")).to_have_text("the lost call")

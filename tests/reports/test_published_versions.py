@@ -15,6 +15,7 @@ from toolparity.conformance.cli.publish import FOLDER, HISTORY
 from toolparity.conformance.laws import IDS
 from toolparity.conformance.subjects.peers import PEERS
 
+pytestmark = pytest.mark.page("reports/published")
 FILES = sorted((FOLDER / HISTORY).glob("*.json"))
 
 
@@ -71,20 +72,22 @@ class Tables(HTMLParser):
             row.extend([(passed, applicable)] * self._span)
 
 
-PAGE = (FOLDER / "index.html").read_text("utf-8")
-TABLES = Tables(PAGE)
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    """The tables of the published page."""
+    return Tables((FOLDER / "index.html").read_text("utf-8"))
 
 
-def test_five_libraries_are_published_with_six_versions_each() -> None:
+def test_five_libraries_are_published_with_six_versions_each(tables: Tables) -> None:
     assert len(FILES) >= 5
     assert all(len(measured(path)) >= 6 for path in FILES)
-    assert set(TABLES.libraries) == {path.stem for path in FILES}
+    assert set(tables.libraries) == {path.stem for path in FILES}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_the_page_has_the_figures_of_the_file(path: Path) -> None:
-    versions, rows = measured(path), TABLES.libraries[path.stem]
-    assert TABLES.columns[path.stem] == [version["version"] for version in versions]
+def test_the_page_has_the_figures_of_the_file(path: Path, tables: Tables) -> None:
+    versions, rows = measured(path), tables.libraries[path.stem]
+    assert tables.columns[path.stem] == [version["version"] for version in versions]
     laws = dict.fromkeys(law for version in versions for law in version["laws"])
     for law in laws:
         figures = [tuple(version["laws"].get(law, (0, 0))) for version in versions]

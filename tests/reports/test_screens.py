@@ -16,6 +16,8 @@ from toolparity.reports.html import audit as audit_page
 from toolparity.reports.html import shell
 from toolparity.reports.results import BROKEN, Result
 
+pytestmark = pytest.mark.page("reports/html", "reports/published")
+
 __all__ = ["traffic"]
 
 

@@ -212,6 +212,7 @@ def test_a_file_that_is_not_a_history_is_an_error_that_names_it(
 @pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("size", SIZES)
+@pytest.mark.page("reports/html")
 def test_the_section_fits_every_screen_and_has_no_findings_of_axe(
     opened: Open, tmp_path: Path, size: str, scheme: str
 ) -> None:

@@ -2,25 +2,57 @@
 
 from __future__ import annotations
 
+import inspect
+import subprocess
+import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args, get_type_hints
 
 import pytest
-from mypy import api
 
-from toolparity import Policy, Wire
+from toolparity import (
+    Policy,
+    RequestWriter,
+    StreamDecoder,
+    Wire,
+    check_request,
+    normalize,
+    read_request,
+    select,
+    write_request,
+)
+from toolparity.conformance.subjects import SubjectExchange
 from toolparity.normalizer.errors import PolicyError, UnknownWire
 from toolparity.normalizer.policies import POLICIES, policy_name
+from toolparity.normalizer.requests import with_policy
+from toolparity.normalizer.turns.options import TurnOptions
 from toolparity.normalizer.wires.registry import WIRES, wire_name
+from toolparity.textmode import limit_of
+from toolparity.turns.clients import client
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_mypy_accepts_the_names_and_finds_each_typo(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+@pytest.mark.page("tests/typing", "toolparity/__init__.py", "normalizer/model.py", "normalizer/requests")
+def test_mypy_accepts_the_names_and_finds_each_typo() -> None:
     read = ROOT / "tests" / "typing" / "public_names.py"
-    output, errors, code = api.run(["--config-file", "pyproject.toml", "--warn-unused-ignores", str(read)])
-    assert (code, errors) == (0, ""), output
+    command = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--warn-unused-ignores", str(read)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+def test_the_parameters_for_names_have_these_types() -> None:
+    """In the signatures that `public_names.py` calls, so that mypy sees a typo."""
+    named: dict[str, tuple[Any, ...]] = {
+        "Wire": (normalize, StreamDecoder, read_request, write_request, RequestWriter, check_request, client),
+        "Policy": (select, with_policy, limit_of),
+    }
+    for kind, functions in named.items():
+        for function in functions:
+            annotations = [str(one.annotation) for one in inspect.signature(function).parameters.values()]
+            assert {kind, f"{kind} | None"} & {*annotations}, function
+    assert [SubjectExchange.__annotations__[name] for name in ("wire", "policy")] == ["Wire", "Policy"]
+    assert get_type_hints(TurnOptions)["policy"] == Policy
 
 
 def test_the_type_of_a_wire_has_the_names_of_the_built_in_wires() -> None:

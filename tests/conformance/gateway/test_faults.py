@@ -46,6 +46,7 @@ def broken(ran: Run) -> set[tuple[str, str]]:
     return {(verdict.check, verdict.effect) for _, verdict in failures(ran)}
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_gateway_that_passes_everything_on_keeps_every_law(wire: str) -> None:
     ran = through(wire)
@@ -385,6 +386,7 @@ UNEQUAL = ("long-foreign-ids", "built-in-apply-patch", "invalid-finish-reason", 
 TRANSLATED = ("anthropic.messages", "xai.grpc", "openai.responses")
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("surface", TRANSLATED)
 def test_a_correct_gateway_between_two_wires_keeps_every_law(surface: str) -> None:
     ran = translated(surface, (*SCENARIOS, *UNEQUAL))
@@ -420,6 +422,7 @@ LOSSES: dict[str, tuple[Any, str]] = {
 }
 
 
+@pytest.mark.thorough(keep=1, per="{fault}")
 @pytest.mark.parametrize("surface", TRANSLATED)
 @pytest.mark.parametrize("fault", LOSSES)
 def test_a_loss_on_the_way_to_another_wire_breaks_handoff(fault: str, surface: str) -> None:

@@ -70,6 +70,7 @@ def test_a_gateway_runs_without_credentials_in_a_private_folder_and_ends(
     assert not list(tmp_path.glob("toolparity-gateway-*"))
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_gateway_ends_with_the_process_that_started_it(served: KnownGateway, number: signal.Signals) -> None:
     port = process._free_port()

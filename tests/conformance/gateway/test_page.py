@@ -72,6 +72,7 @@ def test_a_failure_without_a_class_ends_the_program() -> None:
         list(PROGRAM.classified(ran, CLASSES.classes))
 
 
+@pytest.mark.page("docs/gateways.md", "docs/gateways.py", "conformance/gateway")
 def test_a_correct_gateway_does_not_confirm_a_class() -> None:
     same = [one for one in CLASSES.classes if one.client == one.upstream]
     assert same
@@ -95,6 +96,7 @@ def commands(section: str, language: str = "sh") -> list[str]:
     return [line for text in texts for line in text.replace("\\\n", " ").splitlines()]
 
 
+@pytest.mark.page("docs/gateways.md", "docs/gateways.py", "conformance/gateway")
 def test_the_commands_of_the_five_minutes_test_a_gateway(port: int) -> None:
     given = commands("Five minutes for your own gateway")
     assert len(given) == 3
@@ -107,6 +109,7 @@ def test_the_commands_of_the_five_minutes_test_a_gateway(port: int) -> None:
             assert ended.exit_code == 0, f"{command}\n{ended.output}"
 
 
+@pytest.mark.page("docs/gateways.md", "docs/gateways.py", "conformance/gateway")
 def test_a_request_is_repeated_with_curl_through_a_static_upstream() -> None:
     serve, curl = commands("The result")
     assert serve == "toolparity serve parallel-three --port 8790"
