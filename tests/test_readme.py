@@ -17,7 +17,7 @@ import pytest
 from tests.building import anthropic_body, chat_sse
 from tests.turns.playing import Emulated, Say, call, script
 from toolparity.normalizer.requests import check_request
-from toolparity.normalizer.turns import clients
+from toolparity.turns import clients
 
 PAGE = (Path(__file__).resolve().parents[1] / "README.md").read_text("utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -122,6 +122,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.thorough
 def test_an_interrupt_ends_the_cluster_without_a_traceback(corpus: Path) -> None:
     with interruptible([sys.executable, "-c", _INTERRUPTED.format(path=str(corpus))]) as process:
         _, stderr = process.communicate(timeout=120)

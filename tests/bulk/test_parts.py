@@ -59,6 +59,7 @@ def test_the_corpus_exercises_what_parts_could_change(local: dict[str, bytes]) -
     assert {place["place"].rpartition("/")[2].partition(".")[0] for place in data["worst"]} >= {"day2", "day9", "day10"}
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("count", [1, 2, 5, 23])
 def test_shares_of_an_input_give_the_local_audit(
     corpus: Path, local: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int

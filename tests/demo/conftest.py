@@ -20,6 +20,7 @@ import uvicorn
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from tests import sdk_data  # noqa: F401
 from tests.reports.browser import SIZES, browser
 from toolparity.conformance.demo.server import ready_to_serve
 from toolparity.conformance.demo.tools import Throttle
@@ -179,6 +180,19 @@ def served(path: Path) -> Iterator[Demo]:
 def demo(tmp_path: Path) -> Iterator[Demo]:
     with served(tmp_path / "turns.db") as up:
         yield up
+
+
+@pytest.fixture(scope="session")
+def _served_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    with served(tmp_path_factory.mktemp("demo") / "turns.db") as up:
+        yield up
+
+
+@pytest.fixture
+def shared_demo(_served_once: Demo) -> Iterator[Demo]:
+    """A demo that has played turns of other tests. Its gate is open."""
+    yield _served_once
+    _served_once.pace.gate.set()
 
 
 @pytest.fixture

@@ -22,6 +22,11 @@ UNATTENDED = [id for id, act in acts().items() if not act.approval and act.actio
 FINAL = "Pack for Porto: your train leaves at ten, and it will rain there."
 
 
+@pytest.fixture
+def demo(shared_demo: Demo) -> Demo:
+    return shared_demo
+
+
 def plays(demo: Demo, act: str, lane: int = 0, **settings: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Plays one lane of an act to its end: its events and its trace."""
     played = acts()[act].lanes[lane]

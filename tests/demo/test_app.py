@@ -15,6 +15,11 @@ BOTH = "I am c-204. Show me my appointments and what I still owe."
 SAID = "You have one appointment on 20 January, and one open invoice of 150 euros."
 
 
+@pytest.fixture
+def demo(shared_demo: Demo) -> Demo:
+    return shared_demo
+
+
 def types(events: list[dict[str, Any]]) -> list[str]:
     return [event["type"] for event in events]
 

@@ -11,6 +11,8 @@ from tests.demo.conftest import Demo, Opens
 from tests.reports.browser import SCHEMES, SIZES, axe_findings, photograph
 from tests.wires import PLAYED_WIRES as WIRES
 
+pytestmark = pytest.mark.page("conformance/demo")
+
 BOTH = "I am c-204. Show me my appointments and what I still owe."
 SAID = "You have one appointment on 20 January, and one open invoice of 150 euros."
 ACKNOWLEDGED = "Sure, I'll look up your appointments and check your billing."

@@ -14,6 +14,8 @@ from tests.thoroughness import pairwise
 from tests.wires import PLAYED_WIRES as WIRES
 from toolparity.conformance.demo.acts import acts
 
+pytestmark = pytest.mark.page("conformance/demo")
+
 FINAL = "Pack for Porto: your train leaves at ten, and it will rain there."
 ENDED = "ended: natural completion"
 #: Acts that end by themselves.

@@ -14,8 +14,11 @@ import httpx2
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tests import sdk_data  # noqa: F401
 from toolparity.cassettes.emulated.servers import Servers, running
+from toolparity.conformance.proxy.copies import Copying
 from toolparity.conformance.proxy.forward import Upstream
+from toolparity.conformance.proxy.headers import RawHeaders
 from toolparity.conformance.proxy.judgement import Judgement
 from toolparity.conformance.proxy.observer import Limits, Observer
 from toolparity.conformance.proxy.server import Addresses, ProxyServer
@@ -154,6 +157,52 @@ class Proxied:
         return socket.create_connection((url.host, url.port or 80), PATIENCE)
 
 
+class _SharedObserver(Observer):
+    """An observer, with its process, for one proxy after the other. Each has its own judgements."""
+
+    def __init__(self) -> None:
+        self.judgements = Judgements()
+        self._begun = 0
+        self._taken = 0
+        super().__init__([self._take])
+
+    def begin(self, method: str, url: str, headers: RawHeaders) -> Copying:
+        self._begun += 1
+        return super().begin(method, url, headers)
+
+    def drain(self) -> None:
+        """Return when every exchange has its judgement, so that none reaches the next proxy."""
+        wait_until(lambda: self._taken == self._begun)
+
+    def _take(self, judgement: Judgement) -> None:
+        self.judgements(judgement)
+        self._taken += 1
+
+
+_shared: list[_SharedObserver] = []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _close_shared_observer() -> Iterator[None]:
+    yield
+    while _shared:
+        _shared.pop().close()
+
+
+@contextmanager
+def _observing(judgements: Judgements) -> Iterator[Observer]:
+    """Give the shared observer, or one of its own if a proxy around this one uses that."""
+    observer = _shared.pop() if _shared else _SharedObserver()
+    observer.judgements = judgements
+    try:
+        yield observer
+        observer.drain()
+    except BaseException:
+        observer.close()
+        raise
+    _shared.append(observer)
+
+
 async def _no_page(scope: Scope, receive: Receive, send: Send) -> None:
     raise AssertionError("these tests do not open the page")
 
@@ -170,10 +219,12 @@ def proxying(
     on_stop: Callable[[], None] = lambda: None,
     transport: httpx2.AsyncBaseTransport | None = None,
 ) -> Iterator[Proxied]:
-    """Run a proxy while the block runs."""
+    """Run a proxy while the block runs. Without ``observer`` and ``limits`` its judge has judged for others before."""
     judgements = Judgements() if judgements is None else judgements
     with ExitStack() as stack:
-        observer = observer or stack.enter_context(Observer([judgements], limits=limits))
+        if observer is None:
+            own = _observing(judgements) if limits is None else Observer([judgements], limits=limits)
+            observer = stack.enter_context(own)
         server = ProxyServer(Upstream.of(upstream), observer, page, addresses or Addresses(), on_stop, transport)
         thread = threading.Thread(target=server.run)
         thread.start()

@@ -53,6 +53,7 @@ def _script() -> Script:
     return replace(script, rounds=[replace(first, ask=_PROMPT.format(first.ask)), *later])
 
 
+@pytest.mark.page("conformance/proxy")
 @pytest.mark.thorough(keep=1)
 def test_calls_that_crewai_drops_are_on_the_page_and_in_the_log(crewai: Path, browser: Browser, tmp_path: Path) -> None:
     feed, metrics, judgements, lines = Feed(), Metrics(), Judgements(), list[str]()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from tests.programs import interruptible
 from tests.proxy.conftest import PATIENCE, ScriptedUpstream
-from tests.proxy.test_secrets import answer, ask
+from tests.proxy.test_secrets import COOKIE, KEY, QUERY, answer, ask
 from toolparity.cassettes.sources import Exchange, read
 from toolparity.conformance.cli import main
 
@@ -55,20 +56,28 @@ def test_a_used_port_is_an_error_of_one_line() -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_an_interrupt_ends_open_pages_and_completes_the_recording(tmp_path: Path) -> None:
+def test_the_command_prints_no_credential_and_an_interrupt_completes_its_recording(tmp_path: Path) -> None:
     path = tmp_path / "traffic.jsonl"
     with ScriptedUpstream(answer) as upstream:
-        arguments = ["proxy", "--upstream", upstream.url, "--port", "0", "--page-port", "0", "--record", str(path)]
-        with interruptible([sys.executable, "-m", "toolparity", *arguments]) as process:
+        addresses = ["--upstream", upstream.url, "--port", "0", "--page-port", "0"]
+        command = [sys.executable, "-m", "toolparity", "proxy", *addresses, "--json", "--record", str(path)]
+        with interruptible(command) as process:
+            assert process.stdout is not None
             assert process.stderr is not None
             url, page = (process.stderr.readline().split("\t")[0] for _ in range(2))
             with httpx2.stream("GET", f"{page}/events", timeout=PATIENCE) as events:
                 pieces = events.iter_bytes()
                 next(pieces)
                 ask(url)
+                line = process.stdout.readline()
                 process.send_signal(signal.SIGINT)
                 rest = b"".join(pieces)  # ends, because the proxy ends the stream
-            _, errors = process.communicate(timeout=PATIENCE)
+            output, errors = process.communicate(timeout=PATIENCE)
     assert b"event: reset" not in rest
+    assert json.loads(line)["status"] == 200
+    assert process.returncode in (0, 130)
+    assert "Traceback" not in errors
+    for secret in (KEY, COOKIE, QUERY):
+        assert secret not in line + output + errors
     assert f"{path}: recorded: 1" in errors
     assert [item.wire for item in read(path) if isinstance(item, Exchange)] == ["openai.chat"]

@@ -28,6 +28,8 @@ def _answer(peer: Peer) -> None:
 
 @contextmanager
 def _proxy(limits: Limits | None = None, observer: Observer | None = None) -> Iterator[Proxied]:
+    """Run a proxy whose judge, unless it is the one of ``observer``, is new and not used again."""
+    limits = limits or Limits()
     with ScriptedUpstream(_answer) as upstream, proxying(upstream.url, limits=limits, observer=observer) as proxy:
         yield proxy
 

@@ -82,6 +82,7 @@ def opens(browser: Browser, proxied: Proxied) -> Iterator[Opens]:
     assert problems == []
 
 
+@pytest.mark.page("conformance/proxy")
 def test_a_dropped_call_is_marked_as_soon_as_the_next_request_shows_it(proxied: Proxied, opens: Opens) -> None:
     page = opens()
     _ask(proxied)
@@ -96,6 +97,7 @@ def test_a_dropped_call_is_marked_as_soon_as_the_next_request_shows_it(proxied: 
     expect(page.locator("#verdict")).to_have_text("1 error")
 
 
+@pytest.mark.page("conformance/proxy")
 def test_a_page_that_is_opened_later_shows_the_same(proxied: Proxied, opens: Opens) -> None:
     first = opens()
     _ask(proxied)
@@ -106,6 +108,7 @@ def test_a_page_that_is_opened_later_shows_the_same(proxied: Proxied, opens: Ope
     assert second.locator("#conversations").inner_text() == first.locator("#conversations").inner_text()
 
 
+@pytest.mark.page("conformance/proxy")
 def test_texts_of_the_traffic_are_never_markup(proxied: Proxied, opens: Opens) -> None:
     page = opens()
     _ask(proxied)
@@ -113,6 +116,7 @@ def test_texts_of_the_traffic_are_never_markup(proxied: Proxied, opens: Opens) -
     assert page.locator("#conversations b").count() == 0
 
 
+@pytest.mark.page("conformance/proxy")
 def test_conversations_without_findings_can_be_hidden(proxied: Proxied, opens: Opens) -> None:
     page = opens()
     _ask(proxied)
@@ -123,6 +127,7 @@ def test_conversations_without_findings_can_be_hidden(proxied: Proxied, opens: O
     expect(page.locator(".conversation")).to_be_visible()
 
 
+@pytest.mark.page("conformance/proxy")
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("size", ["desktop", "phone"])
 def test_the_page_is_accessible(proxied: Proxied, opens: Opens, tmp_path: Path, size: str, scheme: str) -> None:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import httpx2
 import pytest
 
-from tests.programs import interruptible
 from tests.proxy.conftest import PATIENCE, Judgements, Peer, ScriptedUpstream, proxying
 from toolparity.conformance.proxy.lines import JsonLines, TextLines
 from toolparity.conformance.proxy.metrics import Metrics
-from toolparity.conformance.proxy.observer import Observer
 
 #: Keys of forms that no pattern knows: only the header shows that they are secret.
 KEY = "zq7Wm2Kx9Tn4Rb8Vc3Lp"
@@ -62,14 +56,11 @@ def test_no_line_metric_or_log_message_contains_a_credential(caplog: pytest.LogC
     caplog.set_level(logging.DEBUG)
     lines: list[str] = []
     metrics, judgements = Metrics(), Judgements()
-    sinks = [TextLines(lines.append), JsonLines(lines.append), metrics, judgements]
-    with (
-        Observer(sinks) as observer,
-        ScriptedUpstream(answer) as upstream,
-        proxying(upstream.url, observer=observer) as proxy,
-    ):
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url, judgements=judgements) as proxy:
         ask(proxy.url)
-        judgements.wait(1)
+        (judgement,) = judgements.wait(1)
+    for sink in (TextLines(lines.append), JsonLines(lines.append), metrics):
+        sink(judgement)
     written = "\n".join([*lines, metrics.text(), *(record.getMessage() for record in caplog.records if _ours(record))])
     assert "invalid-arguments" in written or "arguments" in written
     for secret in (KEY, COOKIE, QUERY):
@@ -79,29 +70,3 @@ def test_no_line_metric_or_log_message_contains_a_credential(caplog: pytest.LogC
 def _ours(record: logging.LogRecord) -> bool:
     """Leave out what the client of this test logs about its own request, in this process."""
     return not record.name.startswith(("httpx2", "httpcore2"))
-
-
-@contextmanager
-def _command(upstream: str) -> Iterator[subprocess.Popen[str]]:
-    arguments = ["proxy", "--upstream", upstream, "--port", "0", "--page-port", "0", "--json"]
-    with interruptible([sys.executable, "-m", "toolparity", *arguments]) as process:
-        yield process
-
-
-def test_the_command_prints_no_credential_and_ends_when_it_is_interrupted() -> None:
-    import signal
-
-    with ScriptedUpstream(answer) as upstream, _command(upstream.url) as process:
-        assert process.stderr is not None
-        assert process.stdout is not None
-        url = process.stderr.readline().split("\t")[0]
-        process.stderr.readline()
-        ask(url)
-        line = process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=PATIENCE)
-    assert json.loads(line)["status"] == 200
-    for secret in (KEY, COOKIE, QUERY):
-        assert secret not in line + output + errors
-    assert process.returncode in (0, 130)
-    assert "Traceback" not in errors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,7 @@ def test_errors_and_unknown_providers_are_left_out() -> None:
     assert compared_surfaces([other, failed, _plain()], [_plain(), _plain()]) == {"openai.chat": (1, 2)}
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("wire", ["xai.grpc", "cohere.chat"])
 def test_recorded_and_emulated_responses_of_a_wire_are_compared(recordings: Path, wire: str) -> None:
     real = [item for item in read(recordings / f"{wire}.jsonl.gz") if isinstance(item, Exchange)]
@@ -150,13 +152,21 @@ def _drift(*arguments: object) -> tuple[int, str, str]:
 PARALLEL = RECORDED / "openai" / "openai.chat" / "parallel-three.yaml"
 
 
+@pytest.mark.thorough
+def test_responses_are_compared_with_those_of_the_shipped_library(tmp_path: Path) -> None:
+    live = tmp_path / "live.yaml"
+    text = PARALLEL.read_text().replace("x-toolparity-origin", "x-other")
+    live.write_text(text.replace("origin: emulated", "origin: live"))
+    assert re.search(r"openai.chat: 2 live and \d{3} emulated responses", _drift(live)[1])
+
+
 def test_emulated_responses_are_never_taken_as_live(tmp_path: Path) -> None:
-    code, _, errors = _drift(PARALLEL)
+    code, _, errors = _drift(PARALLEL, PARALLEL)
     assert code == 5
     assert "2 emulated responses are not compared as LIVE" in errors
     unmarked = tmp_path / "a.yaml"
     unmarked.write_text(PARALLEL.read_text().replace("x-toolparity-origin", "x-other"))
-    assert _drift(unmarked)[0] == 5  # the provenance says so, too
+    assert _drift(unmarked, PARALLEL)[0] == 5  # the provenance says so, too
     live = tmp_path / "b.yaml"
     live.write_text(unmarked.read_text().replace("origin: emulated", "origin: live"))
     assert _drift(live, PARALLEL)[0] == 0
@@ -169,4 +179,4 @@ def test_input_that_cannot_be_read_is_no_empty_run(tmp_path: Path, content: str 
     path = tmp_path / "a.yaml"
     if content is not None:
         path.write_text(content)
-    assert _drift(path)[0] == 4
+    assert _drift(path, PARALLEL)[0] == 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import signal
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -29,6 +28,7 @@ from toolparity.cassettes.replay.response_index import ResponseIndex
 from toolparity.cassettes.replay.rpc import ReplayedChat
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.cli import main
 from toolparity.conformance.cli.serve import command
 
 from ..library.making import made, rewritten
@@ -49,6 +49,7 @@ def served(deck: ResponseIndex) -> Iterator[Servers]:
         yield servers
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize("name", SURFACES)
 def test_an_sdk_hears_the_recorded_conversation(served: Servers, name: str, stream: bool) -> None:
@@ -60,6 +61,7 @@ def test_an_sdk_hears_the_recorded_conversation(served: Servers, name: str, stre
     assert heard[1].response.choices[0].text == SCRIPT.rounds[1].parts[0].text  # type: ignore[union-attr]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("chunking", CHUNKINGS)
 def test_a_streamed_body_is_the_recorded_one_however_it_is_cut(deck: ResponseIndex, chunking: str) -> None:
     (first, *_) = load(path_for("openai.chat", SCRIPT.id, stream=True)).interactions
@@ -147,9 +149,8 @@ def test_the_command_tells_its_addresses_and_serves_until_it_is_ended() -> None:
 
 
 def test_the_command_serves_no_empty_library(tmp_path: Any) -> None:
-    given = [sys.executable, "-m", "toolparity", "serve", "--library", str(tmp_path)]
-    ended = subprocess.run(given, capture_output=True, text=True, check=False)
-    assert ended.returncode == 4
+    ended = CliRunner().invoke(main, ["serve", "--library", str(tmp_path)])
+    assert ended.exit_code == 4
     assert "the library has no recorded response" in ended.stderr
 
 

@@ -47,15 +47,15 @@ def content(arrived: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("surface", [name for name, at in SURFACES.items() if not at.by_messages])
-@pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503, 529])
-def test_status_is_the_providers_own_error(server: Server, surface: str, status: int) -> None:
+def test_status_is_the_providers_own_error(server: Server, surface: str) -> None:
     at = SURFACES[surface]
     path = at.base_path + at.spec.path.replace("{model}", at.model)
-    answer = server.post(path, sent_body(surface, False), x_toolparity_fault=f"status={status}; retry-after=7")
-    assert answer.status == status
-    assert answer.headers["retry-after"] == "7"
-    assert answer.headers["x-toolparity-origin"] == "emulated"
-    assert {"error", "message"} & answer.json.keys()
+    for status in (400, 401, 404, 429, 500, 503, 529):
+        answer = server.post(path, sent_body(surface, False), x_toolparity_fault=f"status={status}; retry-after=7")
+        assert answer.status == status
+        assert answer.headers["retry-after"] == "7"
+        assert answer.headers["x-toolparity-origin"] == "emulated"
+        assert {"error", "message"} & answer.json.keys(), status
 
 
 @pytest.mark.parametrize("path", ["/v1/models", "/v1beta/models", "/api/tags", "/foundation-models"])

@@ -33,6 +33,7 @@ def waiting(
     return turn, counting, events, provider
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_hitl_01_calls_without_approval_run_while_others_wait(wire: str) -> None:
     turn, counting, events, _ = waiting(wire)
@@ -47,6 +48,7 @@ def test_hitl_01_calls_without_approval_run_while_others_wait(wire: str) -> None
     assert turn.outcome.termination is None
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_calls_can_be_approved_and_denied_one_by_one_in_another_process(wire: str) -> None:
     log = RecordingObserver()

@@ -88,6 +88,7 @@ def _counted(blocks: Iterable[tuple[Any, ...]]) -> Counter[str]:
     return Counter(json_codec.text(list(block)) for block in blocks)
 
 
+@pytest.mark.thorough(keep=2, per="{chunking}")
 @pytest.mark.parametrize("chunking", ["events", "whole", "odd"])
 @pytest.mark.parametrize("surface", SURFACES)
 def test_the_blocks_of_every_scenario_match_its_answers(surface: str, chunking: str) -> None:
@@ -107,6 +108,7 @@ def test_the_blocks_of_every_scenario_match_its_answers(surface: str, chunking: 
     assert checked > 60
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_blocks_of_recorded_streams_match_their_answers(wire: str, recordings: Path) -> None:
     checked = 0
@@ -234,6 +236,7 @@ class Reading(Emulated):
         yield decoder.finish()
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_provider_that_yields_canonical_events_produces_the_same_turn(wire: str) -> None:
     played = playing.script([Think("Hm."), Say("Let me look."), call("look", at=1), call("count")], [Say("All done.")])

@@ -344,6 +344,7 @@ def test_a_stream_asks_for_usage_unless_the_body_or_the_provider_says_otherwise(
     assert recorder.bodies[0].get("stream_options") == sent
 
 
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("name", SURFACE_NAMES)
 def test_the_budget_of_a_plain_turn_is_enforced_over_every_client(name: str) -> None:
     async def main(servers: Servers) -> Outcome:
@@ -443,28 +444,28 @@ def test_a_wire_without_a_client_raises_unknown_wire() -> None:
         client("openai.realtime")
 
 
-@pytest.mark.parametrize(
-    ("wire", "sdk"),
-    [
-        ("openai.chat", "openai"),
-        ("openai.responses", "openai"),
-        ("anthropic.messages", "anthropic"),
-        ("xai.grpc", "xai_sdk"),
-        ("google.gemini", "google.genai"),
-        ("google.interactions", "google.genai"),
-    ],
-)
-def test_a_missing_sdk_is_named_in_the_error(wire: str, sdk: str) -> None:
+def test_a_missing_sdk_is_named_in_the_error() -> None:
+    sdks = {
+        "openai.chat": "openai",
+        "openai.responses": "openai",
+        "anthropic.messages": "anthropic",
+        "xai.grpc": "xai_sdk",
+        "google.gemini": "google.genai",
+        "google.interactions": "google.genai",
+    }
     code = (
-        f"import sys; sys.modules[{sdk!r}] = None\n"
+        f"import sys; sys.modules.update(dict.fromkeys({list(sdks.values())}))\n"
         "from toolparity.normalizer.turns.clients import client\n"
         "from toolparity.normalizer.errors import MissingExtra\n"
-        f"try: client({wire!r})\n"
-        "except MissingExtra as error: print(error)\n"
+        f"for wire in {list(sdks)}:\n"
+        "    try: client(wire)\n"
+        "    except MissingExtra as error: print(error)\n"
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert output.startswith(f"the client of {wire} needs the SDK")
-    assert f"pip install {sdk.replace('_', '-').replace('.', '-')}" in output
+    assert len(output.splitlines()) == len(sdks)
+    for (wire, sdk), line in zip(sdks.items(), output.splitlines(), strict=True):
+        assert line.startswith(f"the client of {wire} needs the SDK")
+        assert f"pip install {sdk.replace('_', '-').replace('.', '-')}" in line
     assert issubclass(MissingExtra, ImportError)
 
 

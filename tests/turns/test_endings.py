@@ -21,6 +21,7 @@ from .playing import WIRES, Counting, Emulated, Round, Say, ServerCall, at_once,
 from .test_rounds import TWO, run
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_after_the_last_round_the_model_must_answer_without_calls(wire: str) -> None:
     played = script([call("look", at=1)], [call("look", at=2)], [Say("That is all I found."), call("look", at=3)])
@@ -40,6 +41,7 @@ def test_after_the_last_round_the_model_must_answer_without_calls(wire: str) -> 
     playing.assert_legal(turn)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_calls_in_the_last_answer_are_rejected_with_a_result(wire: str) -> None:
     """The provider ignores `tool_choice: none`. The emulated one does not, so it receives a request without it."""
@@ -66,6 +68,7 @@ def test_calls_in_the_last_answer_are_rejected_with_a_result(wire: str) -> None:
     playing.assert_legal(turn)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_without_final_text_from_the_model_the_answer_consists_of_the_results(wire: str) -> None:
     played = script([call("look", at=1)], [call("look", at=2)], [call("look", at=3)])
@@ -84,6 +87,7 @@ def test_with_max_rounds_zero_the_turn_is_one_answer_without_calls() -> None:
     assert len(provider.bodies) == 1
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_on_all_failed_stop_ends_the_turn_with_the_errors(wire: str) -> None:
     counting = Counting(look=lambda **_: 1 / 0, count=lambda **_: {}["x"])
@@ -112,6 +116,7 @@ def test_by_default_the_turn_continues_when_all_tools_fail() -> None:
     assert "tool_choice" not in provider.bodies[-1]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_model_receives_the_error_of_each_failed_tool(wire: str) -> None:
     turn, _, provider = run(wire, TWO, Counting(count=lambda **_: 1 / 0))
@@ -145,6 +150,7 @@ def test_a_filtered_answer_runs_no_calls() -> None:
     playing.assert_legal(turn)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_truncated_answer_ends_the_turn_as_incomplete_with_its_text(wire: str) -> None:
     turn, _, _ = run(wire, script(Round([Say("It was in the year")], ending="length")))
@@ -152,6 +158,7 @@ def test_a_truncated_answer_ends_the_turn_as_incomplete_with_its_text(wire: str)
     playing.assert_legal(turn)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", [wire for wire in WIRES if "argument text" not in SURFACES[wire].lacks])
 def test_a_truncated_call_gets_a_result_and_is_never_run(wire: str) -> None:
     from toolparity.cassettes.scripts import ScriptedCall
@@ -199,6 +206,7 @@ def test_too_many_pauses_end_the_turn() -> None:
     assert turn.outcome.text == "1.2.3.4.5.6.7.8.9."
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", [w for w in WIRES if w != "openai.chat"])  # there, the request must enable usage
 def test_an_exceeded_budget_ends_the_turn_before_any_further_call(wire: str) -> None:
     counting = Counting()
@@ -209,6 +217,7 @@ def test_an_exceeded_budget_ends_the_turn_before_any_further_call(wire: str) -> 
     playing.assert_legal(turn)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", [w for w in WIRES if w != "openai.chat"])
 def test_usage_is_summed_over_the_rounds(wire: str) -> None:
     """003, Modified `generate_response` Method Structure: the statistics of the rounds."""
@@ -245,6 +254,7 @@ def test_repeated_calls_with_different_arguments_are_not_a_loop() -> None:
     assert only(events, turn_events.LoopSuspected) == []
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_calls_above_the_limit_are_dropped_with_a_warning_and_a_result(
     wire: str, caplog: pytest.LogCaptureFixture
@@ -264,6 +274,7 @@ def test_calls_above_the_limit_are_dropped_with_a_warning_and_a_result(
     assert [row[3]["is_error"] for row in rows(events) if row[1] == "tool_result"] == [False, False, False, True]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_under_first_one_call_runs_and_the_request_disables_parallel_calls(wire: str) -> None:
     counting = Counting()

@@ -31,7 +31,7 @@ def _blocks(**_: Any) -> None:
     threading.Event().wait()
 
 
-@pytest.mark.thorough(keep=32)
+@pytest.mark.thorough(keep=2, per="{fault}")
 @pytest.mark.parametrize("fault", TOOL_FAULTS)
 @pytest.mark.parametrize("tool", ["look", "count", "post"])
 @pytest.mark.parametrize("wire", WIRES)
@@ -62,6 +62,7 @@ def test_a_hanging_blocking_tool_does_not_block_the_turn() -> None:
     assert all("Tool execution timed out after 0.02s." in str(result.parts) for result in results)
 
 
+@pytest.mark.thorough(keep=1, per="{number}/{after}")
 @pytest.mark.parametrize("after", [0, 2])
 @pytest.mark.parametrize("number", [0, 1, 2])
 @pytest.mark.parametrize("wire", WIRES)
@@ -85,6 +86,7 @@ def test_a_provider_error_in_any_round_ends_the_turn_without_running_its_calls(
     playing.assert_legal(turn)
 
 
+@pytest.mark.thorough(keep=2, per="{kind}")
 @pytest.mark.parametrize("kind", ["cut", "reset", "server_error", "overloaded"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_stream_that_breaks_after_a_call_runs_no_calls(wire: str, kind: Any) -> None:
@@ -145,6 +147,7 @@ def test_a_provider_that_sends_no_or_invalid_data_ends_the_turn() -> None:
         playing.assert_legal(turn)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_failing_observer_stops_the_turn_before_any_unrecorded_step(wire: str) -> None:
     for at in range(0, 30, 3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 import threading
@@ -47,21 +48,29 @@ def blocking():
 async def ended():
     await asyncio.sleep(0)
 
-tool = Tool(name="hang", function=globals()[sys.argv[1]], timeout=0.05)
-runs = {"Agent": Agent(Provider(), [tool]), "Turn": Turn(Provider(), [tool])}
-print(runs[sys.argv[2]].run_sync("Go.").text, flush=True)
-assert asyncio.run(asyncio.sleep(0, "another loop")) == "another loop"
+for function in (ended, in_a_thread, blocking, stubborn):
+    for kind in (Agent, Turn):
+        tool = Tool(name="hang", function=function, timeout=0.05)
+        assert kind(Provider(), [tool]).run_sync("Go.").text == "Done."
+        assert asyncio.run(asyncio.sleep(0, "another loop")) == "another loop"
+        print("-- end of", function.__name__, kind.__name__, file=sys.stderr, flush=True)
 os._exit(0)
 """
 
 
-@pytest.mark.parametrize("kind", ["Agent", "Turn"])
-@pytest.mark.parametrize("function", ["stubborn", "in_a_thread", "blocking", "ended"])
-def test_run_sync_returns_although_a_tool_does_not_end(function: str, kind: str) -> None:
-    command = [sys.executable, "-c", _PROGRAM, function, kind]
+def test_run_sync_returns_although_a_tool_does_not_end() -> None:
+    command = [sys.executable, "-c", _PROGRAM]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
-    assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
-    assert ("left behind" in done.stderr) == (function == "stubborn")
+    assert done.returncode == 0, done.stderr
+    *told, rest = re.split("-- end of (.+)\n", done.stderr)
+    logged = dict(zip(told[1::2], told[::2], strict=True))
+    cases = [
+        f"{function} {kind}"
+        for function in ("ended", "in_a_thread", "blocking", "stubborn")
+        for kind in ("Agent", "Turn")
+    ]
+    assert (list(logged), rest) == (cases, "")
+    assert [case for case in cases if "left behind" in logged[case]] == ["stubborn Agent", "stubborn Turn"]
 
 
 def _hanging(release: threading.Event, limit: ThreadLimit) -> Executor:

@@ -9,6 +9,7 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
+from tests.thoroughness import is_thorough
 from tests.wires import BYTE_WIRES
 from toolparity import Choice, Error, Response, Stop, Text, ToolCall
 from toolparity.normalizer import json_codec
@@ -354,7 +355,7 @@ def test_any_sequence_of_inputs_ends_with_one_result_per_call_and_a_legal_histor
     caplog.set_level("ERROR")
     seen: Counter[Any] = Counter()
     handed_over: Counter[Any] = Counter()
-    for seed in range(400):
+    for seed in range(400 if is_thorough() else 220):
         driver, started = _walk(seed)
         state = driver.state
         assert state.phase == "over", seed
@@ -380,5 +381,5 @@ def test_any_sequence_of_inputs_ends_with_one_result_per_call_and_a_legal_histor
         seen[state.termination] += 1
         seen.update(call.outcome for round in state.rounds for call in round.calls)
     assert seen.keys() >= set(get_args(states.Termination)) - {"budget_exceeded"}  # all terminations occurred
-    assert handed_over["elsewhere",] > 30
+    assert handed_over["elsewhere",] > (30 if is_thorough() else 10)
     assert seen.keys() >= set(get_args(states.CallOutcome)) - {"failed", "unsayable", "invalid_arguments"}

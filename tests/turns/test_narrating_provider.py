@@ -87,6 +87,7 @@ DECISION = script(
 )
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_two_calls_are_acknowledged_run_together_and_narrated_in_one_answer(wire: str) -> None:
     """002, Problem, Solution, Execution Flow, Multiple Tools: one message, two calls, one answer, step by step."""
@@ -128,6 +129,7 @@ RESEARCH = script(
 FIRST = "Report the results of looking up your upcoming appointments, naturally."
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_every_round_with_results_is_narrated(wire: str) -> None:
     """002, Combined Narration: a report on each round while the first model calls on, then one answer from all."""
@@ -186,6 +188,7 @@ def test_a_round_without_a_successful_call_is_reported_at_the_end_only() -> None
     assert "This failed: checking your billing." in answer["contextHint"]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_first_model_that_may_not_call_is_not_asked(wire: str) -> None:
     decider, narrator, offered = Emulated(wire, RESEARCH), Narrating(wire), tools()
@@ -312,6 +315,7 @@ def other_wire(wire: str) -> str:
     return "anthropic.messages" if wire != "anthropic.messages" else "openai.responses"
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_narration_from_another_wire_is_streamed(wire: str) -> None:
     narrator, offered = Narrating(other_wire(wire), thought="Two things."), tools()
@@ -327,6 +331,7 @@ def test_a_narration_from_another_wire_is_streamed(wire: str) -> None:
     assert_legal(turn)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_an_interrupted_narration_keeps_the_text_that_was_shown(wire: str) -> None:
     turn = turn_of(Emulated(wire, DECISION), Narrating(other_wire(wire)), tools())
@@ -370,6 +375,7 @@ def test_when_the_narrator_fails_the_user_receives_the_plain_results(other: str,
     assert turn.outcome.termination == "natural_completion"
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_narrator_input_has_declared_tool_names_not_wire_aliases(wire: str) -> None:
     names = ("crm.listUpcomingAppointments", "crm.getOpenInvoices")
@@ -385,6 +391,7 @@ def test_the_narrator_input_has_declared_tool_names_not_wire_aliases(wire: str) 
     assert "looking up your upcoming appointments and checking your billing" in narrator.given["contextHint"]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_narrators_reasoning_is_not_sent_to_the_deciding_model(wire: str) -> None:
     turn = turn_of(Emulated(wire, DECISION), Narrating(wire, thought="Two things."), tools())
@@ -394,6 +401,7 @@ def test_the_narrators_reasoning_is_not_sent_to_the_deciding_model(wire: str) ->
     assert_legal(turn)
 
 
+@pytest.mark.thorough(keep=2, per="{termination}")
 @pytest.mark.parametrize(
     ("options", "termination"),
     [({}, "natural_completion"), ({"on_all_failed": "answer"}, "all_tools_failed")],
@@ -416,6 +424,7 @@ def test_when_all_tools_fail_the_narrator_input_asks_to_say_so(
     assert_legal(turn)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_models_own_acknowledgement_replaces_the_generated_one(wire: str) -> None:
     acknowledgement = "One moment, I'll look at both."
@@ -426,6 +435,7 @@ def test_the_models_own_acknowledgement_replaces_the_generated_one(wire: str) ->
     assert acknowledged.seq < only(events, turn_events.CallStarted)[0].seq
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_narrator_receives_the_users_text_despite_a_briefing(wire: str) -> None:
     """An orchestrated turn adds a briefing of older rounds after the user's text."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.turns.log.shared import empty_log
 from tests.turns.playing import WIRES, assert_legal, at_once, play
 from tests.turns.scripted import Recorded, skeleton
 from tests.turns.test_clients import reach
@@ -92,7 +93,7 @@ def _by_value(events: Skeleton) -> Skeleton:
     ]
 
 
-@pytest.mark.thorough(keep=15)
+@pytest.mark.thorough(keep=8)
 @pytest.mark.parametrize("id", COMMON)
 def test_a_recorded_script_yields_the_same_events_on_every_wire(id: str) -> None:
     """000, Why This Matters; 003, Testing Approach: the same events and rows with every provider."""
@@ -106,7 +107,7 @@ def test_a_recorded_script_yields_the_same_events_on_every_wire(id: str) -> None
     assert ended(expected)[0] in ("turn_complete", "turn_failed")
 
 
-@pytest.mark.thorough(keep=40)
+@pytest.mark.thorough(keep=2, per="{surface}")
 @pytest.mark.parametrize("id", COMMON)
 @pytest.mark.parametrize("surface", [*WIRES, *OTHERS])
 def test_the_requests_of_a_turn_equal_the_recorded_ones(id: str, surface: str) -> None:
@@ -145,6 +146,7 @@ def emulated(servers: Servers, id: str, surface: str, **options: Any) -> Skeleto
     return skeleton(at_once(main()))
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("id", OVER_THE_NETWORK)
 def test_an_emulated_provider_yields_the_same_events_as_the_cassette(servers: Servers, id: str) -> None:
     expected = recorded(id, "openai.chat")[0]
@@ -153,6 +155,7 @@ def test_an_emulated_provider_yields_the_same_events_as_the_cassette(servers: Se
             assert emulated(servers, id, surface) == expected, surface
 
 
+@pytest.mark.thorough(keep=1, per="{policy}")
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("limit", [None, 2])
 def test_the_calls_kept_by_a_policy_are_the_same_on_every_wire(
@@ -190,6 +193,7 @@ async def run_elsewhere(id: str, wire: str, observer: Observer, policy: str) -> 
     return turn
 
 
+@pytest.mark.thorough(keep=1, per="{policy}")
 @pytest.mark.parametrize(("id", "policy"), ELSEWHERE)
 def test_handed_over_calls_yield_the_same_events_on_every_wire(id: str, policy: str, tmp_path: Path) -> None:
     results: list[Any] = []
@@ -206,7 +210,7 @@ def test_handed_over_calls_yield_the_same_events_on_every_wire(id: str, policy: 
         rows = [(block.block_type, block.text_content) for block in kept.blocks if block.block_type != "thinking"]
         results.append([skeleton(row.event for row in page.events), calls, rows, kept.termination])
 
-    with Log(tmp_path / "turns.db") as log:
+    with Log(empty_log(tmp_path / "turns.db")) as log:
         for wire in WIRES:
             at_once(main(log, wire))
     chat, *others = results
@@ -230,6 +234,7 @@ def test_the_termination_is_the_same_on_every_wire(id: str, ends: tuple[str, str
     assert {wire: ended(recorded(id, wire)[0]) for wire in WIRES} == dict.fromkeys(WIRES, ends)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_two_calls_of_one_message_are_acknowledged_before_they_start(wire: str) -> None:
     skeletons = recorded("appointments-and-billing", wire)[0]

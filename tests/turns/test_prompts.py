@@ -27,6 +27,7 @@ def recorded(wire: str, scenario: str, provider: str | None = None) -> tuple[lis
     return messages, [message for message in read if not isinstance(message, System)]
 
 
+@pytest.mark.thorough(keep=2, per="{source}")
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("source", BYTE_WIRES)
 @pytest.mark.parametrize("wire", WIRES)
@@ -52,6 +53,7 @@ def contents(messages: list[Message]) -> list[Any]:
     return found
 
 
+@pytest.mark.thorough(keep=1, per="{source}")
 @pytest.mark.parametrize("source", BYTE_WIRES)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_turn_continues_messages_of_another_wire(wire: str, source: str) -> None:

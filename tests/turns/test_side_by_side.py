@@ -27,6 +27,7 @@ def test_the_table_has_the_figures_of_the_trials() -> None:
     assert list(SEEN) == list(agent_trials.LIBRARIES)
 
 
+@pytest.mark.page("docs/agent_trials.py", "docs/agent_trials.json", "docs/reproductions/programs/agents")
 def test_the_program_of_this_project_does_what_the_table_says() -> None:
     published = {name: result for name, result in SEEN["with_toolparity"].items() if name != "version"}
     played = agent_trials.measure(sys.executable, "with_toolparity")

@@ -16,6 +16,7 @@ from .playing import WIRES, Counting, Emulated, Say, assert_legal, at_once, call
 PRICES = Prices(input=3.0, output=15.0, cached_input=0.3, cache_write=3.75)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_calls_beyond_the_limit_do_not_run_and_the_model_answers_a_last_time(wire: str) -> None:
     counting = Counting()

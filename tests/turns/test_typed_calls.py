@@ -44,7 +44,7 @@ def as_sent(tool: Tool, wire: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return sent
 
 
-@examples(160, plain=50)
+@examples(160, plain=8)
 @given(parameters=signatures())
 def test_generated_arguments_arrive_as_the_declared_types_on_every_wire(parameters: dict[str, Any]) -> None:
     received: list[dict[str, Any]] = []

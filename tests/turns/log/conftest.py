@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import URL
 
 from tests import postgres as servers
-from tests.turns.log.shared import Clock
+from tests.turns.log.shared import Clock, empty_log
 from toolparity.normalizer.turns.log import Log
 
 
@@ -29,15 +29,35 @@ def postgres_database(postgres: URL) -> Iterator[URL]:
         yield database_url
 
 
+@pytest.fixture(scope="session")
+def _migrated(postgres: URL) -> Iterator[str]:
+    """The name of a PostgreSQL database with the tables of an empty log."""
+    with servers.database(postgres) as url:
+        with Log(url):
+            pass
+        yield url.database or ""
+
+
+@pytest.fixture
+def _migrated_postgres_database(postgres: URL, _migrated: str) -> Iterator[URL]:
+    with servers.database(postgres, _migrated) as database_url:
+        yield database_url
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest) -> Iterator[URL]:
-    """The URL of an empty database. SQLite uses a memory file system if there is one: no test kills the machine."""
+    """The URL of an empty database, for a test that uses the `log` fixture with the tables of an empty log.
+
+    SQLite uses a memory file system if there is one: no test kills the machine.
+    """
+    migrated = "log" in request.fixturenames
     if request.param == "sqlite":
         memory = Path("/dev/shm")
         with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as folder:
-            yield URL.create("sqlite", database=f"{folder}/turns.db")
+            path = Path(folder) / "turns.db"
+            yield URL.create("sqlite", database=str(empty_log(path) if migrated else path))
         return
-    yield request.getfixturevalue("postgres_database")
+    yield request.getfixturevalue("_migrated_postgres_database" if migrated else "postgres_database")
 
 
 @pytest.fixture

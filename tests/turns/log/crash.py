@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Engine, event
 
-from tests.turns.playing import WIRES, Emulated, Say, call, script
+from tests.turns.playing import Emulated, Say, call, script
 from toolparity.normalizer.turns.execution.tools import Tool, Tools
 from toolparity.normalizer.turns.execution.typed.injection import current_call
 from toolparity.normalizer.turns.log import Log
@@ -178,7 +178,7 @@ def warm() -> None:
     """Load all modules that a child needs, without starting a thread or opening a connection."""
     for url in ("sqlite:///none.db", "postgresql://none/none"):
         make_engine(url)
-    for wire in WIRES:
+    for wire in ("anthropic.messages", "xai.grpc"):
         provider = Emulated(wire, script([call("look")], [Say("Done.")]))
         asyncio.run(Turn(provider, [Tool(name="look", function=nothing)]).run("Go."))
     tools(Path(), Points(0))  # checks the schemas

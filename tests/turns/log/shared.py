@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import sqlalchemy as sa
@@ -34,6 +37,21 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+@cache
+def _empty_log() -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "turns.db"
+        with Log(path):
+            pass
+        return path.read_bytes()
+
+
+def empty_log(path: Path) -> Path:
+    """Write the SQLite database of an empty log, so that no migration has to run. Return its path."""
+    path.write_bytes(_empty_log())
+    return path
 
 
 def rows(url: URL, statement: str, **values: Any) -> list[tuple[Any, ...]]:

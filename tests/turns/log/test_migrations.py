@@ -84,6 +84,7 @@ def test_the_latest_migration_is_the_version_that_the_code_expects() -> None:
     assert ScriptDirectory.from_config(config()).get_heads() == [LATEST]
 
 
+@pytest.mark.thorough(keep=1)
 def test_reopening_a_log_keeps_its_content(url: URL) -> None:
     with Log(url) as log:
         recorded_turn = asyncio.run(recorded(log))
@@ -115,6 +116,7 @@ def load_fixture_log(version: str, url: URL) -> None:
     database.dispose()
 
 
+@pytest.mark.thorough(keep=1)
 def test_turns_of_a_version_1_log_resume_and_are_recorded_from_then_on(url: URL) -> None:
     load_fixture_log("0001", url)
     counting = Counting()
@@ -153,6 +155,7 @@ def test_turns_of_a_version_1_log_resume_and_are_recorded_from_then_on(url: URL)
     assert schema_differences(url) == []
 
 
+@pytest.mark.thorough(keep=1)
 def test_turns_of_a_version_2_log_resume_and_can_be_replayed(url: URL) -> None:
     load_fixture_log("0002", url)
     counting = Counting()
@@ -183,6 +186,7 @@ def test_turns_of_a_version_2_log_resume_and_can_be_replayed(url: URL) -> None:
     assert schema_differences(url) == []
 
 
+@pytest.mark.thorough(keep=1)
 def test_turns_of_a_version_3_log_resume_with_states_of_the_current_version(url: URL) -> None:
     """Its states are version 2, with other member names. The next one is stored completely, later ones as changes."""
     load_fixture_log("0003", url)
@@ -214,6 +218,7 @@ def test_turns_of_a_version_3_log_resume_with_states_of_the_current_version(url:
     assert "turns" not in json_codec.text(documents[-1])
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_replay_compares_the_state_digests_that_version_2_stored(url: URL) -> None:
     """Version 2 stored digests of states, not the states themselves."""
     load_fixture_log("0002", url)

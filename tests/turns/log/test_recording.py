@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import URL
 
+from tests.thoroughness import is_thorough
 from tests.turns.log.shared import TWO_ROUNDS, Clock, killed, recorded, rows, turn
 from tests.turns.orchestration.staging import LONG, Sequenced
 from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
@@ -56,7 +57,7 @@ async def assert_replays(log: Log, id: str) -> Replayed:
     return replayed
 
 
-@pytest.mark.thorough(keep=8)
+@pytest.mark.thorough(keep=3, per="{url}")
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_replaying_a_logged_turn_yields_the_same_events(log: Log, wire: str, policy: str) -> None:
@@ -68,10 +69,11 @@ def test_replaying_a_logged_turn_yields_the_same_events(log: Log, wire: str, pol
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_turn_interrupted_at_any_step_replays_before_and_after_it_is_continued(
     log: Log, url: URL, clock: Clock
 ) -> None:
-    every = 2 if url.get_backend_name() == "sqlite" else 5
+    every = (2 if url.get_backend_name() == "sqlite" else 5) if is_thorough() else 8
 
     async def run() -> int:
         steps = 1
@@ -91,6 +93,7 @@ def test_a_turn_interrupted_at_any_step_replays_before_and_after_it_is_continued
     assert asyncio.run(run()) > 25
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_turn_that_waited_and_changed_provider_is_one_recording(log: Log) -> None:
     """Four runners continue it one after the other."""
     options: Any = {"look": {"approval": True}}
@@ -129,6 +132,7 @@ def test_a_turn_that_waited_and_changed_provider_is_one_recording(log: Log) -> N
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1, per="{fails}")
 @pytest.mark.parametrize("fails", [(1,), (0, 1, 2, 3)])
 def test_an_orchestrated_turn_with_recoveries_replays(log: Log, fails: tuple[int, ...]) -> None:
     async def run() -> None:
@@ -144,6 +148,7 @@ def test_an_orchestrated_turn_with_recoveries_replays(log: Log, fails: tuple[int
 STRANGE = "a\x00b\ud800c\U0001f600\u2028"
 
 
+@pytest.mark.thorough(keep=1)
 def test_unusual_tool_output_replays_unchanged(log: Log) -> None:
     def look(**_: Any) -> Any:
         current_call.get().progress({"at": complex(1, 2)})
@@ -158,6 +163,7 @@ def test_unusual_tool_output_replays_unchanged(log: Log) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_replay_reports_the_path_of_a_modified_input(log: Log, url: URL) -> None:
     async def run() -> None:
         recorded_turn = await recorded(log)
@@ -177,6 +183,7 @@ LAST = "(SELECT max(number) FROM states)"
 LIMITED = '{"/settings/max_rounds":7}'
 
 
+@pytest.mark.thorough(keep=1, per="{statement}/{path}")
 @pytest.mark.parametrize(
     ("statement", "path"),
     [
@@ -205,6 +212,7 @@ def test_a_replay_reports_a_modified_state(log: Log, url: URL, statement: str, p
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_the_text_of_an_answer_is_stored_only_in_its_events(log: Log, url: URL) -> None:
     """A step whose event contains the whole input has no row."""
 
@@ -223,6 +231,7 @@ def test_the_text_of_an_answer_is_stored_only_in_its_events(log: Log, url: URL) 
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_step_without_events_is_stored_before_the_next_step_with_events(log: Log) -> None:
     """A denied call has a starting input all the same, and the next event is a block."""
     request = Request("openai.chat", "m", [User([TextPart("Go.")])], provider="openai")
@@ -253,6 +262,7 @@ def test_a_step_without_events_is_stored_before_the_next_step_with_events(log: L
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_step_that_cannot_be_stored_is_not_executed(log: Log, url: URL) -> None:
     counting = Counting()
 
@@ -267,6 +277,7 @@ def test_a_step_that_cannot_be_stored_is_not_executed(log: Log, url: URL) -> Non
     assert rows(url, "SELECT count(*) FROM states") == [(0,)]
 
 
+@pytest.mark.thorough(keep=1)
 def test_an_unknown_or_deleted_turn_and_one_without_steps_cannot_be_replayed(log: Log) -> None:
     async def run() -> None:
         with pytest.raises(UnknownTurn):
@@ -283,6 +294,7 @@ def test_an_unknown_or_deleted_turn_and_one_without_steps_cannot_be_replayed(log
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_recording_with_a_missing_step_is_rejected_with_the_number_of_its_event(log: Log, url: URL) -> None:
     async def run() -> None:
         recorded_turn = await recorded(log)

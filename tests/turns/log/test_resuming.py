@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import URL
 
+from tests.thoroughness import is_thorough
 from tests.turns.log.shared import TWO_ROUNDS, Clock, Dies, Killed, assert_whole, killed, rows, turn
 from tests.turns.playing import Counting, Emulated, Say, call, script
 from toolparity.normalizer.turns.errors import InvalidState, UnknownTurn
@@ -23,7 +24,7 @@ from toolparity.normalizer.turns.turn import Turn
 def test_a_turn_interrupted_at_any_step_resumes_and_runs_no_call_twice(
     log: Log, url: URL, clock: Clock, policy: str
 ) -> None:
-    every = 1 if url.get_backend_name() == "sqlite" else 2  # PostgreSQL is slower
+    every = 1 if is_thorough() else 6
 
     async def run() -> int:
         steps = 1  # before the first step the log is empty
@@ -66,7 +67,7 @@ def test_a_turn_interrupted_at_any_step_can_be_closed(log: Log, clock: Clock) ->
             assert isinstance(page.events[-1].event, TurnFailed)
             assert await log.close(id) == state  # closing again changes nothing
             assert (await log.turn(id)).seq == kept.seq
-            steps += 1
+            steps += 1 if is_thorough() else 4
         assert await log.left() == []
 
     asyncio.run(run())
@@ -84,6 +85,7 @@ async def kill_during_the_call(log: Log, **options: Any) -> str:
     raise AssertionError("never")
 
 
+@pytest.mark.thorough(keep=1, per="{idempotent}")
 @pytest.mark.parametrize("idempotent", [False, True])
 def test_a_call_with_an_unknown_outcome_is_rerun_only_if_its_tool_is_idempotent(
     log: Log, clock: Clock, idempotent: bool
@@ -115,6 +117,7 @@ def test_a_call_with_an_unknown_outcome_is_rerun_only_if_its_tool_is_idempotent(
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_closing_a_turn_reports_a_call_awaiting_its_rerun_as_cancelled_while_running(log: Log, clock: Clock) -> None:
     """The turn was killed while the call ran, killed again before its rerun, and closed."""
 
@@ -135,6 +138,7 @@ def test_closing_a_turn_reports_a_call_awaiting_its_rerun_as_cancelled_while_run
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_decision_can_be_made_in_another_process(url: URL, clock: Clock) -> None:
     options: Any = {"tools": {"post": {"approval": True}, "look": {"approval": True}}}
     played = script([call("post"), call("look"), call("count")], [Say("Done.")])
@@ -163,6 +167,7 @@ def test_a_decision_can_be_made_in_another_process(url: URL, clock: Clock) -> No
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1, per="{policy}")
 @pytest.mark.parametrize("policy", ["all", "batch"])
 def test_an_external_result_can_be_supplied_in_another_process(url: URL, clock: Clock, policy: str) -> None:
     played = script([call("post", text="a"), call("count"), call("post", text="b")], [Say("Done.")])
@@ -210,6 +215,7 @@ def test_an_external_result_can_be_supplied_in_another_process(url: URL, clock: 
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_turn_waiting_for_a_result_can_be_closed(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
@@ -225,6 +231,7 @@ def test_a_turn_waiting_for_a_result_can_be_closed(log: Log) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_waiting_batch_is_not_listed_as_interrupted(log: Log) -> None:
     """Even though later calls of the batch could run."""
 
@@ -238,6 +245,7 @@ def test_a_waiting_batch_is_not_listed_as_interrupted(log: Log) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_resuming_a_finished_turn_does_not_change_it(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
@@ -251,6 +259,7 @@ def test_resuming_a_finished_turn_does_not_change_it(log: Log) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_turn_without_a_stored_state_can_be_closed_but_not_resumed(log: Log) -> None:
     """A runner that writes events one by one can crash after the first."""
 
@@ -269,6 +278,7 @@ def test_a_turn_without_a_stored_state_can_be_closed_but_not_resumed(log: Log) -
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_state_of_a_later_version_is_rejected_and_not_modified(log: Log, url: URL) -> None:
     async def run() -> None:
         async with log.record() as recorder:

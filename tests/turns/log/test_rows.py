@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from sqlalchemy import URL
@@ -73,6 +74,7 @@ def block_rows(url: URL) -> list[tuple[Any, ...]]:
     return [(*row[:3], content(row[3])) for row in rows(url, BLOCKS)]
 
 
+@pytest.mark.thorough(keep=1)
 def test_document_004_turn_block_sequence_with_tools(log: Log, url: URL) -> None:
     """004, TurnBlock Sequence with Tools: its table, row by row."""
     provider = Anthropic(
@@ -96,6 +98,7 @@ def test_document_004_turn_block_sequence_with_tools(log: Log, url: URL) -> None
     assert rows(url, "SELECT count(*) FROM turn_blocks WHERE content IS NULL") == [(2,)]  # and not the JSON text null
 
 
+@pytest.mark.thorough(keep=1)
 def test_document_004_multiple_tool_calls(log: Log, url: URL) -> None:
     """004, Multiple Tool Calls: its table, row by row."""
     provider = Anthropic(
@@ -151,6 +154,7 @@ def test_the_log_returns_the_events_blocks_and_calls_of_the_turn(log: Log) -> No
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_events_are_returned_in_pages(log: Log) -> None:
     async def run() -> None:
         turn = await recorded(log, script([Say("Hello, how are you today?")]))
@@ -210,6 +214,7 @@ def test_any_block_is_read_back_unchanged(log: Log, said: str | None, content: A
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_revised_block_replaces_the_stopped_one(log: Log) -> None:
     async def run() -> None:
         settled = TurnBlock(0, "thinking", "Hm.", {"signature": "abc"})
@@ -221,6 +226,7 @@ def test_a_revised_block_replaces_the_stopped_one(log: Log) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_repeating_a_request_removes_the_blocks_of_the_failed_answer(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
@@ -234,6 +240,7 @@ def test_repeating_a_request_removes_the_blocks_of_the_failed_answer(log: Log) -
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_progress_that_is_not_json_is_stored_as_text(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:

@@ -57,6 +57,7 @@ class Client:
             self.take(piece)
 
 
+@pytest.mark.thorough(keep=1)
 def test_document_004_complete_tool_call_cycle(log: Log) -> None:
     """004, Complete Tool Call Cycle, 5. Executor Continues LLM Stream: the client's side of the diagram."""
 
@@ -86,6 +87,7 @@ def test_document_004_complete_tool_call_cycle(log: Log) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_the_stream_of_a_turn_is_its_events(log: Log) -> None:
     async def run() -> None:
         recorded_turn = await recorded(log)
@@ -99,6 +101,7 @@ def test_the_stream_of_a_turn_is_its_events(log: Log) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_encoding_one_event_yields_the_streamed_bytes(log: Log) -> None:
     async def run() -> None:
         recorded_turn = await recorded(log)
@@ -119,6 +122,7 @@ def test_text_with_line_ends_and_lone_surrogates_is_one_sse_event() -> None:
     assert json_codec.decode(data.removeprefix(b"data:"))["text"] == event.text
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_client_follows_a_turn_while_it_runs(log: Log) -> None:
     """The tool ends only after the client has received the start of its call."""
     client = Client()
@@ -191,6 +195,7 @@ def test_a_client_follows_a_turn_that_another_process_runs(url: URL) -> None:
     assert [id for id, _, _ in client.seen] == list(range(7))
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_client_resumes_without_loss_or_duplicates_after_a_drop_at_any_event(log: Log) -> None:
     async def run() -> None:
         recorded_turn = await recorded(log, ONE_CALL)
@@ -209,6 +214,7 @@ def test_a_client_resumes_without_loss_or_duplicates_after_a_drop_at_any_event(l
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_clients_that_reconnect_during_a_turn_receive_every_event_once(log: Log) -> None:
     random_source = random.Random(7)
 
@@ -236,6 +242,7 @@ def test_clients_that_reconnect_during_a_turn_receive_every_event_once(log: Log)
     asyncio.run(asyncio.wait_for(run(), 120))
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_client_that_does_not_read_does_not_delay_the_turn(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
@@ -252,6 +259,7 @@ def test_a_client_that_does_not_read_does_not_delay_the_turn(log: Log) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_comments_keep_an_idle_connection_open(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
@@ -278,6 +286,7 @@ def test_an_unknown_last_event_id_restarts_from_the_first_event(log: Log, unknow
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_client_that_reconnects_after_the_last_event_learns_that_the_turn_is_over(log: Log) -> None:
     async def run() -> None:
         recorded_turn = await recorded(log, ONE_CALL)
@@ -294,6 +303,7 @@ def test_a_client_that_reconnects_after_the_last_event_learns_that_the_turn_is_o
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_streaming_an_unknown_turn_raises_unknown_turn(log: Log) -> None:
     async def run() -> None:
         with pytest.raises(UnknownTurn):
@@ -304,6 +314,7 @@ def test_streaming_an_unknown_turn_raises_unknown_turn(log: Log) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_client_following_a_crashed_turn_receives_its_closing_events(log: Log) -> None:
     """The client stays connected while another process closes the turn."""
 

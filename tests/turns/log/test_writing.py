@@ -29,6 +29,7 @@ def began(id: str = "turn") -> TurnStarted:
     return TurnStarted(0, id, "openai.chat", "all")
 
 
+@pytest.mark.thorough(keep=1)
 def test_every_event_is_in_the_log_before_the_consumer_receives_it(log: Log) -> None:
     async def run() -> None:
         seen = 0
@@ -42,6 +43,7 @@ def test_every_event_is_in_the_log_before_the_consumer_receives_it(log: Log) -> 
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_block_is_stored_before_the_consumer_receives_its_end(log: Log) -> None:
     """004, Complete Tool Call Cycle, 2. Executor Persists Tool Request: stored before a consumer sees the end."""
 
@@ -69,6 +71,7 @@ def test_a_call_is_stored_as_started_before_its_tool_runs(log: Log, url: URL) ->
     assert stored == [("look", "started", 1), ("call_started",)]
 
 
+@pytest.mark.thorough(keep=1)
 def test_the_stored_state_never_runs_ahead_of_the_stored_events(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
@@ -86,6 +89,7 @@ def test_the_stored_state_never_runs_ahead_of_the_stored_events(log: Log) -> Non
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_step_that_fails_to_encode_stores_nothing(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
@@ -120,6 +124,7 @@ def test_a_turn_that_cannot_be_written_does_not_affect_concurrent_turns(log: Log
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_events_must_be_numbered_consecutively(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:
@@ -156,6 +161,7 @@ def test_after_a_failed_write_the_turn_writes_no_later_events(log: Log) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_consumer_that_disconnects_at_any_event_leaves_a_consistent_log(log: Log) -> None:
     """The stream is closed after each event, while writes may be in progress."""
 
@@ -180,6 +186,7 @@ def test_a_consumer_that_disconnects_at_any_event_leaves_a_consistent_log(log: L
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_task_cancelled_at_any_time_leaves_a_consistent_log(log: Log) -> None:
     """The task is cancelled after various numbers of event loop steps, also during a write."""
 
@@ -202,6 +209,7 @@ def test_a_task_cancelled_at_any_time_leaves_a_consistent_log(log: Log) -> None:
         asyncio.run(run(steps))
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_turn_waiting_for_a_decision_has_the_status_waiting(log: Log) -> None:
     async def run() -> None:
         options: Any = {"tools": {"post": {"approval": True}}}
@@ -244,6 +252,7 @@ def test_forgetting_a_turn_deletes_all_its_rows(log: Log, url: URL) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_the_same_turn_stores_the_same_rows_on_every_wire(log: Log, url: URL) -> None:
     async def run() -> list[Any]:
         results_by_wire = []
@@ -267,6 +276,7 @@ def test_the_same_turn_stores_the_same_rows_on_every_wire(log: Log, url: URL) ->
     assert [row[1] for row in chat[0]] == ["text", "tool_use", "tool_result", "text"]
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_failing_database_stops_the_turn_before_any_tool_runs(log: Log, url: URL) -> None:
     counting = Counting()
 
@@ -292,6 +302,7 @@ def test_a_database_error_does_not_contain_the_data_to_be_written(log: Log, url:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_only_events_of_streamed_text_skip_the_disk_sync(log: Log) -> None:
     """Streamed text may be lost if the machine fails, because the request is then repeated; nothing else may."""
     modes: list[str] = []

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from tests.turns.log.shared import TWO_ROUNDS
+from tests.turns.log.shared import TWO_ROUNDS, empty_log
 from tests.turns.playing import Counting, Emulated, Say, call, script
 from toolparity.normalizer.turns.errors import LogFailed, McpFailed
 from toolparity.normalizer.turns.execution.tools import Tool
@@ -41,7 +41,7 @@ def served(
     path: Path, played: Any = TWO_ROUNDS, *, authorize: Authorize | None = None, **options: Any
 ) -> Iterator[TestClient]:
     """A client of the application, with a new log."""
-    with Log(path / "turns.db") as log:
+    with Log(empty_log(path / "turns.db")) as log:
         app = turns_app(manager_of(log, played, **options), authorize=authorize)
         with TestClient(app) as client:
             yield client

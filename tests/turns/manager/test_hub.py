@@ -47,6 +47,7 @@ def numbers(pieces: list[bytes]) -> list[int]:
     return [int(piece.split(b"\n")[0][4:]) for piece in pieces]
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_write_causes_one_read_for_all_subscribers(log: Log) -> None:
     async def run() -> None:
         counting = CountingLog(log)
@@ -65,6 +66,7 @@ def test_a_write_causes_one_read_for_all_subscribers(log: Log) -> None:
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_subscriber_behind_the_feed_reads_on_from_the_log(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hubs, "_ROWS", 3)
 
@@ -86,6 +88,7 @@ def test_a_subscriber_behind_the_feed_reads_on_from_the_log(log: Log, monkeypatc
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_subscriber_ahead_of_the_feed_gets_no_event_again(log: Log) -> None:
     """Another process wrote the events that the subscriber has seen, and the feed has not read them yet."""
 
@@ -103,6 +106,7 @@ def test_a_subscriber_ahead_of_the_feed_gets_no_event_again(log: Log) -> None:
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_feed_ends_with_its_last_subscriber(log: Log) -> None:
     async def run() -> None:
         await recorded(log, id="turn")
@@ -116,6 +120,7 @@ def test_a_feed_ends_with_its_last_subscriber(log: Log) -> None:
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
+@pytest.mark.thorough(keep=1)
 def test_subscribers_get_the_error_of_the_log_and_later_ones_continue(log: Log) -> None:
     async def run() -> None:
         counting = CountingLog(log)
@@ -136,6 +141,7 @@ def test_subscribers_get_the_error_of_the_log_and_later_ones_continue(log: Log) 
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
+@pytest.mark.thorough(keep=1)
 def test_an_unknown_turn_raises(log: Log) -> None:
     async def run() -> None:
         with pytest.raises(UnknownTurn):

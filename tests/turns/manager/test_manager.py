@@ -64,6 +64,7 @@ async def waiting(manager: TurnManager, id: str) -> list[str]:
     return [call.id for call in status.waiting]
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_conversation_continues_the_history_of_its_last_turn(log: Log) -> None:
     provider = Emulated(WIRE, ANSWER)
 
@@ -87,6 +88,7 @@ def test_a_conversation_continues_the_history_of_its_last_turn(log: Log) -> None
     run(test)
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_conversation_waits_for_the_end_of_its_last_turn(log: Log) -> None:
     async def test() -> None:
         gate = Gate()
@@ -103,6 +105,7 @@ def test_a_conversation_waits_for_the_end_of_its_last_turn(log: Log) -> None:
     run(test)
 
 
+@pytest.mark.thorough(keep=1)
 def test_of_two_turns_that_continue_the_same_one_only_the_first_begins(log: Log) -> None:
     async def test() -> None:
         async with TurnManager(log, agent(ANSWER)) as manager:
@@ -119,6 +122,7 @@ def test_of_two_turns_that_continue_the_same_one_only_the_first_begins(log: Log)
     run(test)
 
 
+@pytest.mark.thorough(keep=1)
 def test_decisions_and_answers_reach_a_turn_of_another_process(url: URL) -> None:
     counting = Counting()
 
@@ -145,6 +149,7 @@ def test_decisions_and_answers_reach_a_turn_of_another_process(url: URL) -> None
     assert counting.ran == [("post", {})]
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_turn_that_runs_elsewhere_is_held(url: URL) -> None:
     async def test() -> None:
         gate = Gate()
@@ -165,6 +170,7 @@ def test_a_turn_that_runs_elsewhere_is_held(url: URL) -> None:
     run(test)
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_running_turn_is_cancelled_and_every_call_has_a_result(log: Log) -> None:
     async def test() -> None:
         gate = Gate()
@@ -180,6 +186,7 @@ def test_a_running_turn_is_cancelled_and_every_call_has_a_result(log: Log) -> No
     run(test)
 
 
+@pytest.mark.thorough(keep=1, per="{on_exit}")
 @pytest.mark.parametrize("on_exit", ["cancel", "leave"])
 def test_the_exit_cancels_running_turns_or_leaves_them(log: Log, on_exit: Any) -> None:
     counting = Counting()
@@ -213,6 +220,7 @@ def test_the_exit_cancels_running_turns_or_leaves_them(log: Log, on_exit: Any) -
     assert [name for name, _ in counting.ran].count("count") == 1
 
 
+@pytest.mark.thorough(keep=1)
 def test_the_turns_of_a_killed_process_are_resumed(log: Log, clock: Clock) -> None:
     async def test() -> None:
         ids = [await killed(log, steps) or "" for steps in (3, 9, 20)]
@@ -227,6 +235,7 @@ def test_the_turns_of_a_killed_process_are_resumed(log: Log, clock: Clock) -> No
     run(test)
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_turn_that_cannot_be_resumed_is_tried_once(log: Log, clock: Clock) -> None:
     asked: list[TurnOrigin] = []
 
@@ -251,6 +260,7 @@ def test_a_turn_that_cannot_be_resumed_is_tried_once(log: Log, clock: Clock) -> 
     run(test)
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_caller_that_disconnects_does_not_end_the_turn(log: Log) -> None:
     async def test() -> None:
         gate = Gate()

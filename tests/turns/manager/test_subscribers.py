@@ -1,7 +1,4 @@
-"""Many subscribers over HTTP: connections that break, a serving process that is killed, and memory that stays flat.
-
-The plain run has some tens of subscribers, `--thorough` has 1,000.
-"""
+"""Many subscribers over HTTP: connections that break, a serving process that is killed, and memory that stays flat."""
 
 from __future__ import annotations
 
@@ -18,16 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
 from sqlalchemy import URL
 
-from tests.thoroughness import is_thorough
 from tests.turns.log.crash import IDEMPOTENT
 from tests.turns.log.shared import assert_whole
 from toolparity.normalizer.turns.log import Log, StoredTurn
 
-SUBSCRIBERS = 1_000 if is_thorough() else 40
+SUBSCRIBERS = 1_000
 #: Events after which the serving process is killed.
-KILLS = (15, 60, 110, 180) if is_thorough() else (25,)
+KILLS = (15, 60, 110, 180)
 _PATIENCE = 540.0
 
 
@@ -166,6 +163,7 @@ class Subscriber:
         return True
 
 
+@pytest.mark.thorough
 def test_no_event_is_lost_or_doubled_although_the_serving_process_is_killed(
     postgres_database: URL, tmp_path: Path
 ) -> None:
@@ -188,8 +186,7 @@ def test_no_event_is_lost_or_doubled_although_the_serving_process_is_killed(
                 rows = await log.events(turn, rows.events[-1].seq)
             return await log.turn(turn), logged, subscribers
 
-    rounds = 12 if is_thorough() else 4
-    with serving(postgres_database, tmp_path, rounds=rounds, seconds=0.05) as server:
+    with serving(postgres_database, tmp_path, rounds=12, seconds=0.05) as server:
         stored, logged, subscribers = asyncio.run(asyncio.wait_for(run(server), _PATIENCE))
         side = server.side.read_text().split("\n")[:-1]
     assert_whole(stored)
@@ -202,6 +199,7 @@ def test_no_event_is_lost_or_doubled_although_the_serving_process_is_killed(
     assert set(ran.values()) == {1}
 
 
+@pytest.mark.thorough
 def test_the_memory_of_the_serving_process_does_not_grow_with_its_subscribers_over_time(
     postgres_database: URL, tmp_path: Path
 ) -> None:
@@ -219,7 +217,7 @@ def test_the_memory_of_the_serving_process_does_not_grow_with_its_subscribers_ov
         return server.memory
 
     async def run(server: Server) -> list[int]:
-        return [await wave(server) for _ in range(5 if is_thorough() else 4)]
+        return [await wave(server) for _ in range(5)]
 
     with serving(postgres_database, tmp_path, rounds=3, seconds=0.005) as server:
         sizes = asyncio.run(asyncio.wait_for(run(server), _PATIENCE))

@@ -182,8 +182,8 @@ def test_questions_of_the_server_are_declined_and_the_call_continues() -> None:
 @pytest.mark.parametrize(
     ("mode", "message"),
     [
-        ("mute", "did not answer within 1 seconds"),
-        ("floods", "did not answer within 1 seconds"),
+        ("mute", "did not answer within 0.5 seconds"),
+        ("floods", "did not answer within 0.5 seconds"),
         ("quits", "it ended with exit code 4: no licence"),
         ("no-list", "does not list its tools"),
         ("pages", r"more than 1000 pages|does not list its tools"),
@@ -191,7 +191,7 @@ def test_questions_of_the_server_are_declined_and_the_call_continues() -> None:
 )
 def test_a_server_that_does_not_start_is_an_error_and_no_process_stays(mode: str, message: str) -> None:
     async def run() -> None:
-        async with serving(mode, connect_timeout=1.0 if mode in ("mute", "floods") else 30.0):
+        async with serving(mode, connect_timeout=0.5 if mode in ("mute", "floods") else 30.0):
             pass
 
     before = children()

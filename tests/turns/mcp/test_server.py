@@ -89,6 +89,7 @@ def test_an_error_of_the_server_is_a_failing_tool(tool: str, text: str) -> None:
     assert (finished.outcome, finished.result.is_error, text_of(finished)) == ("failed", True, text)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_turn_on_every_wire_takes_images_and_restores_adapted_arguments(wire: str) -> None:
     async def run() -> Turn:

@@ -16,6 +16,7 @@ from toolparity.normalizer.turns.testing import FaultyTools, Hang
 from .staging import LONG, Clock, Counting, Sequenced, assert_answered, directed
 
 
+@pytest.mark.thorough(keep=2, per="{limits}")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("limits", [Limits(calls=2), Limits(tokens=1), Limits(rounds=1)])
 def test_an_exhausted_limit_leads_to_one_last_answer(wire: str, limits: Limits) -> None:

@@ -89,6 +89,7 @@ def texts(request: Request) -> list[str]:
 # tool_execution
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_veto_of_an_execution_prevents_its_calls_and_gives_the_reason_to_the_model(wire: str) -> None:
     """003, Key Differentiators from Linear Approaches: a listener can prevent each phase."""
@@ -127,6 +128,7 @@ def test_a_call_that_a_listener_prevented_is_not_counted_and_asks_for_no_approva
     assert coordinator._meter.calls == 2
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_arguments_of_a_call_can_be_changed_before_it_runs(wire: str) -> None:
     """003, Key Differentiators from Linear Approaches: a listener can change each phase."""
@@ -142,6 +144,7 @@ def test_the_arguments_of_a_call_can_be_changed_before_it_runs(wire: str) -> Non
     assert row[3]["input"] == {"at": 7}  # what the user sees is what ran
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_calls_can_be_added_to_an_execution(wire: str) -> None:
     """003, Key Differentiators from Linear Approaches: a listener can add to each phase."""
@@ -182,6 +185,7 @@ def test_a_veto_of_a_synthesis_makes_the_next_answer_the_last_one(decision: Any)
     assert coordinator.turn.state.rounds[1].last
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_results_can_be_changed_before_the_model_gets_them(wire: str) -> None:
     def change(phase: SynthesisPhase, state: TurnState) -> Change:
@@ -194,6 +198,7 @@ def test_results_can_be_changed_before_the_model_gets_them(wire: str) -> None:
     assert shown[:2] == ["[redacted]", "[redacted]"]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_message_to_the_model_can_follow_the_results(wire: str) -> None:
     coordinator, provider, _, _ = steered(wire, when(SynthesisPhase, Add("Be short.")))
@@ -217,6 +222,7 @@ def test_a_veto_of_a_request_ends_the_turn_with_the_results_so_far() -> None:
     assert coordinator.breakers.state("provider", "openai") == "closed"
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_one_request_can_be_changed_and_extended(wire: str) -> None:
     def without_post(request: Request) -> Request:
@@ -242,6 +248,7 @@ def test_a_change_of_a_request_that_raises_leaves_it_as_it_is() -> None:
 # final_response
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_veto_of_the_final_response_asks_the_model_again_at_most_twice(wire: str) -> None:
     coordinator, provider, _, events = steered(
@@ -253,6 +260,7 @@ def test_a_veto_of_the_final_response_asks_the_model_again_at_most_twice(wire: s
     assert [steering.phase for steering in spoken(events, Steering)] == ["final_response"] * 2
 
 
+@pytest.mark.thorough(keep=2, per="{text}")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize(
     ("decision", "text"),

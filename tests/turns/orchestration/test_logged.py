@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.turns.log.shared import empty_log
 from tests.turns.playing import WIRES, Say, call, rows, script
 from toolparity.normalizer.turns import sse
 from toolparity.normalizer.turns.events import Noted, RoundStarted, TurnEvent
@@ -21,6 +22,7 @@ from toolparity.normalizer.turns.orchestration.notes import FinalPhase, Recovery
 from .staging import LONG, Counting, Sequenced, assert_answered
 
 
+@pytest.mark.thorough(keep=2, per="{fails}")
 @pytest.mark.parametrize("fails", [(1,), (1, 2), (1, 2, 3)])
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_log_of_a_recovered_turn_contains_only_the_valid_blocks(
@@ -28,7 +30,7 @@ def test_the_log_of_a_recovered_turn_contains_only_the_valid_blocks(
 ) -> None:
     async def run() -> None:
         provider = Sequenced(wire, LONG, fails={at: RuntimeError("gone") for at in fails}, after=4)
-        with Log(tmp_path / "turns.db") as log:
+        with Log(empty_log(tmp_path / "turns.db")) as log:
             async with log.record() as recorder:
                 coordinator = Coordinator(provider, Counting().tools(), observers=[recorder])
                 events = [event async for event in coordinator.stream("Go.")]
@@ -44,11 +46,12 @@ def test_the_log_of_a_recovered_turn_contains_only_the_valid_blocks(
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_reader_of_the_log_sees_the_recoveries_and_the_answer_with_its_uncertainty(tmp_path: Path, wire: str) -> None:
     async def run() -> tuple[Coordinator, list[TurnEvent], str]:
         provider = Sequenced(wire, LONG, fails={at: RuntimeError("gone") for at in (1, 2, 3)})
-        with Log(tmp_path / "turns.db") as log:
+        with Log(empty_log(tmp_path / "turns.db")) as log:
             async with log.record() as recorder:
                 coordinator = Coordinator(provider, Counting().tools(), observers=[recorder])
                 await coordinator.run("Go.")
@@ -76,7 +79,7 @@ def test_an_answer_completed_in_another_process_keeps_its_recoveries_and_uncerta
         played = script([call("look", at=1), call("post", text="x")], [Say("Done.")])
         provider = Sequenced("openai.responses", played)
         tools = Counting(look=fails).tools(look={"fallback": "count"}, post={"approval": True})
-        with Log(tmp_path / "turns.db") as log:
+        with Log(empty_log(tmp_path / "turns.db")) as log:
             async with log.record() as recorder:
                 waiting = await Coordinator(provider, tools, observers=[recorder]).run("Go.")
             [waiting_call] = waiting.outcome.waiting
@@ -138,7 +141,7 @@ def test_an_orchestrated_turn_killed_at_any_write_resumes_and_runs_no_call_twice
         return True
 
     async def main() -> int:
-        with Log(tmp_path / "turns.db") as log:
+        with Log(empty_log(tmp_path / "turns.db")) as log:
             writes = 0
             while await run(log, writes):
                 writes += 5

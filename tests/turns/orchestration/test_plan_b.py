@@ -53,6 +53,7 @@ def _find(course: str) -> str:
     return COURSES[course]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_003_core_architectural_philosophy(wire: str) -> None:
     """003, Core Architectural Philosophy: discrete phases, each of which leads to the next one; nothing is foreseen."""
@@ -163,6 +164,7 @@ def test_003_code_structure_organization() -> None:
     assert known == {part: set() for part in parts - {"coordinator"}}
 
 
+@pytest.mark.thorough(keep=2, per="{rounds}")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("rounds", [0, 1, 2])
 def test_003_performance_boundary(wire: str, rounds: int) -> None:
@@ -197,6 +199,7 @@ def test_003_context_compression_testing() -> None:
     assert max(weights) <= 3000 < sum(map(len, facts.values())) // 4
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_003_comparative_quality_testing(wire: str) -> None:
     """003, Testing Approach: the same question in one round, in several, and in several with a briefing.

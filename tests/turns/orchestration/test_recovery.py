@@ -45,6 +45,7 @@ def test_a_request_that_fails_once_at_any_point_is_repeated(wire: str, request_n
     ]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_round_that_fails_twice_leads_to_one_answer_without_tools(wire: str) -> None:
     played = script([call("look", at=1)], [Say("It is noon."), call("count", of="x")])
@@ -63,6 +64,7 @@ def test_a_round_that_fails_twice_leads_to_one_answer_without_tools(wire: str) -
     assert counting.names == ["look"]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_when_every_recovery_fails_the_answer_is_assembled_from_the_results(wire: str) -> None:
     fails = {number: RuntimeError("gone") for number in range(1, 9)}
@@ -79,6 +81,7 @@ def test_when_every_recovery_fails_the_answer_is_assembled_from_the_results(wire
     assert messages(events)[-2:] == ["recovery", "final_response"]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_each_level_of_recovery_waits_twice_as_long_as_the_one_before(wire: str, slept: list[float]) -> None:
     fails = {number: RuntimeError("gone") for number in range(4)}
@@ -155,6 +158,7 @@ def test_a_request_rejected_for_authorization_is_not_repeated(status: int) -> No
     assert coordinator.breakers.state("provider", "openai") == "closed"
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_request_of_an_incomplete_answer_is_repeated(wire: str) -> None:
     whole = "A whole sentence, which the first answer breaks off."
@@ -164,6 +168,7 @@ def test_the_request_of_an_incomplete_answer_is_repeated(wire: str) -> None:
     assert (coordinator.orchestrated.answer, coordinator.orchestrated.level) == (whole, "round")
 
 
+@pytest.mark.thorough(keep=2, per="{tool}")
 @pytest.mark.parametrize("tool", ["look", "count", "post"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_failed_tool_does_not_affect_other_calls_or_the_answer(wire: str, tool: str) -> None:
@@ -174,6 +179,7 @@ def test_a_failed_tool_does_not_affect_other_calls_or_the_answer(wire: str, tool
     assert {call.name for round in done.session.rounds for call in round.calls if call.failed} == {tool}
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_when_all_tools_of_one_round_fail_the_model_continues(wire: str) -> None:
     counting = Counting(look=_raises)
@@ -185,6 +191,7 @@ def test_when_all_tools_of_one_round_fail_the_model_continues(wire: str) -> None
     assert counting.names == ["look", "count"]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_when_all_tools_of_two_consecutive_rounds_fail_the_model_answers(wire: str) -> None:
     counting = Counting(look=_raises)
@@ -232,6 +239,7 @@ def test_an_open_breaker_stops_requests_and_the_turn_still_answers() -> None:
     assert breakers.state("provider", "openai") == "closed"
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_failing_summariser_loses_only_its_summary(wire: str) -> None:
     def fails(round: Any, tokens: int) -> str:

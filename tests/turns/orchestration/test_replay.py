@@ -27,6 +27,7 @@ def recorded(wire: str = "openai.chat", **more: Any) -> tuple[bytes, Coordinator
     return file.getvalue(), coordinator, observed, events
 
 
+@pytest.mark.thorough(keep=2, per="{fails}")
 @pytest.mark.parametrize("fails", [(), (0,), (1, 2), (0, 1, 2, 3)])
 @pytest.mark.parametrize("wire", WIRES)
 def test_replaying_a_recorded_turn_yields_the_same_events_phases_and_state(wire: str, fails: tuple[int, ...]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.turns.log.shared import empty_log
 from tests.turns.playing import WIRES, Say, at_once, call, script
 from toolparity.normalizer.turns.backoff import Backoff
 from toolparity.normalizer.turns.execution.tool_results import ToolFailed
@@ -52,6 +53,7 @@ def repeated(recording: bytes, make: Make) -> Rerun:
     return at_once(rerun(recording, make))
 
 
+@pytest.mark.thorough(keep=2, per="{fails}")
 @pytest.mark.parametrize("fails", [(), (0,), (1,), (1, 2), (0, 1, 2, 3)])
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_repeated_turn_sends_the_same_requests_and_emits_the_same_events(wire: str, fails: tuple[int, ...]) -> None:
@@ -67,6 +69,7 @@ def test_a_repeated_turn_sends_the_same_requests_and_emits_the_same_events(wire:
     assert len(again.requests) == len(provider.bodies)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_plain_turn_can_be_repeated_too(wire: str) -> None:
     def make(provider: Any, **options: Any) -> Turn:
@@ -75,6 +78,7 @@ def test_a_plain_turn_can_be_repeated_too(wire: str) -> None:
     assert repeated(recording_of(make, Sequenced(wire, LONG)), make).difference is None
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_narrated_turn_is_repeated_with_the_recorded_narration(wire: str) -> None:
     narrator = Sequenced("openai.chat", script([Say("One report.")], [Say("All is done.")]))
@@ -170,6 +174,7 @@ def test_an_overloaded_provider_is_asked_again_without_waiting() -> None:
     assert (difference.kind, difference.name) == ("event", "retry")
 
 
+@pytest.mark.thorough(keep=1, per="{fails}")
 @pytest.mark.parametrize("fails", [(), (1,), (1, 2)])
 @pytest.mark.parametrize("failing", [[("look", 1)], ["look", "count"], ["look", "count", "post"]])
 def test_a_logged_turn_is_repeated_from_its_log(tmp_path: Path, fails: tuple[int, ...], failing: list[Any]) -> None:
@@ -177,7 +182,7 @@ def test_a_logged_turn_is_repeated_from_its_log(tmp_path: Path, fails: tuple[int
 
     async def main() -> tuple[Rerun, Rerun]:
         provider = Sequenced("anthropic.messages", LONG, fails={at: RuntimeError("gone") for at in fails}, after=3)
-        with Log(tmp_path / "turns.db") as log:
+        with Log(empty_log(tmp_path / "turns.db")) as log:
             async with log.record() as recorder:
                 await Coordinator(provider, tools, observers=[recorder]).run("Go.")
             recording = await log.recording(recorder.turn or "")

@@ -50,6 +50,7 @@ def rounds(*texts: str) -> list[Any]:
 LONG_TEXT = "a fact of some length, " * 40
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_model_summarizes_the_older_rounds_of_a_briefing(wire: str) -> None:
     """003, State Management & Context Preservation; 003, Error Handling Strategy: AI summarizes rounds."""

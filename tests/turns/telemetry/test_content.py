@@ -69,6 +69,7 @@ def assert_messages(text: str) -> list[dict[str, Any]]:
     return messages
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_messages_of_a_turn_have_the_form_of_the_conventions_on_every_wire(wire: str) -> None:
     kept = Measured(content=True)

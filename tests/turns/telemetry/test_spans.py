@@ -41,6 +41,7 @@ def measured(played: Any = PLAYED, wire: str = "openai.chat", tools: Tools | Non
     return kept
 
 
+@pytest.mark.thorough(keep=3, per="{content}")
 @pytest.mark.parametrize("content", [False, True])
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_spans_of_a_turn_follow_the_conventions_on_every_wire(wire: str, content: bool) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from tests.conformance.pages import DOCS, blocks
 from toolparity.turns import testing
 
 PAGE = "turn-testing.md"
 
 
+@pytest.mark.page("docs/turn-testing.md")
 def test_the_examples_of_the_page_run() -> None:
     namespace: dict[str, Any] = {}
     for block in blocks(PAGE):

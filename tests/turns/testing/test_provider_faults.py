@@ -56,6 +56,7 @@ def test_every_fault_of_a_provider_has_its_ending_here() -> None:
     assert list(ENDINGS) == list(PROVIDER_FAULTS)
 
 
+@pytest.mark.thorough(keep=2, per="{fault}/{number}")
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("fault", PROVIDER_FAULTS)
 @pytest.mark.parametrize("wire", WIRES)
