@@ -14,6 +14,7 @@ from tests.optional import package
 from toolparity.cassettes.sources import Exchange, read
 from toolparity.conformance.workers import rare_collections
 
+pytestmark = pytest.mark.page("benchmarks", "docs/speed.py", "docs/benchmarks.md")
 EXAMPLES = Path(__file__).resolve().parents[1] / "cassettes" / "examples"
 
 bulk: Any = package("benchmarks.bulk", extra="dev")

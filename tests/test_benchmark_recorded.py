@@ -17,6 +17,7 @@ from benchmarks.measure import Times
 from docs import speed
 from tests.traffic import chat_body, chat_stream, row
 
+pytestmark = pytest.mark.page("benchmarks", "docs/speed.py", "docs/benchmarks.md")
 STREAM = chat_stream("look", "find")
 
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from benchmarks import writing
+from benchmarks.cases import Case
 from tests.history.views import of_kind
 from toolparity.normalizer.requests import check_request
 
 pytest.importorskip("xai_sdk")
-CASES = {case.wire: case for case in writing.cases()}
+pytestmark = pytest.mark.page("benchmarks")
+
+
+@cache
+def cases() -> dict[str, Case]:
+    return {case.wire: case for case in writing.cases()}
 
 
 @pytest.mark.parametrize("wire", writing.PROVIDERS)
 def test_fifty_rounds_of_two_calls_are_written_whole(wire: str) -> None:
-    case = CASES[wire]
+    case = cases()[wire]
     assert case.ours
     for name in case.ours:
         encoded = case.jobs[name]()

@@ -11,6 +11,7 @@ from benchmarks.cases import SDK, SIZES, STREAM_GOALS, cases
 from toolparity import normalize
 
 pytest.importorskip("xai_sdk")
+pytestmark = pytest.mark.page("benchmarks")
 CASES = {f"{case.wire} {case.what}": case for case in cases()}
 WIRES = [*traffic.JSON_WIRES, "xai.grpc"]
 

@@ -59,6 +59,7 @@ def framed(wire: str) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @wires
 @told
 @pytest.mark.parametrize("framing", ["JSON lines", "an array", "retry first", "a mark before events"])
@@ -85,6 +86,7 @@ def test_a_byte_order_mark_before_a_body_is_no_part_of_it(wire: str, say_which: 
         assert normalize(given, wire if say_which else None) == normalize(body, wire)
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @wires
 @pytest.mark.parametrize("framing", ["JSON lines", "an array", "retry first", "a mark before events"])
 def test_a_stream_in_any_framing_is_the_same_wherever_it_is_cut(wire: str, framing: str) -> None:
@@ -95,6 +97,7 @@ def test_a_stream_in_any_framing_is_the_same_wherever_it_is_cut(wire: str, frami
         assert (response, response.findings) == (whole, whole.findings)
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @wires
 @pytest.mark.parametrize("between", [b"\n", b"", b"\n\nnoise\n"])
 @told
@@ -110,6 +113,7 @@ def test_an_error_after_a_whole_body_is_reported_wherever_it_is_cut(wire: str, b
         assert (response.error.message, select(response).kept) == ("Down.", [])
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @wires
 @pytest.mark.parametrize("between", [b"\n", b"", b"\n\nnoise\n"])
 @told

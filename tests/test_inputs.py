@@ -42,6 +42,7 @@ def told(response: Response) -> tuple[Any, ...]:
     return calls, response.text, [choice.stop for choice in response.choices], response.complete, response.error
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("wire", JSON_WIRES)
 @pytest.mark.parametrize("form", [bytes.decode, bytearray, memoryview], ids=["text", "bytearray", "memoryview"])
 def test_a_body_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, form: Callable[[bytes], Any]) -> None:
@@ -74,6 +75,7 @@ def test_arguments_that_had_no_text_are_spelled_compactly_and_a_finding_says_so(
     assert exact.findings == ()
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("wire", JSON_WIRES)
 @pytest.mark.parametrize("form", [bytes.decode, bytearray, memoryview], ids=["text", "bytearray", "memoryview"])
 def test_a_stream_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, form: Callable[[bytes], Any]) -> None:

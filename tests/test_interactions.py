@@ -151,6 +151,7 @@ def test_every_type_of_step_that_the_sdk_knows_is_tried_here() -> None:
     assert known - {step["type"] for step, _, _ in STEPS} <= {"UNKNOWN", "user_input", "function_result"}
 
 
+@pytest.mark.thorough(keep=6)
 @EVERY_STEP
 def test_a_step_is_the_same_whole_and_streamed_and_never_opaque(
     step: dict[str, Any], start: dict[str, Any], deltas: list[dict[str, Any]]
@@ -173,6 +174,7 @@ def _present(raw: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in raw.items() if value is not None}
 
 
+@pytest.mark.thorough(keep=6)
 @EVERY_STEP
 def test_a_step_goes_back_unchanged(step: dict[str, Any], start: dict[str, Any], deltas: list[dict[str, Any]]) -> None:
     request = Request(WIRE, "gemini-3", [User([TextPart("x")]), Assistant(whole(step))], provider="google")

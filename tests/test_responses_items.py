@@ -278,6 +278,7 @@ def test_what_comes_after_an_items_end_is_not_shown_under_its_closed_block() -> 
 # Which calls may run
 
 
+@pytest.mark.thorough(keep=15)
 @EVERY_KIND
 @pytest.mark.parametrize("reason", ["max_output_tokens", None, "max_time"])
 @pytest.mark.parametrize("status", ["in_progress", "incomplete", None])
@@ -300,6 +301,7 @@ def test_a_call_that_was_whole_before_the_answer_was_cut_runs(item: dict[str, An
     assert ran(response) == [item["call_id"]]
 
 
+@pytest.mark.thorough(keep=7)
 @EVERY_KIND
 @pytest.mark.parametrize("ending", ["completed", "max_output_tokens"])
 @pytest.mark.parametrize("final", [[], [SAID]], ids=["no output", "an output without it"])

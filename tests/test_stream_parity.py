@@ -76,6 +76,7 @@ def test_an_answer_is_the_same_plain_and_streamed(wire: str, body: dict[str, Any
     assert [c.id for c in stream.calls] == [c.id for c in plain.calls]
 
 
+@pytest.mark.thorough(keep=8)
 @pytest.mark.parametrize("name", GRPC)
 @pytest.mark.parametrize("seed", range(8))
 def test_an_answer_of_xai_is_the_same_plain_and_streamed(name: str, seed: int) -> None:

@@ -27,6 +27,7 @@ def test_each_wire_can_send_its_own_reasoning_back() -> None:
     assert [w for w in WIRES if not any(wire_features.cell(name, w) == "yes" for name in own)] == []
 
 
+@pytest.mark.page("docs/wire_features.py", "docs/wire-features.md")
 def test_the_page_of_features_is_current() -> None:
     page = ROOT / "docs" / "wire_features.py"
     made = subprocess.run([sys.executable, page], capture_output=True, check=True, cwd=ROOT)

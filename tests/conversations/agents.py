@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from tests.conversations.bodies import BODIES, ChatBody
@@ -158,25 +159,44 @@ def play(
 
     Return an empty list if the wire cannot carry the defect.
     """
+    with Caller(surface, Link(servers.base(surface), "any", secure=False), stream) as caller:
+        return _played(lambda body: caller.send(body).response, surface, script, stream, edit, round)
+
+
+def replay(
+    servers: Servers, surface: Surface, script: Script, *, stream: bool, edit: Edit = change_nothing, round: int = 1
+) -> Traffic:
+    """Return what `play` returns, with the responses that an agent without a defect got: it is played only once."""
+    responses = iter(copy.deepcopy(_responses(servers, surface.name, script.id, stream)))
+    return _played(lambda _: next(responses), surface, script, stream, edit, round)
+
+
+@cache
+def _responses(servers: Servers, surface: str, script: str, stream: bool) -> list[Response]:
+    return [response for _, response in play(servers, SURFACES[surface], SCRIPTS[script], stream=stream)]
+
+
+def _played(
+    send: Callable[[Any], Response], surface: Surface, script: Script, stream: bool, edit: Edit, round: int
+) -> Traffic:
     traffic: Traffic = []
     kept: tuple[ChatBody, ChatBody] | None = None
     requests = conversation(script, surface, stream=stream)
-    with Caller(surface, Link(servers.base(surface), "any", secure=False), stream) as caller:
-        body = next(requests)
-        while True:
-            editor = BODIES[surface.wire](body)
-            if kept is not None:
-                editor.keep(*kept)
-            if len(traffic) == round:
-                kept = BODIES[surface.wire](body), editor
-                if not edit(editor, traffic[-1][1]):
-                    return []
-            response = caller.send(editor.body).response
-            traffic.append((editor.body, response))
-            try:
-                body = requests.send(response)
-            except StopIteration:
-                return traffic
+    body = next(requests)
+    while True:
+        editor = BODIES[surface.wire](body)
+        if kept is not None:
+            editor.keep(*kept)
+        if len(traffic) == round:
+            kept = BODIES[surface.wire](body), editor
+            if not edit(editor, traffic[-1][1]):
+                return []
+        response = send(editor.body)
+        traffic.append((editor.body, response))
+        try:
+            body = requests.send(response)
+        except StopIteration:
+            return traffic
 
 
 def audited(surface: Surface, *conversations: Traffic) -> ConversationReport:

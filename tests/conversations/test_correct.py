@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.conversations.agents import PARALLEL, SCRIPTS, SEARCHING, THINKING, audited, play, surfaces
+from tests.conversations.agents import PARALLEL, SCRIPTS, SEARCHING, THINKING, audited, replay, surfaces
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import SURFACES
@@ -43,7 +43,7 @@ _WITH_RESULTS_IN_ANY_ROUND = pytest.mark.parametrize(
 
 def read(servers: Servers, name: str, script: Script = PARALLEL, stream: bool = False) -> Exchanges:
     surface = SURFACES[name]
-    traffic = play(servers, surface, script, stream=stream)
+    traffic = replay(servers, surface, script, stream=stream)
     return [(read_request(body, surface.wire, provider=surface.provider), response) for body, response in traffic]
 
 
@@ -88,6 +88,7 @@ def with_results(message: Message, change: Callable[[ToolResult], ToolResult]) -
     )
 
 
+@pytest.mark.thorough(keep=1, per="{script}/{name}")
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     ("script", "name"), [(script.id, name) for script in (PARALLEL, SEARCHING, THINKING) for name in surfaces(script)]
@@ -103,7 +104,9 @@ def test_an_agent_that_answers_every_call_is_not_accused(
 @_ON_EVERY_SURFACE
 def test_conversations_that_take_turns_in_one_log_are_kept_apart(servers: Servers, name: str) -> None:
     surface = SURFACES[name]
-    traffic = [play(servers, surface, script, stream=False) for script in (PARALLEL, THINKING) if surface.plays(script)]
+    traffic = [
+        replay(servers, surface, script, stream=False) for script in (PARALLEL, THINKING) if surface.plays(script)
+    ]
     assert audited(surface, *traffic).findings == []
 
 

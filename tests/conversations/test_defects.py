@@ -5,10 +5,22 @@ from __future__ import annotations
 import pytest
 
 from tests.conversations import agents
-from tests.conversations.agents import PARALLEL, REPEATING, SEARCHING, THINKING, Edit, audited, play, surfaces
+from tests.conversations.agents import (
+    PARALLEL,
+    REPEATING,
+    SEARCHING,
+    THINKING,
+    Edit,
+    Traffic,
+    audited,
+    play,
+    replay,
+    surfaces,
+)
+from tests.thoroughness import is_thorough
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.scripts import Script
-from toolparity.cassettes.surfaces import SURFACES
+from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.conversations import CODES
 
 #: Finding code, script, defect, number of findings.
@@ -41,28 +53,54 @@ LACKING = {
     },
     "reasoning-lost": {"openai.chat", "xai.chat", "xai.grpc", "cohere.chat", "ollama.chat"},
 }
-_CASES = [
-    pytest.param(
-        code, script, edit, count, name, stream, id=f"{edit.__name__}-{code}-{name}-{'stream' if stream else 'plain'}"
-    )
-    for code, script, edit, count in _DEFECTS
-    for name in surfaces(script)
-    if name not in LACKING.get(code, ())
-    for stream in (False, True)
-]
 
 
-@pytest.mark.parametrize(("code", "script", "edit", "count", "name", "stream"), _CASES)
+def carrying(code: str, script: Script) -> list[str]:
+    """Return the names of the surfaces that can play a script with a defect."""
+    return [name for name in surfaces(script) if name not in LACKING.get(code, ())]
+
+
+def difference(surface: Surface, traffic: Traffic, code: str, count: int) -> str:
+    """Return how the findings differ from this one alone, or ""."""
+    report = audited(surface, traffic)
+    place = 3 if code == "repeated-call" else 1
+    places = [(finding.code, finding.response_place, finding.request_place) for finding in report.findings]
+    expected = (code, f"log:{place}", f"log:{place + 1}")
+    is_convicted = report.wires[surface.wire].findings == {code: count} and places[0] == expected
+    return "" if is_convicted else f"{report.wires[surface.wire].findings} at {places}"
+
+
+@pytest.mark.parametrize(
+    ("code", "script", "edit", "count"),
+    [pytest.param(*defect, id=f"{defect[2].__name__}-{defect[0]}") for defect in _DEFECTS],
+)
 def test_an_agent_is_convicted_of_its_defect_alone(
+    servers: Servers, code: str, script: Script, edit: Edit, count: int
+) -> None:
+    differences = {
+        (name, stream): difference(surface, replay(servers, surface, script, stream=stream, edit=edit), code, count)
+        for name in carrying(code, script)
+        for surface in (SURFACES[name],)
+        for stream in ((False, True) if is_thorough() else (False,))
+    }
+    assert {case: told for case, told in differences.items() if told} == {}
+
+
+@pytest.mark.thorough(keep=1, per="{name}")
+@pytest.mark.parametrize(
+    ("code", "script", "edit", "count", "name", "stream"),
+    [
+        pytest.param(*defect, name, stream, id=f"{defect[2].__name__}-{defect[0]}-{name}-{way}")
+        for defect in _DEFECTS
+        for name in carrying(defect[0], defect[1])
+        for stream, way in ((False, "plain"), (True, "stream"))
+    ],
+)
+def test_a_provider_answers_an_agent_with_a_defect_which_is_convicted(
     servers: Servers, code: str, script: Script, edit: Edit, count: int, name: str, stream: bool
 ) -> None:
     surface = SURFACES[name]
-    traffic = play(servers, surface, script, stream=stream, edit=edit)
-    report = audited(surface, traffic)
-    assert report.wires[surface.wire].findings == {code: count}
-    finding = report.findings[0]
-    place = 3 if code == "repeated-call" else 1
-    assert (finding.code, finding.response_place, finding.request_place) == (code, f"log:{place}", f"log:{place + 1}")
+    assert not difference(surface, play(servers, surface, script, stream=stream, edit=edit), code, count)
 
 
 def test_every_code_has_an_agent_with_its_defect() -> None:

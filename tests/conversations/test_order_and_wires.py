@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.conversations import agents
-from tests.conversations.agents import PARALLEL, Edit, audited, play, surfaces
+from tests.conversations.agents import PARALLEL, Edit, audited, replay, surfaces
 from tests.conversations.test_correct import Exchanges, audit, read, with_call_ids, with_messages
 from tests.conversations.test_defects import LACKING
 from toolparity.cassettes.emulated.servers import Servers
@@ -50,24 +50,25 @@ def test_no_order_of_the_log_accuses_a_correct_agent(servers: Servers, name: str
 
 
 @pytest.mark.parametrize(
-    ("edit", "code", "count", "name"),
+    ("edit", "code", "count"),
     [
-        pytest.param(edit, code, count, name, id=f"{edit.__name__}-{code}-{name}")
-        for edit, code, count in (
-            (agents.drop_call, "dropped-in-fact", 2),
-            (agents.use_other_id, "answered-under-another-id", 1),
-            (agents.alter_arguments, "arguments-altered", 1),
-        )
-        for name in surfaces(PARALLEL)
-        if name not in LACKING.get(code, ())
+        (agents.drop_call, "dropped-in-fact", 2),
+        (agents.use_other_id, "answered-under-another-id", 1),
+        (agents.alter_arguments, "arguments-altered", 1),
     ],
 )
 def test_a_defect_is_found_in_a_log_with_the_newest_exchange_first(
-    servers: Servers, edit: Edit, code: str, count: int, name: str
+    servers: Servers, edit: Edit, code: str, count: int
 ) -> None:
-    surface = SURFACES[name]
-    report = audited(surface, play(servers, surface, PARALLEL, stream=False, edit=edit)[::-1])
-    assert report.wires[surface.wire].findings == {code: count}
+    misses = {}
+    for name in surfaces(PARALLEL):
+        if name in LACKING.get(code, ()):
+            continue
+        surface = SURFACES[name]
+        report = audited(surface, replay(servers, surface, PARALLEL, stream=False, edit=edit)[::-1])
+        if report.wires[surface.wire].findings != {code: count}:
+            misses[name] = report.wires[surface.wire].findings
+    assert not misses
 
 
 @_ON_EVERY_SURFACE

@@ -45,6 +45,7 @@ def words(surface: Surface, response: httpx2.Response) -> str:
     return str(body["error"]["message"])
 
 
+@pytest.mark.thorough(keep=1, per="{surface.name}")
 @here
 @pytest.mark.parametrize(
     ("script", "raised", "status"),
@@ -106,6 +107,7 @@ def test_a_key_that_nobody_knows_is_refused_without_telling_it(servers: Servers,
         assert raised.value.status_code == response.status_code
 
 
+@pytest.mark.thorough(keep=1, per="{surface.name}")
 @here
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"text"', b"\xff\xfe{}", b"{}" + b"]", b"[" * 100_000])
 def test_a_body_that_is_no_json_object_is_refused(servers: Servers, surface: Surface, content: bytes) -> None:
@@ -326,6 +328,7 @@ def test_a_stream_that_is_cut_ends_without_its_end(sdk: Sdk, surface: Surface, a
     assert b"response.completed" not in answer.data
 
 
+@pytest.mark.thorough(keep=1, per="{surface.name}")
 @here
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize("after", [0, 1, 2])

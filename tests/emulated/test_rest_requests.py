@@ -33,6 +33,7 @@ def thoughts(response: Response) -> list[Reasoning]:
 THREE = scripts()["parallel-three"]
 
 
+@pytest.mark.thorough(keep=1, per="{surface.name}")
 @here
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize(

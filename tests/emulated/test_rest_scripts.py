@@ -41,7 +41,7 @@ def expected_stop(round: Round) -> str:
     return "tool_calls" if round.calls else "refusal" if refused(round) else "end_turn"
 
 
-@pytest.mark.thorough(keep=60)
+@pytest.mark.thorough(keep=4, per="{surface.name}")
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_a_script_comes_out_as_it_is_written(sdk: Sdk, surface: Surface, script: Script, stream: bool) -> None:
@@ -76,7 +76,7 @@ def by_value(response: Response) -> Any:
     return response.id, response.model, response.usage, response.choices[0].stop, blocks
 
 
-@pytest.mark.thorough(keep=30)
+@pytest.mark.thorough(keep=3, per="{surface.name}")
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_plain_and_streamed_answers_are_one(sdk: Sdk, surface: Surface, script: Script) -> None:
     plain = [by_value(answer.response) for _, answer in talk(sdk(surface), surface, script, stream=False)]
@@ -115,7 +115,7 @@ def completed(surface: Surface, event: str, payload: dict[str, Any]) -> dict[str
     return payload
 
 
-@pytest.mark.thorough(keep=60)
+@pytest.mark.thorough(keep=4, per="{surface.name}")
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_the_sdks_types_hold_strictly(sdk: Sdk, surface: Surface, script: Script, stream: bool) -> None:
@@ -126,7 +126,7 @@ def test_the_sdks_types_hold_strictly(sdk: Sdk, surface: Surface, script: Script
             models[event].model_validate(completed(surface, event, payload))
 
 
-@pytest.mark.thorough(keep=30)
+@pytest.mark.thorough(keep=3, per="{surface.name}")
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_the_sdk_reads_streams_to_their_end(sdk: Sdk, surface: Surface, script: Script) -> None:
     events = list(resource(sdk(surface), surface).create(**opening(surface, script, stream=True)))
@@ -137,7 +137,7 @@ def test_the_sdk_reads_streams_to_their_end(sdk: Sdk, surface: Surface, script: 
         assert [event.sequence_number for event in events] == list(range(len(events)))
 
 
-@pytest.mark.thorough(keep=20)
+@pytest.mark.thorough(keep=2, per="{surface.name}")
 @pytest.mark.parametrize(("surface", "script"), spread(PLAYED, 60))
 def test_the_same_request_is_answered_with_the_same_bytes(sdk: Sdk, surface: Surface, script: Script) -> None:
     first = [answer.data for _, answer in talk(sdk(surface), surface, script, stream=True)]

@@ -89,7 +89,7 @@ def _object(text: str) -> Any:
     return value if isinstance(value, dict) else None
 
 
-@pytest.mark.thorough(keep=30)
+@pytest.mark.thorough(keep=15)
 @STREAMED
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_a_script_comes_out_as_it_is_written(servers: Servers, surface: Surface, script: Script, stream: bool) -> None:
@@ -113,7 +113,7 @@ def test_a_script_comes_out_as_it_is_written(servers: Servers, surface: Surface,
         assert response.usage is not None
 
 
-@pytest.mark.thorough(keep=20)
+@pytest.mark.thorough(keep=10)
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_plain_and_streamed_answers_are_one(servers: Servers, surface: Surface, script: Script) -> None:
     plain = [exchange.response for exchange in talk(servers, surface, script, stream=False)]
@@ -140,7 +140,7 @@ def figures(response: Response) -> Any:
     return (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cached_input_tokens)
 
 
-@pytest.mark.thorough(keep=20)
+@pytest.mark.thorough(keep=10)
 @STREAMED
 @pytest.mark.parametrize(("surface", "script"), PLAYED)
 def test_the_asynchronous_sdk_hears_the_same(servers: Servers, surface: Surface, script: Script, stream: bool) -> None:
@@ -148,7 +148,7 @@ def test_the_asynchronous_sdk_hears_the_same(servers: Servers, surface: Surface,
     assert heard == [exchange.response for exchange in talk(servers, surface, script, stream=stream)]
 
 
-@pytest.mark.thorough(keep=20)
+@pytest.mark.thorough(keep=10)
 @STREAMED
 @pytest.mark.parametrize(
     "script", [p.values[1] for p in PLAYED if p.values[0].name == "anthropic.messages"], ids=lambda script: script.id

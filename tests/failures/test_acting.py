@@ -99,6 +99,7 @@ def test_BATCH_03_a_batch_stops_at_its_first_failure_and_the_later_calls_are_not
     playing.assert_legal(turn)
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @EVERY_WIRE
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 def test_EXEC_02_a_final_answer_tool_does_not_leave_another_call_without_a_result(wire: str, policy: str) -> None:

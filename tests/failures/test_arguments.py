@@ -188,6 +188,7 @@ def test_SNAP_02_deltas_that_differ_from_all_that_follows_are_reported() -> None
     assert codes(response).count("arguments-disagree") == 1
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @WITH_EMPTY_TEXT
 @pytest.mark.parametrize("text", ["", " ", "\n\t "])
 def test_ARG_01_empty_arguments_are_an_empty_object(wire: str, streamed: bool, text: str) -> None:
@@ -223,6 +224,7 @@ def test_ARG_02_arguments_that_are_not_text_are_used_unchanged(given: object, ar
     assert shapes(normalize(anthropic_body(block), "anthropic.messages")) == [("f", arguments, "complete")]
 
 
+@pytest.mark.thorough(keep=2, per="{wire}")
 @EVERY_FORM
 @pytest.mark.parametrize("text", ["[1]", '"x"', "3", "true"])
 def test_ARG_03_arguments_that_are_not_an_object_do_not_affect_other_calls(
@@ -236,6 +238,7 @@ def test_ARG_03_arguments_that_are_not_an_object_do_not_affect_other_calls(
     assert ([ref.id for ref in chosen.kept], [ref.id for ref in chosen.rejected]) == (["b"], ["a"])
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @WITH_TEXT
 @pytest.mark.parametrize("text", ['{"path": C:\\temp}', "{x: 1}", '{"x": 1,}', "call f(1)"])
 def test_FGT_01_arguments_that_are_not_json_are_kept_as_invalid(wire: str, streamed: bool, text: str) -> None:

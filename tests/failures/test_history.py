@@ -33,7 +33,14 @@ from toolparity.normalizer.pairing import UNANSWERED
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
-EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
+_PAIRS = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
+
+
+def every_pair(test: Any) -> Any:
+    """Run a test for every pair of wires, in the plain run for two sources of each target."""
+    return pytest.mark.thorough(keep=2, per="{target}")(_PAIRS(test))
+
+
 ROUND = [user(), said(call("a"), call("b")), results(tool_result("a", "1"), tool_result("b", "2"))]
 
 
@@ -42,7 +49,7 @@ def of(wire: str, turns: list[Message]) -> list[Message]:
     return [said(*t.response.choices[0].blocks, wire=wire) if hasattr(t, "response") else t for t in turns]
 
 
-@EVERY_PAIR
+@every_pair
 def test_LEG_02_a_message_of_only_calls_keeps_its_calls_and_its_position(source: str, target: str) -> None:
     encoded = written(of(source, ROUND), source, target)
     assert [(one.kind, one.id) for one in all_said(target, encoded.body) if one.text or one.kind != "assistant"] == [
@@ -149,7 +156,7 @@ def test_XAI_05_only_messages_that_the_provider_does_not_store_are_sent(wire: st
     assert [one.kind for one in all_said(wire, whole.body) if one.text] == ["system", "user", "call", "result", "user"]
 
 
-@EVERY_PAIR
+@every_pair
 def test_HIST_30_each_result_follows_the_message_of_its_call(source: str, target: str) -> None:
     encoded = written(of(source, [*ROUND, said(Text("done"))]), source, target)
     told_of = [one for one in all_said(target, encoded.body) if one.text]
@@ -227,7 +234,7 @@ def test_HIST_02_a_call_without_a_result_gets_one_and_is_reported(wire: str) -> 
     assert codes(encoded) == ["answered"]
 
 
-@EVERY_PAIR
+@every_pair
 def test_HIST_05_an_image_in_a_result_does_not_separate_it_from_the_next(source: str, target: str) -> None:
     image = MediaPart("image", "image/png", data="AAAA")
     shown = ToolResult("a", [TextPart("see"), image], plain=False)
@@ -306,7 +313,7 @@ def test_HIST_07_the_request_rules_report_a_result_without_a_call() -> None:
         assert rule in [violation.rule for violation in check_request(body, wire, provider=PROVIDERS[wire])], wire
 
 
-@EVERY_PAIR
+@every_pair
 def test_HIST_08_assistant_text_between_a_call_and_its_result_does_not_separate_them(source: str, target: str) -> None:
     turns = of(
         source, [user(), said(call("a")), said(Text("one moment")), results(tool_result("a")), said(Text("done"))]
@@ -318,6 +325,7 @@ def test_HIST_08_assistant_text_between_a_call_and_its_result_does_not_separate_
     assert words == ["one moment", "done"]
 
 
+@pytest.mark.thorough(keep=11)
 @pytest.mark.parametrize("text", ['{"x": ', "[1]", '"{}"', "nonsense", "null"])
 @pytest.mark.parametrize("source", WIRES)
 def test_INV_02_invalid_arguments_are_wrapped_in_an_object_if_the_wire_needs_one(source: str, text: str) -> None:

@@ -41,6 +41,7 @@ def test_ID_07_the_call_id_is_canonical_and_the_item_id_is_the_wire_id() -> None
     assert (streamed.id, streamed.wire_id) == ("call_1", "fc_0")
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @EVERY_FORM
 @pytest.mark.parametrize("id", ["x", ""], ids=["same", "blank"])
 def test_ID_09_two_calls_with_the_same_id_are_two_calls(wire: str, streamed: bool, id: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,14 @@ from toolparity.normalizer.conversation import Message, TextPart, ToolResult
 from toolparity.normalizer.errors import DuplicateAnswer
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
-EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
+_PAIRS = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
+
+
+def every_pair(test: Any) -> Any:
+    """Run a test for every pair of wires, in the plain run for two sources of each target."""
+    return pytest.mark.thorough(keep=2, per="{target}")(_PAIRS(test))
+
+
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 #: The names of tools that a provider accepts, where these are not `[a-zA-Z0-9_-]{1,64}`.
 LEGAL_NAMES = {
@@ -94,7 +102,7 @@ def test_ID_09_two_calls_with_the_same_id_are_sent_with_distinct_ids(target: str
     assert answered(target, encoded.body) == [(ids[0], "1"), (ids[1], "2")]
 
 
-@EVERY_PAIR
+@every_pair
 def test_ID_10_ids_repeated_in_the_next_round_are_paired_by_round(source: str, target: str) -> None:
     turns: list[Message] = []
     for number in (1, 2):
@@ -184,7 +192,7 @@ def test_ID_19_ids_that_differ_in_one_foreign_character_stay_different(source: s
 # names
 
 
-@EVERY_PAIR
+@every_pair
 def test_NAME_04_the_name_of_the_pseudo_tool_is_legal_when_sent_back(source: str, target: str) -> None:
     call_made = call("a", "multi_tool_use.parallel")
     encoded = written([user(), said(call_made, wire=source), results(tool_result("a", "unknown tool"))], source, target)
@@ -209,6 +217,7 @@ def test_NAME_08_tools_with_similar_unsupported_names_get_distinct_aliases(targe
     assert [tool.name for tool in declared] == used
 
 
+@pytest.mark.thorough(keep=2, per="{target}")
 @pytest.mark.parametrize("target", WIRES)
 @pytest.mark.parametrize("name", ["1st", "1st tool", "-x", ".x y", "\u00e9t\u00e9", "", "search " * 40], ids=ascii)
 def test_NAME_08_the_alias_of_any_name_is_accepted(target: str, name: str) -> None:

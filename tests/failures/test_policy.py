@@ -44,6 +44,7 @@ def test_FIRST_02_a_call_is_found_by_its_type_not_by_its_position(policy: str) -
     assert kept == (["a"] if policy == "first" else ["a", "b"])
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_EXT_01_the_selection_is_the_same_for_a_stream_and_a_body(wire: str, policy: str) -> None:
@@ -78,6 +79,7 @@ def test_HITL_01_a_denied_call_gets_an_error_result_and_the_other_call_runs(wire
     assert ran == ("b", "text")
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @EVERY_FORM
 @pytest.mark.parametrize("count", [1, 3])
 def test_MULTI_01_one_and_three_calls_are_valid_answers(wire: str, streamed: bool, count: int) -> None:

@@ -75,6 +75,7 @@ SOUND = [
 ]
 
 
+@pytest.mark.thorough(keep=2, per="{wire}")
 @WITH_TEXT
 @pytest.mark.parametrize("text", SOUND)
 def test_REP_02_valid_arguments_are_never_changed(wire: str, streamed: bool, text: str) -> None:
@@ -86,6 +87,7 @@ def test_REP_02_valid_arguments_are_never_changed(wire: str, streamed: bool, tex
 BROKEN = ['{"a": 1, " b: 2}"x', '{"a": "it"s"}', "{'a': 1}", '{"a": 1} trailing', '{"a" 1}']
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @WITH_TEXT
 @pytest.mark.parametrize("text", BROKEN)
 def test_REP_03_unrepairable_arguments_are_invalid_and_kept_as_text(wire: str, streamed: bool, text: str) -> None:

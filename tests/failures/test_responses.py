@@ -179,6 +179,7 @@ def test_RSP_07_a_call_and_its_output_under_one_call_id_are_both_kept(streamed: 
     assert_not_executed(response, calls=0)
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("stop", ["tool_calls", "max_tokens", None])
 @pytest.mark.parametrize("wire", WIRES)
 def test_RSP_05_canonical_events_open_each_block_once_and_refer_only_to_open_blocks(

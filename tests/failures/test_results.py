@@ -18,7 +18,14 @@ from toolparity.normalizer.conversation import JsonPart, MediaPart, Message, Tex
 from toolparity.normalizer.requests import check_request, read_request
 
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
-EVERY_PAIR = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
+_PAIRS = pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
+
+
+def every_pair(test: Any) -> Any:
+    """Run a test for every pair of wires, in the plain run for two sources of each target."""
+    return pytest.mark.thorough(keep=2, per="{target}")(_PAIRS(test))
+
+
 PICTURE = "iVBORw0KGgo="
 
 
@@ -27,7 +34,7 @@ def round_with(wire: str, result: ToolResult) -> list[Message]:
     return [user(), said(call("a"), wire=wire), results(result)]
 
 
-@EVERY_PAIR
+@every_pair
 def test_RES_03_an_image_in_a_result_is_sent_as_an_image(source: str, target: str) -> None:
     shown = ToolResult("a", [TextPart("see"), MediaPart("image", "image/png", data=PICTURE)], plain=False)
     encoded = written(round_with(source, shown), source, target)
@@ -69,7 +76,7 @@ def test_RES_03_each_wire_encodes_an_image_in_its_own_form() -> None:
 FLAGGED = ("anthropic.messages", "bedrock.converse", "google.gemini", "google.interactions")
 
 
-@EVERY_PAIR
+@every_pair
 def test_RES_01_a_failed_result_is_marked_as_failed_on_every_wire(source: str, target: str) -> None:
     encoded = written(round_with(source, tool_result("a", "boom", is_error=True)), source, target)
     (result,) = of_kind(target, encoded.body, "result")
@@ -79,6 +86,7 @@ def test_RES_01_a_failed_result_is_marked_as_failed_on_every_wire(source: str, t
         assert result.text == "[tool_error] boom"
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("wire", ["openai.chat", "anthropic.messages", "xai.grpc", "bedrock.converse"])
 @pytest.mark.parametrize("text", ["boom", "", "[tool_error] boom", "[tool_ok] [tool_error] boom"])
 @pytest.mark.parametrize("failed", [True, False])
@@ -122,6 +130,7 @@ def test_XAI_01_tool_messages_without_an_id_are_paired_by_position() -> None:
     assert answered("xai.grpc", written(turns, "xai.grpc").body) == [("a", "1"), ("b", "2")]
 
 
+@pytest.mark.thorough(keep=9)
 @pytest.mark.parametrize("source", WIRES)
 @pytest.mark.parametrize("provider", ["openai", "groq", "fireworks", "mistral"])
 def test_RES_02_a_tool_message_has_only_members_that_strict_servers_accept(source: str, provider: str) -> None:
@@ -136,7 +145,7 @@ def test_RES_02_a_tool_message_has_only_members_that_strict_servers_accept(sourc
     assert body["messages"][2] == {"role": "tool", "tool_call_id": id, "content": "[tool_error] boom"}
 
 
-@EVERY_PAIR
+@every_pair
 @pytest.mark.parametrize("outcome", ["", None])
 @pytest.mark.parametrize("failed", [False, True])
 def test_BED_02_an_empty_result_is_legal(source: str, target: str, outcome: Any, failed: bool) -> None:
@@ -151,6 +160,7 @@ def test_BED_02_an_empty_result_is_legal(source: str, target: str, outcome: Any,
     assert bool(text) is (failed and target != "google.gemini")  # there, a member of the result marks an error
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("source", WIRES)
 @pytest.mark.parametrize(
     "result", [ToolResult("a", []), ToolResult("a", [TextPart("")]), ToolResult("a", [], plain=False)]
@@ -164,7 +174,7 @@ def test_RES_05_an_empty_output_is_still_sent(source: str, result: ToolResult) -
     assert "output-present" in [violation.rule for violation in broken]
 
 
-@EVERY_PAIR
+@every_pair
 def test_RES_03_values_are_sent_as_json_text(source: str, target: str) -> None:
     given = {"b": [1, None], "a": "ü"}
     encoded = written(round_with(source, ToolResult("a", [JsonPart(given)])), source, target)

@@ -76,6 +76,7 @@ def test_DOS_01_servers_that_need_the_slow_rules_cost_no_more_than_twice_as_much
     assert twice < 2.1 * once
 
 
+@pytest.mark.thorough(keep=2)
 @all_wires
 def test_DOS_01_twenty_thousand_deltas_are_one_call(wire: str) -> None:
     words = ["twenty words a delta"] * 20_000

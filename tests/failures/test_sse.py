@@ -47,6 +47,7 @@ def clean(wire: str) -> Any:
     return play(wire, stream(wire, [Say("I look."), LOOKUP]))
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @sse_wires
 @pytest.mark.parametrize("comment", [b": OPENROUTER PROCESSING\n\n", b":\n\n", b": keepalive\n", b":ping\n:pong\n\n"])
 def test_SSE_01_comments_do_not_change_the_response(wire: str, comment: bytes) -> None:
@@ -218,6 +219,7 @@ def test_SSE_09_a_keepalive_wrapped_as_data_is_tolerated_and_reported_once(wire:
     assert codes(response) == ["keepalive-in-data"]
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @sse_wires
 @pytest.mark.parametrize(
     "control", [b"retry: 3000\n\n", b"id: 17\n\n", b"id: 17\n: ping\n\n", b"event: ping\n\n", b"id\n\n"]
@@ -228,6 +230,7 @@ def test_SSE_10_events_without_data_are_ignored(wire: str, control: bytes) -> No
     assert response.findings == ()
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @sse_wires
 @pytest.mark.parametrize("empty", [b"data:\n\n", b"data\n\n", b"data: \n\n", b"event: ping\ndata:\n\n"])
 def test_SSE_10_an_empty_data_field_is_ignored_and_reported_once(wire: str, empty: bytes) -> None:
@@ -246,6 +249,7 @@ def test_SSE_11_an_error_object_instead_of_a_stream_is_an_error(wire: str) -> No
     assert "error-response" in codes(response)
 
 
+@pytest.mark.thorough(keep=2, per="{wire}")
 @sse_wires
 @pytest.mark.parametrize(
     ("raw", "kept"),

@@ -41,6 +41,7 @@ def test_TERM_01_calls_closed_before_the_break_are_not_run(wire: str) -> None:
     assert_not_executed(response, calls=2)
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @all_wires
 @pytest.mark.parametrize("kept", range(1, 4))
 def test_TERM_01_a_stream_that_breaks_off_at_any_frame_runs_no_calls(wire: str, kept: int) -> None:

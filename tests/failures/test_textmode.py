@@ -75,6 +75,7 @@ def test_every_dialect_has_a_sample() -> None:
 # whole-in-one
 
 
+@pytest.mark.thorough(keep=1, per="{dialect}")
 @pytest.mark.parametrize("dialect", ONE)
 @pytest.mark.parametrize("size", [1, 2, 7, 10_000])
 def test_ONE_01_several_calls_in_one_delta_equal_those_of_many_deltas(dialect: str, size: int) -> None:
@@ -243,6 +244,7 @@ def test_TXT_05_an_example_inside_a_parameter_is_part_of_its_value(dialect: str)
     assert shapes(response) == [("f", {"x": inner}, "complete")]
 
 
+@pytest.mark.thorough(keep=1, per="{dialect}")
 @pytest.mark.parametrize(
     ("text", "dialect"),
     [

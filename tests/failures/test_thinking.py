@@ -163,6 +163,7 @@ def test_THINK_08_without_storage_reasoning_without_encrypted_content_is_left_ou
     assert kept.losses == []
 
 
+@pytest.mark.thorough(keep=2, per="{target}")
 @pytest.mark.parametrize("target", WIRES)
 @pytest.mark.parametrize("source", WIRES)
 def test_THINK_01_another_provider_receives_every_call_but_no_foreign_signature(source: str, target: str) -> None:

@@ -24,6 +24,7 @@ GEMINI = [{"mode": "AUTO"}, {"mode": "NONE"}, {"mode": "ANY"}, {"mode": "ANY", "
 XAI = [("mode", 1), ("mode", 2), ("mode", 3), ("function_name", "f")]
 
 
+@pytest.mark.thorough(keep=1, per="{target}/{number}")
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
 @pytest.mark.parametrize("number", range(4), ids=[choice.mode for choice in MODES])
 def test_TC_01_every_tool_choice_mode_is_translated_to_every_wire(source: str, target: str, number: int) -> None:

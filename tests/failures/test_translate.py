@@ -85,6 +85,7 @@ def test_XLAT_05_text_and_calls_of_alternating_blocks_are_all_kept() -> None:
         assert calls(target, body) == [("a", "f", {"x": 1}), ("b", "f", {"y": 2})]
 
 
+@pytest.mark.thorough(keep=2, per="{target}")
 @pytest.mark.parametrize(("source", "target"), list(itertools.product(WIRES, WIRES)))
 def test_HIST_09_text_beside_calls_is_kept(source: str, target: str) -> None:
     turns = [
@@ -145,6 +146,7 @@ def test_PASS_02_provider_specific_members_return_to_it_and_are_reported_for_oth
     assert returned["extra_content"] == extra["extra_content"]
 
 
+@pytest.mark.thorough(keep=2, per="{target}")
 @pytest.mark.parametrize(("source", "target"), [pair for pair in itertools.product(WIRES, WIRES) if pair[0] != pair[1]])
 def test_PASS_02_server_calls_are_reported_where_they_cannot_be_represented(source: str, target: str) -> None:
     served = ServerToolCall("s1", "web_search", "web_search", "{}", "completed")

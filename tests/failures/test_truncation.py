@@ -83,6 +83,7 @@ def canonical(response: Response) -> Any:
     return form
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @all_wires
 @pytest.mark.parametrize(
     ("steps", "stop"),

@@ -90,6 +90,7 @@ def test_a_tool_declared_without_parameters_runs_without_arguments() -> None:
 # Calls without a type, by the names of xAI's own tools
 
 
+@pytest.mark.thorough(keep=7)
 @pytest.mark.parametrize("name", sorted(filter(None, TOOLS_OF_XAI)))
 @pytest.mark.parametrize("provider", [None, "xai"])
 def test_a_call_without_a_type_and_with_a_documented_name_is_a_server_call(name: str, provider: str | None) -> None:

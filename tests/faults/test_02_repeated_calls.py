@@ -78,6 +78,7 @@ def respelled(value: Any, data: st.DataObject) -> str:
     return f"{space}{text}{space}"
 
 
+@pytest.mark.thorough(keep=2, per="{wire}")
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
 @pytest.mark.parametrize("again", [FIRST, *SPELLINGS])
 def test_two_calls_with_one_id_and_equal_arguments_run_once(wire: str, streamed: bool, again: str) -> None:
@@ -86,6 +87,7 @@ def test_two_calls_with_one_id_and_equal_arguments_run_once(wire: str, streamed:
     assert again == FIRST or "duplicate-call" in codes(response)
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
 @pytest.mark.parametrize("other", OTHERS)
 def test_different_calls_with_one_id_are_both_kept(wire: str, streamed: bool, other: str) -> None:
@@ -106,7 +108,7 @@ def test_calls_with_one_id_and_different_names_are_both_kept(wire: str, streamed
 @pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
 def test_any_spelling_of_the_same_arguments_is_a_repetition(wire: str, streamed: bool) -> None:
-    @examples(60, derandomize=True, database=None)
+    @examples(60, plain=5, derandomize=True, database=None)
     @given(VALUES, st.data())
     def holds(value: dict[str, Any], data: st.DataObject) -> None:
         one, other = respelled(value, data), respelled(value, data)
@@ -178,6 +180,7 @@ def test_a_streamed_call_missing_in_the_terminal_event_is_kept() -> None:
 # openai.chat: the head again
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("again", [FIRST, *SPELLINGS])
 @pytest.mark.parametrize("size", [1, 4, 100])
 def test_a_call_streamed_twice_with_its_index_runs_once(again: str, size: int) -> None:

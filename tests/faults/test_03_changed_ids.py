@@ -50,6 +50,7 @@ def assert_one_call(response: Response, item: dict[str, Any]) -> None:
     assert "id-changed" in codes(response)
 
 
+@pytest.mark.thorough(keep=7)
 @EVERY_KIND
 @pytest.mark.parametrize("output", [True, False], ids=["with an output", "without output"])
 @pytest.mark.parametrize("index", [0, None], ids=["index", "no index"])
@@ -80,6 +81,7 @@ def test_both_ids_may_change_if_index_and_arguments_are_equal(item: dict[str, An
     assert_one_call(play(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([]))), item)
 
 
+@pytest.mark.thorough(keep=6)
 @EVERY_KIND
 @pytest.mark.parametrize("final", [{}, {"id": "other", "call_id": "call_first"}, None], ids=["last", "first", "none"])
 def test_both_ids_may_change_if_the_start_has_no_arguments(item: dict[str, Any], final: dict[str, Any] | None) -> None:

@@ -67,6 +67,7 @@ def test_a_call_of_a_declared_tool_is_a_client_call_whatever_its_name(name: str)
     assert echoed.status == "complete"
 
 
+@pytest.mark.thorough(keep=7)
 @EVERY_NAME
 @pytest.mark.parametrize("provider", ["openai", None])
 def test_for_other_providers_the_name_does_not_matter(name: str, provider: str | None) -> None:

@@ -27,6 +27,7 @@ HOLLOW: list[Any] = [
 REPORTED = {"nameless-call", "wrong-type"}
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("entry", HOLLOW, ids=json.dumps)
 @pytest.mark.parametrize("index", [{"index": 0}, {}], ids=str)
 def test_an_empty_entry_is_reported_and_not_a_call(entry: Any, index: dict[str, int]) -> None:
@@ -89,6 +90,7 @@ def test_a_leaked_harmony_call_is_reported_and_can_be_read(before: str, header: 
         assert shapes(read_response(answer(text), dialect)) == CALL
 
 
+@pytest.mark.thorough(keep=8)
 @pytest.mark.parametrize("header", HEADERS)
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_harmony_calls_are_read_from_a_stream(header: str, size: int) -> None:

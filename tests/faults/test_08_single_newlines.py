@@ -33,6 +33,7 @@ def run_together(wire: str, colon: bytes = b": ", newline: bytes = b"\n") -> byt
     return body.replace(b"\n", newline)
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("wire", SSE_WIRES)
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("colon", [b": ", b":"])

@@ -123,6 +123,7 @@ AT_TARGET = {
 }
 
 
+@pytest.mark.thorough(keep=1, per="{target}")
 @pytest.mark.parametrize("target", REQUESTS)
 @pytest.mark.parametrize("source", REQUESTS)
 def test_item_10_every_member_arrives_or_is_reported(source: str, target: str) -> None:
@@ -188,6 +189,7 @@ def test_item_10_the_phase_of_a_message_is_reported(target: str) -> None:
     assert any(loss.startswith("extra:") and "phase" in loss for loss in found)
 
 
+@pytest.mark.thorough(keep=1, per="{target}")
 @pytest.mark.parametrize("source", ["openai.chat", "xai.grpc"])
 @pytest.mark.parametrize("name", ["weather", "thermometer"])
 @pytest.mark.parametrize("target", REQUESTS)
@@ -242,6 +244,7 @@ MODELS = {
 }
 
 
+@pytest.mark.thorough(keep=2, per="{target}")
 @pytest.mark.parametrize("owner", MODELS)
 @pytest.mark.parametrize("target", REQUESTS)
 def test_item_10_a_model_of_another_provider_is_reported(owner: str, target: str) -> None:

@@ -102,6 +102,7 @@ def test_four_bodies_of_three_wires_are_four_exchanges_with_seven_calls(tmp_path
     assert [len(line["selection"]["kept"]) for line in lines] == [1, 2, 3, 1]
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @wires
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_events_of_one_stream_are_one_exchange_in_every_shape(tmp_path: Path, wire: str, shape: str) -> None:
@@ -127,6 +128,7 @@ def test_an_error_belongs_to_an_unfinished_stream_or_is_a_separate_response() ->
     assert responses(b"\n".join([*cut, error, *cut])) == [b"\n".join([*cut, error]), b"\n".join(cut)]
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("rest", ["garbage", '{"a": 1}', '{"id": "c", "object": "chat.completion", "choi', "[1]"])
 @pytest.mark.parametrize("name", ["b.json", "b.jsonl", "b.txt"])
 @pytest.mark.parametrize("command", ["audit", "normalize"])
@@ -187,6 +189,7 @@ def test_a_stream_with_a_repeated_end_is_one_response() -> None:
         assert responses(text + more) == [text + more]
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 #: On `google.gemini`, nothing distinguishes a whole answer from the last event of a stream.
 @pytest.mark.parametrize("wire", [wire for wire in SSE_WIRES if wire != "google.gemini"])
 @pytest.mark.parametrize("indent", [None, 2])

@@ -36,6 +36,7 @@ BODY = json.loads(chat_body("f"))
 SSE = chat_stream("f")
 
 
+@pytest.mark.thorough(keep=10)
 @pytest.mark.parametrize(
     ("row", "stream"),
     [

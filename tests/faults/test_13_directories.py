@@ -79,6 +79,7 @@ def test_fail_on_works_with_a_directory_that_has_skipped_files(tmp_path: Path, w
     assert run("audit", folder(tmp_path), "--policy", "first", "--fail-on", what).exit_code == code
 
 
+@pytest.mark.thorough(keep=9)
 @pytest.mark.parametrize("name", OTHER)
 @pytest.mark.parametrize("command", ["audit", "normalize"])
 def test_a_named_file_that_cannot_be_read_is_an_error(tmp_path: Path, name: str, command: str) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import pytest
@@ -26,15 +28,83 @@ def run(*args: Any) -> Result:
     return CliRunner().invoke(main, [str(arg) for arg in args])
 
 
-def program(*args: Any, out: str, err: str = "", cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command in a shell, with its standard output where ``out`` says."""
-    command = [sys.executable, "-c", "from toolparity.conformance.cli import main; main()", *map(str, args)]
-    words = " ".join(f"'{word}'" for word in command)
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    stderr: str
+
+
+#: Runs commands, each in a process of its own, which is forked after the imports: these take longer than the commands.
+_FORKING = """
+import gc, json, os, sys
+import click
+from toolparity.conformance.cli import COMMANDS, main
+
+for name in main.list_commands(click.Context(main)):
+    main.get_command(click.Context(main), name)
+
+
+def redirect(number, where):
+    if where == "closed":
+        os.close(number)
+        name = ("stdin", "stdout", "stderr")[number]
+        setattr(sys, name, None), setattr(sys, f"__{name}__", None)
+        return
+    if where == "pipe":
+        reader, writer = os.pipe()
+        os.close(reader)
+    else:
+        writer = os.open(where, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    os.dup2(writer, number)
+
+
+for line in sys.stdin:
+    arguments, folder, out, err = json.loads(line)
+    if arguments[0] in COMMANDS:
+        main.get_command(click.Context(main), arguments[0])
+    gc.freeze()  # the process then ends without visiting all that was imported
+    child = os.fork()
+    if not child:
+        os.chdir(folder)
+        sys.argv = ["toolparity", *arguments]
+        redirect(0, os.devnull), redirect(1, out), redirect(2, err)
+        main()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+#: Runs one command, with its output where the shell sends it.
+_ALONE = "from toolparity.conformance.cli import main; main()"
+
+
+def _environment() -> dict[str, str]:
     path = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]))
-    env = {**os.environ, "PYTHONPATH": path}
-    return subprocess.run(
-        ["bash", "-c", f"{words} {out} {err}"], capture_output=True, text=True, cwd=cwd, env=env, check=False
-    )
+    return {**os.environ, "PYTHONPATH": path}
+
+
+@pytest.fixture(scope="module")
+def forking() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", _FORKING]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_environment()
+    ) as process:
+        yield process
+
+
+@pytest.fixture
+def program(forking: subprocess.Popen[str], tmp_path: Path) -> Callable[..., Ended]:
+    """The command in a process, with its output and its errors in a file, in a ``pipe`` without a reader, or
+    ``closed``.
+    """
+
+    def run(*args: str, out: str, err: str = "") -> Ended:
+        assert forking.stdin
+        assert forking.stdout
+        told = tmp_path / "stderr"
+        told.write_text("")
+        print(json.dumps([args, str(tmp_path), out, err or str(told)]), file=forking.stdin, flush=True)
+        return Ended(int(forking.stdout.readline()), told.read_text())
+
+    return run
 
 
 @pytest.fixture
@@ -114,57 +184,84 @@ def test_an_output_folder_without_write_permission_is_a_usage_error(tmp_path: Pa
     assert run("audit", recorded, "--html", locked / "x.html").exit_code == 2
 
 
+#: What the plain run takes of the commands, and what `--thorough` adds.
 COMMANDS = [
-    ["--help"],
-    ["audit", "--help"],
-    ["audit", "r.jsonl"],
-    ["audit", "r.jsonl", "--json"],
-    ["audit", "r.jsonl", "--html", "-"],
-    ["normalize", "r.jsonl"],
-    ["check", *ONE],
-    ["check", *ONE, "--json", "-"],
-    ["report", "run.json"],
-    ["report", "run.json", "--markdown", "-"],
-    ["cassettes", "list"],
-    ["cassettes", "show", "openai/openai.chat/single-call.yaml"],
-    ["cassettes", "verify", "openai/openai.chat/single-call.yaml"],
-    ["subjects", "list"],
-    ["smoke", "normalizer"],
+    pytest.param(command, marks=[] if is_plain else pytest.mark.thorough, id=" ".join(command))
+    for is_plain, commands in (
+        (
+            True,
+            [
+                ["audit", "--help"],
+                ["audit", "r.jsonl"],
+                ["normalize", "r.jsonl"],
+                ["report", "run.json", "--markdown", "-"],
+                ["subjects", "list"],
+            ],
+        ),
+        (
+            False,
+            [
+                ["--help"],
+                ["audit", "r.jsonl", "--json"],
+                ["check", *ONE],
+                ["audit", "r.jsonl", "--html", "-"],
+                ["check", *ONE, "--json", "-"],
+                ["report", "run.json"],
+                ["cassettes", "list"],
+                ["cassettes", "show", "openai/openai.chat/single-call.yaml"],
+                ["cassettes", "verify", "openai/openai.chat/single-call.yaml"],
+                ["smoke", "normalizer"],
+            ],
+        ),
+    )
+    for command in commands
 ]
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_a_full_disk_or_closed_output_exits_with_code_4_and_one_line(
-    tmp_path: Path, recorded: Path, finished: Path, command: list[str]
+    program: Callable[..., Ended], recorded: Path, finished: Path, command: list[str]
 ) -> None:
-    outs = {"> /dev/full": "No space left on device", ">&-": "standard output is closed"}
-    if command[0] not in ("audit", "--help"):
-        outs.popitem()  # the same mechanism: a process takes a second
-    for out, why in outs.items():
-        done = program(*command, out=out, cwd=tmp_path)
-        assert done.returncode == 4, done.stderr
-        assert why in done.stderr
-        assert "Traceback" not in done.stderr
-        assert "Exception" not in done.stderr
+    for out, why in (("/dev/full", "No space left on device"), ("closed", "standard output is closed")):
+        ended = program(*command, out=out)
+        assert ended.code == 4, ended.stderr
+        assert why in ended.stderr
+        assert "Traceback" not in ended.stderr
+        assert "Exception" not in ended.stderr
 
 
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_a_closed_pipe_ends_the_output_without_an_error(
-    tmp_path: Path, recorded: Path, finished: Path, command: list[str]
+    program: Callable[..., Ended], recorded: Path, finished: Path, command: list[str]
 ) -> None:
-    done = program(*command, out="| true; exit ${PIPESTATUS[0]}", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert program(*command, out="pipe") == (0, "")
 
 
-def test_a_closed_pipe_does_not_change_the_exit_code(tmp_path: Path, recorded: Path) -> None:
+def test_a_closed_pipe_does_not_change_the_exit_code(program: Callable[..., Ended], recorded: Path) -> None:
     command = ["audit", "r.jsonl", "--policy", "first", "--fail-on", "dropped-call"]
-    assert program(*command, out="| true; exit ${PIPESTATUS[0]}", cwd=tmp_path).returncode == 1
+    assert program(*command, out="pipe").code == 1
     chosen = ["--wire", "openai.chat", "--scenario", "parallel-*"]
     command = ["check", "documented-goclaw", *chosen, "--no-baseline", "--once"]
-    verdict = program(*command, out="> /dev/null", cwd=tmp_path).returncode
-    assert program(*command, out="| true; exit ${PIPESTATUS[0]}", cwd=tmp_path).returncode == verdict
+    assert program(*command, out="pipe").code == 1  # as without a pipe: several scenarios fail
+
+
+@pytest.mark.parametrize(
+    ("out", "code", "why"),
+    [
+        ("> /dev/full", 4, "No space left on device"),
+        (">&-", 4, "standard output is closed"),
+        ("| true; exit ${PIPESTATUS[0]}", 0, ""),
+        ("> /dev/full 2>&-", 4, ""),
+    ],
+)
+def test_output_that_a_shell_redirects_ends_in_the_same_way(out: str, code: int, why: str) -> None:
+    words = " ".join(f"'{word}'" for word in (sys.executable, "-c", _ALONE, "--version"))
+    done = subprocess.run(
+        ["bash", "-c", f"{words} {out}"], capture_output=True, text=True, env=_environment(), check=False
+    )
+    assert done.returncode == code
+    assert why in done.stderr
+    assert len(done.stderr.splitlines()) <= 1
 
 
 def test_an_output_file_on_a_full_disk_exits_with_code_4(tmp_path: Path, recorded: Path, finished: Path) -> None:
@@ -174,12 +271,14 @@ def test_an_output_file_on_a_full_disk_exits_with_code_4(tmp_path: Path, recorde
         assert "/dev/full: No space left on device" in result.stderr
 
 
-@pytest.mark.parametrize("err", ["2>&-", "2> /dev/full"])
-def test_an_unwritable_standard_error_never_causes_a_traceback(tmp_path: Path, recorded: Path, err: str) -> None:
+@pytest.mark.parametrize("err", ["closed", "/dev/full"])
+def test_an_unwritable_standard_error_never_causes_a_traceback(
+    program: Callable[..., Ended], recorded: Path, err: str
+) -> None:
     for command, code in ((["audit", "r.jsonl"], 0), (["audit", "none.jsonl"], 4), (["audit", "--no-such"], 2)):
-        done = program(*command, out="> /dev/null", err=err, cwd=tmp_path)
-        assert done.returncode in (code, 4)
-        assert done.returncode != 1
+        ended = program(*command, out=os.devnull, err=err)
+        assert ended.code in (code, 4)
+        assert ended.code != 1
 
 
 def test_every_option_that_names_a_file_to_write_is_checked() -> None:
@@ -205,7 +304,11 @@ def test_every_option_that_names_a_file_to_write_is_checked() -> None:
     assert found == known
 
 
-def test_pytest_rejects_a_report_path_that_cannot_be_written(tmp_path: Path) -> None:
+@pytest.mark.thorough(keep=1)
+@pytest.mark.parametrize(
+    ("report", "code", "why"), [("no/such/run.json", 4, "cannot be written"), ("/dev/full", 3, "No space left")]
+)
+def test_pytest_rejects_a_report_path_that_cannot_be_written(tmp_path: Path, report: str, code: int, why: str) -> None:
     (tmp_path / "test_x.py").write_text("def test_x(): pass\n")
     command = [
         sys.executable,
@@ -218,10 +321,9 @@ def test_pytest_rejects_a_report_path_that_cannot_be_written(tmp_path: Path) -> 
         "toolparity.pytest_plugin",
     ]
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    for report, code, why in (("no/such/run.json", 4, "cannot be written"), ("/dev/full", 3, "No space left")):
-        done = subprocess.run(
-            [*command, "--parity-report", report], capture_output=True, text=True, cwd=tmp_path, env=env, check=False
-        )
-        assert done.returncode == code, done.stdout + done.stderr
-        assert why in done.stdout + done.stderr
-        assert "Traceback" not in done.stdout + done.stderr
+    done = subprocess.run(
+        [*command, "--parity-report", report], capture_output=True, text=True, cwd=tmp_path, env=env, check=False
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert why in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr

@@ -196,7 +196,10 @@ def test_no_hint_names_a_path_that_only_the_repository_has() -> None:
         for path in (ROOT / package).rglob("*.py"):
             if path.name in _MAINTAINERS:
                 continue
-            tree = ast.parse(path.read_text())
+            text = path.read_text()
+            if not _named(re.sub(r"""["']\s*[bfr]*["']""", "", text)):  # nor do strings that are one
+                continue
+            tree = ast.parse(text)
             described = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
             docstrings = {id(n.body[0].value) for n in ast.walk(tree) if isinstance(n, described) and _documented(n)}
             texts = (n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in docstrings)

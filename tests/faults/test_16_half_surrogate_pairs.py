@@ -280,6 +280,7 @@ RETURNS: dict[str, Any] = {
 }
 
 
+@pytest.mark.thorough(keep=2, per="{what}")
 @pytest.mark.parametrize("what", RETURNS)
 @pytest.mark.parametrize("wire", WIRES)
 def test_item_16_a_turn_continues_after_a_lone_surrogate(

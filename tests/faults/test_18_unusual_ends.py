@@ -328,6 +328,7 @@ def test_a_program_that_ends_with_an_open_stream_does_not_hang() -> None:
 # exceptions that no one expects
 
 
+@pytest.mark.thorough(keep=6)
 @unusual
 @pytest.mark.parametrize("make", [raising, awaited], ids=["sync", "async"])
 def test_any_exception_of_a_tool_becomes_the_result_of_its_call(error: BaseException, make: Any) -> None:
@@ -350,6 +351,7 @@ def test_any_exception_can_be_supplied_as_a_result(error: BaseException) -> None
     assert run_with_timeout(turn.run()).termination == "natural_completion"
 
 
+@pytest.mark.thorough(keep=6)
 @unusual
 @pytest.mark.parametrize("after", [0, 2])
 def test_any_exception_of_a_provider_ends_the_turn_as_failed(error: BaseException, after: int) -> None:
@@ -412,6 +414,7 @@ def test_a_provider_that_raises_when_closed_keeps_its_answer(error: BaseExceptio
         assert run_with_timeout(turn.run("Go.")).text == "Done."
 
 
+@pytest.mark.thorough(keep=6)
 @unusual
 @pytest.mark.parametrize("make", [raising, awaited], ids=["sync", "async"])
 def test_an_approver_that_raises_any_exception_denies_the_call(error: BaseException, make: Any) -> None:
@@ -432,6 +435,7 @@ def test_an_approval_rule_that_raises_any_exception_requires_approval(error: Bas
     assert [item.name for item in run_with_timeout(turn.run("Go.")).waiting] == ["look"]
 
 
+@pytest.mark.thorough(keep=6)
 @unusual
 @pytest.mark.parametrize("make", [raising, awaited], ids=["sync", "async"])
 def test_an_acknowledgement_that_raises_any_exception_is_omitted(error: BaseException, make: Any) -> None:
@@ -440,6 +444,7 @@ def test_an_acknowledgement_that_raises_any_exception_is_omitted(error: BaseExce
     assert run_with_timeout(turn.run("Go.")).termination == "natural_completion"
 
 
+@pytest.mark.thorough(keep=6)
 @unusual
 @pytest.mark.parametrize("hook", ["prepare", "reader"])
 def test_a_request_hook_that_raises_any_exception_ends_the_turn_as_failed(error: BaseException, hook: str) -> None:

@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 from sqlalchemy import URL
 
 from benchmarks.log import bytes_written, run
-from tests.turns.log.conftest import clock, log, postgres, postgres_database, url  # noqa: F401
+from tests.thoroughness import is_thorough
+from tests.turns.log.conftest import (  # noqa: F401
+    _migrated,
+    _migrated_postgres_database,
+    clock,
+    log,
+    postgres,
+    postgres_database,
+    url,
+)
 from tests.turns.log.shared import turn
 from tests.turns.log.test_rows import VALUES
 from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
@@ -30,7 +39,9 @@ from toolparity.normalizer.turns.machine.state import TurnState, dump, load
 from toolparity.normalizer.turns.observer import Observer
 from toolparity.normalizer.turns.orchestration import replay
 
-ROUNDS = (10, 20, 40)
+ROUNDS = (10, 20, 40) if is_thorough() else (4, 8, 16)
+#: How often a turn is resumed.
+RESUMED = 12 if is_thorough() else 8
 
 
 def texts(where: URL) -> Iterator[str]:
@@ -73,14 +84,14 @@ def test_the_bytes_in_the_tables_grow_linearly_with_the_rounds(url: URL, size: i
 
 def test_the_log_of_a_turn_that_is_resumed_often_grows_linearly(log: Log, url: URL) -> None:  # noqa: F811
     """Each runner begins with a state: it refers to the state that was kept, and does not repeat it."""
-    played = script(*([call("post", number=number)] for number in range(12)), [Say("Done.")])
+    played = script(*([call("post", number=number)] for number in range(RESUMED)), [Say("Done.")])
     options: Any = {"tools": {"post": {"approval": True}}, "counting": Counting(post=lambda number: "x" * 5000)}
 
     async def main() -> list[int]:
         async with log.record() as recorder:
             await turn(recorder, played, max_rounds=20, **options).run("Go.")
         sizes = [sum(map(len, texts(url)))]
-        for _ in range(12):
+        for _ in range(RESUMED):
             async with log.take(recorder.turn or "") as later:
                 running = turn(later, played, **options)
                 running.decide(running.outcome.waiting[0].id, True)
@@ -93,7 +104,7 @@ def test_the_log_of_a_turn_that_is_resumed_often_grows_linearly(log: Log, url: U
     assert max(sizes[2:-1]) < 1.3 * min(sizes[2:-1]), sizes
 
 
-@pytest.mark.thorough(keep=10)
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize(
     "returned",
     [
@@ -153,6 +164,7 @@ class ChangeChecker(Observer):
         assert dump(load(json_codec.encode(self.document))) == dump(state)
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_applying_the_stored_changes_yields_the_states_of_a_turn(wire: str, policy: str) -> None:

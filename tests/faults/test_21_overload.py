@@ -153,6 +153,7 @@ def test_a_state_without_on_all_failed_keeps_its_earlier_meaning() -> None:
 # overload
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("runs", [Turn, Coordinator])
 @pytest.mark.parametrize("round", [0, 1])
 @pytest.mark.parametrize("wire", WIRES)

@@ -26,6 +26,7 @@ def taken(path: Path, into: Path) -> list[Imported | Skipped]:
     return list(import_files([str(path)], into))
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("at", SURFACES.values(), ids=list(SURFACES))
 @pytest.mark.parametrize("end", [".yaml", ".stream.yaml"])
 def test_emulated_cassettes_of_every_surface_are_rejected(tmp_path: Path, at: Any, end: str) -> None:

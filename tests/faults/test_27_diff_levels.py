@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.library.making import interaction, made
+from tests.thoroughness import examples
 from tests.traffic import chat_body
 from toolparity.cassettes.library import forget, load, path_for
 from toolparity.cassettes.recorder.diff import RecordingChange, diff, outline
@@ -146,9 +147,11 @@ def at_path(value: Any, path: tuple[Any, ...]) -> Any:
     return value
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("name", list(SURFACES))
 @pytest.mark.parametrize("stream", [False, True])
 @given(data=st.data())
+@examples(100, plain=6)
 def test_any_changed_text_in_a_request_is_reported(name: str, stream: bool, data: st.DataObject) -> None:
     loaded = load(path_for(name, "parallel-three", stream))
     old = list(zip(loaded.requests, loaded.responses, strict=True))

@@ -123,7 +123,7 @@ def holders(wire: str, event: dict[str, Any]) -> list[dict[str, Any]]:
 def test_members_that_change_between_chunks_say_the_same_at_any_cut(wire: str) -> None:
     made, members = WIRES[wire]
 
-    @examples(400, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @examples(400, plain=20, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         events = copy.deepcopy(made())
@@ -173,7 +173,7 @@ def test_the_first_nonempty_id_and_model_are_kept(member: str) -> None:
 
 
 def test_fields_that_change_between_messages_say_the_same_in_any_form() -> None:
-    @examples(150, derandomize=True, database=None)
+    @examples(150, plain=10, derandomize=True, database=None)
     @given(st.data())
     def holds(data: st.DataObject) -> None:
         messages = [

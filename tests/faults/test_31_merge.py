@@ -80,7 +80,7 @@ def test_the_batch_size_does_not_change_the_counts_of_hundreds_of_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = Random(31)
-    rows = [row(body(f"model-{chance.randrange(1200)}", "f").decode()) for _ in range(4_000)]
+    rows = [row(body(f"model-{chance.randrange(300)}", "f").decode()) for _ in range(1_000)]
     path = write_rows(tmp_path / "r.jsonl", *rows)
     found = []
     for size in (1_000, 20_000, 1 << 30):
@@ -89,7 +89,7 @@ def test_the_batch_size_does_not_change_the_counts_of_hundreds_of_models(
     assert found[0] == found[1] == found[2]
     models = found[0]["wires"]["openai.chat"]["models"]
     assert len(models) == 101
-    assert sum(model["exchanges"] for model in models.values()) == 4_000
+    assert sum(model["exchanges"] for model in models.values()) == 1_000
     assert models["model-7"]["exchanges"] == sum(json.loads(one["body"])["model"] == "model-7" for one in rows)
 
 

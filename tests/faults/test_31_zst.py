@@ -38,6 +38,7 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+@pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("suffix", COMPRESS)
 @pytest.mark.parametrize("name", ["r.jsonl", "b.json", "s.sse", "noname"])
 def test_a_compressed_file_is_read_like_the_plain_one(tmp_path: Path, name: str, suffix: str) -> None:

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.thoroughness import is_thorough
+
 
 def printed_under_any_hash_seed(program: str, options: Sequence[str] = ()) -> str:
     """What the program prints, the same under every hash seed; AssertionError where it is not."""
@@ -20,7 +22,7 @@ def printed_under_any_hash_seed(program: str, options: Sequence[str] = ()) -> st
             text=True,
             check=True,
         ).stdout
-        for seed in ("0", "1", "4242")
+        for seed in (("0", "1", "4242") if is_thorough() else ("0", "4242"))
     }
     assert len(told) == 1
     return told.pop()

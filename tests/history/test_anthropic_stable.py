@@ -121,6 +121,7 @@ print(text(encoded.body), [(l.code, l.message) for l in encoded.losses], encoded
 """
 
 
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("optimized", [[], ["-O"]], ids=["", "-O"])
 def test_every_process_writes_the_same_whatever_its_hash_seed(optimized: list[str]) -> None:
     line = printed_under_any_hash_seed(PROGRAM, optimized)

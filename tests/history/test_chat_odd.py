@@ -39,6 +39,7 @@ def test_what_is_odd_goes_back_to_its_own_provider_as_it_was(case: str) -> None:
     check_request(written, WIRE, provider="openrouter")
 
 
+@pytest.mark.thorough(keep=1, per="{target}")
 @pytest.mark.parametrize("case", ODD)
 @pytest.mark.parametrize("target", ["mistral", "deepseek", "openai"])
 def test_what_is_odd_goes_to_another_provider_without_an_exception(case: str, target: str) -> None:

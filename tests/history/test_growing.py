@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.history.talks import PROVIDERS, WIRES, conversations
 from tests.recorded.rows import rows
-from tests.thoroughness import examples, is_thorough
+from tests.thoroughness import examples, is_thorough, sampled
 from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
@@ -186,7 +186,7 @@ def changes(draw: st.DrawFn) -> Change:
 
 @pytest.mark.parametrize("wire", WIRES)
 @given(st.data())
-@examples(150)
+@examples(150, plain=6)
 def test_whatever_becomes_of_a_conversation_it_is_written_as_afresh(wire: str, data: st.DataObject) -> None:
     source = data.draw(st.sampled_from((wire, *WIRES)))
     turns = data.draw(torn(*((source,) if data.draw(st.booleans()) else WIRES)))
@@ -201,6 +201,7 @@ def test_whatever_becomes_of_a_conversation_it_is_written_as_afresh(wire: str, d
         same_as_afresh(writer, request, wire, provider)
 
 
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("provider", ["deepseek", "openai", None])
 def test_whatever_changes_beside_the_turns_they_are_written_as_afresh(wire: str, provider: str | None) -> None:
@@ -304,7 +305,7 @@ def test_the_short_path_knows_every_member_of_a_call_and_its_answer(wire: str, s
     words += [[Text("a", extra=extra)] for extra in ({"id": "msg_1"}, {"index": 0}, {"x": 1})]
     words += [[Reasoning("r", encrypted="e", extra={"id": "rs_1", "summary": []})]]
     first: list[Message] = [said(call("call_0"), wire=source), answered("call_0")]
-    for spoken in words:
+    for spoken in sampled(words, 5):
         for of_call, of_result in [*((c, {}) for c in calls), *(({}, r) for r in results)]:
             made = replace(call("call_1"), **of_call)
             answer = ToolResults([replace(ToolResult(made.id, [TextPart("ok")]), **of_result)])

@@ -90,6 +90,7 @@ def test_a_recorded_conversation_is_legal_whole_and_truly_told_on_every_wire(
     assert broken == {}
 
 
+@pytest.mark.thorough(keep=2, per="{target}")
 @pytest.mark.parametrize(("source", "target"), [pair for pair in PAIRS if pair[0] != pair[1]])
 def test_a_recorded_conversation_that_went_there_and_back_says_the_same(
     recorded: dict[str, list[Told]], source: str, target: str

@@ -70,6 +70,7 @@ def words_of(turn: ToolResults) -> list[str]:
     return [part.text for result in turn.results for part in result.parts if isinstance(part, TextPart)]
 
 
+@pytest.mark.thorough(keep=2, per="{target}")
 @pytest.mark.parametrize("target", PROVIDERS)
 @pytest.mark.parametrize("given", [SHARED, EMPTY], ids=["shared", "empty"])
 @pytest.mark.parametrize("source", SHARED)

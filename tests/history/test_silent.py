@@ -60,6 +60,7 @@ PLACES = {
 }
 
 
+@pytest.mark.thorough(keep=1, per="{target}")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_member_that_the_target_does_not_know_is_told_where_it_stood(place: str, target: str) -> None:

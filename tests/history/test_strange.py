@@ -69,6 +69,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.thorough(keep=2, per="{wire}")
 @pytest.mark.parametrize("wire", PROVIDERS)
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_of_a_strange_type_never_crashes(case: str, wire: str) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.damage import STRANGE, garbled, hurt, places
 from tests.damage import Path as Place
-from tests.thoroughness import examples
+from tests.thoroughness import examples, is_thorough
 from tests.traffic import chat_body
 from toolparity.cassettes.sources import FORMATS, Exchange, Problem, ReadItem, read
 from toolparity.cassettes.sources.logs import is_sequence
@@ -131,15 +131,23 @@ def test_a_value_of_another_type_never_loses_an_exchange_silently(data: st.DataO
 
 @pytest.mark.parametrize("name", sorted(ENTRIES))
 def test_a_number_or_a_list_in_any_place_near_the_top_never_loses_an_exchange_silently(name: str) -> None:
+    """In the plain run, a place that several entries have is damaged in the first of them, by half of the values."""
     entries = ENTRIES[name]
+    seen, lost = set(), []
     for at, entry in enumerate(entries):
         for place in [place for place in places(entry) if 0 < len(place) < 3]:
-            for new in [new for new in (7, [7], {}, {"a": 1}) if type(new) is not type(value_at(entry, place))]:
+            old = type(value_at(entry, place))
+            if (place, old) in seen and not is_thorough():
+                continue
+            seen.add((place, old))
+            values = [new for new in (7, [7], {}, {"a": 1}) if type(new) is not old]
+            for new in values if is_thorough() else values[len(seen) % 2 :: 2]:
                 damaged = replaced(entry, place, new)
                 lines = written(*entries[:at], damaged, *entries[at + 1 :])
                 found = items_of(name, lines, format=MANIFEST[name]["format"])
-                lost = len(bodies(found)) < MANIFEST[name]["exchanges"]
-                assert not lost or any(isinstance(item, Problem) for item in found), (at, place, new)
+                if len(bodies(found)) < MANIFEST[name]["exchanges"]:
+                    lost += [] if any(isinstance(item, Problem) for item in found) else [(at, place, new)]
+    assert not lost
 
 
 @pytest.mark.thorough

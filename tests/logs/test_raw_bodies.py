@@ -87,6 +87,7 @@ def counted(result: Result) -> dict[str, int]:
     return {wire: figures["exchanges"] for wire, figures in wires.items()}
 
 
+@pytest.mark.thorough(keep=16)
 @pytest.mark.parametrize("name", ["bodies.json", "bodies.jsonl", "bodies.txt", "bodies"])
 @_EACH
 def test_every_body_is_an_exchange(form: str, name: str, tmp_path: Path) -> None:

@@ -186,20 +186,21 @@ def _parsed(data: bytes) -> Any:
 
 
 def _shipped(wire: str) -> Iterable[Row]:
-    for path in sorted((ROOT / "cassettes" / "recorded").rglob("*.yaml")):
+    """The exchanges of the shipped cassettes; a cassette is in the folder of its wire."""
+    for path in sorted((ROOT / "cassettes" / "recorded").glob(f"*/{wire}/*.yaml")):
         for found in read_files(path):
             if isinstance(found, Exchange) and found.wire == wire:
-                yield _row(found)
+                yield _row(found, path)
 
 
-def _row(found: Exchange) -> Row:
+def _row(found: Exchange, path: Path) -> Row:
     frames = None if found.frames is None else [base64.b64encode(frame).decode() for frame in found.frames]
     is_binary = bool(found.stream) and found.wire in EVENT_STREAM_WIRES
     body = None
     if found.body is not None:
         body = base64.b64encode(found.body).decode() if is_binary else found.body.decode("utf-8", "replace")
     return Row(
-        found.source,
+        found.source.replace(str(path), path.relative_to(ROOT).as_posix()),
         found.wire or "",
         bool(found.stream),
         provider=found.provider,

@@ -15,6 +15,8 @@ _WORDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "tool-plan-delta": (("tool_plan",),),
     "tool-call-delta": (("tool_calls", "function", "arguments"),),
 }
+#: Reasons for which a message ends before all its blocks may have ended.
+_EARLY = ("ERROR", "MAX_TOKENS", "TIMEOUT")
 
 
 def _streamed(change: Callable[[list[Any], Random], list[Any]]) -> Callable[[Traffic, Random], Traffic | None]:
@@ -80,7 +82,9 @@ def _empty(parts: list[Any], chance: Random) -> list[Any]:
 
 
 def _no_ends(parts: list[Any], chance: Random) -> list[Any]:
-    """Without the events that end a content, a call or a citation: the end of the message ends all."""
+    """Without the events that end a content, a call or a citation: the end of a whole message ends all."""
+    if any(part["delta"].get("finish_reason") in _EARLY for part in parts if part != DONE and _is_last(part)):
+        return parts
     return [part for part in parts if part == DONE or not part["type"].endswith(("-end",)) or _is_last(part)]
 
 

@@ -256,6 +256,7 @@ def test_arguments_of_another_form_are_returned_for_validation(arguments: Any) -
     assert adapted.restore("unknown", arguments) == ("unknown", arguments)
 
 
+@pytest.mark.thorough(keep=2, per="{target}")
 @pytest.mark.parametrize(
     "member",
     [
@@ -276,6 +277,7 @@ def test_a_schema_with_keywords_that_cannot_be_evaluated_is_adapted(target: str,
         assert adapted.restore(name, arguments)[0] == "tool"
 
 
+@pytest.mark.thorough(keep=1, per="{target}")
 @pytest.mark.parametrize("closed", ["outside", "inside", "both"])
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_part_of_a_union_takes_no_property_that_the_other_excludes(target: str, closed: str) -> None:
@@ -335,6 +337,7 @@ _LOOPS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.thorough(keep=2, per="{target}")
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("schema", _LOOPS)

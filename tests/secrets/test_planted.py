@@ -19,11 +19,11 @@ def test_there_are_enough_forms_and_no_two_alike() -> None:
     assert len({plant.id for plant in PLANTS}) == len(PLANTS) >= 40
 
 
-@each_plant
-def test_the_plant_is_there_to_be_found(plant: Plant) -> None:
-    assert plant.secret in plant.read(plant.cassette)
+def test_each_plant_is_there_to_be_found() -> None:
+    assert [plant.id for plant in PLANTS if plant.secret not in plant.read(plant.cassette)] == []
 
 
+@pytest.mark.thorough(keep=60)
 @each_plant
 def test_nothing_of_it_is_written_once_it_was_scrubbed(plant: Plant) -> None:
     scrubber = Scrubber(plant.environ)
@@ -39,7 +39,7 @@ def test_nothing_of_it_is_written_once_it_was_scrubbed(plant: Plant) -> None:
     assert scan(clean, plant.environ) == []
 
 
-@pytest.mark.thorough(keep=50)
+@pytest.mark.thorough(keep=15)
 @each_plant
 def test_the_hooks_take_it_out_as_well(plant: Plant) -> None:
     scrubber = Scrubber(plant.environ)
@@ -52,7 +52,7 @@ def test_the_hooks_take_it_out_as_well(plant: Plant) -> None:
     assert scan(clean, plant.environ) == []
 
 
-@pytest.mark.thorough(keep=50)
+@pytest.mark.thorough(keep=15)
 @each_plant
 def test_without_the_scrubber_it_is_refused_and_not_told(plant: Plant) -> None:
     with pytest.raises(SecretsLeft) as caught:
@@ -62,7 +62,7 @@ def test_without_the_scrubber_it_is_refused_and_not_told(plant: Plant) -> None:
     assert str(caught.value).startswith("a.yaml: ")
 
 
-@pytest.mark.thorough(keep=30)
+@pytest.mark.thorough(keep=15)
 @each_plant
 def test_scrubbing_twice_changes_nothing_more(plant: Plant) -> None:
     once = Scrubber(plant.environ).cassette(copy.deepcopy(plant.cassette))

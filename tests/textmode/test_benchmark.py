@@ -10,6 +10,8 @@ from benchmarks import textmode
 from benchmarks.cases import Case
 from toolparity.normalizer.textmode import DIALECTS
 
+pytestmark = pytest.mark.page("benchmarks")
+
 
 @cache
 def cases() -> dict[str, Case]:

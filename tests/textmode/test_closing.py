@@ -258,6 +258,7 @@ def test_usage_that_had_arrived_is_kept(stage: Stage) -> None:
     assert response.usage.input_tokens > 0
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("name", [name for name in SURFACES if name not in LEFT_OPEN])
 def test_an_awaited_response_is_closed_too(name: str, stage: Stage) -> None:
     """The streams of the official asynchronous SDKs have their ``close`` themselves; gRPC's calls are cancelled."""
@@ -294,6 +295,7 @@ def test_an_awaited_response_is_closed_too(name: str, stage: Stage) -> None:
     assert len(line.sent) <= line.gate
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("name", SURFACES)
 def test_a_turn_closes_the_connection_and_runs_the_first_tool_alone(name: str, stage: Stage) -> None:
     surface = SURFACES[name]

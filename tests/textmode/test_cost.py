@@ -106,6 +106,7 @@ def test_a_parameter_of_a_megabyte_is_read_whole_and_little_is_held_back(name: s
         assert scanner.characters <= len(text) + (len(text) // (size or len(text)) + 2) * scanner.longest_held
 
 
+@pytest.mark.thorough(keep=1, per="{name}")
 @pytest.mark.parametrize("name", TOKENS)
 @pytest.mark.parametrize("size", [0, 3], ids=["whole", "in small pieces"])
 def test_twice_the_parameter_is_twice_the_work(name: str, size: int) -> None:
@@ -131,7 +132,7 @@ def floods() -> list[Any]:
     ]
 
 
-@pytest.mark.thorough(keep=60)
+@pytest.mark.thorough(keep=2, per="{name}")
 @pytest.mark.parametrize(("name", "lead", "unit"), floods())
 def test_no_flood_of_one_thing_costs_more_than_its_length(name: str, lead: str, unit: str) -> None:
     """Any tag, or what looks like the beginning of one, over and over: outside of calls and inside a value."""
@@ -145,6 +146,7 @@ def test_no_flood_of_one_thing_costs_more_than_its_length(name: str, lead: str, 
         assert scanner.characters <= len(texts[0]) + (len(texts[0]) // (size or len(texts[0])) + 2) * MOST_HELD
 
 
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("name", TOKENS)
 def test_results_are_read_in_a_time_linear_in_their_length(name: str) -> None:
     """Whatever a tool returned: as many results as it likes, JSON that does not end, and deep JSON."""

@@ -209,6 +209,7 @@ def test_results_of_qwen_hold_the_content_alone() -> None:
     assert parts == [TextPart("one\ntwo"), TextPart('{"a": 1}'), TextPart("three")]
 
 
+@pytest.mark.thorough(keep=1, per="{dialect}")
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("broken", [True, False])
 def test_a_result_that_holds_what_ends_one_is_a_loss(dialect: str, broken: bool) -> None:

@@ -69,6 +69,7 @@ def test_calls_of_the_text_are_run_and_their_results_told_in_it(wire: str, diale
     assert_legal(turn)
 
 
+@pytest.mark.thorough(keep=2, per="{wire}")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize(
     ("policy", "limit", "runs"),
