@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -47,7 +49,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--share", type=_share, metavar="K/N", help="with --thorough: only the Kth of N parts of all cases")
     group.addoption(
-        "--pages", action="store_true", help="also run the tests marked `page` whose sources did not change"
+        "--pages",
+        action="store_true",
+        help="also run the tests marked `page` or `service` whose sources did not change",
     )
     group.addoption(
         "--shuffle", metavar="SEED", help="run the files, and the tests of each, in an order drawn with this seed"
@@ -64,6 +68,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "page(*sources): a test of what is shown or installed: documentation, pages in a browser, skeletons, published "
         "results. The plain run takes it if one of these files or folders, or its own file, changed; `--pages` always",
+    )
+    config.addinivalue_line(
+        "markers",
+        "service(*sources): a test with servers, clusters or other programs. It runs when a `page` would",
     )
     thorough = config.getoption("--thorough")
     if config.getoption("--share") and not thorough:
@@ -118,6 +126,14 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if exitstatus == pytest.ExitCode.OK and _keeps_proofs(config):
         complete = not any(each.ids for each in proofs.missing(config.stash[_proved]))
         session.exitstatus = exitstatus if complete else pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let hypothesis write its table of characters in a process that ends. Each worker would make it, in 200 MB."""
+    cached = selection.ROOT.glob(".hypothesis/unicode_data/*/charmap.json.gz")
+    if not (hasattr(session.config, "workerinput") or any(cached)):
+        subprocess.run([sys.executable, "-c", "from hypothesis.internal import charmap as c; c.charmap()"], check=True)
 
 
 class _Proofs:

@@ -1,7 +1,7 @@
 """Which cases a run takes: the plain run's sample, all with `--thorough`, or one share of them.
 
-    collected cases -> plain: the sample of tests marked `thorough`; no page whose sources did not change
-                    -> --pages: the pages, too
+    collected cases -> plain: the sample of tests marked `thorough`; no page or service without a change
+                    -> --pages: these pages, and services, too
                     -> --thorough: everything; --share K/N: the Kth of N parts of everything
 
 With `-n`, each worker collects only its lane: some of the files. So no file is imported twice, and tests that wait for
@@ -24,14 +24,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 #: The folders and files whose tests mostly wait: for servers, databases, browsers, and processes that they start.
 WAITING = (
-    "bulk",
-    "demo",
-    "endpoint",
-    "fixture",
-    "proxy",
-    "replay",
-    "serve",
-    "turns",
+    "bulk/",
+    "cassette_files/",
+    "demo/",
+    "endpoint/",
+    "faults/test_20_frozen_database.py",
+    "fixture/",
+    "library/",
+    "logs/",
+    "proxy/",
+    "recorder/",
+    "replay/",
+    "serve/",
+    "turns/",
+    "vcr_grpc/",
 )
 
 
@@ -55,14 +61,15 @@ def share(text: str) -> Share:
 
 
 def left_out(items: Sequence[pytest.Item], *, pages: bool) -> set[pytest.Item]:
-    """Return the cases that only `--thorough` runs, and unless ``pages`` is set, those that only `--pages` runs."""
+    """Return the cases that only `--thorough` runs. Without ``pages``, those that await a change are among them."""
     found = set()
     groups: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
     keep: dict[tuple[str, str], int] = {}
     for item in items:
-        page = item.get_closest_marker("page")
-        if page is not None and not pages and not _is_changed((*page.args, item.path.relative_to(ROOT).as_posix())):
-            found.add(item)
+        for name in ("page", "service"):
+            mark = item.get_closest_marker(name)
+            if mark is not None and not pages and not _is_changed((*mark.args, item.path.relative_to(ROOT).as_posix())):
+                found.add(item)
         marker = item.get_closest_marker("thorough")
         if marker is not None:
             parameters = getattr(item, "callspec", SimpleNamespace(params={})).params
@@ -120,7 +127,7 @@ def lane(path: Path, workers: int) -> int:
     """
     if workers == 1:
         return 0
-    waiting = path.relative_to(ROOT / "tests").parts[0].removesuffix(".py") in WAITING
+    waiting = path.relative_to(ROOT / "tests").as_posix().startswith(WAITING)
     first = workers // 2
     number = crc32(path.relative_to(ROOT).as_posix().encode())
     return number % first if waiting else first + number % (workers - first)

@@ -106,7 +106,7 @@ def _fail_on(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 @click.option(
     "--resume",
     "state",
-    type=_FILE,
+    type=options.OutputFile(stdout=False),
     metavar="FILE",
     help="With --kill: keep the results of finished subjects in this file, and continue a run that was interrupted.",
 )

@@ -16,8 +16,7 @@ from ..subjects import Subject
 from ..subjects.reference import Reference
 from .judge import CaseFilter, Judge
 
-
-#: Responses that are longer, in bytes, kill no subject that the others do not kill. They took nine tenths of the memory.
+#: Longer responses, in bytes, kill no subject that others do not kill. They took nine tenths of the memory.
 _LONG = 1 << 16
 
 

@@ -23,6 +23,8 @@ from toolparity.conformance.audit import dask_engine
 from toolparity.conformance.audit.parallel import audit_paths
 from toolparity.normalizer.errors import ToolparityError
 
+pytestmark = pytest.mark.service("conformance/audit", "cassettes/sources")
+
 distributed: Any = package("distributed", extra="dask")
 
 

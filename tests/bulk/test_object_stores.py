@@ -19,6 +19,8 @@ from toolparity.cassettes.sources import Exchange, Problem, read, split_files
 from toolparity.cassettes.sources.files import opened, opened_at, walk
 from toolparity.conformance.audit import parallel, shares
 
+pytestmark = pytest.mark.service("cassettes/sources", "conformance/audit")
+
 package("obstore", extra="s3")
 boto3: Any = package("boto3", extra="s3")
 server: Any = package("moto.server", extra="dev")

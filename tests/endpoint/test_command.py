@@ -19,6 +19,8 @@ from toolparity.conformance.cli import main
 from .defects import DEFECTS
 from .server import serving_with
 
+pytestmark = pytest.mark.service("conformance/endpoint")
+
 _KEY = "sk-very-secret-0123456789"
 
 

@@ -15,6 +15,8 @@ from toolparity.conformance.endpoint.report import Verification
 from .defects import CONSEQUENCES, DEFECTS, WIRES, Defect
 from .server import probe, serving_with
 
+pytestmark = pytest.mark.service("conformance/endpoint")
+
 _ALL = dict.fromkeys(CHECKS, 1.0)
 
 

@@ -13,6 +13,8 @@ from toolparity.conformance.endpoint.probes import default_probes
 from toolparity.conformance.endpoint.rates import Rate
 from toolparity.normalizer.findings import CODES
 
+pytestmark = pytest.mark.service("conformance/endpoint")
+
 _DOCS = Path(__file__).parents[2] / "docs"
 
 

@@ -19,6 +19,8 @@ from toolparity.conformance.proxy.judgement import Judgement
 from toolparity.conformance.proxy.observer import Limits, Observer
 from toolparity.conformance.proxy.worker import Worker
 
+pytestmark = pytest.mark.service("conformance/proxy")
+
 _BODY = b'{"id": "r", "object": "chat.completion", "choices": []}'
 
 

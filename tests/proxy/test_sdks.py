@@ -26,6 +26,8 @@ from toolparity.conformance.proxy.observer import Observer
 from toolparity.conformance.proxy.transport import AsyncObservedTransport, ObservedTransport
 from toolparity.normalizer.errors import ToolparityError
 
+pytestmark = pytest.mark.service("conformance/proxy")
+
 _HTTP = [surface for surface in SURFACES.values() if not surface.by_messages]
 #: Cassettes whose bodies pass byte for byte in the plain run.
 _CASSETTES = 60

@@ -25,6 +25,8 @@ from toolparity.normalizer.model import Response
 
 from .talking import shown, talk, talk_async
 
+pytestmark = pytest.mark.service("cassettes/recorder", "cassettes/emulated")
+
 SPEAKERS = [SURFACES[name] for name in WIRES]
 SCRIPT = scripts()["parallel-three"]
 

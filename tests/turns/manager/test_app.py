@@ -26,6 +26,8 @@ from toolparity.turns import Agent, Prices
 from toolparity.turns.log import Log, TurnRow
 from toolparity.turns.manager import Authorize, TurnManager, TurnOrigin, turns_app
 
+pytestmark = pytest.mark.service("normalizer/turns/manager", "normalizer/turns/log")
+
 #: The turn waits for a decision on `post`, and for the result of `mail`, which has no function.
 WAITING = script([call("post", text="hello"), call("mail")], [Say("Posted.")], tools=("post", "mail"))
 

@@ -16,6 +16,8 @@ from toolparity.normalizer.turns.log import Log, Page
 from toolparity.normalizer.turns.manager import hub as hubs
 from toolparity.normalizer.turns.manager.hub import Hub
 
+pytestmark = pytest.mark.service("normalizer/turns/manager", "normalizer/turns/log")
+
 WRITES = 20
 
 

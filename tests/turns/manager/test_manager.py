@@ -18,6 +18,8 @@ from toolparity.normalizer.turns.log import Log
 from toolparity.turns import Agent
 from toolparity.turns.manager import TurnManager, TurnOrigin
 
+pytestmark = pytest.mark.service("normalizer/turns/manager", "normalizer/turns/log")
+
 WIRE = "anthropic.messages"
 ONE_CALL = script([call("look")], [Say("Done.")])
 APPROVED = script([call("post"), call("look")], [Say("Posted.")])

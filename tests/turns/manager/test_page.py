@@ -16,6 +16,8 @@ from tests.turns.manager.test_app import events
 from tests.turns.playing import Counting, Emulated
 from toolparity.normalizer.turns.manager.app import turn_routes
 
+pytestmark = pytest.mark.service("normalizer/turns/manager", "normalizer/turns/log")
+
 PAGE = "manager.md"
 
 

@@ -22,6 +22,8 @@ from tests.turns.log.crash import IDEMPOTENT
 from tests.turns.log.shared import assert_whole
 from toolparity.normalizer.turns.log import Log, StoredTurn
 
+pytestmark = pytest.mark.service("normalizer/turns/manager", "normalizer/turns/log")
+
 SUBSCRIBERS = 1_000
 #: Events after which the serving process is killed.
 KILLS = (15, 60, 110, 180)

@@ -15,6 +15,8 @@ from tests.optional import package
 from .installed import program
 from .scenarios import FAILING, SCENARIOS
 
+pytestmark = pytest.mark.service("normalizer/turns/mcp")
+
 package("mcp", extra="mcp")
 
 CLIENT = Path(__file__).with_name("conformance_client.py")

@@ -19,6 +19,8 @@ from toolparity.normalizer.turns.turn import Turn
 from ..playing import Emulated, Say, at_once, call, only, play, script
 from .serving import called, serving, text_of
 
+pytestmark = pytest.mark.service("normalizer/turns/mcp")
+
 package("mcp", extra="mcp")
 
 

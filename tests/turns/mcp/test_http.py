@@ -21,6 +21,8 @@ from toolparity.normalizer.turns.turn import Turn
 from ..playing import Emulated, Say, at_once, call, only, play, script
 from .serving import called, text_of, until
 
+pytestmark = pytest.mark.service("normalizer/turns/mcp")
+
 package("mcp", extra="mcp")
 
 from mcp.server.mcpserver import Context, MCPServer  # noqa: E402 (its tools find their annotations in the module)

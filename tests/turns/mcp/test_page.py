@@ -17,6 +17,8 @@ from ..playing import Emulated, Say, at_once, call, script
 from .scenarios import FAILING, SCENARIOS
 from .serving import PROGRAM
 
+pytestmark = pytest.mark.service("normalizer/turns/mcp")
+
 package("mcp", extra="mcp")
 
 PAGE = "mcp.md"

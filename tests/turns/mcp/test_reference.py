@@ -25,6 +25,8 @@ from ..playing import WIRES, Emulated, Say, at_once, call, only, play, script
 from .installed import program
 from .serving import called, text_of, until
 
+pytestmark = pytest.mark.service("normalizer/turns/mcp")
+
 package("mcp", extra="mcp")
 
 #: Program of each server -> the arguments of the command, and a call with a part of its result.

@@ -26,6 +26,8 @@ from toolparity.normalizer.turns.turn import Turn
 from ..playing import WIRES, Emulated, Say, assert_legal, at_once, call, only, play, script
 from .serving import called, serving, text_of, until
 
+pytestmark = pytest.mark.service("normalizer/turns/mcp")
+
 package("mcp", extra="mcp")
 
 

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.thoroughness import is_thorough
 from tests.turns.playing import Counting, Emulated, Say, at_once, call, script
 from toolparity.normalizer.turns import Turn, dump, load
@@ -18,6 +20,8 @@ from toolparity.normalizer.turns.orchestration import record, replay
 
 from . import two_processes
 from .measuring import Measured
+
+pytestmark = pytest.mark.service("normalizer/turns")
 
 
 def spans_of(tmp_path: Path, *acts: str) -> list[dict[str, Any]]:
