@@ -199,11 +199,11 @@ def _has_lanes(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Make `-n auto` one worker per core, and two at least: one lane waits more than it computes."""
+    """Make `-n auto` one worker more than there are cores: half of the lanes wait more than they compute."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(cores, 2)
+    return cores + 1
 
 
 @pytest.hookimpl(optionalhook=True)

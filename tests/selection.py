@@ -123,11 +123,11 @@ def shuffle(items: list[pytest.Item], seed: str) -> None:
 def lane(path: Path, workers: int) -> int:
     """Return the number of the worker, from 0, that runs a file of tests.
 
-    Of two workers, one takes the tests that wait. Of more, the first half does.
+    Of two workers, one takes the tests that wait; of three, two do.
     """
     if workers == 1:
         return 0
     waiting = path.relative_to(ROOT / "tests").as_posix().startswith(WAITING)
-    first = workers // 2
+    first = (workers + 1) // 2
     number = crc32(path.relative_to(ROOT).as_posix().encode())
     return number % first if waiting else first + number % (workers - first)

@@ -25,6 +25,8 @@ from toolparity.normalizer.wires.model_owners import vendor_of
 
 from .reports.test_html import data_of
 
+pytestmark = pytest.mark.service("normalizer/wires/registry.py", "tests/toy_wire", "cassettes/surfaces.py")
+
 SCENARIOS = ("single-call", "two-rounds", "error-rate-limit")
 BODY: dict[str, Any] = {
     "toy_reply": "r1",

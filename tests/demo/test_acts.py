@@ -17,6 +17,8 @@ from toolparity.conformance.demo.acts import acts
 from toolparity.conformance.demo.state_picture import state_picture
 from toolparity.normalizer.turns.machine.table import arrows
 
+pytestmark = pytest.mark.service("conformance/demo")
+
 #: Acts that end without an action of the user.
 UNATTENDED = [id for id, act in acts().items() if not act.approval and act.action is None]
 FINAL = "Pack for Porto: your train leaves at ten, and it will rain there."

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.service("conformance/demo")
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SCRIPT = runpy.run_path(str(DOCS / "demo_animation.py"))
 #: A WebP file with one image chunk, of an uneven size.

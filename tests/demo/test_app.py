@@ -11,6 +11,8 @@ import pytest
 from tests.demo.conftest import Demo
 from toolparity.cassettes.surfaces import SURFACES
 
+pytestmark = pytest.mark.service("conformance/demo")
+
 BOTH = "I am c-204. Show me my appointments and what I still owe."
 SAID = "You have one appointment on 20 January, and one open invoice of 150 euros."
 

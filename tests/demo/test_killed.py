@@ -21,6 +21,8 @@ from tests.demo.conftest import Reached
 from tests.demo.test_app import BOTH
 from tests.reports.browser import axe_findings
 
+pytestmark = pytest.mark.service("conformance/demo")
+
 #: The error that the browser reports while the server is down.
 _LOST = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE", "ERR_CONNECTION_RESET")
 

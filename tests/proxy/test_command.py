@@ -17,6 +17,8 @@ from tests.proxy.test_secrets import COOKIE, KEY, QUERY, answer, ask
 from toolparity.cassettes.sources import Exchange, read
 from toolparity.conformance.cli import main
 
+pytestmark = pytest.mark.service("conformance/proxy", "conformance/cli/proxy.py")
+
 
 def _run(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["proxy", *arguments])

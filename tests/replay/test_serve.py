@@ -35,6 +35,8 @@ from ..library.making import made, rewritten
 from ..programs import interruptible
 from ..recorder.talking import talk
 
+pytestmark = pytest.mark.service("conformance/cli/serve.py", "cassettes/replay")
+
 SCRIPT = scripts()["parallel-three"]
 
 

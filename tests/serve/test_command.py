@@ -15,6 +15,8 @@ from click.testing import CliRunner
 from tests.programs import interruptible
 from toolparity.conformance.cli.serve import command
 
+pytestmark = pytest.mark.service("conformance/cli/serve.py", "cassettes/replay", "cassettes/emulated")
+
 
 @pytest.mark.parametrize(
     ("given", "said"),

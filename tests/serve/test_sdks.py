@@ -26,6 +26,8 @@ from toolparity.conformance.subjects import environments
 
 from .conftest import Server, running, sent_body
 
+pytestmark = pytest.mark.service("conformance/cli/serve.py", "cassettes/replay", "cassettes/emulated")
+
 NODE_SDKS = (
     "openai",
     "@anthropic-ai/sdk",

@@ -19,6 +19,8 @@ from toolparity.normalizer.turns.execution.tools import Tools
 from .executing import asked, texts, tool
 from .playing import at_once
 
+pytestmark = pytest.mark.service("normalizer/turns/execution")
+
 _PROGRAM = """
 import asyncio, os, sys, threading, time
 from toolparity import Response

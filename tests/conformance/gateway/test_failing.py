@@ -18,6 +18,8 @@ from toolparity.conformance.gateway.errors import GatewayFailed
 from toolparity.conformance.runner.judge import CaseFilter
 from toolparity.reports import results
 
+pytestmark = pytest.mark.service("conformance/gateway")
+
 SECRET = "sk-0123456789abcdef"
 SCENARIOS = ("both-files", "parallel-three", "single-call", "text-only")
 #: Gets the body of the upstream's reply. Returns a status and a body, or None to close the connection without a reply.

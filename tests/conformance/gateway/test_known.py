@@ -19,6 +19,8 @@ from toolparity.conformance.gateway.errors import GatewayFailed
 from toolparity.conformance.gateway.known import KNOWN, installation, known_gateway, process
 from toolparity.conformance.gateway.known.form import KnownGateway
 
+pytestmark = pytest.mark.service("conformance/gateway")
+
 #: It writes its environment beside its configuration, and serves until it is stopped.
 _SERVER = """
 import os, pathlib, socket, sys, time

@@ -29,6 +29,8 @@ from toolparity.normalizer.turns.errors import UnknownTurn
 from toolparity.normalizer.turns.log import Log, StoredTurn
 from toolparity.normalizer.turns.orchestration import replay
 
+pytestmark = pytest.mark.service("normalizer/turns")
+
 #: The application name of the killed processes in PostgreSQL.
 CHILD = "toolparity killed"
 Run = Callable[[Job], Report]

@@ -33,6 +33,8 @@ from toolparity.normalizer.turns.log.tables import metadata
 from toolparity.normalizer.turns.machine.state import VERSION
 from toolparity.normalizer.turns.orchestration import replay
 
+pytestmark = pytest.mark.service("normalizer/turns/log")
+
 #: The model's script of the waiting turn in `v0001.jsonl`.
 PLAYED_BY_VERSION_1 = script(
     [Say("Let me look."), call("look", city="Ulm"), call("post", text="hello")], [Say("Done.")]
