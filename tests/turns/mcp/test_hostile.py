@@ -47,8 +47,10 @@ def test_a_server_that_starts_slower_than_the_timeout_of_a_call_comes_back() -> 
                     texts.append(text_of(await called(server, "look")))
             return texts
 
-    *starting, _ = at_once(run())
-    assert set(starting) == {"The MCP server is starting again: the call was not sent. Try again later."}
+    first, *others, _ = at_once(run())
+    waits = "The MCP server is starting again: the call was not sent. Try again later."
+    assert first == waits
+    assert set(others) <= {waits, "Tool execution timed out after 0.5s."}  # the server may have started, and be slow
 
 
 def test_a_call_that_is_cancelled_while_the_server_starts_does_not_stop_it() -> None:
