@@ -35,7 +35,7 @@ class Ended(NamedTuple):
     stderr: str
 
 
-#: Runs commands, each in a process of its own, which is forked after the imports: these take longer than the commands.
+#: Runs commands, each in a process, which is forked after the imports: these take longer than the commands.
 _FORKING = """
 import gc, json, os, sys
 import click
