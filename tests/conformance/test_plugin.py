@@ -54,7 +54,7 @@ def run(folder: Path, *args: str) -> nested_pytest.Ended:
 
 
 def separate(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    """The same in a process, with the plug-ins that are installed."""
+    """The same in a separate process, with the plug-ins that are installed."""
     environment = {**os.environ, "PYTEST_ADDOPTS": "", "XDG_CACHE_HOME": str(folder)}
     environment.pop("PYTHONPATH", None)
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(folder), *PLUGIN, *args]

@@ -361,7 +361,7 @@ def test_results_of_another_run_can_be_named(
 
 @PAGE
 def test_the_published_results_are_found_and_rendered() -> None:
-    """In a process, which decodes all of them."""
+    """In a separate process, which decodes all of them."""
     assert upstream_command.PUBLISHED == FOLDER / RESULTS
     command = [sys.executable, "-m", "toolparity", "report", str(FOLDER / RESULTS), "--badge", "-"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
