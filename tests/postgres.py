@@ -76,7 +76,7 @@ def folder_of(owner: pwd.struct_passwd | None) -> Iterator[Path]:
 
 @contextmanager
 def database(server: URL, template: str = "template1") -> Iterator[URL]:
-    """A database of its own on that server, a copy of ``template``."""
+    """A separate database on that server, a copy of ``template``."""
     name = f"toolparity_{secrets.token_hex(6)}"
     conninfo = server.set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(conninfo, autocommit=True) as connection:

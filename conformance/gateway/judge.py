@@ -166,7 +166,7 @@ class GatewayJudge(Judge):
         if (case, chunking) not in self._played:
             self._played[case, chunking] = played = self._play(case, chunking)
             if chunking is None:
-                self._compared_rounds[case, None] = self._rounds[case] = played.rounds
+                self._compared_rounds[case, None] = self._rounds[case] = played.rounds  # `traffic` reads the latter
                 if self._twice and not case.stream:  # streams are read again with other chunkings
                     self._check_stable(case)
             else:

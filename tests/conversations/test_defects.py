@@ -83,7 +83,7 @@ def test_an_agent_is_convicted_of_its_defect_alone(
         for surface in (SURFACES[name],)
         for stream in ((False, True) if is_thorough() else (False,))
     }
-    assert {case: told for case, told in differences.items() if told} == {}
+    assert {case: found for case, found in differences.items() if found} == {}
 
 
 @pytest.mark.thorough(keep=1, per="{name}")

@@ -99,10 +99,10 @@ def program(forking: subprocess.Popen[str], tmp_path: Path) -> Callable[..., End
     def run(*args: str, out: str, err: str = "") -> Ended:
         assert forking.stdin
         assert forking.stdout
-        told = tmp_path / "stderr"
-        told.write_text("")
-        print(json.dumps([args, str(tmp_path), out, err or str(told)]), file=forking.stdin, flush=True)
-        return Ended(int(forking.stdout.readline()), told.read_text())
+        errors = tmp_path / "stderr"
+        errors.write_text("")
+        print(json.dumps([args, str(tmp_path), out, err or str(errors)]), file=forking.stdin, flush=True)
+        return Ended(int(forking.stdout.readline()), errors.read_text())
 
     return run
 

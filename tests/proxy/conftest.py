@@ -191,7 +191,7 @@ def _close_shared_observer() -> Iterator[None]:
 
 @contextmanager
 def _observing(judgements: Judgements) -> Iterator[Observer]:
-    """Give the shared observer, or one of its own if a proxy around this one uses that."""
+    """Give the shared observer, or a separate one if a proxy around this one uses that."""
     observer = _shared.pop() if _shared else _SharedObserver()
     observer.judgements = judgements
     try:

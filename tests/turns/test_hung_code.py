@@ -64,8 +64,8 @@ def test_run_sync_returns_although_a_tool_does_not_end() -> None:
     command = [sys.executable, "-c", _PROGRAM]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr
-    *told, rest = re.split("-- end of (.+)\n", done.stderr)
-    logged = dict(zip(told[1::2], told[::2], strict=True))
+    *parts, rest = re.split("-- end of (.+)\n", done.stderr)
+    logged = dict(zip(parts[1::2], parts[::2], strict=True))
     cases = [
         f"{function} {kind}"
         for function in ("ended", "in_a_thread", "blocking", "stubborn")
