@@ -7,20 +7,19 @@ import asyncio
 import inspect
 import json
 import re
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.building import anthropic_body, chat_sse
 from tests.turns.playing import Emulated, Say, call, script
 from toolparity.normalizer.requests import check_request
 from toolparity.turns import clients
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "README.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[1] / "README.md").read_text("utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 CALLS = [("call_1", "weather", '{"city":"Turin"}'), ("call_2", "weather", '{"city":"Milan"}')]
 
@@ -68,15 +67,7 @@ def test_reading_and_answering() -> None:
     assert results[1]["is_error"]
 
 
-def test_acting() -> None:
-    """In a fresh interpreter, as a reader runs it."""
-    program = "from tests.test_readme import acting; acting()"
-    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-
-
-def acting() -> None:
-    """Run the snippet about turns with an emulated provider in place of the client."""
+def test_acting(monkeypatch: pytest.MonkeyPatch) -> None:
     played = script([call("open_invoices", customer="c1")], [Say("You owe 20.")], tools=["open_invoices"])
 
     @asynccontextmanager
@@ -84,7 +75,7 @@ def acting() -> None:
         assert model
         yield Emulated(wire, played)
 
-    vars(clients)["client"] = client
+    monkeypatch.setattr(clients, "client", client)
     schema = {"type": "object", "properties": {"customer": {"type": "string"}}, "required": ["customer"]}
     names: dict[str, Any] = {"schema": schema}
     run(SNIPPETS[3].replace('.run("What do I owe?")', '.run("Go.")'), names)  # what the script answers to

@@ -476,3 +476,13 @@ def test_no_sdk_is_imported_before_a_client_is_created() -> None:
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert output.strip() == "[]"
+
+
+def test_the_module_of_clients_does_not_depend_on_what_was_imported() -> None:
+    code = (
+        "import toolparity.normalizer.turns.clients\n"
+        "from toolparity.turns import clients\n"
+        "import toolparity.turns.clients\n"
+        "assert clients is toolparity.turns.clients, clients\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

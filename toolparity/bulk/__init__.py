@@ -1,14 +1,12 @@
 """The public names of `toolparity.conformance.audit.bulk`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..conformance.audit import bulk as _home
+from ..public_names import attributes_of
 
 if TYPE_CHECKING:
     from ..conformance.audit.bulk import *
 
 __all__ = _home.__all__
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_home, name)
+__getattr__ = attributes_of(_home, __name__)

@@ -1,14 +1,12 @@
 """The public names of `toolparity.normalizer.conversations`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..normalizer import conversations as _home
+from ..public_names import attributes_of
 
 if TYPE_CHECKING:
     from ..normalizer.conversations import *
 
 __all__ = _home.__all__
-
-
-def __getattr__(name: str) -> Any:
-    return getattr(_home, name)
+__getattr__ = attributes_of(_home, __name__)
