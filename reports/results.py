@@ -250,7 +250,8 @@ class GeneratedKills(Struct, frozen=True, omit_defaults=True):
     ``laws``: law -> subjects that it fails in the case that kills them; ``alone``: those that no other law fails there.
     ``scenarios`` and ``fields``: subjects that were killed, by scenario and by the member that they change; the idle
     ones killed none. ``equivalents``: subjects that no law has to fail -> kind of proof; ``stale``: those that a law
-    fails. ``gaps``: subjects that change no answer, because no scenario has the traffic for them.
+    fails, or that no longer exist. ``gaps``: subjects that change no answer, because no scenario has the traffic for
+    them.
     """
 
     subjects: Number

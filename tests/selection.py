@@ -14,6 +14,7 @@ import random
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -86,17 +87,11 @@ def _is_changed(sources: Iterable[str]) -> bool:
     return any(path == source or path.startswith(f"{source}/") for source in sources for path in changed_paths())
 
 
-_changed: list[str] | None = None
-
-
-def changed_paths() -> list[str]:
+@cache
+def changed_paths() -> tuple[str, ...]:
     """Return the files that differ from the branch that this one follows: committed, uncommitted and new ones."""
-    global _changed  # noqa: PLW0603
-    if _changed is None:
-        commands = ("diff --name-only @{upstream}...", "diff --name-only HEAD", "ls-files --others --exclude-standard")
-        printed = [_git(*command.split()) for command in commands]
-        _changed = [line for text in printed for line in text.splitlines()]
-    return _changed
+    commands = ("diff --name-only @{upstream}...", "diff --name-only HEAD", "ls-files --others --exclude-standard")
+    return tuple(line for command in commands for line in _git(*command.split()).splitlines())
 
 
 def _git(*arguments: str) -> str:

@@ -57,9 +57,9 @@ def test_a_page_runs_if_a_source_or_its_own_file_changed(monkeypatch: pytest.Mon
         (["tests/test_page.py"], True),
         (["docs/page.md.orig", "conformance/skeletons2/x"], False),
     ):
-        monkeypatch.setattr(selection, "_changed", changed)
+        monkeypatch.setattr(selection, "changed_paths", lambda paths=tuple(changed): paths)
         assert (left_out(page) == []) is runs, changed
-    monkeypatch.setattr(selection, "_changed", [])
+    monkeypatch.setattr(selection, "changed_paths", lambda: ())
     assert left_out(page, pages=True) == []
 
 

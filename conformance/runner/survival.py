@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from toolparity.reports import results
 
 from ..known_bad.generated import equivalents, inputs, mutants
@@ -116,7 +118,11 @@ def run(
         deaths[task.name] = part
         kept.add(Deaths(task.name, part))
         on_progress(1)
-    return _figures(case_filter, [death for part in deaths.values() for death in part])
+    found = _figures(case_filter, [death for part in deaths.values() for death in part])
+    if names is None and case_filter == CaseFilter():  # every subject ran
+        nowhere = equivalents().keys() - {*found.equivalents, *found.stale}
+        found = replace(found, stale=[*found.stale, *sorted(nowhere)])
+    return found
 
 
 def _figures(case_filter: CaseFilter, deaths: Sequence[Death]) -> results.GeneratedKills:
