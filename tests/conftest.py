@@ -8,15 +8,13 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import httpcore2
 import pytest
 from hypothesis import settings
 
-from tests import proofs, selection
+from tests import proofs, sdk_data, selection
 from tests.thoroughness import set_thorough
 
 # "ci" draws the same examples each time, so that a failure there comes from the change and not from chance. Elsewhere
@@ -24,10 +22,7 @@ from tests.thoroughness import set_thorough
 settings.register_profile("local", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "local"))
 
-# Each client of an SDK reads all certificates of the system, which takes longer than most requests of the tests.
-# They talk to loopback without TLS: one context does for all.
-_http: Any = httpcore2
-_http.default_ssl_context = cache(_http.default_ssl_context)
+sdk_data.share()
 
 #: What a worker of pytest-xdist reports at its end: how many cases it left out.
 LEFT_OUT = "toolparity_left_out"
@@ -199,7 +194,7 @@ def _has_lanes(config: pytest.Config) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Make `-n auto` one worker more than there are cores: half of the lanes wait more than they compute."""
+    """Make `-n auto` one worker more than there are cores: many tests wait for a server or a process."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

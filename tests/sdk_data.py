@@ -1,4 +1,4 @@
-"""Importing this lets all clients of a test run share what each client of an SDK reads anew.
+"""What each client of an SDK reads anew, and all clients of a test run share.
 
 That takes longer than most requests of the tests: the certificates of the web, which a client of google-genai reads
 three times although the tests talk to loopback, and the data of botocore.
@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 import certifi
+import httpcore2
 from botocore.loaders import JSONFileLoader
 
 _create_default_context: Any = ssl.create_default_context
@@ -34,5 +35,10 @@ def _shared_file(path: str) -> Any:
     return _load_file(JSONFileLoader(), path)
 
 
-ssl.create_default_context = _shared_context
-JSONFileLoader.load_file = lambda self, path: _shared_file(path)  # type: ignore[method-assign]
+def share() -> None:
+    """Let clients share it from here on."""
+    ssl.create_default_context = _shared_context
+    httpcore: Any = httpcore2
+    httpcore.default_ssl_context = cache(httpcore.default_ssl_context)
+    loader: Any = JSONFileLoader
+    loader.load_file = lambda self, path: _shared_file(path)

@@ -4,8 +4,7 @@
                     -> --pages: these pages, and services, too
                     -> --thorough: everything; --share K/N: the Kth of N parts of everything
 
-With `-n`, each worker collects only its lane: some of the files. So no file is imported twice, and tests that wait for
-servers and processes run beside tests that compute.
+With `-n`, each worker collects only its lane: some of the files. So no file is imported twice.
 """
 
 from __future__ import annotations
@@ -23,23 +22,6 @@ from zlib import crc32
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-#: The folders and files whose tests mostly wait: for servers, databases, browsers, and processes that they start.
-WAITING = (
-    "bulk/",
-    "cassette_files/",
-    "demo/",
-    "endpoint/",
-    "faults/test_20_frozen_database.py",
-    "fixture/",
-    "library/",
-    "logs/",
-    "proxy/",
-    "recorder/",
-    "replay/",
-    "serve/",
-    "turns/",
-    "vcr_grpc/",
-)
 
 
 class Share(NamedTuple):
@@ -118,11 +100,6 @@ def shuffle(items: list[pytest.Item], seed: str) -> None:
 def lane(path: Path, workers: int) -> int:
     """Return the number of the worker, from 0, that runs a file of tests.
 
-    Of two workers, one takes the tests that wait; of three, two do.
+    The lanes take about equally long: each has tests that compute, and tests that wait for servers and processes.
     """
-    if workers == 1:
-        return 0
-    waiting = path.relative_to(ROOT / "tests").as_posix().startswith(WAITING)
-    first = (workers + 1) // 2
-    number = crc32(path.relative_to(ROOT).as_posix().encode())
-    return number % first if waiting else first + number % (workers - first)
+    return crc32(path.relative_to(ROOT).as_posix().encode()) % workers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -74,13 +75,11 @@ def test_the_plain_run_keeps_some_cases_of_each_group() -> None:
     assert [sum(f"[{wire}-" in id for id in kept) for wire in ("a", "b")] == [2, 2]
 
 
-def test_each_file_is_in_one_lane_and_waiting_tests_are_apart() -> None:
+def test_each_file_is_in_one_lane_and_lanes_have_about_equally_many() -> None:
     for workers in (1, 2, 3, 8):
-        lanes = {path: selection.lane(path, workers) for path in FILES}
-        assert set(lanes.values()) == set(range(workers))
-    waiting = {path for path in FILES if selection.lane(path, 2) == 0}
-    names = {path.relative_to(selection.ROOT / "tests").as_posix() for path in waiting}
-    assert all(any(name.startswith(start) for name in names) for start in selection.WAITING)
+        lanes = Counter(selection.lane(path, workers) for path in FILES)
+        assert lanes.keys() == set(range(workers))
+        assert max(lanes.values()) < 1.5 * len(FILES) / workers
 
 
 def test_an_order_follows_from_its_seed_and_keeps_files_together() -> None:

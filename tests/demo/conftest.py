@@ -20,7 +20,6 @@ import uvicorn
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tests import sdk_data  # noqa: F401
 from tests.reports.browser import SIZES, browser
 from toolparity.conformance.demo.server import ready_to_serve
 from toolparity.conformance.demo.tools import Throttle

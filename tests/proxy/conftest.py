@@ -14,7 +14,6 @@ import httpx2
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tests import sdk_data  # noqa: F401
 from toolparity.cassettes.emulated.servers import Servers, running
 from toolparity.conformance.proxy.copies import Copying
 from toolparity.conformance.proxy.forward import Upstream

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import sdk_data  # noqa: F401
 from toolparity.cassettes.emulated.servers import Servers, running
 
 

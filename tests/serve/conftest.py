@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests import sdk_data  # noqa: F401
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.replay.http import application

@@ -45,6 +45,7 @@ def test_the_page_lists_what_was_asked_and_which_cassette_answered(server: Serve
     assert "fault status=429" in page.text
     assert page.loaded == ["data:,"]
     if folder := os.environ.get("TOOLPARITY_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
         (Path(folder) / "serve.html").write_text(html, "utf-8")
 
 
