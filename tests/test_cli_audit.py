@@ -295,6 +295,7 @@ def ignores_interrupts(pid: int) -> bool:
     return False
 
 
+@pytest.mark.service("conformance/audit")
 def test_an_interrupt_ends_the_workers(tmp_path: Path) -> None:
     path = mixed(tmp_path / "r.jsonl")
     path.write_bytes(path.read_bytes() * 80_000)

@@ -108,6 +108,7 @@ def stands(text: str, source: Any) -> bool:
 SEEDS = [pytest.param(wire, seeds, id=wire) for wire, seeds in BODIES.items()]
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize(("wire", "seeds"), SEEDS)
 def test_a_body_with_members_dropped_or_of_another_type(wire: str, seeds: dict[str, Any]) -> None:
     @examples(600)
@@ -121,6 +122,7 @@ def test_a_body_with_members_dropped_or_of_another_type(wire: str, seeds: dict[s
     holds()
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize(("wire", "seeds"), SEEDS)
 def test_a_body_with_members_added_nested_repeated_or_doubled(wire: str, seeds: dict[str, Any]) -> None:
     @examples(400)
@@ -136,6 +138,7 @@ def test_a_body_with_members_added_nested_repeated_or_doubled(wire: str, seeds: 
     holds()
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize(("wire", "seeds"), SEEDS)
 def test_a_body_with_bytes_flipped_lost_repeated_or_cut_off(wire: str, seeds: dict[str, Any]) -> None:
     @examples(400)
@@ -159,6 +162,7 @@ def framed(wire: str, event: Any) -> bytes:
     return eventstream.event(kind.encode("utf-8", "replace").decode(), payload)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize(("wire", "seeds"), SEEDS)
 def test_a_stream_with_events_damaged_or_missing(wire: str, seeds: dict[str, Any]) -> None:
     @examples(500)
@@ -176,6 +180,7 @@ def test_a_stream_with_events_damaged_or_missing(wire: str, seeds: dict[str, Any
     holds()
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize(("wire", "seeds"), SEEDS)
 def test_a_stream_with_bytes_flipped_lost_repeated_or_cut_off(wire: str, seeds: dict[str, Any]) -> None:
     @examples(400)
@@ -191,6 +196,7 @@ def test_a_stream_with_bytes_flipped_lost_repeated_or_cut_off(wire: str, seeds: 
     holds()
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize(("wire", "seeds"), SEEDS)
 def test_a_stream_cut_off_anywhere_never_runs_a_call(wire: str, seeds: dict[str, Any]) -> None:
     """Short of its terminal event, whatever was read of a stream is not executed (law `incomplete`)."""
@@ -518,6 +524,7 @@ def test_what_is_told_of_growing_arguments_is_as_long_as_the_arguments(wire: str
     assert call.arguments_text == text
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_an_event_that_comes_byte_by_byte_is_linear_work(wire: str) -> None:
     def work(size: int) -> Callable[[], None]:
@@ -576,6 +583,7 @@ def test_twice_as_much_copies_twice_as_much(wire: str, what: str) -> None:
     assert twice < 2.6 * once
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("piece", ["word " * 20, [{"line": "word " * 20}]], ids=["text", "list"])
 @pytest.mark.parametrize("kind", ["code_execution_result", "result_of_a_later_version"])
 def test_the_result_of_a_server_call_in_pieces_is_put_together_once(kind: str, piece: Any) -> None:

@@ -187,6 +187,7 @@ def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
             yield from _places(inner, (*path, step))
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("name", interchange.FORMATS)
 def test_a_file_with_values_of_another_type_never_ends_the_run(name: str, tmp_path: Path) -> None:
     known = interchange.FORMATS[name]

@@ -125,6 +125,7 @@ def test_a_lost_error_is_shown_without_the_members_that_the_wire_does_not_decide
     assert '"type":' not in found.expected
 
 
+@pytest.mark.thorough(keep=9)
 @pytest.mark.parametrize("scenario", sampled(list(scenarios()), 24))
 def test_the_reference_keeps_the_law(scenario: str) -> None:
     judge = Judge(Reference(), twice=False)

@@ -20,6 +20,8 @@ from toolparity.reports import results
 
 from .pages import PLUGIN
 
+pytestmark = pytest.mark.service("conformance/plugin", "toolparity/pytest_plugin.py")
+
 #: The forms of a scenario, plain and streamed on each surface, and the cases of two scenarios under each policy.
 FORMS = len(SURFACES) * 2
 CASES = 2 * FORMS * len(POLICIES)

@@ -218,6 +218,7 @@ def test_the_tests_of_an_sdk_fail(subject: str, tmp_path: Path) -> None:
     assert outcomes(found, tmp_path) == {one.verdict.check: "FAILED" for one in found}
 
 
+@pytest.mark.service("conformance/reproductions")
 def test_the_tests_pass_where_the_library_is_right_and_fail_where_it_is_not(grown: Accusation, tmp_path: Path) -> None:
     right = [
         accused("parallel-three", "plain"),
@@ -271,6 +272,7 @@ def test_the_test_of_a_lost_text_asserts_the_text() -> None:
 # The command
 
 
+@pytest.mark.service("conformance/reproductions")
 def test_the_command_writes_the_draft_and_its_files(
     run: Callable[..., Result], grown: Accusation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

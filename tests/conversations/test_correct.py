@@ -88,7 +88,7 @@ def with_results(message: Message, change: Callable[[ToolResult], ToolResult]) -
     )
 
 
-@pytest.mark.thorough(keep=1, per="{script}/{name}")
+@pytest.mark.thorough(keep=10)
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     ("script", "name"), [(script.id, name) for script in (PARALLEL, SEARCHING, THINKING) for name in surfaces(script)]
@@ -101,6 +101,7 @@ def test_an_agent_that_answers_every_call_is_not_accused(
     assert figures.linked == len(SCRIPTS[script].rounds) - 1
 
 
+@pytest.mark.thorough(keep=4)
 @_ON_EVERY_SURFACE
 def test_conversations_that_take_turns_in_one_log_are_kept_apart(servers: Servers, name: str) -> None:
     surface = SURFACES[name]

@@ -36,6 +36,7 @@ _between_wires = _between(_WIRES)
 _between_wires_with_ids = _between([wire for wire in _WIRES if wire != "google.gemini"])
 
 
+@pytest.mark.thorough(keep=4)
 @_ON_EVERY_SURFACE
 def test_a_log_with_the_newest_exchange_first_is_linked(servers: Servers, name: str) -> None:
     figures = audit(read(servers, name)[::-1])

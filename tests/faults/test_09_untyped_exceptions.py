@@ -119,6 +119,7 @@ def test_item_9_a_parsed_request_with_values_that_are_not_json(wire: str, value:
     entrances.tried(check_request, request, wire)
 
 
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("wire", WIRES)
 def test_item_9_a_request_with_any_member_of_another_type(wire: str) -> None:
     """Each member in turn is given every strange value, and a nesting beyond the depth of Python's recursion.

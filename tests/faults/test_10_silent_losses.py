@@ -123,7 +123,7 @@ AT_TARGET = {
 }
 
 
-@pytest.mark.thorough(keep=1, per="{target}")
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("target", REQUESTS)
 @pytest.mark.parametrize("source", REQUESTS)
 def test_item_10_every_member_arrives_or_is_reported(source: str, target: str) -> None:

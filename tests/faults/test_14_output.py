@@ -304,7 +304,7 @@ def test_every_option_that_names_a_file_to_write_is_checked() -> None:
     assert found == known
 
 
-@pytest.mark.thorough(keep=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("report", "code", "why"), [("no/such/run.json", 4, "cannot be written"), ("/dev/full", 3, "No space left")]
 )

@@ -69,7 +69,7 @@ def test_the_bytes_written_to_disk_grow_linearly_with_the_rounds(tmp_path: Path,
     assert forty < 2.5 * twenty, written
 
 
-@pytest.mark.thorough(keep=1, per="{url}")
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("size", [100, 5_000])
 def test_the_bytes_in_the_tables_grow_linearly_with_the_rounds(url: URL, size: int) -> None:  # noqa: F811
     sizes = []
@@ -82,6 +82,7 @@ def test_the_bytes_in_the_tables_grow_linearly_with_the_rounds(url: URL, size: i
     assert forty < 2.1 * twenty, sizes
 
 
+@pytest.mark.thorough(keep=1)
 def test_the_log_of_a_turn_that_is_resumed_often_grows_linearly(log: Log, url: URL) -> None:  # noqa: F811
     """Each runner begins with a state: it refers to the state that was kept, and does not repeat it."""
     played = script(*([call("post", number=number)] for number in range(RESUMED)), [Say("Done.")])

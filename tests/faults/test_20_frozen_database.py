@@ -267,7 +267,7 @@ def test_a_log_can_be_closed_while_its_database_is_frozen(frozen: Frozen) -> Non
     assert closed.is_set()
 
 
-@pytest.mark.thorough(keep=2)
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("soft", [False, True])
 def test_a_committed_transaction_is_not_repeated_if_its_confirmation_is_lost(
     frozen: Frozen, monkeypatch: pytest.MonkeyPatch, soft: bool
@@ -329,6 +329,7 @@ def test_a_turn_id_used_by_two_clients_makes_one_turn_and_one_error(frozen: Froz
     bounded(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_many_clients_with_the_same_id_make_one_turn(frozen: Frozen) -> None:
     async def run() -> None:
         logs = [Log(frozen.url) for _ in range(4)]

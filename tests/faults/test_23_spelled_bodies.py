@@ -53,7 +53,7 @@ def packed(value: Any) -> str:
     return base64.b64encode(json.dumps(value).encode()).decode()
 
 
-@pytest.mark.thorough(keep=4)
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
 @given(value=OBJECTS)
 def test_a_body_has_the_same_value_in_every_recorder_format(spelling: Callable[[Any], Half], value: Any) -> None:

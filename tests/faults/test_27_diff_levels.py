@@ -147,7 +147,7 @@ def at_path(value: Any, path: tuple[Any, ...]) -> Any:
     return value
 
 
-@pytest.mark.thorough(keep=6)
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("name", list(SURFACES))
 @pytest.mark.parametrize("stream", [False, True])
 @given(data=st.data())

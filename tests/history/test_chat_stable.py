@@ -118,7 +118,7 @@ for provider in ("openai", "mistral", "xai"):
 """
 
 
-@pytest.mark.thorough(keep=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("optimized", [[], ["-O"]], ids=["", "-O"])
 def test_every_process_writes_the_same_whatever_its_hash_seed(optimized: list[str]) -> None:
     assert "'web_search'" in printed_under_any_hash_seed(PROGRAM, optimized)

@@ -111,6 +111,7 @@ def shared(wire: str, target: str) -> list[Change]:
     return cases(wire) if is_thorough() else cases(wire)[list(REQUESTS).index(target) % 4 :: 4]
 
 
+@pytest.mark.thorough(keep=27)
 @pytest.mark.parametrize("target", REQUESTS)
 @pytest.mark.parametrize("wire", REQUESTS)
 def test_a_member_arrives_or_is_reported(wire: str, target: str) -> None:

@@ -184,6 +184,7 @@ def changes(draw: st.DrawFn) -> Change:
     return lambda request: replace(request, **members)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 @given(st.data())
 @examples(150, plain=6)
@@ -201,7 +202,7 @@ def test_whatever_becomes_of_a_conversation_it_is_written_as_afresh(wire: str, d
         same_as_afresh(writer, request, wire, provider)
 
 
-@pytest.mark.thorough(keep=1, per="{wire}")
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("provider", ["deepseek", "openai", None])
 def test_whatever_changes_beside_the_turns_they_are_written_as_afresh(wire: str, provider: str | None) -> None:
@@ -265,7 +266,7 @@ def test_the_short_path_leaves_every_odd_turn_to_the_long_one(wire: str, source:
             assert_short_is_long(request, wire, PROVIDERS[wire])
 
 
-@pytest.mark.thorough(keep=1, per="{wire}")
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("source", WIRES)
 def test_the_short_path_knows_every_member_of_a_call_and_its_answer(wire: str, source: str) -> None:

@@ -66,7 +66,7 @@ print(hashlib.sha256(data).hexdigest(), [(l.code, l.message) for l in encoded.lo
 """
 
 
-@pytest.mark.thorough(keep=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("optimized", [[], ["-O"]], ids=["", "-O"])
 def test_every_process_writes_the_same_whatever_its_hash_seed(optimized: list[str]) -> None:
     line = printed_under_any_hash_seed(PROGRAM, optimized)

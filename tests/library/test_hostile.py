@@ -238,6 +238,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
             way(path)
 
 
+@pytest.mark.service("cassettes/library")
 def test_verifying_a_hostile_library_runs_nothing_of_it(tmp_path: Path) -> None:
     """In its own process: the whole command, with every hostile file at once."""
     for number, (content, _) in enumerate(HOSTILE.values()):

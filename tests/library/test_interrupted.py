@@ -20,6 +20,8 @@ from tests.library.making import PROVENANCE, interaction, made
 from toolparity.cassettes.errors import CassetteNotWritten
 from toolparity.cassettes.library import Persister, find, forget, load, path_for, save
 
+pytestmark = pytest.mark.service("cassettes/library", "cassettes/recorder")
+
 ROOT = Path(__file__).parents[2]
 KILLS = 120
 

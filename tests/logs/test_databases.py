@@ -74,7 +74,7 @@ def counted(result: Result) -> tuple[int, int]:
     return data["exchanges"], data["wires"]["openai.chat"]["calls"]
 
 
-@pytest.mark.thorough(keep=1, per="{url}")
+@pytest.mark.thorough(keep=1)
 @_ON_EACH
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_column_holds_entries(url: str, as_json: bool) -> None:

@@ -129,6 +129,7 @@ def test_a_value_of_another_type_never_loses_an_exchange_silently(data: st.DataO
     assert all(problem.fault for problem in problems)
 
 
+@pytest.mark.thorough(keep=5)
 @pytest.mark.parametrize("name", sorted(ENTRIES))
 def test_a_number_or_a_list_in_any_place_near_the_top_never_loses_an_exchange_silently(name: str) -> None:
     """In the plain run, a place that several entries have is damaged in the first of them, by half of the values."""
@@ -259,6 +260,7 @@ FILES: dict[str, tuple[list[dict[str, Any]], Any]] = {
 _EACH = pytest.mark.parametrize("name", FILES)
 
 
+@pytest.mark.thorough(keep=3)
 @_EACH
 @given(st.data())
 @examples(240)

@@ -59,6 +59,7 @@ def holds(response: Response) -> None:
                 assert isinstance(call.arguments, dict) or (call.kind in FREE and call.arguments is None)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_damage_raises_typed_errors_and_nothing_runs_that_cannot(wire: str, capsys: pytest.CaptureFixture[str]) -> None:
     material = sample(wire)[:: 1 if is_thorough() or EVERY else 2]

@@ -55,6 +55,7 @@ def _differences(one: Any, other: Any, path: str) -> Iterator[str]:
         yield f"{path}: {str(one)[:200]} became {str(other)[:200]}"
 
 
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("wire", WIRES)
 def test_each_mutation_alone_changes_nothing(wire: str, capsys: pytest.CaptureFixture[str]) -> None:
     counts: Counter[str] = Counter()
@@ -80,6 +81,7 @@ def test_each_mutation_alone_changes_nothing(wire: str, capsys: pytest.CaptureFi
     assert len(counts) >= LEAST.get(wire, 25)
 
 
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("wire", WIRES)
 def test_mutations_in_chains_change_nothing(wire: str) -> None:
     wrong = []

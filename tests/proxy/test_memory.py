@@ -23,6 +23,8 @@ from toolparity.conformance.proxy.judgement import Judgement
 from toolparity.conformance.proxy.observer import Observer
 from toolparity.normalizer import json_codec
 
+pytestmark = pytest.mark.service("conformance/proxy")
+
 _AT_A_TIME = 50
 #: Streams before the first measurement: the queue of the judge and the events of the page are full then.
 _BEFORE = 2_000

@@ -56,6 +56,7 @@ def failure(path: Path, script: Script | None = None) -> str:
     return str(raised.value)
 
 
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("surface", WIRES)
 def test_an_unchanged_copy_replays(tmp_path: Path, surface: str) -> None:
     replay(edited(tmp_path, surface, nothing))

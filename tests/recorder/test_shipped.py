@@ -26,7 +26,7 @@ WITH_REFUSAL = ("openai.chat", "openai.responses", "anthropic.messages")
 WITHOUT_SEARCH = ("openai.chat", "bedrock.converse", "cohere.chat", "ollama.chat")
 
 
-@pytest.mark.thorough(keep=1, per="{place.provider}/{place.wire}/{place.stream}")
+@pytest.mark.thorough(keep=9)
 @pytest.mark.parametrize("place", REPLAYED, ids=lambda place: place.shown)
 def test_it_replays_through_its_sdk_with_the_network_cut(place: files.CassettePath) -> None:
     replay(place.path)

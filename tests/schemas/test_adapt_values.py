@@ -48,7 +48,7 @@ def test_a_value_that_the_original_accepts_returns_unchanged_or_a_loss_narrows(
             assert_mapped_back(adapted, value, narrowed)
 
 
-@pytest.mark.thorough(keep=4)
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize(("target", "strict"), _MODES)
 @given(schema=PARAMETERS, data=st.data())
 @_SETTINGS

@@ -20,6 +20,8 @@ from toolparity.cassettes.surfaces import SURFACES
 
 from .conftest import Server, answer_body, running, sent_body
 
+pytestmark = pytest.mark.service("cassettes/replay", "cassettes/emulated")
+
 CHAT = "/v1/chat/completions"
 
 

@@ -12,6 +12,8 @@ from xai_sdk.proto import chat_pb2
 
 from .conftest import Server, sent_body
 
+pytestmark = pytest.mark.service("cassettes/replay", "cassettes/emulated")
+
 
 def call(server: Server, data: bytes, stream: bool, fault: str | None = None, **metadata: str) -> list[Any]:
     method = "GetCompletionChunk" if stream else "GetCompletion"

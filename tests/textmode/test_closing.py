@@ -222,6 +222,7 @@ def expect_first_tool(response: Response) -> None:
     assert not {"stream-incomplete", "stream-error", "stop-missing"} & set(codes(response))
 
 
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("name", SURFACES)
 def test_the_connection_is_closed_where_the_second_tool_begins(
     name: str, stage: Stage, capsys: pytest.CaptureFixture[str]

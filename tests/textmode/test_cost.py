@@ -94,6 +94,7 @@ def written(name: str, size: int) -> tuple[str, dict[str, str]]:
     return DIALECTS[name].write_calls([WrittenCall("functions.f:0", "f", given, json_codec.text(given))]), given
 
 
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("name", TOKENS)
 def test_a_parameter_of_a_megabyte_is_read_whole_and_little_is_held_back(name: str) -> None:
     text, given = written(name, MEGABYTE)
@@ -106,7 +107,7 @@ def test_a_parameter_of_a_megabyte_is_read_whole_and_little_is_held_back(name: s
         assert scanner.characters <= len(text) + (len(text) // (size or len(text)) + 2) * scanner.longest_held
 
 
-@pytest.mark.thorough(keep=1, per="{name}")
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("name", TOKENS)
 @pytest.mark.parametrize("size", [0, 3], ids=["whole", "in small pieces"])
 def test_twice_the_parameter_is_twice_the_work(name: str, size: int) -> None:

@@ -27,7 +27,7 @@ def count_events(wire: str) -> int:
     return len(at_once(playing.play(Turn(Emulated(wire, TWO), Counting().tools()))))
 
 
-@pytest.mark.thorough(keep=3)
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_consumer_that_leaves_at_any_event_leaves_a_legal_history_and_no_running_task(wire: str) -> None:
     for at in range(count_events(wire) - 1):
@@ -54,7 +54,7 @@ def test_a_consumer_that_leaves_at_any_event_leaves_a_legal_history_and_no_runni
             assert not round.calls or len(round.tool_results) == 2
 
 
-@pytest.mark.thorough(keep=3)
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_cancelling_the_task_at_any_event_ends_it_with_a_legal_history(wire: str) -> None:
     for at in range(0, count_events(wire) - 1, 3):
@@ -102,7 +102,7 @@ def test_a_returned_result_is_kept_if_the_consumer_leaves_before_its_event() -> 
     playing.assert_legal(turn)
 
 
-@pytest.mark.thorough(keep=1, per="{interrupted}")
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("interrupted", [True, False])
 @pytest.mark.parametrize("wire", ["openai.chat", "xai.grpc"])
 def test_a_complete_answer_is_kept_if_the_turn_is_cancelled_before_its_end_is_read(

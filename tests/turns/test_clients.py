@@ -150,6 +150,7 @@ def test_an_authentication_error_is_yielded_as_an_error_response(servers: Server
     )
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_rate_limit_error_is_marked_as_retryable(wire: str) -> None:
     busy = script(Round([], fault=Fault("rate_limit", retry_after=None)))
@@ -160,6 +161,7 @@ def test_a_rate_limit_error_is_marked_as_retryable(wire: str) -> None:
     assert (piece.error.status, piece.error.retryable) == (429, True)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_mid_stream_error_is_read_by_the_decoder(wire: str) -> None:
     breaking = script(Round([Say("Let me look at it now.")], fault=Fault("overloaded", after=3)))
@@ -177,6 +179,7 @@ def test_a_mid_stream_error_is_read_by_the_decoder(wire: str) -> None:
     assert "Let me look at it now.".startswith(response.text)
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_broken_connection_is_reported(wire: str) -> None:
     async def listen(provider: SdkClient, body: Any) -> tuple[Response, str | None]:
@@ -204,6 +207,7 @@ def test_a_broken_connection_is_reported(wire: str) -> None:
         assert raised in ("RemoteProtocolError", "ReadError", "ProtocolError")
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_an_unreachable_server_raises_the_error_of_the_sdk(wire: str) -> None:
     with running({"made": SCRIPT}) as servers:
@@ -227,6 +231,7 @@ def test_an_unreachable_server_raises_the_error_of_the_sdk(wire: str) -> None:
         at_once(chunks_of(provider, body))
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("name", SURFACE_NAMES)
 def test_a_client_can_be_used_by_consecutive_event_loops(servers: Servers, name: str) -> None:
     provider = reach(servers, name)
@@ -298,6 +303,7 @@ def _until(done: Callable[[], bool]) -> Callable[[], None]:
     return wait
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_closing_the_answer_closes_the_connection(wire: str) -> None:
     recorder = Recorder()
@@ -307,6 +313,7 @@ def test_closing_the_answer_closes_the_connection(wire: str) -> None:
     assert recorder.left.is_set()
 
 
+@pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", OPEN_WIRES)
 def test_only_the_stream_members_are_added_to_the_body(wire: str) -> None:
     recorder = Recorder()
@@ -373,6 +380,7 @@ def test_a_grpc_message_is_sent_unchanged() -> None:
     assert recorder.bodies == [body]
 
 
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("wire", [wire for wire in WIRES if wire not in NOT_REPEATED])
 def test_retries_are_done_by_the_sdk(wire: str) -> None:
     recorder = Recorder(failures=2)

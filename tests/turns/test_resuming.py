@@ -61,7 +61,7 @@ def _whole(wire: str, policy: str) -> tuple[Turn, RecordingObserver]:
     return turn, recorder
 
 
-@pytest.mark.thorough(keep=2)
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("policy", ["all", "batch"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_turn_killed_at_any_point_resumes_and_runs_no_call_twice(wire: str, policy: str) -> None:

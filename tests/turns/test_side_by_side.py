@@ -43,6 +43,7 @@ def servers() -> Iterator[Servers]:
         yield up
 
 
+@pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_agent_of_at_most_twelve_lines_runs_on_every_wire(wire: str, servers: Servers) -> None:
     assert agent_trials.lines_of("with_toolparity") <= 12

@@ -65,6 +65,7 @@ def test_blocking_and_asyncio_play_each_other_s_recordings(route: Running, use: 
 OTHERS = [["one", "three"], ["one"], ["one", "two", "three"], []]
 
 
+@pytest.mark.thorough(keep=8)
 @pytest.mark.parametrize(
     ("way", "words"),
     [(way, words) for way in [*UPLOADS, *CHATS] for words in OTHERS if words or way is not chat],  # a chat has a word

@@ -18,6 +18,7 @@ ONE_CALL = script([call("post")], [Say("Done.")])
 BEGAN = TurnStarted(0, "turn", "openai.chat", "all")
 
 
+@pytest.mark.thorough(keep=1)
 def test_a_running_turn_cannot_be_taken_closed_or_deleted(log: Log) -> None:
     async def run() -> None:
         async with log.record() as recorder:

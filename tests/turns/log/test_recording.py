@@ -57,7 +57,7 @@ async def assert_replays(log: Log, id: str) -> Replayed:
     return replayed
 
 
-@pytest.mark.thorough(keep=3, per="{url}")
+@pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 @pytest.mark.parametrize("wire", WIRES)
 def test_replaying_a_logged_turn_yields_the_same_events(log: Log, wire: str, policy: str) -> None:

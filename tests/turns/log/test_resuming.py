@@ -19,7 +19,7 @@ from toolparity.normalizer.turns.machine.calls import CANCELLED_ELSEWHERE, CANCE
 from toolparity.normalizer.turns.turn import Turn
 
 
-@pytest.mark.thorough(keep=1, per="{url}")
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("policy", ["first", "all", "batch"])
 def test_a_turn_interrupted_at_any_step_resumes_and_runs_no_call_twice(
     log: Log, url: URL, clock: Clock, policy: str

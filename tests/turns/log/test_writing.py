@@ -225,6 +225,7 @@ def test_a_turn_waiting_for_a_decision_has_the_status_waiting(log: Log) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.thorough(keep=1)
 def test_concurrent_turns_are_each_stored_completely(log: Log) -> None:
     async def run() -> None:
         turns = await asyncio.gather(*(recorded(log) for _ in range(20)))

@@ -109,7 +109,7 @@ class Killed(Observer):
             raise OSError("killed")
 
 
-@pytest.mark.thorough(keep=1)
+@pytest.mark.thorough
 @pytest.mark.parametrize("wire", ["anthropic.messages", "xai.grpc"])
 def test_an_orchestrated_turn_killed_at_any_write_resumes_and_runs_no_call_twice(tmp_path: Path, wire: str) -> None:
     def fails(**_: Any) -> None:
