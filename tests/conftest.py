@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -88,17 +88,29 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return selection.lane(collection_path, worker["workercount"]) != number or None
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what this run leaves out. A case that the command line names by its id always runs."""
-    left_out: set[pytest.Item] = set()
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    """Leave out cases as soon as those of their function are made: there are more of them than others.
+
+    A case that the command line names by its id always runs.
+    """
+    made = yield
+    config = collector.config
+    named = any("::" in arg for arg in config.args) and not config.getoption("--share")
+    if not isinstance(made, list) or named:
+        return made
     if share := config.getoption("--share"):
-        left_out = {item for item in items if not share.has(item.nodeid)}
-    elif not (config.getoption("--thorough") or any("::" in arg for arg in config.args)):
-        left_out = selection.left_out(items, pages=config.getoption("--pages"))
-    if left_out:
-        items[:] = [item for item in items if item not in left_out]
-        config.hook.pytest_deselected(items=list(left_out))
-        config.stash[_left_out] = len(left_out)
+        kept = [item for item in made if share.has(item.nodeid)]
+    elif config.getoption("--thorough"):
+        return made
+    else:
+        left_out = selection.left_out(made, pages=config.getoption("--pages"))
+        kept = [item for item in made if item not in left_out]
+    config.stash[_left_out] = config.stash.get(_left_out, 0) + len(made) - len(kept)
+    return kept
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if seed := config.getoption("--shuffle"):
         selection.shuffle(items, seed)
 
@@ -126,9 +138,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Let hypothesis write its table of characters in a process that ends. Each worker would make it, in 200 MB."""
-    cached = selection.ROOT.glob(".hypothesis/unicode_data/*/charmap.json.gz")
+    cached = selection.ROOT.glob(".hypothesis/unicode_data/*/codec-*.json.gz")
     if not (hasattr(session.config, "workerinput") or any(cached)):
-        subprocess.run([sys.executable, "-c", "from hypothesis.internal import charmap as c; c.charmap()"], check=True)
+        program = "from hypothesis.internal import charmap; charmap.charmap(); charmap.intervals_from_codec('utf-8')"
+        subprocess.run([sys.executable, "-c", program], cwd=selection.ROOT, check=True)
 
 
 class _Proofs:

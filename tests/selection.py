@@ -21,7 +21,13 @@ from zlib import crc32
 
 import pytest
 
+from toolparity.cassettes.surfaces import SURFACES
+
 ROOT = Path(__file__).resolve().parents[1]
+
+
+#: Of cases that differ only in their wire or surface, the plain run keeps this many. Other tests keep other wires.
+WIRES = 3
 
 
 class Share(NamedTuple):
@@ -54,11 +60,15 @@ def left_out(items: Sequence[pytest.Item], *, pages: bool) -> set[pytest.Item]:
             if mark is not None and not pages and not _is_changed((*mark.args, item.path.relative_to(ROOT).as_posix())):
                 found.add(item)
         marker = item.get_closest_marker("thorough")
+        parameters = getattr(item, "callspec", SimpleNamespace(params={})).params
         if marker is not None:
-            parameters = getattr(item, "callspec", SimpleNamespace(params={})).params
             group = item.nodeid.split("[")[0], marker.kwargs.get("per", "").format_map(parameters)
             groups[group].append(item)
             keep[group] = marker.kwargs.get("keep", 0)
+        elif wire := next((value for value in parameters.values() if isinstance(value, str) and value in SURFACES), ""):
+            group = item.nodeid.replace(wire, "{wire}", 1), ""
+            groups[group].append(item)
+            keep[group] = WIRES
     # The same cases in each run, spread over all parameters, and a new case does not change which others are taken.
     for group, cases in groups.items():
         found.update(sorted(cases, key=lambda case: crc32(case.nodeid.encode()))[keep[group] :])

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tests import proofs, selection
+from toolparity.normalizer.wires.registry import WIRES
 
 IDS = [f"tests/test_x.py::test_y[{number}]" for number in range(500)]
 FILES = sorted(Path(__file__).parent.rglob("test_*.py"))
@@ -73,6 +74,19 @@ def test_the_plain_run_keeps_some_cases_of_each_group() -> None:
     items = [WithWire(wire, number) for wire in ("a", "b") for number in range(5)]
     kept = {item.nodeid for item in items} - set(left_out(*items))
     assert [sum(f"[{wire}-" in id for id in kept) for wire in ("a", "b")] == [2, 2]
+
+
+def test_the_plain_run_keeps_three_wires_of_cases_that_differ_in_their_wire_alone() -> None:
+    class WithWire(Item):
+        def __init__(self, wire: str, mode: str, **markers: Marker) -> None:
+            super().__init__(f"tests/test_x.py::test_y[{wire}-{mode}]", **markers)
+            self.callspec = type("Callspec", (), {"params": {"wire": wire, "mode": mode}})
+
+    items = [WithWire(wire, mode) for wire in WIRES for mode in ("plain", "stream")]
+    kept = {item.nodeid for item in items} - set(left_out(*items))
+    assert [sum(id.endswith(f"-{mode}]") for id in kept) for mode in ("plain", "stream")] == [3, 3]
+    marked = [WithWire(wire, "plain", thorough=Marker(keep=9)) for wire in WIRES]
+    assert left_out(*marked) == []
 
 
 def test_each_file_is_in_one_lane_and_lanes_have_about_equally_many() -> None:
