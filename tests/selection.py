@@ -55,10 +55,9 @@ def left_out(items: Sequence[pytest.Item], *, pages: bool) -> set[pytest.Item]:
     groups: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
     keep: dict[tuple[str, str], int] = {}
     for item in items:
-        for name in ("page", "service"):
-            mark = item.get_closest_marker(name)
-            if mark is not None and not pages and not _is_changed((*mark.args, item.path.relative_to(ROOT).as_posix())):
-                found.add(item)
+        if not pages and _awaits_change(item):
+            found.add(item)
+            continue
         marker = item.get_closest_marker("thorough")
         parameters = getattr(item, "callspec", SimpleNamespace(params={})).params
         if marker is not None:
@@ -73,6 +72,13 @@ def left_out(items: Sequence[pytest.Item], *, pages: bool) -> set[pytest.Item]:
     for group, cases in groups.items():
         found.update(sorted(cases, key=lambda case: crc32(case.nodeid.encode()))[keep[group] :])
     return found
+
+
+def _awaits_change(item: pytest.Item) -> bool:
+    """Return whether an item is a page or a service of which nothing changed."""
+    marks = [mark for name in ("page", "service") if (mark := item.get_closest_marker(name)) is not None]
+    own = item.path.relative_to(ROOT).as_posix()
+    return any(not _is_changed((*mark.args, own)) for mark in marks)
 
 
 def _is_changed(sources: Iterable[str]) -> bool:

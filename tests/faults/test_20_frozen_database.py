@@ -107,7 +107,7 @@ def frozen_sqlite(path: Path) -> Iterator[Frozen]:
         to.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.service("normalizer/turns/log"))])
 def frozen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Frozen]:
     """Each database."""
     if request.param == "sqlite":
@@ -163,6 +163,7 @@ def test_a_result_returned_while_the_database_was_frozen_is_not_lost(frozen: Fro
     bounded(run())
 
 
+@pytest.mark.service("normalizer/turns/log")
 @pytest.mark.thorough(keep=1)
 def test_a_turn_continues_when_the_database_responds_again(frozen: Frozen) -> None:
     async def run() -> None:
@@ -204,6 +205,7 @@ def test_a_turn_can_be_cancelled_while_the_database_is_frozen(frozen: Frozen) ->
     bounded(run())
 
 
+@pytest.mark.service("normalizer/turns/log")
 @pytest.mark.thorough(keep=1)
 def test_with_a_frozen_database_running_turns_fail_and_new_ones_do_not_begin(frozen: Frozen) -> None:
     async def run() -> None:
@@ -231,6 +233,7 @@ def test_with_a_frozen_database_running_turns_fail_and_new_ones_do_not_begin(fro
     bounded(run())
 
 
+@pytest.mark.service("normalizer/turns/log")
 def test_reads_from_a_frozen_database_time_out(server: URL) -> None:
     """SQLite's readers do not wait for a writer."""
 
@@ -250,6 +253,7 @@ def test_reads_from_a_frozen_database_time_out(server: URL) -> None:
         bounded(run(frozen))
 
 
+@pytest.mark.service("normalizer/turns/log")
 @pytest.mark.thorough(keep=1)
 def test_a_log_can_be_closed_while_its_database_is_frozen(frozen: Frozen) -> None:
     closed = threading.Event()

@@ -20,7 +20,8 @@ from tests.conversations.test_audit import conversation
 from toolparity.cassettes.sources import FilePart, databases, split_files
 from toolparity.conformance.cli import main
 
-_ON_EACH = pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+_POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.service("cassettes/sources"))
+_ON_EACH = pytest.mark.parametrize("url", ["sqlite", _POSTGRESQL], indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +143,7 @@ def test_a_missing_column_names_the_others(url: str) -> None:
     assert "one of number, asked, answered, at" in result.stderr
 
 
-@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("url", [_POSTGRESQL], indirect=True)
 def test_a_table_of_another_schema_is_named_with_it(url: str) -> None:
     fill(url, schema="gateway")
     assert counted(audit(url, "--column", "gateway.logs.answered")) == (2, 2)

@@ -20,6 +20,8 @@ from .conftest import Use
 from .providers import UNKNOWN_FIELD, GrpcServer, HttpServer
 from .servers import Listener
 
+pytestmark = pytest.mark.service("cassettes/vcr_grpc")
+
 KEY = "key-of-nobody"
 MESSAGES: Any = [{"role": "user", "content": "hi"}]
 

@@ -21,6 +21,8 @@ from .callers import STREAM, iterate, stream, text, unary
 from .conftest import Gone, Use
 from .servers import Shop
 
+pytestmark = pytest.mark.service("cassettes/vcr_grpc")
+
 
 @pytest.mark.parametrize("options", [(), [(grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1)]])
 def test_the_first_message_is_there_while_the_second_is_not_sent_yet(shop: Shop, use: Use, options: Any) -> None:
