@@ -118,11 +118,11 @@ def run(
         deaths[task.name] = part
         kept.add(Deaths(task.name, part))
         on_progress(1)
-    found = _figures(case_filter, [death for part in deaths.values() for death in part])
+    figures = _figures(case_filter, [death for part in deaths.values() for death in part])
     if names is None and case_filter == CaseFilter():  # every subject ran
-        nowhere = equivalents().keys() - {*found.equivalents, *found.stale}
-        found = replace(found, stale=[*found.stale, *sorted(nowhere)])
-    return found
+        nowhere = equivalents().keys() - {*figures.equivalents, *figures.stale}
+        figures = replace(figures, stale=[*figures.stale, *sorted(nowhere)])
+    return figures
 
 
 def _figures(case_filter: CaseFilter, deaths: Sequence[Death]) -> results.GeneratedKills:
