@@ -11,9 +11,11 @@ import importlib.util
 import math
 import os
 import socket
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import sqlalchemy as sa
@@ -30,6 +32,8 @@ PATIENCE = 30.0
 _KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4}
 #: SQLite's codes for a file that another connection has locked (SQLITE_BUSY, SQLITE_LOCKED).
 _LOCKED = (5, 6)
+#: Seconds between two attempts to lock a file.
+_PAUSE = 0.01
 #: Prefixes of PostgreSQL's SQLSTATEs after which the same transaction may succeed: no connection, serialization
 #: failure, deadlock, lock not available, too many connections, a server that stops or starts.
 _TRANSIENT = ("08", "40001", "40P01", "55P03", "53300", "57P0")
@@ -120,8 +124,25 @@ def _url(url: str | URL | Path) -> URL:
 
 def _sqlite_connected(connection: Any, record: Any) -> None:
     connection.isolation_level = None  # stops the sqlite3 module from beginning transactions itself
-    connection.execute("PRAGMA journal_mode = WAL")
+    _use_wal(connection)
     connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _use_wal(connection: Any) -> None:
+    """Switch the file to a write-ahead log. Raises sqlite3.OperationalError if it stays locked.
+
+    SQLite does not wait here as it does elsewhere: of two connections that switch the same new file, one fails at once.
+    """
+    (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    deadline = monotonic() + patience / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _LOCKED or monotonic() > deadline:
+                raise
+        sleep(_PAUSE)
 
 
 def _sqlite_begin(connection: Connection) -> None:

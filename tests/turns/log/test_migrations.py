@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -268,6 +269,24 @@ def test_an_empty_database_can_be_opened_by_several_threads_at_once(url: URL) ->
     assert open_concurrently([url] * 6) == []
     assert rows(url, "SELECT count(*) FROM turns") == [(6,)]
     assert rows(url, f"SELECT version_num FROM {VERSION_TABLE}") == [(LATEST,)]
+
+
+def test_a_file_that_another_program_writes_is_opened_when_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite waits for no lock when it switches a file to a write-ahead log: it fails at once."""
+    path = tmp_path / "turns.db"
+    writer = sqlite3.connect(path, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(engine, "sleep", lambda seconds: writer.execute("ROLLBACK"))
+    with Log(path) as log:
+        asyncio.run(recorded(log))
+    writer.execute("PRAGMA journal_mode = DELETE")
+    writer.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(engine, "sleep", lambda seconds: None)
+    with pytest.raises(LogFailed, match="locked"):
+        Log(path, patience=0.01)
+    writer.close()
 
 
 def test_several_databases_can_be_opened_at_once(tmp_path: Path) -> None:
