@@ -85,7 +85,7 @@ def test_the_server_ends_with_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.page("conformance/demo")
-@pytest.mark.thorough(keep=2)
+@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("way", ["button", "signal", "restart"])
 def test_the_page_recovers_by_itself_from_a_killed_server(browser: Browser, tmp_path: Path, way: str) -> None:
     """The button and the signal kill the serving process, which has a successor. The restart is one by hand."""
