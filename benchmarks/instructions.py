@@ -36,12 +36,12 @@ STORED = Path(__file__).with_name("results") / "instructions.json"
 TOLERANCE = 1.10
 #: How often each job runs. One run of the base takes few instructions, and the first ones depend on the free memory.
 _RUNS = {
-    "body": 2000,
-    "body base": 2000,
-    "stream": 60,
-    "stream base": 60,
-    "request": 60,
-    "request base": 400,
+    "body": 500,
+    "body base": 500,
+    "stream": 25,
+    "stream base": 25,
+    "request": 30,
+    "request base": 100,
 }
 #: The size of the pieces of a stream, in bytes.
 _PIECE = 512

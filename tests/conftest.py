@@ -42,7 +42,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run everything: all cases of tests marked `thorough`, all examples, all pages",
     )
-    group.addoption("--share", type=_share, metavar="K/N", help="with --thorough: only the Kth of N parts of all cases")
+    group.addoption(
+        "--share",
+        type=_share,
+        metavar="K/N",
+        help="with --thorough: only the Kth of N parts of the cases that other runs leave out",
+    )
     group.addoption(
         "--pages",
         action="store_true",
@@ -99,13 +104,12 @@ def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, An
     named = any("::" in arg for arg in config.args) and not config.getoption("--share")
     if not isinstance(made, list) or named:
         return made
-    if share := config.getoption("--share"):
-        kept = [item for item in made if share.has(item.nodeid)]
-    elif config.getoption("--thorough"):
-        return made
-    else:
-        left_out = selection.left_out(made, pages=config.getoption("--pages"))
-        kept = [item for item in made if item not in left_out]
+    kept = selection.taken(
+        made,
+        thorough=config.getoption("--thorough"),
+        share=config.getoption("--share"),
+        pages=config.getoption("--pages"),
+    )
     config.stash[_left_out] = config.stash.get(_left_out, 0) + len(made) - len(kept)
     return kept
 

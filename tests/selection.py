@@ -2,7 +2,7 @@
 
     collected cases -> plain: the sample of tests marked `thorough`; no page or service without a change
                     -> --pages: these pages, and services, too
-                    -> --thorough: everything; --share K/N: the Kth of N parts of everything
+                    -> --thorough: everything; --share K/N: the Kth of N parts of what the others leave out
 
 With `-n`, each worker collects only its lane: some of the files. So no file is imported twice.
 """
@@ -31,7 +31,7 @@ WIRES = 3
 
 
 class Share(NamedTuple):
-    """One of ``count`` parts of all cases; ``number`` counts from 1."""
+    """One of ``count`` parts of some cases; ``number`` counts from 1."""
 
     number: int
     count: int
@@ -49,7 +49,19 @@ def share(text: str) -> Share:
     return Share(int(number), int(count))
 
 
-def left_out(items: Sequence[pytest.Item], *, pages: bool) -> set[pytest.Item]:
+def taken(
+    items: Sequence[pytest.Item], *, thorough: bool = False, share: Share | None = None, pages: bool = False
+) -> list[pytest.Item]:
+    """Return the cases of a run. The plain run, the pages and all shares together have each case once."""
+    if thorough and share is None:
+        return list(items)
+    others = _left_out(items, pages=pages or share is not None)
+    if share is not None:
+        return [item for item in items if item in others and share.has(item.nodeid)]
+    return [item for item in items if item not in others]
+
+
+def _left_out(items: Sequence[pytest.Item], *, pages: bool) -> set[pytest.Item]:
     """Return the cases that only `--thorough` runs. Without ``pages``, those that await a change are among them."""
     found = set()
     groups: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)

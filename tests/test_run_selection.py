@@ -32,16 +32,25 @@ class Item:
         return self._markers.get(name)
 
 
+def taken(*items: Item, **options: Any) -> list[str]:
+    return [item.nodeid for item in selection.taken(cast(list[pytest.Item], list(items)), **options)]
+
+
 def left_out(*items: Item, pages: bool = False) -> list[str]:
-    found = selection.left_out(cast(list[pytest.Item], list(items)), pages=pages)
-    return sorted(item.nodeid for item in found)
+    return sorted({item.nodeid for item in items} - set(taken(*items, pages=pages)))
 
 
-def test_each_case_is_in_exactly_one_share() -> None:
-    shares = [selection.share(f"{number}/7") for number in range(1, 8)]
-    taken = [[id for id in IDS if share.has(id)] for share in shares]
-    assert sorted(id for ids in taken for id in ids) == sorted(IDS)
-    assert all(40 < len(ids) < 100 for ids in taken)
+def test_each_exhaustive_case_is_in_exactly_one_share() -> None:
+    items = [
+        *(Item(f"tests/test_a.py::test_x[{number}]", thorough=Marker(keep=1)) for number in range(500)),
+        *(Item(f"tests/test_b.py::test_y[{number}]", page=Marker(), thorough=Marker(keep=2)) for number in range(9)),
+        Item("tests/test_c.py::test_always"),
+    ]
+    shares = [taken(*items, thorough=True, share=selection.share(f"{number}/7")) for number in range(1, 8)]
+    plain, pages = taken(*items), taken(*items, pages=True)
+    assert [len(plain), len(pages)] == [2, 4]
+    assert sorted(id for ids in (pages, *shares) for id in ids) == sorted(taken(*items, thorough=True))
+    assert all(40 < len(ids) < 100 for ids in shares)
 
 
 @pytest.mark.parametrize("text", ["", "3", "0/4", "5/4", "1/0", "a/b", "1/2/3", "-1/2"])
