@@ -232,9 +232,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """
     from xdist.scheduler import EachScheduling, WorkStealingScheduling
 
+    class Lanes(EachScheduling):
+        def schedule(self) -> None:
+            """Count the cases of all lanes: pytest-xdist takes one worker's for all, and shows more than 100 %."""
+            session: Any = config.pluginmanager.get_plugin("session")
+            session.testscollected = sum(map(len, self.node2collection.values()))
+            super().schedule()
+
     if config.getoption("dist") != "load":
         return None
-    return EachScheduling(config, log) if _has_lanes(config) else WorkStealingScheduling(config, log)
+    return Lanes(config, log) if _has_lanes(config) else WorkStealingScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
