@@ -299,9 +299,10 @@ def test_what_no_script_can_tell_is_not_offered(sdk: xai_sdk.Client) -> None:
     assert refusal(lambda: chat(sdk, "said").compact()).code() is grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_a_large_request_is_read(sdk: xai_sdk.Client) -> None:
+def test_a_request_beyond_the_limit_of_grpc_is_read(sdk: xai_sdk.Client) -> None:
+    """Without an option, a server of gRPC takes 4 MiB."""
     asked = user(LIBRARY["said"].ask)
-    long = chat_pb2.Message(role=chat_pb2.ROLE_SYSTEM, content=[chat_pb2.Content(text="word " * 1_200_000)])
+    long = chat_pb2.Message(role=chat_pb2.ROLE_SYSTEM, content=[chat_pb2.Content(text="word " * 900_000)])
     assert plain(sdk, "said", messages=[long, asked]).outputs[0].message.content == "Just words, some of them."
 
 
