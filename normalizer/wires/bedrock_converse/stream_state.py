@@ -7,10 +7,12 @@ from binascii import Error as NotBase64
 from itertools import groupby
 from typing import Any
 
-from msgspec import Struct
+from msgspec import field
 
+from ..block_stream import BlockState
 from ..schema import exact_text
 from . import schema as s
+from .blocks import is_server_call
 
 #: The canonical type of a block, by the kind of its deltas (the member of the union).
 TYPES = {
@@ -23,36 +25,33 @@ TYPES = {
 }
 
 
-class BlockState(Struct, eq=False):
+class ContentState(BlockState):
     """A content block of a stream in progress.
 
-    ``kind``: its type, `text` also with citations. ``before``: the earlier block with the same index. ``implied``: a
-    delta created the block, without a start event. ``start``: the object of the start event. ``parts``: the fragments
-    of its text or arguments. ``pieces``: the other fragments, in the form of the wire. ``extra``: the unknown members
-    of its events.
+    ``kind``: its type, `text` also with citations. ``pieces``: the fragments that are not text, in the form of the
+    wire. ``extra``: the unknown members of its events.
     """
 
-    kind: str
-    index: int
-    key: int
-    before: BlockState | None = None
-    implied: bool = False
-    stopped: bool = False
-    start: Any = None
-    parts: list[str] = []
-    signature: list[str] = []
-    redacted: list[str] = []
-    pieces: list[Any] = []
-    extra: dict[str, Any] = {}
+    signature: list[str] = field(default_factory=list)
+    redacted: list[str] = field(default_factory=list)
+    pieces: list[Any] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def call(self) -> s.ToolUse | None:
         """The call of the block, or None if it is not a call."""
         return self.start if type(self.start) is s.ToolUse else None
 
-    def has_no_arguments(self) -> bool:
-        """Report whether the block is a call without any argument, in its start event and in its deltas."""
-        return self.call is not None and not self.parts and not input_text(self.call)
+    def header(self) -> tuple[str, str | None, str | None]:
+        """See `BlockState.header`."""
+        call = self.call
+        if call is None:
+            return TYPES.get(self.kind, "opaque"), None, None
+        return "server_tool_call" if is_server_call(call) else "tool_call", call.id, call.name
+
+    def initial(self) -> str:
+        """See `BlockState.initial`."""
+        return exact_text(self.call.input) if self.call is not None and memoryview(self.call.input) else ""
 
     def complete(self) -> s.Block:
         """Return the block as a complete message contains it."""
@@ -86,11 +85,6 @@ class BlockState(Struct, eq=False):
             return s.ReasoningContent(redacted=_one_blob(self.redacted), extra_=extra)
         signature = "".join(self.signature) if self.signature else None
         return s.ReasoningContent(text=s.ReasoningText(text=text, signature=signature, extra_=extra))
-
-
-def input_text(call: s.ToolUse) -> str:
-    """Return the JSON text of the input in a start event, or an empty text."""
-    return exact_text(call.input) if memoryview(call.input) else ""
 
 
 def _joined(pieces: list[Any]) -> list[Any]:

@@ -1,0 +1,322 @@
+"""Assembly of streamed blocks: starts, fragments, ends, stop reason, usage and the response, once for all wires.
+
+A wire's Stream says what its events mean. ``fragment`` names the block of an event that only continues a text, and
+`BlockStream.run` merges such events. ``apply`` processes every other event, with the methods of `BlockStream`.
+``convert`` converts a finished block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..errors import MalformedBody, TooManyCalls
+from ..events import BlockDelta, BlockStart, BlockStop, ChoiceStop, Event, UsageUpdate
+from ..model import Block, Choice, Response, Stop, ToolCall, Usage
+from .call_builder import MAX_CALLS, CallBuilder
+from .decode_context import Context
+from .schema import UNFIT, Reader
+from .stop_reason import CUTS, effective_stop
+from .stop_words import reason_of
+from .stream_base import StreamBase, merged_delta
+
+#: JSON texts of arguments without any member.
+NO_ARGUMENTS = frozenset(("", "{}", "null"))
+#: A fragment: the index of its block, its kind, and its text.
+Fragment = tuple[Any, Any, str | None]
+_by_index = attrgetter("index")
+
+
+class BlockState(Struct, eq=False):
+    """A block of a stream in progress.
+
+    ``kind``: the kind of the fragments that it takes. ``index``: its index on the wire. ``start``: the object of its
+    start event. ``before``: the earlier block with the same index. ``implied``: a delta created the block, without a
+    start event. ``doubtful``: the block may lack its arguments, or may have those of another call. ``block``: the index
+    of its canonical block, -1 if it has none. ``parts``: the fragments of its text or arguments.
+    """
+
+    kind: Any
+    index: Any
+    key: int
+    start: Any = None
+    before: Any = None
+    implied: bool = False
+    stopped: bool = False
+    doubtful: bool = False
+    block: int = -1
+    parts: list[str] = []
+
+    def takes(self, kind: Any) -> bool:
+        """Report whether a delta of this kind belongs to the block."""
+        return bool(self.kind == kind)
+
+    @property
+    def type(self) -> str:
+        """The type of the block on the wire."""
+        return str(self.kind)
+
+    def header(self) -> tuple[str, str | None, str | None]:
+        """Return the canonical type of the block, and the id and the name of a call."""
+        raise NotImplementedError
+
+    def initial(self) -> str:
+        """Return the argument text in the start event; empty if there is none, or if the block is not a call."""
+        return ""
+
+
+B = TypeVar("B", bound=BlockState)
+
+
+class BlockStream(StreamBase, Generic[B]):
+    """Base of the streams whose events start, continue and end blocks.
+
+    ``noun``: the term for a block in findings. ``terminator``: the payload that ends a stream without being an event.
+    ``most``: the maximum number of blocks. ``fills_stopped``: whether the start of an implied block may come after its
+    end. ``repeats_stop``: whether a stop reason that comes twice gives two events.
+    """
+
+    reader: Reader[Any]
+    decode_event: Callable[[bytes], Any]
+    state: type[B]
+    noun = "content block"
+    terminator: bytes | None = b"[DONE]"
+    most: float = MAX_CALLS
+    fills_stopped = False
+    repeats_stop = False
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.blocks: list[B] = []  # in the order of their starts
+        self.by_index: dict[Any, B] = {}  # the last block of each index
+        self.id: str | None = None
+        self.model: str | None = None
+        self.ended = False
+        self.stop: str | None = None
+        self.usage: Usage | None = None
+        self.extra: dict[str, Any] = {}
+        self.has_misplaced = False  # whether arguments came for a block that takes none
+
+    # What a wire defines
+
+    def fragment(self, event: Any) -> Fragment | None:
+        """Return the block, the kind and the text of an event that has nothing but more text; None for any other."""
+        raise NotImplementedError
+
+    def apply(self, event: Any, name: str | None, data: bytes, out: list[Event]) -> None:
+        """Process an event that is not a fragment of a block that has begun. ``data``: its JSON."""
+        raise NotImplementedError
+
+    def convert(self, builder: CallBuilder, state: B, blocks: list[Block], cut: bool) -> None:
+        """Append the canonical form of a block. ``cut``: the response was cut inside this block."""
+        raise NotImplementedError
+
+    def repeats(self, held: B, kind: Any, start: Any) -> bool:
+        """Report whether a start event only repeats that of the last block with its index."""
+        return False
+
+    def begins_with(self, kind: Any) -> bool:
+        """Report whether a block may begin with a delta of this kind, without a start event."""
+        return False
+
+    def misplaced(self, kind: Any, index: int | None, placed: B | None, out: list[Event]) -> B:
+        """Return the block for a delta whose index has no block that takes it. ``placed``: the block of the index."""
+        raise NotImplementedError
+
+    def doubted(self, states: list[B], blocks: list[Block]) -> Iterable[B]:
+        """Return the blocks whose calls must not run, because arguments may be missing."""
+        return ()
+
+    # Events
+
+    def run(self, payloads: list[bytes], out: list[Event]) -> None:
+        """Process a run of event payloads. Consecutive fragments of a block that has begun give one delta."""
+        blocks, fragment, decode = self.by_index, self.fragment, self.decode_event
+        target: B | None = None  # the block of the last fragment
+        start = 0  # the number of its fragments before this run
+        for data in payloads:
+            try:
+                event = decode(data)
+            except UNFIT:
+                event = None
+            else:
+                piece = fragment(event)
+                if piece is not None:
+                    index, kind, text = piece
+                    state = blocks.get(index)
+                    if text and state is not None and state.kind == kind:
+                        if state is not target:
+                            if target is not None and self.emits:
+                                out.append(merged_delta(0, target.key, target.parts, start))
+                            target, start = state, len(state.parts)
+                        state.parts.append(text)
+                        continue
+            if target is not None and self.emits:
+                out.append(merged_delta(0, target.key, target.parts, start))
+            target = None
+            if event is None:
+                self.take(None, data, out)
+            else:
+                try:
+                    self.apply(event, None, data, out)
+                except MalformedBody:
+                    self.fail_undecodable(data, out)
+            decode = self.decode_event  # the event may have changed it
+        if target is not None and self.emits:
+            out.append(merged_delta(0, target.key, target.parts, start))
+
+    def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
+        """Process one event. Raises MalformedBody if its data is not a JSON object."""
+        if data == self.terminator:
+            self.terminate()
+            return
+        event = self.reader.read(data, self._notes)
+        if self._notes:
+            self._context.report_notes(self._notes)
+        self.apply(event, name, data, out)
+
+    def terminate(self) -> None:
+        """Process the terminator."""
+
+    def unknown(self, label: str, event: Any) -> None:
+        """Report an event of an unknown type, and keep it."""
+        self._context.find("unknown-event", label)
+        self.extra.setdefault("events", []).append(event)
+
+    # Blocks
+
+    def at(self, index: Any) -> B | None:
+        """Return the last block of an index, or the last block of all if ``index`` is None; None if there is none."""
+        if index is None:
+            return self.blocks[-1] if self.blocks else None
+        return self.by_index.get(index)
+
+    def open(self, kind: Any, start: Any, index: Any, out: list[Event]) -> B:
+        """Return the block of a start event: a new one, or the one that earlier deltas implied or that it repeats."""
+        if index is None:
+            index = len(self.blocks)
+        held = self.by_index.get(index)
+        if held is not None:
+            if held.implied and held.kind == kind and (self.fills_stopped or not held.stopped):
+                held.start, held.implied = start, False
+                return held
+            if self.repeats(held, kind, start):
+                return held
+            self._context.find("index-reused", f"a second {self.noun} under index {index}")
+        state = self.by_index[index] = self.add(kind, start, index, out, held)
+        return state
+
+    def imply(self, kind: Any, start: Any, index: Any, out: list[Event], before: B | None = None) -> B:
+        """Return a new block that a delta begins. It does not replace the block that its index already has."""
+        if index is None:
+            index = len(self.blocks)
+        return self.add(kind, start, index, out, before, True)
+
+    def add(
+        self, kind: Any, start: Any, index: Any, out: list[Event], before: B | None = None, implied: bool = False
+    ) -> B:
+        """Add a block, and emit its start. Raises TooManyCalls for more blocks than any response has."""
+        key = len(self.blocks)
+        if key >= self.most:
+            raise TooManyCalls(f"more than {MAX_CALLS} {self.noun}s", hint="the stream is not a valid response")
+        state = self.state(kind, index, key, start, before, implied)
+        self.blocks.append(state)
+        out.append(BlockStart(0, key, *state.header()))
+        return state
+
+    def holder(self, kind: Any, index: int | None, label: str | None, out: list[Event]) -> B:
+        """Return the block that a delta belongs to: the last one of its index that takes its kind, or another one.
+
+        Nothing shows which call the arguments under another index belong to. Calls that may lack them do not run.
+        ``label``: the delta in findings.
+        """
+        placed = earlier = self.at(index)
+        while earlier is not None:
+            if earlier.takes(kind):
+                return earlier
+            earlier = earlier.before
+        if placed is not None or not self.begins_with(kind):
+            short = self.noun.split()[-1]
+            where = f"where no {short} was started" if placed is None else f"which is a {placed.type} {short}"
+            self._context.find_once("delta-misplaced", f"{label} under index {index}, {where}")
+        return self.misplaced(kind, index, placed, out)
+
+    def extend(self, state: B, text: str | None, out: list[Event]) -> None:
+        """Append a fragment to a block."""
+        if text:
+            state.parts.append(text)
+            out.append(BlockDelta(0, state.key, text))
+
+    def close(self, state: B | None, out: list[Event]) -> None:
+        """End a block. Arguments that came with its start are emitted first (XLAT-03)."""
+        if state is not None:
+            state.stopped = True
+            if not state.parts and (text := state.initial()):
+                out.append(BlockDelta(0, state.key, text))
+            out.append(BlockStop(0, state.key))
+
+    def end(self, raw: str | None, out: list[Event]) -> None:
+        """Record the stop reason. The last one counts."""
+        if raw:
+            if raw != self.stop or self.repeats_stop:
+                out.append(ChoiceStop(0, Stop(reason_of(raw), raw)))
+            self.stop = raw
+
+    def count(self, figures: Usage | None, out: list[Event]) -> None:
+        """Record the usage so far. The last one counts."""
+        if figures is not None:
+            self.usage = figures
+            out.append(UsageUpdate(figures))
+
+    # The response
+
+    def finish(self) -> Response:
+        """Return the response. It is incomplete after an error, or without its terminal event (TERM-01)."""
+        complete = self.is_complete()
+        choice = self.choice(CallBuilder.of(self._context, 0, self.id), complete)
+        choices = [choice] if choice.blocks or complete or self.stop else []
+        return self._response(self.id, self.model, choices, self.usage, complete, self.extra)
+
+    def is_complete(self) -> bool:
+        """Report whether the response is complete. A stream that broke off gives a finding."""
+        complete = self.ended and self._error is None
+        self._report_incomplete(complete)
+        return complete
+
+    def choice(self, builder: CallBuilder, complete: bool) -> Choice:
+        """Return the choice of the stream."""
+        raw = self.stop
+        reason = reason_of(raw) if raw else None
+        blocks = self.converted(builder, complete, reason in CUTS)
+        return Choice(0, blocks, effective_stop(builder, reason, raw), self.beside())
+
+    def beside(self) -> dict[str, Any]:
+        """Return the members of the message that no block represents."""
+        return {}
+
+    def in_order(self) -> list[B]:
+        """Return the blocks by index, or in the order of their starts if two have the same index."""
+        return sorted(self.blocks, key=_by_index) if len(self.by_index) == len(self.blocks) else self.blocks
+
+    def converted(self, builder: CallBuilder, complete: bool, cut_last: bool) -> list[Block]:
+        """Return the canonical blocks. ``cut_last``: the response was cut inside the last one."""
+        states = self.in_order()
+        last = len(states) - 1 if cut_last else -1
+        blocks: list[Block] = []
+        for number, state in enumerate(states):
+            self.convert(builder, state, blocks, number == last or not (complete or state.stopped))
+        for state in self.doubted(states, blocks):
+            block = blocks[state.block]
+            if type(block) is ToolCall and block.status == "complete":
+                blocks[state.block] = self.truncated(block, state.block)
+        return blocks
+
+    def truncated(self, call: ToolCall, index: int) -> ToolCall:
+        """Return a call that may lack its arguments, so that it does not run. ``index``: the index of its block."""
+        message = f"{call.name} ({call.id}): arguments have the index of another {self.noun.split()[-1]}"
+        self._context.find("arguments-misplaced", message, 0, index)
+        return replace(call, status="truncated", arguments=None)
