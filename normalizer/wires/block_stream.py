@@ -22,12 +22,13 @@ from .decode_context import Context
 from .schema import UNFIT, Reader
 from .stop_reason import CUTS, effective_stop
 from .stop_words import reason_of
-from .stream_base import StreamBase, merged_delta
+from .stream_base import StreamBase
 
 #: JSON texts of arguments without any member.
 NO_ARGUMENTS = frozenset(("", "{}", "null"))
-#: A fragment: the index of its block, its kind, and its text.
+#: The index of a block, and kind and text of a fragment; the text is None for an event that is not a fragment.
 Fragment = tuple[Any, Any, str | None]
+NO_FRAGMENT: Fragment = (None, None, None)
 _by_index = attrgetter("index")
 
 
@@ -54,6 +55,10 @@ class BlockState(Struct, eq=False):
     def takes(self, kind: Any) -> bool:
         """Report whether a delta of this kind belongs to the block."""
         return bool(self.kind == kind)
+
+    def attach(self, kind: Any, text: str) -> bool:
+        """Keep a text that gives no event, such as a signature. Return False if the block has no such texts."""
+        return False
 
     @property
     def type(self) -> str:
@@ -91,6 +96,7 @@ class BlockStream(StreamBase, Generic[B]):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        self.decode_event = type(self).decode_event  # an attribute of the instance is found faster
         self.blocks: list[B] = []  # in the order of their starts
         self.by_index: dict[Any, B] = {}  # the last block of each index
         self.id: str | None = None
@@ -103,8 +109,8 @@ class BlockStream(StreamBase, Generic[B]):
 
     # What a wire defines
 
-    def fragment(self, event: Any) -> Fragment | None:
-        """Return the block, the kind and the text of an event that has nothing but more text; None for any other."""
+    def fragment(self, event: Any) -> Fragment:
+        """Return index, kind and text of an event that has nothing but more text; `NO_FRAGMENT` for any other."""
         raise NotImplementedError
 
     def apply(self, event: Any, name: str | None, data: bytes, out: list[Event]) -> None:
@@ -135,7 +141,7 @@ class BlockStream(StreamBase, Generic[B]):
 
     def run(self, payloads: list[bytes], out: list[Event]) -> None:
         """Process a run of event payloads. Consecutive fragments of a block that has begun give one delta."""
-        blocks, fragment, decode = self.by_index, self.fragment, self.decode_event
+        blocks, decode = self.by_index, self.decode_event
         target: B | None = None  # the block of the last fragment
         start = 0  # the number of its fragments before this run
         for data in payloads:
@@ -144,19 +150,19 @@ class BlockStream(StreamBase, Generic[B]):
             except UNFIT:
                 event = None
             else:
-                piece = fragment(event)
-                if piece is not None:
-                    index, kind, text = piece
-                    state = blocks.get(index)
-                    if text and state is not None and state.kind == kind:
+                index, kind, text = self.fragment(event)
+                if text and (state := blocks.get(index)) is not None:
+                    if state.kind == kind:
                         if state is not target:
                             if target is not None and self.emits:
-                                out.append(merged_delta(0, target.key, target.parts, start))
+                                out.append(BlockDelta(0, target.key, "".join(target.parts[start:])))
                             target, start = state, len(state.parts)
                         state.parts.append(text)
                         continue
+                    if state.attach(kind, text):
+                        continue
             if target is not None and self.emits:
-                out.append(merged_delta(0, target.key, target.parts, start))
+                out.append(BlockDelta(0, target.key, "".join(target.parts[start:])))
             target = None
             if event is None:
                 self.take(None, data, out)
@@ -167,7 +173,7 @@ class BlockStream(StreamBase, Generic[B]):
                     self.fail_undecodable(data, out)
             decode = self.decode_event  # the event may have changed it
         if target is not None and self.emits:
-            out.append(merged_delta(0, target.key, target.parts, start))
+            out.append(BlockDelta(0, target.key, "".join(target.parts[start:])))
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
         """Process one event. Raises MalformedBody if its data is not a JSON object."""

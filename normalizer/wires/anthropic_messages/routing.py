@@ -9,16 +9,15 @@ therefore marked as truncated, so that it does not run.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import attrgetter
-
-from msgspec import Struct
 
 from ...arguments import parse
+from ...events import Event
 from ...model import Block, ServerToolCall, ToolCall
+from ..block_stream import BlockStream
 from ..decode_context import Context
-from ..schema import Unknown, Wire
+from ..schema import Wire
 from .schema import Compaction, TextBlock, ThinkingBlock, ToolUseBlock
-from .stream_state import BlockState
+from .stream_state import KINDS, ContentBlockState
 
 #: The block type that a delta implies, by the member that contains its text.
 _IMPLIED: dict[str, type[Wire]] = {
@@ -31,152 +30,98 @@ _IMPLIED: dict[str, type[Wire]] = {
 WORDLESS: dict[str, type[Wire]] = {"citations_delta": TextBlock, "signature_delta": ThinkingBlock}
 
 
-class BlockRouter(Struct, eq=False):
-    """The content blocks of one stream.
+class RoutedStream(BlockStream[ContentBlockState]):
+    """The part of a stream's decoder that assigns deltas to content blocks."""
 
-    ``all``: in the order of their starts. ``by_index``: the last block of each index. ``has_unplaced``: whether
-    arguments came without an index.
-    """
+    state = ContentBlockState
+    most = float("inf")
+    fills_stopped = True
 
-    _context: Context
-    all: list[BlockState] = []
-    by_index: dict[int, BlockState] = {}
-    has_unplaced: bool = False
-    _has_misplaced: bool = False
-    _doubted: int = 0  # number of blocks when the last misplaced arguments came
-    _repeated_starts: list[BlockState] = []  # blocks whose start repeats the call of another block
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self.has_unplaced = False  # whether arguments came without an index
+        self._doubted = 0  # number of blocks when the last misplaced arguments came
+        self._repeated_starts: list[ContentBlockState] = []  # blocks whose start repeats the call of another block
 
-    def begin(self, block: Wire, index: int | None) -> BlockState:
-        """Add the block of a start event, and return it.
-
-        If earlier deltas implied a block of this type with this index, that block gets the start's data instead.
-        """
-        key_index = len(self.all) if index is None else index
-        held = self.by_index.get(key_index)
-        state = BlockState(block, key_index, len(self.all), held)
-        state.become(block)
-        if held is not None and held.implied and held.takes == state.takes:
-            held.become(block)
-            held.implied = False
-            return held
-        if held is not None:
-            self._context.find("index-reused", f"a second content block under index {key_index}")
-        first = self.at(index)
-        if first is not None and first.is_call(block):
+    def begin(self, block: Wire, index: int | None, out: list[Event]) -> ContentBlockState:
+        """Return the block of a start event."""
+        number, first = len(self.blocks), self.at(index)
+        state = self.open(KINDS.get(type(block)), block, index, out)
+        if state.key == number and first is not None and first.is_call(block):
             state.first = first.first or first
             self._repeated_starts.append(state)
-        self.all.append(state)
-        self.by_index[key_index] = state
         return state
 
-    def at(self, index: int | None) -> BlockState | None:
-        """Return the last block of an index, or the last block of all if ``index`` is None; None if there is none."""
-        if index is None:
-            return self.all[-1] if self.all else None
-        return self.by_index.get(index)
-
-    def block_for_text(self, index: int | None, kind: str | None, member: str) -> BlockState:
-        """Return the block for text whose index has no block, or a block of another type, and report it if misplaced.
-
-        ``kind``: the type of the delta. ``member``: the delta member with the text. If no block fits, the result is a
-        new block, marked as implied, for which the caller still has to emit a start event.
-        """
-        placed = self.at(index)
-        earlier = placed
-        while earlier is not None:
-            if earlier.fits(member):
-                return earlier  # an earlier block with the same index accepts this text
-            earlier = earlier.before
-        location = "where no block was started" if placed is None else f"which is a {_type(placed.block)} block"
-        self._context.find_once("delta-misplaced", f"{kind} under index {index}, {location}")
+    def misplaced(
+        self, kind: str, index: int | None, placed: ContentBlockState | None, out: list[Event]
+    ) -> ContentBlockState:
+        """See `BlockStream.misplaced`. ``kind``: the delta member with the text."""
         state = None
         if placed is not None:
             placed.doubtful = True
-            state = next(
-                (candidate for candidate in reversed(self.all) if candidate.takes == member and not candidate.stopped),
-                None,
-            )
-        if member == "partial_json":
-            self._has_misplaced = True
-            for candidate in self.all[self._doubted :]:
+            fitting = (candidate for candidate in reversed(self.blocks) if candidate.kind == kind)
+            state = next((candidate for candidate in fitting if not candidate.stopped), None)
+        if kind == "partial_json":
+            self.has_misplaced = True
+            for candidate in self.blocks[self._doubted :]:
                 candidate.doubtful = candidate.doubtful or not candidate.stopped
-            self._doubted = len(self.all)
+            self._doubted = len(self.blocks)
             if state is None and placed is not None:
-                state = next((candidate for candidate in reversed(self.all) if candidate.has_no_arguments()), None)
+                state = next((candidate for candidate in reversed(self.blocks) if candidate.has_no_arguments()), None)
         if state is None:
-            return self._imply(_IMPLIED[member](), index, placed)
-        state.doubtful = state.doubtful or member == "partial_json"
+            return self._imply(_IMPLIED[kind], index, placed, out)
+        state.doubtful = state.doubtful or kind == "partial_json"
         return state
 
-    def block_for_wordless(self, index: int | None, kind: str | None) -> BlockState | None:
+    def holder_of_wordless(self, index: int | None, kind: str | None, out: list[Event]) -> ContentBlockState | None:
         """Return the block for a signature or citation: the block of its index, of the matching type if possible.
 
         ``kind``: the type of the delta.
         """
         placed = self.at(index)
         wanted = WORDLESS.get(kind or "")
-        if wanted is None or (placed is not None and type(placed.block) is wanted):
+        if wanted is None or (placed is not None and type(placed.start) is wanted):
             return placed
-        for candidate in reversed(self.all):
-            if candidate.implied and candidate.index == index and type(candidate.block) is wanted:
+        for candidate in reversed(self.blocks):
+            if candidate.implied and candidate.index == index and type(candidate.start) is wanted:
                 return candidate
-        return placed or self._imply(wanted(), index, None)
+        return placed or self._imply(wanted, index, None, out)
 
-    def _imply(self, block: Wire, index: int | None, placed: BlockState | None) -> BlockState:
-        key_index = len(self.all) if index is None else index
-        state = BlockState(block, key_index, len(self.all), None, True)
-        state.become(block)
+    def _imply(
+        self, block: type[Wire], index: int | None, placed: ContentBlockState | None, out: list[Event]
+    ) -> ContentBlockState:
+        state = self.imply(KINDS[block], block(), index, out)
         state.doubtful = True
-        self.all.append(state)
         if placed is None:
-            self.by_index[key_index] = state
+            self.by_index[state.index] = state
         return state
 
-    def in_order(self) -> list[BlockState]:
-        """Return the blocks by index, or in order of their starts if two have the same index or repeat a call.
-
-        Blocks that only repeat the start of another call are left out.
-        """
-        if len(self.by_index) == len(self.all) and not self._repeated_starts:
-            return sorted(self.all, key=_by_index) if len(self.all) > 1 else self.all
-        repeats = self._repeats()
-        return [state for state in self.all if state.key not in repeats]
-
-    def _repeats(self) -> set[int]:
-        """Return the keys of blocks that repeat another block's call without arguments (ID-12), with findings."""
+    def in_order(self) -> list[ContentBlockState]:
+        """See `BlockStream.in_order`. Blocks that only repeat the start of another call are left out (ID-12)."""
+        if not self._repeated_starts:
+            return super().in_order()
         repeats: set[int] = set()
         for again in self._repeated_starts:
             repeat = again.first if again.first is not None and not again.has_no_arguments() else again
             if repeat.has_no_arguments() and repeat.key not in repeats:
                 repeats.add(repeat.key)
-                self._context.find("duplicate-call", f"{repeat.block.name} ({repeat.block.id}) was started twice", 0)
-        return repeats
+                self._context.find("duplicate-call", f"{repeat.start.name} ({repeat.start.id}) was started twice", 0)
+        return [state for state in self.blocks if state.key not in repeats]
 
-    def doubted(self, built: Iterable[tuple[BlockState, Block]]) -> set[int]:
-        """Return the keys of calls that may lack their arguments, or may have the arguments of another call.
-
-        ``built``: the blocks of the stream with their canonical blocks.
-        """
-        calls = [(state, block) for state, block in built if type(block) is ToolCall]
-        without_arguments = {state.key for state, _ in calls if state.has_no_arguments()}
-        if not without_arguments and not self._has_misplaced:
-            return without_arguments
+    def doubted(self, states: list[ContentBlockState], blocks: list[Block]) -> Iterable[ContentBlockState]:
+        """See `BlockStream.doubted`. These calls may lack their arguments, or have the arguments of another call."""
+        calls = [state for state in states if state.block >= 0 and type(blocks[state.block]) is ToolCall]
+        without_arguments = {state.key for state in calls if state.has_no_arguments()}
+        if not without_arguments and not self.has_misplaced:
+            return ()
         mixed = ("arguments-glued", "arguments-invalid") if self.has_unplaced else ("arguments-glued",)
-        surplus = self._has_misplaced or any(
+        surplus = self.has_misplaced or any(
             isinstance(block, (ToolCall, ServerToolCall)) and parse(block.arguments_text).code in mixed
-            for _, block in built
+            for block in blocks
         )
-        return {
-            state.key
-            for state, _ in calls
+        return [
+            state
+            for state in calls
             if (state.key in without_arguments and (surplus or state.doubtful))
-            or (self._has_misplaced and state.doubtful)
-        }
-
-
-_by_index = attrgetter("index")
-
-
-def _type(block: Wire) -> str:
-    tag = block.wire_type if type(block) is Unknown else block.__struct_config__.tag
-    return str(tag)
+            or (self.has_misplaced and state.doubtful)
+        ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import field
 
 from ... import json_codec
+from ..block_stream import NO_ARGUMENTS, BlockState
 from ..schema import Unknown, Wire, exact_text
 from . import schema as s
 
@@ -19,47 +20,65 @@ TEXT_MEMBERS = {
 }
 _MEMBERS = ("text", "partial_json", "thinking")
 USES = (s.ToolUseBlock, s.ServerToolUseBlock, s.McpToolUseBlock)
-#: The delta member whose text belongs to a block, and the fast path's struct for such a delta.
-_TAKES: dict[type[Wire], tuple[str, type[Struct] | None]] = {
-    s.TextBlock: ("text", s.TextPiece),
-    s.ThinkingBlock: ("thinking", s.ThinkingPiece),
-    s.Compaction: ("content", None),
-    **dict.fromkeys(USES, ("partial_json", s.InputPiece)),
+#: The delta member whose text belongs to a block.
+KINDS: dict[type[Wire], str] = {
+    s.TextBlock: "text",
+    s.ThinkingBlock: "thinking",
+    s.Compaction: "content",
+    **dict.fromkeys(USES, "partial_json"),
 }
-#: JSON texts of inputs without any argument.
-NO_INPUT = frozenset(("", "{}", "null"))
+_BLOCK_TYPES: dict[type[Wire], str] = {
+    s.TextBlock: "text",
+    s.ThinkingBlock: "reasoning",
+    s.RedactedThinkingBlock: "reasoning",
+    s.Compaction: "reasoning",
+    s.ToolUseBlock: "tool_call",
+    s.ServerToolUseBlock: "server_tool_call",
+    s.McpToolUseBlock: "server_tool_call",
+    Unknown: "opaque",
+}
 
 
-class BlockState(Struct, eq=False):
+class ContentBlockState(BlockState):
     """A content block of a stream in progress.
 
-    ``before``: the earlier block with the same index. ``implied``: a delta created the block, without a start event.
-    ``doubtful``: text of another type came with its index, or misplaced arguments may belong to it. ``first``: the
-    block whose call this block's start event repeats.
+    ``kind``: the delta member whose text belongs to it, None for a block without text. ``doubtful``: text of another
+    type came with its index, or misplaced arguments may belong to it. ``first``: the block whose call this block's
+    start event repeats. ``members``: the fragments of other members than its main text.
     """
 
-    block: Any
-    index: int
-    key: int
-    before: BlockState | None = None
-    implied: bool = False
-    first: BlockState | None = None
-    doubtful: bool = False
-    stopped: bool = False
-    takes: str | None = None
-    piece: type[Struct] | None = None
-    parts: list[str] = []
-    signature: list[str] = []
-    members: dict[str, list[Any]] = {}  # fragments of other members than the block's main text
+    first: ContentBlockState | None = None
+    signature: list[str] = field(default_factory=list)
+    members: dict[str, list[Any]] = field(default_factory=dict)
 
-    def become(self, block: Wire) -> None:
-        """Use the block of a start event."""
-        self.block = block
-        self.takes, self.piece = _TAKES.get(type(block), (None, None))
+    def takes(self, kind: str) -> bool:
+        """See `BlockState.takes`. A block of an unknown type accepts all."""
+        return bool(self.kind == kind) or type(self.start) is Unknown
 
-    def fits(self, member: str) -> bool:
-        """Report whether text in this delta member belongs to the block. A block of an unknown type accepts all."""
-        return self.takes == member or type(self.block) is Unknown
+    def attach(self, kind: str, text: str) -> bool:
+        """See `BlockState.attach`."""
+        if kind != "signature" or type(self.start) is not s.ThinkingBlock:
+            return False
+        self.signature.append(text)
+        return True
+
+    @property
+    def type(self) -> str:
+        """See `BlockState.type`."""
+        block = self.start
+        return str(block.wire_type if type(block) is Unknown else block.__struct_config__.tag)
+
+    def header(self) -> tuple[str, str | None, str | None]:
+        """See `BlockState.header`."""
+        block = self.start
+        block_type = _BLOCK_TYPES.get(type(block), "server_tool_result")
+        id = getattr(block, "id", None) if block_type.endswith("call") else None
+        return block_type, id, getattr(block, "name", None)
+
+    def initial(self) -> str:
+        """See `BlockState.initial`."""
+        block = self.start
+        return exact_text(block.input) if isinstance(block, USES) and memoryview(block.input) else ""
 
     def keep(self, member: str, piece: Any) -> None:
         """Keep a fragment of a member other than the block's main text, for `add_members`."""
@@ -67,14 +86,14 @@ class BlockState(Struct, eq=False):
 
     def is_call(self, block: Wire) -> bool:
         """Report whether ``block`` is the same client call as this one, by type, id and name."""
-        held = self.block
+        held = self.start
         if not isinstance(held, s.ToolUseBlock) or not isinstance(block, s.ToolUseBlock):
             return False
         return bool(held.id) and (held.id, held.name) == (block.id, block.name)
 
     def has_no_arguments(self) -> bool:
         """Report whether the block is a call without any argument, in its start event and in its deltas."""
-        return isinstance(self.block, USES) and not self.parts and input_text(self.block.input).strip() in NO_INPUT
+        return isinstance(self.start, USES) and not self.parts and self.initial().strip() in NO_ARGUMENTS
 
 
 def delta_text(delta: s.Delta) -> tuple[str, str | None]:
@@ -125,8 +144,3 @@ def _concatenated(member: str, held: Any, pieces: list[Any]) -> Any:
         return [*held, *pieces] if isinstance(held, list) else pieces
     text = "".join(pieces)
     return held + text if isinstance(held, str) and member != "signature" else text
-
-
-def input_text(input: Raw) -> str:
-    """Return the JSON text of an input, or an empty text if there is no input."""
-    return exact_text(input) if memoryview(input) else ""

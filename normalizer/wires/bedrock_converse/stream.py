@@ -12,7 +12,7 @@ from ... import json_codec
 from ...arguments import by_value
 from ...events import Event as CanonicalEvent
 from ...model import Block, ToolCall
-from ..block_stream import NO_ARGUMENTS, BlockStream, Fragment
+from ..block_stream import NO_ARGUMENTS, NO_FRAGMENT, BlockStream, Fragment
 from ..call_builder import CallBuilder, respell_arguments
 from ..decode_context import Context
 from ..schema import Reader
@@ -25,7 +25,7 @@ class Stream(BlockStream[ContentState]):
     """Stream decoder for events whose one member is named like their type."""
 
     reader = Reader(s.Event)
-    decode_event = s.decode_event
+    decode_event = staticmethod(s.decode_event)
     state = ContentState
     terminator = None
 
@@ -34,10 +34,10 @@ class Stream(BlockStream[ContentState]):
         self._begun = False
         self._message: dict[str, Any] = {}  # unknown members of the message
 
-    def fragment(self, event: s.Event) -> Fragment | None:
+    def fragment(self, event: s.Event) -> Fragment:
         """See `BlockStream.fragment`."""
         if event.delta is None or event.delta.delta is None:
-            return None
+            return NO_FRAGMENT
         if extra := s.carry_event(event):
             self.extra.update(extra)
         return _fragment(event.delta)
