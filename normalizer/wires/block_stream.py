@@ -125,6 +125,10 @@ class BlockStream(StreamBase, Generic[B]):
         """Report whether a start event only repeats that of the last block with its index."""
         return False
 
+    def report_reused(self, index: Any, start: Any) -> None:
+        """Report a start event whose index already has a block."""
+        self._context.find("index-reused", f"a second {self.noun} under index {index}")
+
     def begins_with(self, kind: Any) -> bool:
         """Report whether a block may begin with a delta of this kind, without a start event."""
         return False
@@ -212,7 +216,7 @@ class BlockStream(StreamBase, Generic[B]):
                 return held
             if self.repeats(held, kind, start):
                 return held
-            self._context.find("index-reused", f"a second {self.noun} under index {index}")
+            self.report_reused(index, start)
         state = self.by_index[index] = self.add(kind, start, index, out, held)
         return state
 

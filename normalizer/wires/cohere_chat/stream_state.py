@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from msgspec import Raw
 
-from msgspec import Raw, Struct
-
+from ..block_stream import BlockState
 from ..schema import Unknown, raw_object
 from . import schema as s
 
@@ -15,28 +14,20 @@ TEXTS = ("text", "thinking")
 CANONICAL = {"plan": "reasoning", "text": "text", "thinking": "reasoning", "call": "tool_call"}
 
 
-class BlockState(Struct, eq=False):
-    """A block of a stream in progress.
+class PartState(BlockState):
+    """The plan, a content or a call of a stream in progress.
 
-    ``kind``: "plan", "call", or the type of a content. ``start``: what its start event holds. ``implied``: a fragment
-    created the block, without a start event. ``parts``: the fragments of its text, or of a call's arguments.
+    ``kind``: "plan", "call", or the type of a content.
     """
 
-    kind: str
-    key: int
-    start: Any = None
-    implied: bool = False
-    stopped: bool = False
-    parts: list[str] = []
+    def header(self) -> tuple[str, str | None, str | None]:
+        """See `BlockState.header`."""
+        block_type, call = CANONICAL.get(self.kind, "opaque"), self.start
+        return (block_type, call.id, name_of(call)) if isinstance(call, s.Call) else (block_type, None, None)
 
-    @property
-    def block_type(self) -> str:
-        """The canonical type of the block."""
-        return CANONICAL.get(self.kind, "opaque")
-
-    def takes(self, member: str) -> bool:
+    def takes(self, kind: str) -> bool:
         """Report whether the text in this member belongs to the content. One of an unknown type accepts all."""
-        return self.kind == member or self.kind not in CANONICAL
+        return bool(self.kind == kind) or self.kind not in CANONICAL
 
     def content(self) -> s.Content:
         """Return the finished content."""
@@ -64,8 +55,7 @@ class BlockState(Struct, eq=False):
         """Return the finished call of version 1."""
         call = self.call()
         text = "" if call.function is None else call.function.arguments or ""
-        name = None if call.function is None else call.function.name
-        return s.CallV1(name=name, parameters=Raw(text.encode("utf-8", "surrogatepass")), extra_=call.extra_)
+        return s.CallV1(name=name_of(call), parameters=Raw(text.encode("utf-8", "surrogatepass")), extra_=call.extra_)
 
 
 def content_text(piece: s.ContentPiece) -> tuple[str, str]:
@@ -74,3 +64,8 @@ def content_text(piece: s.ContentPiece) -> tuple[str, str]:
         if text := getattr(piece, member):
             return member, text
     return piece.type or ("text" if piece.thinking is None else "thinking"), ""
+
+
+def name_of(call: s.Call) -> str | None:
+    """Return the name of a call, or None."""
+    return None if call.function is None else call.function.name
