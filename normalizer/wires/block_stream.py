@@ -80,14 +80,17 @@ B = TypeVar("B", bound=BlockState)
 class BlockStream(StreamBase, Generic[B]):
     """Base of the streams whose events start, continue and end blocks.
 
-    ``noun``: the term for a block in findings. ``terminator``: the payload that ends a stream without being an event.
-    ``most``: the maximum number of blocks. ``fills_stopped``: whether the start of an implied block may come after its
-    end. ``repeats_stop``: whether a stop reason that comes twice gives two events.
+    ``reader``: the reader of events of any type. ``decode_event``: a faster parser of frequent events. ``fragments``:
+    its structs that lack members which ``apply`` needs. ``noun``: the term for a block in findings. ``terminator``: the
+    payload that ends a stream without being an event. ``most``: the maximum number of blocks. ``fills_stopped``:
+    whether the start of an implied block may come after its end. ``repeats_stop``: whether a stop reason that comes
+    twice gives two events.
     """
 
     reader: Reader[Any]
     decode_event: Callable[[bytes], Any]
-    state: type[B]
+    fragments: frozenset[type[Struct]] = frozenset()
+    state_type: type[B]
     noun = "content block"
     terminator: bytes | None = b"[DONE]"
     most: float = MAX_CALLS
@@ -168,13 +171,15 @@ class BlockStream(StreamBase, Generic[B]):
             if target is not None and self.emits:
                 out.append(BlockDelta(0, target.key, "".join(target.parts[start:])))
             target = None
-            if event is None:
-                self.take(None, data, out)
-            else:
-                try:
+            try:
+                if event is None or type(event) in self.fragments:
+                    event = self.parse(data)
+                if event is None:
+                    self.event(None, data, out)
+                else:
                     self.apply(event, None, data, out)
-                except MalformedBody:
-                    self.fail_undecodable(data, out)
+            except MalformedBody:
+                self.fail_undecodable(data, out)
             decode = self.decode_event  # the event may have changed it
         if target is not None and self.emits:
             out.append(BlockDelta(0, target.key, "".join(target.parts[start:])))
@@ -188,6 +193,13 @@ class BlockStream(StreamBase, Generic[B]):
         if self._notes:
             self._context.report_notes(self._notes)
         self.apply(event, name, data, out)
+
+    def parse(self, data: bytes) -> Any:
+        """Return an event that ``decode_event`` does not parse, None if it does not fit the strict schema."""
+        try:
+            return self.reader.strict(data)
+        except UNFIT:
+            return None
 
     def terminate(self) -> None:
         """Process the terminator."""
@@ -230,13 +242,17 @@ class BlockStream(StreamBase, Generic[B]):
         self, kind: Any, start: Any, index: Any, out: list[Event], before: B | None = None, implied: bool = False
     ) -> B:
         """Add a block, and emit its start. Raises TooManyCalls for more blocks than any response has."""
+        self.check_number()
         key = len(self.blocks)
-        if key >= self.most:
-            raise TooManyCalls(f"more than {MAX_CALLS} {self.noun}s", hint="the stream is not a valid response")
-        state = self.state(kind, index, key, start, before, implied)
+        state = self.state_type(kind, index, key, start, before, implied)
         self.blocks.append(state)
         out.append(BlockStart(0, key, *state.header()))
         return state
+
+    def check_number(self) -> None:
+        """Raise TooManyCalls if no further block may begin."""
+        if len(self.blocks) >= self.most:
+            raise TooManyCalls(f"more than {MAX_CALLS} {self.noun}s", hint="the stream is not a valid response")
 
     def holder(self, kind: Any, index: int | None, label: str | None, out: list[Event]) -> B:
         """Return the block that a delta belongs to: the last one of its index that takes its kind, or another one.
@@ -288,7 +304,7 @@ class BlockStream(StreamBase, Generic[B]):
         """Return the response. It is incomplete after an error, or without its terminal event (TERM-01)."""
         complete = self.is_complete()
         choice = self.choice(CallBuilder.of(self._context, 0, self.id), complete)
-        choices = [choice] if choice.blocks or complete or self.stop else []
+        choices = [choice] if choice.blocks or complete or self.stop is not None else []
         return self._response(self.id, self.model, choices, self.usage, complete, self.extra)
 
     def is_complete(self) -> bool:

@@ -26,6 +26,11 @@ T = TypeVar("T", bound=Struct)
 UNFIT = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
+def constant(value: str) -> Any:
+    """Return a field that has this value in every struct, because no JSON contains it."""
+    return field(default=value, name="constant of toolparity")
+
+
 class Wire(Struct, forbid_unknown_fields=True, gc=False):
     """Base of all wire structs. ``extra_``: members without a field, and members that did not fit their field."""
 

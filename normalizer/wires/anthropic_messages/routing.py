@@ -33,7 +33,7 @@ WORDLESS: dict[str, type[Wire]] = {"citations_delta": TextBlock, "signature_delt
 class RoutedStream(BlockStream[ContentBlockState]):
     """The part of a stream's decoder that assigns deltas to content blocks."""
 
-    state = ContentBlockState
+    state_type = ContentBlockState
     most = float("inf")
     fills_stopped = True
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from msgspec import Raw, Struct, field
 
-from ..schema import Unknown, Wire, carrier, event_decoder, tagged
+from ..schema import Unknown, Wire, carrier, constant, event_decoder, tagged
 
 WIRE = "anthropic.messages"
 NO_INPUT = Raw(b"")
@@ -221,18 +221,22 @@ class Event(EventMembers):
 
 class TextPiece(Struct, tag_field="type", tag="text_delta", forbid_unknown_fields=True, gc=False):
     text: str
+    kind: str = constant("text")
 
 
 class InputPiece(Struct, tag_field="type", tag="input_json_delta", forbid_unknown_fields=True, gc=False):
     text: str = field(name="partial_json")
+    kind: str = constant("partial_json")
 
 
 class ThinkingPiece(Struct, tag_field="type", tag="thinking_delta", forbid_unknown_fields=True, gc=False):
     text: str = field(name="thinking")
+    kind: str = constant("thinking")
 
 
 class SignaturePiece(Struct, tag_field="type", tag="signature_delta", forbid_unknown_fields=True, gc=False):
     text: str = field(name="signature")
+    kind: str = constant("signature")
 
 
 class Piece(Struct, tag_field="type", tag="content_block_delta", forbid_unknown_fields=True, gc=False):

@@ -18,20 +18,13 @@ from .blocks import convert, usage
 from .routing import WORDLESS, RoutedStream
 from .stream_state import TEXT_MEMBERS, USES, ContentBlockState, add_members, delta_text
 
-#: The delta member that a fragment is from.
-_KINDS: dict[type, str] = {
-    s.TextPiece: "text",
-    s.InputPiece: "partial_json",
-    s.ThinkingPiece: "thinking",
-    s.SignaturePiece: "signature",
-}
-
 
 class Stream(RoutedStream):
     """Stream decoder for the payloads of Messages API events, independent of their framing."""
 
     reader = Reader(s.Event)
     decode_event = staticmethod(s.decode_event)
+    fragments = frozenset((s.Piece,))
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -42,13 +35,10 @@ class Stream(RoutedStream):
         if type(event) is not s.Piece:
             return NO_FRAGMENT
         delta = event.delta
-        return event.at, _KINDS[type(delta)], delta.text
+        return event.at, delta.kind, delta.text
 
     def apply(self, event: Any, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
         """See `BlockStream.apply`."""
-        if type(event) is s.Piece:
-            self.take(None, data, out)
-            return
         kind = event.type
         if kind == "content_block_delta":
             if event.delta is not None:

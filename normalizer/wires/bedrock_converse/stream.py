@@ -26,7 +26,7 @@ class Stream(BlockStream[ContentState]):
 
     reader = Reader(s.Event)
     decode_event = staticmethod(s.decode_event)
-    state = ContentState
+    state_type = ContentState
     terminator = None
 
     def __init__(self, context: Context) -> None:

@@ -24,9 +24,6 @@ from . import schema as s
 from .blocks import arguments_text, build_choice, build_choice_v1, usage
 from .stream_state import PartState, content_text, name_of
 
-#: The structs of fragments, which the stream parses again as an `Event` if they do not continue a block.
-_FRAGMENTS = frozenset((s.ContentFragment, s.CallFragment, s.PlanFragment, s.TextFragmentV1))
-
 
 class Stream(BlockStream[PartState]):
     """Stream decoder for the payloads of events, independent of their framing.
@@ -36,7 +33,8 @@ class Stream(BlockStream[PartState]):
 
     reader = Reader(s.Event)
     decode_event = staticmethod(s.decode_event)
-    state = PartState
+    fragments = frozenset((s.ContentFragment, s.CallFragment, s.PlanFragment, s.TextFragmentV1))
+    state_type = PartState
     most = float("inf")
     repeats_stop = True
 
@@ -67,9 +65,6 @@ class Stream(BlockStream[PartState]):
 
     def apply(self, event: Any, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
         """See `BlockStream.apply`."""
-        if type(event) in _FRAGMENTS:
-            self.take(None, data, out)
-            return
         kind = event.type
         if kind in s.EVENTS:
             self._apply(kind, event, out)

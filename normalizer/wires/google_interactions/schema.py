@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
-from ..schema import Unknown, Wire, carrier, strict_decoder
+from ..schema import Unknown, Wire, carrier, constant, strict_decoder
 
 WIRE = "google.interactions"
 NOTHING = Raw(b"")
@@ -326,10 +326,12 @@ class Event(Wire):
 
 class TextPiece(Struct, tag_field="type", tag="text", forbid_unknown_fields=True, gc=False):
     text: str
+    kind: str = constant("text")
 
 
 class ArgumentsPiece(Struct, tag_field="type", tag="arguments_delta", forbid_unknown_fields=True, gc=False):
     text: str = field(name="arguments")
+    kind: str = constant("arguments_delta")
 
 
 class Piece(Struct, tag_field="event_type", tag="step.delta", forbid_unknown_fields=True, gc=False):

@@ -8,26 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Raw
-from msgspec.structs import replace
 
 from ... import json_codec
 from ...arguments import by_value
-from ...errors import TooManyCalls
-from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
+from ...events import BlockDelta, BlockStart, BlockStop
 from ...events import Event as CanonicalEvent
-from ...model import Block, Response, Stop, ToolCall, Usage
-from ..call_builder import MAX_CALLS, CallBuilder
+from ...model import Block, Choice
+from ..block_stream import Fragment
+from ..call_builder import CallBuilder
 from ..decode_context import Context
-from ..schema import UNFIT, Reader, Unknown, Wire, raw_object, strict_decoder
-from ..stop_words import reason_of
-from ..stream_base import StreamBase, merged_delta
+from ..schema import Reader, Unknown, Wire, raw_object
 from . import schema as s
 from .blocks import UNFINISHED, Conversion, answered_calls, choice_of, error_of_step, extra_of, is_cut, usage
-from .routing import StepRouter
-from .stream_state import MEDIA, NO_ARGUMENTS, StepState, arguments_of
+from .routing import RoutedStream
+from .stream_state import MEDIA, StepState, arguments_of
 
-_reader = Reader(s.Event)
-_regular = strict_decoder(s.Event)
 #: Type of an event -> its type since June 2026.
 _RENAMED = {
     "interaction.start": "interaction.created",
@@ -36,76 +31,35 @@ _RENAMED = {
     "content.delta": "step.delta",
     "content.stop": "step.stop",
 }
-_BLOCK_TYPES: dict[type[Wire], str] = {
-    s.ModelOutput: "text",
-    s.TextContent: "text",
-    s.Thought: "reasoning",
-    s.FunctionCall: "tool_call",
-    Unknown: "opaque",
-}
 
 
-class Stream(StreamBase):
+class Stream(RoutedStream):
     """Stream decoder for the payloads of the API's events, independent of their framing."""
+
+    reader = Reader(s.Event)
+    decode_event = staticmethod(s.decode_piece)
+    fragments = frozenset((s.Piece,))
+    repeats_stop = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._interaction = s.Interaction()
-        self._steps = StepRouter(context)
-        self._usage: Usage | None = None
-        self._extra: dict[str, Any] = {}
         self._keys = 0
-        self._ended = False
 
-    def run(self, payloads: list[bytes], out: list[CanonicalEvent]) -> None:
-        """Process a run of event payloads, with a fast path for more text of a step that has begun."""
-        by_index = self._steps.by_index
-        target: StepState | None = None  # the step of the last fragment
-        start = 0  # the number of its fragments before this run
-        for data in payloads:
-            state = None
-            text = ""
-            try:
-                event: s.Piece = s.decode_piece(data)
-            except UNFIT:
-                pass
-            else:
-                text = event.delta.text
-                state = by_index.get(event.at)
-                if state is not None and not (text and state.piece is type(event.delta)):
-                    state = None
-            if state is not target:
-                if target is not None and self.emits:
-                    out.append(merged_delta(0, target.key or 0, target.parts, start))
-                target, start = state, 0 if state is None else len(state.parts)
-            if state is None:
-                try:
-                    regular: s.Event = _regular(data)
-                except UNFIT:
-                    self.take(None, data, out)
-                else:
-                    self._apply(None, regular, data, out)
-            else:
-                state.parts.append(text)
-        if target is not None and self.emits:
-            out.append(merged_delta(0, target.key or 0, target.parts, start))
+    def fragment(self, event: s.Piece) -> Fragment:
+        """See `BlockStream.fragment`."""
+        delta = event.delta
+        return event.at, delta.kind, delta.text
 
-    def event(self, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
-        """Process one event. Raises MalformedBody if its data is not a JSON object."""
-        if data == b"[DONE]":
-            # A stream of a stored interaction can end with a status instead of the interaction.
-            self._ended = self._ended or self._interaction.status not in (None, *UNFINISHED)
-            return
-        event = _reader.read(data, self._notes)
-        if self._notes:
-            self._context.report_notes(self._notes)
-        self._apply(name, event, data, out)
+    def terminate(self) -> None:
+        """See `BlockStream.terminate`. A stream of a stored interaction can end with a status instead of it."""
+        self.ended = self.ended or self._interaction.status not in (None, *UNFINISHED)
 
-    def _apply(self, name: str | None, event: s.Event, data: bytes, out: list[CanonicalEvent]) -> None:
-        """Process an event. ``data``: its JSON."""
+    def apply(self, event: s.Event, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
+        """See `BlockStream.apply`."""
         kind = _RENAMED.get(event.event_type or "", event.event_type)
         if event.extra_:
-            self._extra.update(event.extra_)
+            self.extra.update(event.extra_)
         if kind == "step.delta":
             if event.delta is not None:
                 self._delta(event.index, event.delta, out)
@@ -120,10 +74,9 @@ class Stream(StreamBase):
             self._set_status(event.status, out)
         elif kind.startswith("interaction.") and event.interaction is not None:
             self._update(event.interaction, out)
-            self._ended = self._ended or kind == "interaction.completed"
+            self.ended = self.ended or kind == "interaction.completed"
         else:
-            self._context.find("unknown-event", f"event {kind!r}")
-            self._extra.setdefault("events", []).append(json_codec.decode_or_text(data))
+            self.unknown(f"event {kind!r}", json_codec.decode_or_text(data))
         self._update_usage(event.usage or _usage_in(event.metadata), out)
 
     # The interaction
@@ -131,7 +84,7 @@ class Stream(StreamBase):
     def _update(self, interaction: s.Interaction, out: list[CanonicalEvent]) -> None:
         """Take over the members of an interaction. Steps in it that were not streamed are added."""
         held = self._interaction
-        if held.id and interaction.id and held.id != interaction.id and self._steps.all:
+        if held.id and interaction.id and held.id != interaction.id and self.blocks:
             self._context.find("event-after-end", "events of a second interaction")
             return
         self._set_status(interaction.status, out)
@@ -141,30 +94,29 @@ class Stream(StreamBase):
         for name in interaction.__struct_fields__:
             if (value := getattr(interaction, name)) is not None:
                 setattr(held, name, value)
+        self.id, self.model = held.id, held.model
         self._add_unstreamed(steps, out)
 
     def _add_unstreamed(self, steps: list[Any], out: list[CanonicalEvent]) -> None:
         """Add the steps of an interaction that was sent whole, if none was streamed, else only further calls."""
-        streamed = {state.step.id for state in self._steps.all if type(state.step) is s.FunctionCall}
-        all_new = not self._steps.all
+        streamed = {state.start.id for state in self.blocks if type(state.start) is s.FunctionCall}
+        all_new = not self.blocks
         for step in steps:
             if all_new or (type(step) is s.FunctionCall and step.id not in streamed):
                 if not all_new:
                     self._context.find("output-disagrees", f"{step.name} ({step.id}) was not streamed")
-                self._begin(step, len(self._steps.all), out)
-                self._stop(len(self._steps.all) - 1, out)
+                self._begin(step, len(self.blocks), out)
+                self._stop(len(self.blocks) - 1, out)
 
     def _set_status(self, status: str | None, out: list[CanonicalEvent]) -> None:
         if status and status != self._interaction.status:
             self._interaction.status = status
             if status not in UNFINISHED:
-                out.append(ChoiceStop(0, Stop(reason_of(status), status)))
+                self.end(status, out)
 
     def _update_usage(self, figures: dict[str, Any] | None, out: list[CanonicalEvent]) -> None:
         """Update the usage. The wire's figures are cumulative, so new ones replace earlier ones."""
-        if figures and (new := usage(figures)) is not None:
-            self._usage = new
-            out.append(UsageUpdate(new))
+        self.count(usage(figures), out)
 
     # Steps
 
@@ -172,14 +124,13 @@ class Stream(StreamBase):
         step = event.step or event.content
         if step is None:
             return
-        if self._ended:
+        if self.ended:
             self._context.find("event-after-end", "a step after the end of the interaction")
         self._begin(step, event.index, out)
 
     def _begin(self, step: Wire, index: int | None, out: list[CanonicalEvent]) -> StepState:
-        if len(self._steps.all) >= MAX_CALLS:
-            raise TooManyCalls(f"more than {MAX_CALLS} steps", hint="the stream is not a valid response")
-        state = self._steps.begin(step, index)
+        self.check_number()
+        state = self.open(None, step, index, out)
         if type(step) is s.ModelOutput:
             contents, step.content = step.content or [], None
             for content in contents:
@@ -193,27 +144,20 @@ class Stream(StreamBase):
         if type(step) is s.TextContent and step.text:
             self._add_text(state, step.text, out)
         elif type(step) not in (s.ModelOutput, s.TextContent, s.UserInput):
-            self._open(state, out)
+            self._key(state, out)
         return state
 
-    def _open(self, state: StepState, out: list[CanonicalEvent]) -> int:
+    def _key(self, state: StepState, out: list[CanonicalEvent]) -> int:
         """Return the key of the current block of a step, and start the block if it is new."""
-        if state.key is None:
-            step = state.step
-            block_type = _BLOCK_TYPES.get(type(step))
-            if block_type is None:
-                block_type = "server_tool_call" if isinstance(step, s.ServerCall) else "server_tool_result"
-            is_call = block_type.endswith("_call")
-            id, name = (step.id, getattr(step, "name", None)) if is_call else (None, None)
+        if state.key < 0:
             state.open_text(self._keys)
             self._keys += 1
-            out.append(BlockStart(0, self._keys - 1, block_type, id, name))
-        return state.key or 0
+            out.append(BlockStart(0, state.key, *state.header()))
+        return state.key
 
     def _add_text(self, state: StepState, text: str, out: list[CanonicalEvent]) -> None:
-        key = self._open(state, out)
-        state.parts.append(text)
-        out.append(BlockDelta(0, key, text))
+        self._key(state, out)
+        self.extend(state, text, out)
 
     def _add_content(self, state: StepState, content: Any, out: list[CanonicalEvent]) -> None:
         """Add a content to an output. A text continues the text before it."""
@@ -222,7 +166,7 @@ class Stream(StreamBase):
                 self._add_text(state, content.text, out)
             state.annotations.extend(content.annotations or ())
             return
-        if state.key is not None:
+        if state.key >= 0:
             out.append(BlockStop(0, state.key))
         state.close_text()
         state.contents.append(content)
@@ -246,32 +190,29 @@ class Stream(StreamBase):
         state.contents.append(content)
 
     def _stop(self, index: int | None, out: list[CanonicalEvent]) -> None:
-        state = self._steps.at(index)
-        if state is None or type(state.step) is s.UserInput:
+        state = self.at(index)
+        if state is None or type(state.start) is s.UserInput:
             return
+        if state.key >= 0 or not state.contents:
+            self._key(state, out)
+            self.close(state, out)
         state.stopped = True
-        if state.key is not None or not state.contents:
-            key = self._open(state, out)
-            if type(state.step) is s.FunctionCall and not state.parts and state.initial() not in NO_ARGUMENTS:
-                out.append(BlockDelta(0, key, state.initial()))
-            out.append(BlockStop(0, key))
 
     # Deltas
 
     def _delta(self, index: int | None, delta: s.Delta, out: list[CanonicalEvent]) -> None:
-        number = len(self._steps.all)
-        state = self._steps.step_for(index, delta.type)
+        number = len(self.blocks)
+        state = self.step_for(index, delta.type, out)
         if state is None:
-            self._context.find("unknown-event", f"delta {delta.type!r}")
-            self._extra.setdefault("events", []).append(raw_object(delta))
+            self.unknown(f"delta {delta.type!r}", raw_object(delta))
             return
-        if len(self._steps.all) > number and type(state.step) is not s.ModelOutput:
-            self._open(state, out)
-        if delta.signature is not None and type(state.step) is not Unknown:
+        if len(self.blocks) > number and type(state.start) is not s.ModelOutput:
+            self._key(state, out)
+        if delta.signature is not None and type(state.start) is not Unknown:
             state.signature.append(delta.signature)
-        if delta.extra_ and type(state.step) is not Unknown:
-            state.step.extra_ = {**(state.step.extra_ or {}), **delta.extra_}
-        step = type(state.step)
+        if delta.extra_ and type(state.start) is not Unknown:
+            state.start.extra_ = {**(state.start.extra_ or {}), **delta.extra_}
+        step = type(state.start)
         if step is s.ModelOutput or step is s.TextContent:
             self._output_delta(state, delta, out)
         elif step is s.Thought:
@@ -293,7 +234,7 @@ class Stream(StreamBase):
             self._add_content(state, media(**members), out)
 
     def _call_delta(self, state: StepState, delta: s.Delta, out: list[CanonicalEvent]) -> None:
-        step = state.step
+        step = state.start
         step.id, step.name = delta.id or step.id, delta.name or step.name
         text, is_fragment = arguments_of(delta)
         if text and is_fragment:
@@ -307,53 +248,38 @@ class Stream(StreamBase):
             state.parts.append(text)
             delta.arguments = s.NOTHING
         state.merge(delta)
-        if text and isinstance(state.step, s.ServerCall):
-            out.append(BlockDelta(0, self._open(state, out), text))
+        if text and isinstance(state.start, s.ServerCall):
+            out.append(BlockDelta(0, self._key(state, out), text))
 
     # The response
 
-    def finish(self) -> Response:
-        """Return the response. It is incomplete after an error, or without a terminal event (TERM-01)."""
+    def is_complete(self) -> bool:
+        """See `BlockStream.is_complete`. An interaction that has not ended is not complete."""
+        if self.ended and self._interaction.status in UNFINISHED:
+            self._context.find("response-unfinished", f"the interaction's status is {self._interaction.status!r}")
+            return False
+        return super().is_complete()
+
+    def choice(self, builder: CallBuilder, complete: bool) -> Choice:
+        """See `BlockStream.choice`."""
         context, body = self._context, self._interaction
-        unfinished = self._ended and body.status in UNFINISHED
-        complete = self._ended and self._error is None and not unfinished
-        if unfinished:
-            context.find("response-unfinished", f"the interaction's status is {body.status!r}")
-        else:
-            self._report_incomplete(complete)
-        states = self._steps.in_order()
-        builder = CallBuilder.of(context, 0, body.id)
-        conversion = Conversion(builder, answered_calls([state.step for state in states]))
-        cut_last = is_cut(body.status)
-        blocks: list[Block] = []
-        calls: list[tuple[StepState, int]] = []
-        for number, state in enumerate(states):
-            cut = (cut_last and number == len(states) - 1) or (not complete and not state.stopped)
-            text = self._assemble(state)
-            conversion.add(state.step, blocks, cut, text)
-            if type(state.step) is s.FunctionCall and blocks and type(blocks[-1]) is ToolCall:
-                calls.append((state, len(blocks) - 1))
-        self._mark_doubtful(calls, blocks)
-        choices = [choice_of(builder, blocks, body.status)]
-        if not (blocks or complete or body.status not in (None, *UNFINISHED)):
-            choices = []
+        conversion = self._conversion = Conversion(builder, answered_calls([state.start for state in self.blocks]))
+        choice = choice_of(builder, self.converted(builder, complete, is_cut(body.status)), body.status)
+        self.stop = None if body.status in UNFINISHED else body.status
         if self._error is None and (error := error_of_step(context, body, conversion)) is not None:
             self._error = error
-        extra = {**extra_of(body, conversion), **self._extra}
-        return self._response(body.id, body.model, choices, self._usage, complete, extra)
+        self.extra = {**extra_of(body, conversion), **self.extra}
+        return choice
 
-    def _mark_doubtful(self, calls: list[tuple[StepState, int]], blocks: list[Block]) -> None:
-        """Mark calls that may lack their arguments as truncated, so that they do not run."""
-        for state, index in calls:
-            block = blocks[index]
-            if state.doubtful and isinstance(block, ToolCall) and block.status == "complete":
-                message = f"{block.name} ({block.id}): arguments have the index of another step"
-                self._context.find("arguments-misplaced", message, 0, index)
-                blocks[index] = replace(block, status="truncated", arguments=None)
+    def convert(self, builder: CallBuilder, state: StepState, blocks: list[Block], cut: bool) -> None:
+        """See `BlockStream.convert`."""
+        self._conversion.add(state.start, blocks, cut, self._assemble(state))
+        if type(state.start) is s.FunctionCall:
+            state.block = len(blocks) - 1
 
     def _assemble(self, state: StepState) -> str | None:
         """Complete a step, and return its streamed argument text, None if its arguments are in the step."""
-        step = state.step
+        step = state.start
         state.complete()
         if not state.parts or not isinstance(step, (s.FunctionCall, s.ServerCall)):
             return None
@@ -362,7 +288,7 @@ class Stream(StreamBase):
             step.arguments = Raw(text.encode("utf-8", "surrogatepass"))
             return None
         initial = state.initial()
-        if initial not in NO_ARGUMENTS and by_value(initial) != by_value(text):
+        if initial and by_value(initial) != by_value(text):
             self._context.find("arguments-disagree", f"{step.name}: those at its start differ from the deltas")
         return text
 

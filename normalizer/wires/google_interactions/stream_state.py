@@ -5,9 +5,10 @@ from __future__ import annotations
 from itertools import chain
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import Raw, field
 
 from ... import json_codec
+from ..block_stream import NO_ARGUMENTS, BlockState
 from ..schema import Unknown, Wire, exact_text, raw_object
 from . import schema as s
 
@@ -29,36 +30,34 @@ MEDIA: dict[str | None, type[s.MediaContent]] = {
     "video": s.VideoContent,
     "document": s.DocumentContent,
 }
-#: The struct of the fast path whose text belongs to a step.
-_PIECES: dict[type[Wire], type[Struct]] = {s.ModelOutput: s.TextPiece, s.FunctionCall: s.ArgumentsPiece}
-#: Texts of arguments without any member.
-NO_ARGUMENTS = frozenset(("", "{}", "null"))
+#: The type of the deltas whose texts a step consists of.
+_KINDS: dict[type[Wire], str] = {s.ModelOutput: "text", s.FunctionCall: "arguments_delta"}
+_BLOCK_TYPES: dict[type[Wire], str] = {
+    s.ModelOutput: "text",
+    s.TextContent: "text",
+    s.Thought: "reasoning",
+    s.FunctionCall: "tool_call",
+    Unknown: "opaque",
+}
 
 
-class StepState(Struct, eq=False):
+class StepState(BlockState):
     """A step of a stream in progress.
 
-    ``key``: the key of its current block in events, None before the block starts. ``piece``: the struct of the fast
-    path whose text belongs to the current block; None if no text can be added. ``parts``: the fragments of that text,
-    of the arguments or of the thought's summary. ``doubtful``: misplaced arguments may belong to this step.
+    ``kind``: the type of the deltas with more text of the current block; None if no text can be added. ``key``: the key
+    of its current block, -1 before the block starts. ``parts``: the fragments of that text, of the arguments or of the
+    thought's summary.
     """
 
-    step: Any
-    index: int
-    key: int | None = None
-    piece: type[Struct] | None = None
-    parts: list[str] = []
-    signature: list[str] = []
-    annotations: list[Any] = []  # of the current text
-    contents: list[Any] = []  # of an output or of a summary, before the current text
-    text_members: dict[str, Any] = {}  # of the current text of a summary, beside its type and text
-    growing: dict[str, list[Any]] = {}  # member -> its pieces, all texts or all lists, or its only value
-    stopped: bool = False
-    doubtful: bool = False
+    signature: list[str] = field(default_factory=list)
+    annotations: list[Any] = field(default_factory=list)  # of the current text
+    contents: list[Any] = field(default_factory=list)  # of an output or of a summary, before the current text
+    text_members: dict[str, Any] = field(default_factory=dict)  # of the text of a summary, beside its type and text
+    growing: dict[str, list[Any]] = field(default_factory=dict)  # member -> its texts or lists, or its only value
 
     def takes(self, kind: str | None) -> bool:
-        """Report whether a delta of this type belongs to the step. A step of an unknown type takes all."""
-        step = type(self.step)
+        """See `BlockState.takes`. A step of an unknown type takes deltas of all types."""
+        step = type(self.start)
         if step is Unknown:
             return True
         implied = IMPLIED.get(kind)
@@ -68,24 +67,42 @@ class StepState(Struct, eq=False):
             return "signature" in step.__struct_fields__
         return implied is None or implied is step or (implied is s.ModelOutput and issubclass(step, _CONTENTS))
 
+    @property
+    def type(self) -> str:
+        """See `BlockState.type`."""
+        step = self.start
+        return str(step.wire_type if type(step) is Unknown else step.__struct_config__.tag)
+
+    def header(self) -> tuple[str, str | None, str | None]:
+        """See `BlockState.header`."""
+        step = self.start
+        block_type = _BLOCK_TYPES.get(type(step))
+        if block_type is None:
+            block_type = "server_tool_call" if isinstance(step, s.ServerCall) else "server_tool_result"
+        return (
+            (block_type, step.id, getattr(step, "name", None))
+            if block_type.endswith("_call")
+            else (block_type, None, None)
+        )
+
     def open_text(self, key: int) -> None:
         """Begin a text, to which fragments are added."""
         self.key = key
-        self.piece = _PIECES.get(type(self.step))
+        self.kind = _KINDS.get(type(self.start))
 
     def close_text(self) -> None:
         """End the current text of an output or summary; it becomes a content."""
         if self.parts or self.annotations:
             text = "".join(self.parts)
-            if type(self.step) is s.Thought:
+            if type(self.start) is s.Thought:
                 self.contents.append({"text": text, "type": "text", **self.text_members})
             else:
                 self.contents.append(s.TextContent(text=text, annotations=self.annotations or None))
-        self.key, self.piece, self.parts, self.annotations, self.text_members = None, None, [], [], {}
+        self.key, self.kind, self.parts, self.annotations, self.text_members = -1, None, [], [], {}
 
     def merge(self, delta: s.Delta) -> None:
         """Add the members of a delta of a server call or result: new texts and lists continue earlier ones."""
-        step = self.step
+        step = self.start
         if type(step) is Unknown:
             if isinstance(step.raw, dict):
                 for name, value in raw_object(delta).items():
@@ -118,16 +135,18 @@ class StepState(Struct, eq=False):
 
     def has_no_arguments(self) -> bool:
         """Report whether the step is a call without any argument, in its start event and in its deltas."""
-        return type(self.step) is s.FunctionCall and not self.parts and self.initial() in NO_ARGUMENTS
+        return type(self.start) is s.FunctionCall and not self.parts and not self.initial()
 
     def initial(self) -> str:
-        """Return the argument text in the start event."""
-        arguments = self.step.arguments
-        return exact_text(arguments).strip() if memoryview(arguments) else ""
+        """See `BlockState.initial`. Empty arguments count as none."""
+        if type(self.start) is not s.FunctionCall or not memoryview(self.start.arguments):
+            return ""
+        text = exact_text(self.start.arguments).strip()
+        return "" if text in NO_ARGUMENTS else text
 
     def complete(self) -> None:
         """Complete the step with everything that its deltas brought, except for the arguments of a client call."""
-        step = self.step
+        step = self.start
         for name, pieces in self.growing.items():
             if type(step) is Unknown:
                 step.raw[name] = _joined(pieces)
