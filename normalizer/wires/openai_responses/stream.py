@@ -10,13 +10,13 @@ from typing import Any
 
 from ... import json_codec
 from ...errors import MalformedBody
-from ...events import BlockDelta, BlockStart, BlockStop, UsageUpdate
+from ...events import BlockDelta, BlockStart, BlockStop
 from ...events import Event as CanonicalEvent
 from ...model import Reasoning, Refusal, Response, Text
+from ..block_stream import NO_FRAGMENT, BlockState, BlockStream, Fragment
 from ..call_builder import CallBuilder
 from ..decode_context import Context
-from ..schema import UNFIT, Reader, Wire
-from ..stream_base import StreamBase, merged_delta
+from ..schema import Reader, Wire
 from . import schema as s
 from .blocks import Conversion, CustomTools, convert, is_hosted
 from .decode import UNFINISHED, build_response, custom_tools, merge_bodies, usage
@@ -48,16 +48,16 @@ from .stream_state import (
 )
 
 _body_reader = Reader(s.Body)
-_event_reader = Reader(s.Event)
-
-#: Target of the last delta: struct of its event, indexes (output, content, summary), whether the item id need not be
-#: compared, item id, block key, and the fragments so far.
-_DeltaTarget = tuple[Any, int | None, int | None, int | None, bool, str | None, int, list[str]]
-_NOTHING: _DeltaTarget = (None, None, None, None, False, None, -1, [])
 
 
-class Stream(StreamBase):
-    """Decoder for the payloads of one stream; the caller removes the framing."""
+class Stream(BlockStream[BlockState]):
+    """Decoder for the payloads of one stream; the caller removes the framing.
+
+    Items take the place of blocks. The table of blocks has only the block of the last delta.
+    """
+
+    reader = Reader(s.Event)
+    decode_event = staticmethod(decode_event)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -67,61 +67,28 @@ class Stream(StreamBase):
         self._knows_custom_tools = False
         self._terminal: s.Body | None = None
         self._keys = 0
-        self._delta_target = _NOTHING
-        self._unknown_events: list[Any] = []
+        self._alone = False  # whether the block of the last delta is of the only item without an end
+        self._last_id: str | None = None  # the item id of the last delta, and the indexes of its part
+        self._content_index: int | None = None
+        self._summary_index: int | None = None
 
-    def run(self, payloads: list[bytes], out: list[CanonicalEvent]) -> None:
-        """Decode several payloads and append their events to ``out``.
+    def fragment(self, event: s.DeltaEvent) -> Fragment:
+        """See `BlockStream.fragment`. An event whose id belongs to another item is not a fragment."""
+        if event.content_index != self._content_index or event.summary_index != self._summary_index:
+            return NO_FRAGMENT
+        if self._alone or event.item_id == self._last_id or event.item_id not in self._items.by_id:
+            return event.output_index, type(event), event.delta
+        return NO_FRAGMENT
 
-        The fast path handles deltas with the same target as the last one.
-        """
-        kind, index, content, summary, alone, id, key, pieces = self._delta_target
-        start = len(pieces)
-        known = self._items.by_id
-        for data in payloads:
-            try:
-                event = decode_event(data)
-            except UNFIT:
-                event = None
-            if (
-                type(event) is kind
-                and event.delta
-                and event.output_index == index
-                and event.content_index == content
-                and event.summary_index == summary
-                and (alone or event.item_id == id or event.item_id not in known)
-            ):
-                pieces.append(event.delta)
-                continue
-            if len(pieces) > start and self.emits:
-                out.append(merged_delta(0, key, pieces, start))
-            if event is None:
-                self.take(None, data, out)
-            else:
-                try:
-                    self._apply(event, out)
-                except MalformedBody:  # the response of a terminal event is not an object
-                    self.fail_undecodable(data, out)
-            kind, index, content, summary, alone, id, key, pieces = self._delta_target
-            start = len(pieces)
-        if len(pieces) > start and self.emits:
-            out.append(merged_delta(0, key, pieces, start))
-
-    def event(self, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
-        """Decode one payload and append its events to ``out``. Raises MalformedBody if it is not a JSON object."""
-        if data == b"[DONE]":
-            return
-        event = _event_reader.read(data, self._notes)
-        if self._notes:
-            self._context.report_notes(self._notes)
+    def apply(self, event: Any, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
+        """See `BlockStream.apply`."""
         kind = event.type or ""
         if kind in KNOWN:
             self._apply(event, out)
         elif kind in ("error", "response.error") or name == "error" or (not kind and (event.error or event.message)):
             self.fail(json_codec.decode_or_text(data), out)
         else:
-            self._context.find("unknown-event", f"event {kind!r}")
-            self._unknown_events.append(json_codec.decode_or_text(data))
+            self.unknown(f"event {kind!r}", json_codec.decode_or_text(data))
 
     def _apply(self, event: Any, out: list[CanonicalEvent]) -> None:
         """Process an event of a type in `stream_events.KNOWN`: a delta, or one with the members of a regular event."""
@@ -159,7 +126,7 @@ class Stream(StreamBase):
                 return known
             if is_same(known.item, item):
                 return known  # a repeated announcement
-        self._delta_target = _NOTHING
+        self.by_index.clear()
         state = self._items.add(item, index)
         if placed is not None and index is not None:
             self._context.find("index-reused", f"a second output item under index {index}")
@@ -215,7 +182,7 @@ class Stream(StreamBase):
             or event.call_id
             or not takes(state.item, part)
         ):
-            self._delta_target = _NOTHING
+            self.by_index.clear()
             state = self._items.item_of(event, part, implied)
         part_key = (part, event.content_index or event.summary_index or 0)
         pieces = state.fragments.get(part_key)
@@ -230,16 +197,16 @@ class Stream(StreamBase):
             key = self._key(state, part_key, out)
         out.append(BlockDelta(0, key, delta))
         if index is not None and not self._items.shared and self._items.all.get(index) is state:
-            kind = PIECES[event.type or ""]
-            alone = self._items.unended == 1 and type(state.item) is implied
-            indexes = (index, event.content_index, event.summary_index)
-            self._delta_target = (kind, *indexes, alone, id, key, pieces)
+            self._alone, self._last_id = self._items.unended == 1 and type(state.item) is implied, id
+            self._content_index, self._summary_index = event.content_index, event.summary_index
+            self.by_index.clear()
+            self.by_index[index] = BlockState(PIECES[event.type or ""], index, key, parts=pieces)
 
     def _add_final_text(self, event: s.RegularEvent, part: str, member: str, implied: type[Wire]) -> None:
         text = getattr(event, member)
         if text is None:
             return
-        self._delta_target = _NOTHING
+        self.by_index.clear()
         state = self._items.item_of(event, part, implied)
         state.final_texts[(part, event.content_index or event.summary_index or 0)] = text
         state.late = state.done
@@ -251,7 +218,7 @@ class Stream(StreamBase):
         changed = state is None
         if state is None:
             state = self._items.ended_by(event.output_index, item) or self._open(event, item, out)
-        self._delta_target = _NOTHING
+        self.by_index.clear()
         state.filled = False
         compare(state, item, self._context.find)
         if changed and ids_of(item) != ids_of(state.item):
@@ -291,9 +258,7 @@ class Stream(StreamBase):
             body.id, body.model = body.id or begun.id, body.model or begun.model
             body.tools = begun.tools if body.tools is None else body.tools
         self._terminal = body if self._terminal is None else merge_bodies(self._terminal, body)
-        figures = usage(body.usage)
-        if figures is not None:
-            out.append(UsageUpdate(figures))
+        self.count(usage(body.usage), out)
 
     def finish(self) -> Response:
         """Return the response; it is incomplete if no terminal event arrived (failures TERM-01, TERM-05)."""
@@ -316,8 +281,8 @@ class Stream(StreamBase):
             if self._terminal is not None:
                 context.find("output-empty", f"{len(streamed)} items were streamed")
         items = mark_incomplete(items, self._items.has_misplaced, self._items.has_unplaced, context.find)
-        if self._unknown_events:
-            body.extra_ = {**(body.extra_ or {}), "events": self._unknown_events}
+        if self.extra:
+            body.extra_ = {**(body.extra_ or {}), **self.extra}
         return build_response(context, body, items, complete)
 
     def _read_first_body(self) -> s.Body:
