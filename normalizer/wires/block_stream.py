@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import MalformedBody, TooManyCalls
+from ..errors import MalformedBody, SeveralBodies, TooManyCalls
 from ..events import BlockDelta, BlockStart, BlockStop, ChoiceStop, Event, UsageUpdate
 from ..model import Block, Choice, Response, Stop, ToolCall, Usage
 from .call_builder import MAX_CALLS, CallBuilder
@@ -38,7 +38,8 @@ class BlockState(Struct, eq=False):
     ``kind``: the kind of the fragments that it takes. ``index``: its index on the wire. ``start``: the object of its
     start event. ``before``: the earlier block with the same index. ``implied``: a delta created the block, without a
     start event. ``doubtful``: the block may lack its arguments, or may have those of another call. ``block``: the index
-    of its canonical block, -1 if it has none. ``parts``: the fragments of its text or arguments.
+    of its canonical block, -1 if it has none. ``choice``: the index of its choice. ``parts``: the fragments of its text
+    or arguments.
     """
 
     kind: Any
@@ -50,6 +51,7 @@ class BlockState(Struct, eq=False):
     stopped: bool = False
     doubtful: bool = False
     block: int = -1
+    choice: int = 0
     parts: list[str] = []
 
     def takes(self, kind: Any) -> bool:
@@ -162,27 +164,29 @@ class BlockStream(StreamBase, Generic[B]):
                     if state.kind == kind:
                         if state is not target:
                             if target is not None and self.emits:
-                                out.append(BlockDelta(0, target.key, "".join(target.parts[start:])))
+                                out.append(BlockDelta(target.choice, target.key, "".join(target.parts[start:])))
                             target, start = state, len(state.parts)
                         state.parts.append(text)
                         continue
                     if state.attach(kind, text):
                         continue
             if target is not None and self.emits:
-                out.append(BlockDelta(0, target.key, "".join(target.parts[start:])))
+                out.append(BlockDelta(target.choice, target.key, "".join(target.parts[start:])))
             target = None
-            try:
-                if event is None or type(event) in self.fragments:
-                    event = self.parse(data)
-                if event is None:
-                    self.event(None, data, out)
-                else:
+            if event is None or type(event) in self.fragments:
+                event = self.parse(data)
+            if event is None:
+                self.take(None, data, out)
+            else:
+                try:
                     self.apply(event, None, data, out)
-            except MalformedBody:
-                self.fail_undecodable(data, out)
+                except SeveralBodies:
+                    raise
+                except MalformedBody:
+                    self.fail_undecodable(data, out)
             decode = self.decode_event  # the event may have changed it
         if target is not None and self.emits:
-            out.append(BlockDelta(0, target.key, "".join(target.parts[start:])))
+            out.append(BlockDelta(target.choice, target.key, "".join(target.parts[start:])))
 
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
         """Process one event. Raises MalformedBody if its data is not a JSON object."""
@@ -196,8 +200,11 @@ class BlockStream(StreamBase, Generic[B]):
 
     def parse(self, data: bytes) -> Any:
         """Return an event that ``decode_event`` does not parse, None if it does not fit the strict schema."""
+        strict = self.reader.strict
+        if strict is self.decode_event:
+            return None
         try:
-            return self.reader.strict(data)
+            return strict(data)
         except UNFIT:
             return None
 
@@ -246,7 +253,7 @@ class BlockStream(StreamBase, Generic[B]):
         key = len(self.blocks)
         state = self.state_type(kind, index, key, start, before, implied)
         self.blocks.append(state)
-        out.append(BlockStart(0, key, *state.header()))
+        out.append(BlockStart(state.choice, key, *state.header()))
         return state
 
     def check_number(self) -> None:
@@ -275,15 +282,15 @@ class BlockStream(StreamBase, Generic[B]):
         """Append a fragment to a block."""
         if text:
             state.parts.append(text)
-            out.append(BlockDelta(0, state.key, text))
+            out.append(BlockDelta(state.choice, state.key, text))
 
     def close(self, state: B | None, out: list[Event]) -> None:
         """End a block. Arguments that came with its start are emitted first (XLAT-03)."""
         if state is not None:
             state.stopped = True
             if not state.parts and (text := state.initial()):
-                out.append(BlockDelta(0, state.key, text))
-            out.append(BlockStop(0, state.key))
+                out.append(BlockDelta(state.choice, state.key, text))
+            out.append(BlockStop(state.choice, state.key))
 
     def end(self, raw: str | None, out: list[Event]) -> None:
         """Record the stop reason. The last one counts."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec import Raw, field
 
 from ..schema import Keyed, Wire, carrier
@@ -205,8 +204,6 @@ class Event(Wire):
     guardrail_trace: Any = field(default=None, name="amazon-bedrock-trace")
     invocation_metrics: Any = field(default=None, name="amazon-bedrock-invocationMetrics")
 
-
-decode_event = msgspec.json.Decoder(Event).decode
 
 carry_body = carrier(Body, "output", "stop_reason", "usage", "metadata", "message")
 carry_metadata = carrier(Metadata, "usage", "p")

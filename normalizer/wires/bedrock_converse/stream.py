@@ -25,7 +25,7 @@ class Stream(BlockStream[ContentState]):
     """Stream decoder for events whose one member is named like their type."""
 
     reader = Reader(s.Event)
-    decode_event = staticmethod(s.decode_event)
+    decode_event = staticmethod(reader.strict)
     state_type = ContentState
     terminator = None
 

@@ -6,19 +6,21 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..block_stream import BlockState
 from . import schema as s
 
 _TEXT = frozenset(("thoughtSignature",))
 
 
-class PartState(Struct, eq=False):
-    """A part of a candidate in progress. ``kind``: the type of its block. ``open``: the next event may extend it."""
+class PartState(BlockState):
+    """A part of a candidate in progress. ``start``: the part. ``open``: the next event may extend it."""
 
-    part: s.Part
-    key: int
-    kind: str
     open: bool = False
-    texts: list[str] = []
+
+    def header(self) -> tuple[str, str | None, str | None]:
+        """See `BlockState.header`."""
+        call = self.start.function_call
+        return (self.kind, None, None) if call is None else (self.kind, call.id, call.name)
 
 
 class CandidateState(Struct, eq=False):
@@ -35,7 +37,7 @@ class CandidateState(Struct, eq=False):
 
     def begin(self, part: s.Part, is_open: bool) -> PartState:
         """Add a new part."""
-        state = PartState(part, len(self.parts), kind_of(part), is_open)
+        state = PartState(kind_of(part), self.index, len(self.parts), part, choice=self.index, open=is_open)
         self.parts.append(state)
         return state
 
@@ -54,9 +56,9 @@ class CandidateState(Struct, eq=False):
     def finished(self) -> s.Candidate:
         """Return the candidate with its parts."""
         for state in self.parts:
-            if state.texts:
-                state.part.text = "".join(state.texts)
-        self.candidate.content = s.Content(parts=[state.part for state in self.parts])
+            if state.parts:
+                state.start.text = "".join(state.parts)
+        self.candidate.content = s.Content(parts=[state.start for state in self.parts])
         return self.candidate
 
 
