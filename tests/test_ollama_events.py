@@ -50,6 +50,15 @@ def test_the_last_event_may_hold_content() -> None:
     assert (response.text, response.complete, response.findings) == ("ab", True, ())
 
 
+def test_the_time_of_the_last_event_that_has_one_counts_at_any_cut() -> None:
+    events = [line({"content": "a"}, created_at=time) for time in ("1", "2", None)]
+    whole, pieces = StreamDecoder(WIRE), StreamDecoder(WIRE)
+    whole.feed(b"".join(events))
+    for event in events:
+        pieces.feed(event)
+    assert whole.finish().extra == pieces.finish().extra == {"created_at": "2"}
+
+
 def test_an_error_inside_a_stream_ends_the_response() -> None:
     frames = [*stream(WIRE, [F], None), b'{"error":"an error was encountered while running the model","status":500}\n']
     response = play(WIRE, b"".join(frames))

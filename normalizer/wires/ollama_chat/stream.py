@@ -62,7 +62,7 @@ class Stream(StreamBase):
                     start, key = len(parts), state.keys[kind]
             if parts is not None:
                 parts.append(text)
-                created_at = piece.created_at
+                created_at = created_at if piece.created_at is None else piece.created_at
             else:
                 self._extra |= {} if created_at is None else {"created_at": created_at}
                 created_at = None
