@@ -1,45 +1,30 @@
-"""State of the message while its stream arrives."""
+"""State of a block of the message while its stream arrives."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from msgspec import Struct
-
-from ...errors import TooManyCalls
-from ..call_builder import MAX_CALLS
+from ..block_stream import BlockState
+from .blocks import argument_text
 from .schema import Call
 
 
-class MessageState(Struct, eq=False):
-    """The content of the message from its events so far.
+class MessageBlockState(BlockState):
+    """The text, the reasoning or a call of a message. Each call arrives whole, in one event.
 
-    ``calls``: each one arrives whole, in one event. ``keys``: type of block -> its key in the event stream.
-    ``block_count``: the number of blocks so far. ``extra``: members of the message that have no canonical field.
+    ``kind``: the type of the block, which is also its index: text and reasoning have one block each.
     """
 
-    thinking: list[str] = []
-    content: list[str] = []
-    calls: list[Call] = []
-    keys: dict[str, int] = {}
-    block_count: int = 0
-    extra: dict[str, Any] = {}
+    @property
+    def call(self) -> Call | None:
+        """The call of the block, or None if it is not a call."""
+        return self.start if type(self.start) is Call else None
 
-    def parts(self, kind: str) -> list[str]:
-        """Return the fragments of a block. ``kind``: "text" or "reasoning"."""
-        return self.content if kind == "text" else self.thinking
+    def header(self) -> tuple[str, str | None, str | None]:
+        """See `BlockState.header`."""
+        call = self.call
+        if call is None:
+            return self.kind, None, None
+        return self.kind, call.id, call.function.name if call.function else None
 
-    def begin(self, kind: str) -> int:
-        """Return the key of a new block. Text and reasoning have one block each, however often they alternate."""
-        key = self.block_count
-        self.block_count += 1
-        if kind != "tool_call":
-            self.keys[kind] = key
-        return key
-
-    def add_call(self, call: Call) -> int:
-        """Add a call and return its key. Raises TooManyCalls for more calls than any response has."""
-        if len(self.calls) >= MAX_CALLS:
-            raise TooManyCalls(f"more than {MAX_CALLS} calls", hint="the stream is not a valid response")
-        self.calls.append(call)
-        return self.begin("tool_call")
+    def initial(self) -> str:
+        """See `BlockState.initial`."""
+        return "" if self.call is None else argument_text(self.call)
