@@ -73,6 +73,11 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "service(*sources): a test with servers, clusters or other programs. It runs when a `page` would",
     )
+    config.addinivalue_line(
+        "markers", "recorded: a test that reads recordings or documents that are not part of this repository"
+    )
+    if _has_lanes(config):
+        config.option.maxworkerrestart = "0"  # no other worker has the lane of one that crashed: end with an error
     thorough = config.getoption("--thorough")
     if config.getoption("--share") and not thorough:
         raise pytest.UsageError("--share needs --thorough")
@@ -110,6 +115,9 @@ def pytest_pycollect_makeitem(collector: pytest.Collector) -> Generator[None, An
         share=config.getoption("--share"),
         pages=config.getoption("--pages"),
     )
+    for item in kept:
+        if {"recordings", "seeds"}.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("recorded")
     config.stash[_left_out] = config.stash.get(_left_out, 0) + len(made) - len(kept)
     return kept
 

@@ -21,6 +21,7 @@ from zlib import crc32
 
 import pytest
 
+from tests import thoroughness
 from toolparity.cassettes.surfaces import SURFACES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,12 +53,15 @@ def share(text: str) -> Share:
 def taken(
     items: Sequence[pytest.Item], *, thorough: bool = False, share: Share | None = None, pages: bool = False
 ) -> list[pytest.Item]:
-    """Return the cases of a run. The plain run, the pages and all shares together have each case once."""
+    """Return the cases of a run. The plain run, the pages and all shares together have each case once.
+
+    Those of modules that themselves try more with `--thorough` are also in a share.
+    """
     if thorough and share is None:
         return list(items)
     others = _left_out(items, pages=pages or share is not None)
     if share is not None:
-        return [item for item in items if item in others and share.has(item.nodeid)]
+        return [item for item in items if (item in others or _tries_more(item)) and share.has(item.nodeid)]
     return [item for item in items if item not in others]
 
 
@@ -84,6 +88,14 @@ def _left_out(items: Sequence[pytest.Item], *, pages: bool) -> set[pytest.Item]:
     for group, cases in groups.items():
         found.update(sorted(cases, key=lambda case: crc32(case.nodeid.encode()))[keep[group] :])
     return found
+
+
+def _tries_more(item: pytest.Item) -> bool:
+    """Return whether the module of a case asks how many examples to try."""
+    module = getattr(item, "module", None)
+    return any(
+        getattr(module, name, None) is getattr(thoroughness, name) for name in ("examples", "sampled", "is_thorough")
+    )
 
 
 def _awaits_change(item: pytest.Item) -> bool:

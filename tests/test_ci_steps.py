@@ -45,8 +45,20 @@ def test_the_table_is_valid_and_the_plain_tests_run_alone_and_first() -> None:
     assert all(step.budget > 0 for step in steps)
 
 
+def test_a_step_that_could_not_be_run_fails_the_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step = STEPS["Step"]("lost", "true", 1)
+    names = STEPS["main"].__globals__
+    monkeypatch.setitem(names, "table", lambda: [step])
+    monkeypatch.setitem(names, "all_steps", lambda steps, started: [])
+    monkeypatch.setattr(sys, "argv", ["steps.py"])
+    assert STEPS["main"]() == 1
+    assert "failed: lost" in capsys.readouterr().out
+
+
 def test_an_unknown_step_is_refused_with_the_names() -> None:
     command = [sys.executable, str(ROOT / ".ci" / "steps.py"), "none"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert "no such step: none; steps: plain tests, lint" in ended.stderr
+    assert "no such step: none; steps: plain tests, install" in ended.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -72,6 +73,19 @@ def test_a_page_runs_if_a_source_or_its_own_file_changed(monkeypatch: pytest.Mon
         assert (left_out(page) == []) is runs, changed
     monkeypatch.setattr(selection, "changed_paths", lambda: ())
     assert left_out(page, pages=True) == []
+
+
+def test_each_source_of_a_page_exists() -> None:
+    marks = re.compile(r"mark\.(?:page|service)\(([^)]*)\)")
+    named = {
+        source
+        for path in FILES
+        for arguments in marks.findall(path.read_text("utf-8"))
+        for source in re.findall(r'"([^"]+)"', arguments)
+        if path != Path(__file__)
+    }
+    assert len(named) > 40
+    assert [source for source in sorted(named) if not (selection.ROOT / source).exists()] == []
 
 
 def test_the_plain_run_keeps_some_cases_of_each_group() -> None:

@@ -96,8 +96,8 @@ def _fail_on(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 @click.option(
     "--exhaustive",
     is_flag=True,
-    help="Hand each conversation over to every other wire, and split long streams byte by byte, too. Without it, the "
-    "cases take turns, and together cover every pair of wires.",
+    help="Hand each conversation over to every other wire, and split long streams byte by byte at both ends, too. "
+    "Without it, the cases take turns, and together cover every pair of wires.",
 )
 @options.jobs
 @click.option(
@@ -170,6 +170,8 @@ def command(
     if not any(case_filter.cases()):
         click.echo("nothing ran: no case matches all filters", err=True)
         ctx.exit(exits.NOTHING_RAN)
+    if kills and exhaustive:
+        raise click.UsageError("--exhaustive is not for --kill: each bench has the cases that it needs")
     if kills:
         _kill(ctx, case_filter, jobs or 0, state, outputs)
         return

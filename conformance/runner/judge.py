@@ -95,6 +95,7 @@ class Judge:
         self._twice = twice
         self._exhaustive = exhaustive
         self._rounds: dict[Case, list[CaseRound]] = {}  # the most recently used last
+        self._judged: Case | None = None  # its answers are kept for its excerpt, whatever their size
 
     def forget(self) -> None:
         """Clear the cached answers. Laws compare cases of one scenario only, so this is safe after each scenario."""
@@ -122,6 +123,7 @@ class Judge:
         failed.
         """
         started = time.perf_counter()
+        self._judged = case
         answers: list[SubjectReport] = []
         if why := self.unsupported(case):
             verdicts = [Verdict("conservation", "unsupported", why)]
@@ -166,7 +168,7 @@ class Judge:
         """Clear the answers used least recently, until this many bytes of responses can be kept beside them."""
         for case in reversed(list(self._rounds)):
             size += _size(self._rounds[case])
-            if size > _KEPT_BYTES:
+            if size > _KEPT_BYTES and case != self._judged:
                 del self._rounds[case]
 
     def evidence(self, case: Case) -> Evidence:

@@ -7,6 +7,7 @@ task of `survival`, as they finish. A line that was cut by the end of the proces
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,9 +23,9 @@ from .judge import CaseFilter
 
 Value = TypeVar("Value")
 
-#: The folders whose code decides the results.
-_PACKAGES = Path(__file__).resolve().parents[2]
-_CODE = ("cassettes", "conformance", "normalizer")
+#: The folders that decide the results: code, cassettes, scenarios, and the list of equivalent subjects.
+_ROOT = Path(__file__).resolve().parents[2]
+_PACKAGES = ("cassettes", "conformance", "normalizer")
 
 
 class _About(Struct, frozen=True, tag="run"):
@@ -61,13 +62,14 @@ class KillState:
         if path is None:
             return
         about = _About(__version__, _code(), case_filter)
+        header = msgspec.json.encode(about) + b"\n"
         lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
         whole = [line for line in lines if line.endswith(b"\n")]
-        if not whole:
-            path.write_bytes(msgspec.json.encode(about) + b"\n")
+        if not whole and header.startswith(b"".join(lines)):
+            path.write_bytes(header)
             return
         try:
-            first, *results = [msgspec.json.decode(line, type=_About | Counts | Deaths) for line in whole]
+            first, *results = [msgspec.json.decode(line, type=_About | Counts | Deaths) for line in whole or lines]
         except msgspec.MsgspecError as error:
             raise InvalidRunState(f"not the state of a kill run: {error}", where=str(path)) from None
         if first != about:
@@ -90,9 +92,10 @@ class KillState:
 
 
 def _code() -> str:
-    """Return a digest of the code and the scenarios."""
-    digest = hashlib.sha256(repr(sorted(scenario_files().items())).encode())
-    for package in _CODE:
-        for path in sorted((_PACKAGES / package).rglob("*.py")):
-            digest.update(path.read_bytes())
+    """Return a digest of what decides the results, and of scenarios that are elsewhere."""
+    digest = hashlib.sha256(repr((sys.version_info[:2], sorted(scenario_files().items()))).encode())
+    for package in _PACKAGES:
+        for path in sorted(path for path in (_ROOT / package).rglob("*") if path.is_file()):
+            if "__pycache__" not in path.parts:
+                digest.update(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]

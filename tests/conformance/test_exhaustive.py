@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+import pytest
+
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.laws.requests import targets
 from toolparity.conformance.oracle import judged_wires
+from toolparity.conformance.runner import judge
 from toolparity.conformance.runner.judge import CaseFilter, Judge
 from toolparity.conformance.subjects import FollowUp, SubjectExchange
 from toolparity.conformance.subjects.reference import Reference
@@ -66,3 +69,12 @@ def test_a_long_stream_is_split_byte_by_byte_in_an_exhaustive_run_only() -> None
             reads[scenario, exhaustive] = judged(case, "any-split", exhaustive=exhaustive).reads
     assert reads["long-arguments", True] > reads["long-arguments", False]
     assert reads["text-only", True] == reads["text-only", False]
+
+
+def test_a_case_has_its_excerpt_when_its_siblings_take_all_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "_KEPT_BYTES", 0)
+    runner = Judge(Reference(), twice=False)
+    case = Case("single-call", "openai.chat", "stream", "all")
+    runner.result(case)
+    assert runner.traffic(case) is not None
+    assert runner.traffic(case._replace(mode="plain")) is None

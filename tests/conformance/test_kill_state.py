@@ -65,7 +65,10 @@ def test_a_line_that_was_cut_is_not_a_result(tmp_path: Path) -> None:
     assert KillState(path, FEW).get(Counts, "two") == Counts("two", {})
 
 
-@pytest.mark.parametrize(("content", "message"), [(None, "other code or other cases"), (b"{}\n", "not the state")])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "other code or other cases"), (b"{}\n", "not the state"), (b"mine", "not the state")],
+)
 def test_the_state_of_another_run_is_refused(tmp_path: Path, content: bytes | None, message: str) -> None:
     path = tmp_path / "state.jsonl"
     if content is None:

@@ -13,6 +13,7 @@ from toolparity.conformance.cases import coverage
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT.parent / "shared" / "failures.md"
+pytestmark = pytest.mark.recorded
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ import pytest
 
 HERE = Path(__file__).parent
 CATALOGUE = HERE.parents[2] / "shared" / "failures.md"
+pytestmark = pytest.mark.recorded
 #: The classes of the catalogue: what decoding, the writing of requests and acting on the calls answer for.
 CLASSES = frozenset(
     """

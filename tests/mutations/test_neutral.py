@@ -55,6 +55,7 @@ def _differences(one: Any, other: Any, path: str) -> Iterator[str]:
         yield f"{path}: {str(one)[:200]} became {str(other)[:200]}"
 
 
+@pytest.mark.recorded
 @pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("wire", WIRES)
 def test_each_mutation_alone_changes_nothing(wire: str, capsys: pytest.CaptureFixture[str]) -> None:

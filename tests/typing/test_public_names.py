@@ -33,7 +33,7 @@ from toolparity.turns.clients import client
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.page("tests/typing", "toolparity/__init__.py", "normalizer/model.py", "normalizer/requests")
+@pytest.mark.page("tests/typing", "toolparity/__init__.py", "normalizer/model.py", "normalizer/requests.py")
 def test_mypy_accepts_the_names_and_finds_each_typo() -> None:
     read = ROOT / "tests" / "typing" / "public_names.py"
     command = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--warn-unused-ignores", str(read)]

@@ -86,7 +86,7 @@ def read(exchange: SubjectExchange) -> WireResponse:
     is_long = sum(map(len, exchange.pieces)) > _LONG
     found = _read(exchange) if is_long else _cached(_SamePieces(exchange))
     if isinstance(found, Irregular):
-        raise found
+        raise found.with_traceback(None)  # it is kept: else each raise would lengthen its traceback
     return found
 
 
