@@ -32,7 +32,7 @@ def _share(text: str) -> selection.Share:
     try:
         return selection.share(text)
     except ValueError as error:
-        raise pytest.UsageError(f"--share: {error}") from None
+        raise pytest.UsageError(str(error)) from None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,8 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--pages",
-        action="store_true",
-        help="also run the tests marked `page` or `service` whose sources did not change",
+        type=_share,
+        nargs="?",
+        const=selection.Share(1, 1),
+        metavar="K/N",
+        help="also run the tests marked `page` or `service` whose sources did not change, or a part of them",
     )
     group.addoption(
         "--shuffle", metavar="SEED", help="run the files, and the tests of each, in an order drawn with this seed"
@@ -67,7 +70,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "page(*sources): a test of what is shown or installed: documentation, pages in a browser, skeletons, published "
-        "results. The plain run takes it if one of these files or folders, or its own file, changed; `--pages` always",
+        "results. The plain run takes it if one of these files or folders, or its own file, changed; `--pages` a part "
+        "or all",
     )
     config.addinivalue_line(
         "markers",

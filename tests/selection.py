@@ -1,7 +1,7 @@
 """Which cases a run takes: the plain run's sample, all with `--thorough`, or one share of them.
 
     collected cases -> plain: the sample of tests marked `thorough`; no page or service without a change
-                    -> --pages: these pages, and services, too
+                    -> --pages [K/N]: these pages, and services, too, or a part of them
                     -> --thorough: everything; --share K/N: the Kth of N parts of what the others leave out
 
 With `-n`, each worker collects only its lane: some of the files. So no file is imported twice.
@@ -51,29 +51,30 @@ def share(text: str) -> Share:
 
 
 def taken(
-    items: Sequence[pytest.Item], *, thorough: bool = False, share: Share | None = None, pages: bool = False
+    items: Sequence[pytest.Item], *, thorough: bool = False, share: Share | None = None, pages: Share | None = None
 ) -> list[pytest.Item]:
-    """Return the cases of a run. The plain run, the pages and all shares together have each case once.
+    """Return the cases of a run. The plain run, all pages and all shares together have each case.
 
     Those of modules that themselves try more with `--thorough` are also in a share.
     """
     if thorough and share is None:
         return list(items)
-    others = _left_out(items, pages=pages or share is not None)
+    others = _left_out(items, pages=pages if share is None else Share(1, 1))
     if share is not None:
         return [item for item in items if (item in others or _tries_more(item)) and share.has(item.nodeid)]
     return [item for item in items if item not in others]
 
 
-def _left_out(items: Sequence[pytest.Item], *, pages: bool) -> set[pytest.Item]:
-    """Return the cases that only `--thorough` runs. Without ``pages``, those that await a change are among them."""
+def _left_out(items: Sequence[pytest.Item], *, pages: Share | None) -> set[pytest.Item]:
+    """Return the cases that only `--thorough` runs, and those that await a change and are not in ``pages``."""
     found = set()
     groups: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
     keep: dict[tuple[str, str], int] = {}
     for item in items:
-        if not pages and _awaits_change(item):
+        if not (pages and pages.has(item.nodeid)) and _awaits_change(item):
             found.add(item)
-            continue
+            if pages is None:
+                continue  # else it is counted below, so that the parts of the pages are those of the same cases
         marker = item.get_closest_marker("thorough")
         parameters = getattr(item, "callspec", SimpleNamespace(params={})).params
         if marker is not None:

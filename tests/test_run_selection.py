@@ -37,7 +37,7 @@ def taken(*items: Item, **options: Any) -> list[str]:
     return [item.nodeid for item in selection.taken(cast(list[pytest.Item], list(items)), **options)]
 
 
-def left_out(*items: Item, pages: bool = False) -> list[str]:
+def left_out(*items: Item, pages: selection.Share | None = None) -> list[str]:
     return sorted({item.nodeid for item in items} - set(taken(*items, pages=pages)))
 
 
@@ -48,8 +48,11 @@ def test_each_exhaustive_case_is_in_exactly_one_share() -> None:
         Item("tests/test_c.py::test_always"),
     ]
     shares = [taken(*items, thorough=True, share=selection.share(f"{number}/7")) for number in range(1, 8)]
-    plain, pages = taken(*items), taken(*items, pages=True)
+    plain, pages = taken(*items), taken(*items, pages=selection.Share(1, 1))
     assert [len(plain), len(pages)] == [2, 4]
+    parts = [taken(*items, pages=selection.Share(number, 3)) for number in (1, 2, 3)]
+    assert sorted(set().union(*parts)) == sorted(pages)
+    assert set.intersection(*map(set, parts)) == set(plain)
     assert sorted(id for ids in (pages, *shares) for id in ids) == sorted(taken(*items, thorough=True))
     assert all(40 < len(ids) < 100 for ids in shares)
 
@@ -72,7 +75,7 @@ def test_a_page_runs_if_a_source_or_its_own_file_changed(monkeypatch: pytest.Mon
         monkeypatch.setattr(selection, "changed_paths", lambda paths=tuple(changed): paths)
         assert (left_out(page) == []) is runs, changed
     monkeypatch.setattr(selection, "changed_paths", lambda: ())
-    assert left_out(page, pages=True) == []
+    assert left_out(page, pages=selection.Share(1, 1)) == []
 
 
 def test_each_source_of_a_page_exists() -> None:
