@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
+import functools
 import io
 import os
 import sys
 from collections.abc import Iterator
+from typing import TextIO
 
 import click
 
@@ -93,6 +96,24 @@ def replace_closed_streams() -> None:
         sys.stdout = io.TextIOWrapper(io.BufferedWriter(_ClosedStdout()))
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (until the process ends)
+    _flush_stderr_at_exit()
+
+
+@functools.cache
+def _flush_stderr_at_exit() -> None:
+    """Let what standard error cannot take be lost. The interpreter would write it again, and exit with 120.
+
+    Registered once in a process.
+    """
+
+    def flush() -> None:
+        try:
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                _redirect_to_null(sys.stderr)
+
+    atexit.register(flush)
 
 
 class _ClosedStdout(io.RawIOBase):
@@ -113,10 +134,13 @@ def _say(text: str) -> None:
 def _discard_stdout() -> None:
     """Redirect standard output to null, because otherwise the interpreter reports the unwritten buffer at exit."""
     try:
-        descriptor = sys.stdout.fileno()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+        _redirect_to_null(sys.stdout)
     except (OSError, ValueError):
         sys.stdout = io.StringIO()
+
+
+def _redirect_to_null(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def missing_extra(error: ModuleNotFoundError) -> str:

@@ -78,7 +78,8 @@ _ALONE = "from toolparity.conformance.cli import main; main()"
 
 def _environment() -> dict[str, str]:
     path = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, "PYTHONPATH": path}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return {**inherited, "PYTHONPATH": path}
 
 
 @pytest.fixture(scope="module")
