@@ -5,7 +5,8 @@
 The steps of the table run one after the other. Those that are marked ``beside`` use one core and run in their order
 beside the others, from the first one that is not marked ``alone`` on. All steps run, also after one has failed. A step
 fails if its command does, or if it takes half as much processor time again as its budget: processes that it leaves to
-itself count, too. Wall time depends on the machine and is only shown. Exit code 1 if any step failed.
+itself count, too. Wall time depends on the machine and is only shown. Exit code 1 if any step failed; how its output
+ended is printed again at the end.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 #: How much more processor time than its budget a step may take.
 TOLERANCE = 1.5
+#: How many lines of a failed step's output are printed again at the end.
+_LINES = 60
 #: How long a step waits for the processes that its command leaves behind, in seconds.
 _PATIENCE = 10
 #: Linux: orphans of this process's descendants become its children, so that their time is counted.
@@ -53,6 +56,7 @@ class Done(NamedTuple):
     wall: float
     processor: float
     memory: int
+    output: bytes = b""
 
     @property
     def problem(self) -> str:
@@ -67,15 +71,30 @@ def table(path: Path = HERE / "steps.toml") -> list[Step]:
     return [Step(**entry) for entry in tomllib.loads(path.read_text("utf-8"))["step"]]
 
 
-def run(step: Step, output: int | None = None) -> Done:
-    """Run a step in a process that waits for all its descendants, and measure them."""
+def run(step: Step, *, show: bool = True) -> Done:
+    """Run a step in a process that waits for all its descendants, and measure them. ``show``: print its output now."""
     started = time.monotonic()
+    output = bytearray()
     with tempfile.TemporaryFile("w+") as report:
         command = [sys.executable, __file__, "--measure", str(report.fileno()), step.run]
-        code = subprocess.call(command, cwd=ROOT, stdout=output, stderr=output, pass_fds=[report.fileno()])
+        with subprocess.Popen(
+            command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=[report.fileno()],
+        ) as process:
+            assert process.stdout
+            while piece := os.read(process.stdout.fileno(), 1 << 16):
+                output += piece
+                if show:
+                    sys.stdout.buffer.write(piece)
+                    sys.stdout.flush()
         report.seek(0)
         processor, memory = (report.read() or "0 0").split()
-    return Done(step, code, time.monotonic() - started, float(processor), int(memory))
+    ended = time.monotonic() - started
+    return Done(step, process.returncode, ended, float(processor), int(memory), bytes(output))
 
 
 def measure(report: int, command: str) -> int:
@@ -94,10 +113,11 @@ def measure(report: int, command: str) -> int:
                 time.sleep(0.05)
         except ChildProcessError:
             break
-    for pid in _children():
-        print(f"the step leaves a process, which ends now: {pid}", file=sys.stderr)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+    while left := _children():  # those of a process that ends become children of this one
+        for pid in left:
+            print(f"the step leaves a process, which ends now: {pid}", file=sys.stderr)
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     os.write(report, f"{used.ru_utime + used.ru_stime:.1f} {used.ru_maxrss // 1024}".encode())
     return code
@@ -121,16 +141,16 @@ def all_steps(steps: Sequence[Step], started: float) -> list[Done]:
     done: list[Done] = []
     aside = [step for step in steps if step.beside]
 
-    def run_aside(step: Step) -> None:
-        """Run a step beside others, and print its output when it has ended."""
-        with tempfile.TemporaryFile() as output:
-            done.append(run(step, output.fileno()))
-            output.seek(0)
+    def run_aside() -> None:
+        """Run steps beside others, and print the output of each when it has ended."""
+        for step in aside:
+            ended = run(step, show=False)
             header = f"\n== {step.name}: {step.run.strip()}  [ended {minutes(time.monotonic() - started)}]\n"
-            sys.stdout.buffer.write(header.encode() + output.read())
+            sys.stdout.buffer.write(header.encode() + ended.output)
             sys.stdout.flush()
+            done.append(ended)
 
-    thread = threading.Thread(target=lambda: [run_aside(step) for step in aside])
+    thread = threading.Thread(target=run_aside)
     for step in steps:
         if step.beside:
             continue
@@ -158,6 +178,11 @@ def main() -> int:
     started = time.monotonic()
     chosen = [step for step in steps if not arguments.names or step.name in arguments.names]
     done = all_steps(chosen, started)
+    for each in done:
+        if each.problem:
+            show(f"\n== How {each.step.name} ended: {each.problem}")
+            sys.stdout.buffer.write(b"".join(each.output.splitlines(keepends=True)[-_LINES:]))
+            sys.stdout.flush()
     show("\n== Steps, the slowest first (seconds; MB of the largest process)")
     show(f"{'step':<18} {'wall':>6} {'processor':>10} {'budget':>7} {'memory':>7}")
     for each in sorted(done, key=lambda each: -each.processor):
