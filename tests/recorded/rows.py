@@ -34,7 +34,7 @@ class Row(msgspec.Struct):
     body_encoding: str | None = None
     frames: list[str] | None = None
     chunk_lengths: list[int] | None = None
-    source: dict[str, str] = {}
+    source: dict[str, Any] = {}
 
     @property
     def failed(self) -> bool:
@@ -64,9 +64,15 @@ class Row(msgspec.Struct):
         return [*pieces, data[start:]]
 
 
-def lines(path: Path) -> Iterator[bytes]:
-    with gzip.open(path) as file:
-        yield from file
+def files(recordings: Path, wire: str) -> list[Path]:
+    """The files of a wire: in the folder of recordings, and in the sets that were added beside it."""
+    return sorted(recordings.parent.glob(f"{recordings.name}*/{wire}.jsonl.gz"))
+
+
+def lines(recordings: Path, wire: str) -> Iterator[bytes]:
+    for path in files(recordings, wire):
+        with gzip.open(path) as file:
+            yield from file
 
 
 #: Beginnings of the ids of recordings that are filed under another wire: Ollama's answers at its endpoint for
@@ -76,7 +82,7 @@ MISFILED = {"ollama.chat": "prism.other.ollama_chat.structured-with-multiple-too
 
 @cache
 def _all_rows(recordings: Path, wire: str) -> tuple[Row, ...]:
-    return tuple(msgspec.convert(json.loads(line), Row) for line in lines(recordings / f"{wire}.jsonl.gz"))
+    return tuple(msgspec.convert(json.loads(line), Row) for line in lines(recordings, wire))
 
 
 def rows(recordings: Path, wire: str) -> tuple[Row, ...]:

@@ -15,7 +15,6 @@ from toolparity.normalizer.errors import MalformedBody, UnknownWire
 from toolparity.normalizer.json_codec import decode as json_decode
 from toolparity.normalizer.json_codec import encode as json_encode
 
-#: What the wires held when their decoders were built; recordings may be added, none may vanish.
 #: What the wires held when the normalizer was built; recordings may be added, none may vanish.
 AT_LEAST = {
     "openai.chat": 5784,
@@ -57,7 +56,7 @@ def test_every_exchange_decodes_and_nothing_is_skipped(
         assert response.choices or response.error or not response.complete, f"{row.id}: neither answer nor error"
         assert row.failed <= (response.error is not None), f"{row.id}: an HTTP error that is no error"
     of_others = len(misfiled(recordings, wire))
-    assert counts["read"] + of_others == sum(1 for _ in lines(recordings / f"{wire}.jsonl.gz")) >= AT_LEAST[wire]
+    assert counts["read"] + of_others == sum(1 for _ in lines(recordings, wire)) >= AT_LEAST[wire]
     assert not set(opaque) & known, f"opaque, although the SDK knows it: {sorted(set(opaque) & known)}"
     with capsys.disabled():
         print(
@@ -112,7 +111,7 @@ def test_the_other_wires_are_refused_as_not_yet_known(recordings: Path, capsys: 
     assert others
     for path in others:
         wire = path.name.removesuffix(".jsonl.gz")
-        count = sum(1 for _ in lines(path))
+        count = sum(1 for _ in lines(recordings, wire))
         with pytest.raises(UnknownWire, match=wire):
             normalize(b"{}", wire)
         with capsys.disabled():
