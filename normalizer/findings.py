@@ -127,7 +127,7 @@ CODES: dict[str, Code] = {
     ),
     "duplicate-call": Code(
         "warning",
-        "The same call (id, name, arguments) is repeated; it counts once.",
+        "The same call (id, name, arguments) is repeated, possibly without its arguments; it counts once.",
         "Nothing; it is executed once.",
     ),
     "index-missing": Code(

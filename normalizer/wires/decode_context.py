@@ -89,6 +89,10 @@ class Context(Struct, gc=False):
         """Return the response with the findings of this decoding."""
         if extra is None:
             extra = {}
+        if self.counts is not None and "id-duplicate" in self.counts:
+            from .hollow_copies import drop_hollow_copies  # imported only when needed
+
+            drop_hollow_copies(self, choices)
         response = Response(self.wire, self.provider, id, model, choices, usage, error, complete, extra)
         return response.with_findings(self.findings) if self.findings else response
 

@@ -49,6 +49,8 @@ SPELLINGS = [
     ' {"a":1,"b":"é/","c":[true,null]}\n',
 ]
 OTHERS = ['{"a":2,"b":"é/","c":[true,null]}', '{"a":true,"b":"é/","c":[true,null]}', '{"a":1,"b":"é/","c":[1,null]}']
+#: The wires on which arguments are text, so that a call may have none.
+TEXTUAL = ("openai.chat", "openai.responses", "xai.grpc", "cohere.chat")
 VALUES = st.dictionaries(
     st.text(max_size=3),
     st.recursive(
@@ -103,6 +105,25 @@ def test_different_calls_with_one_id_are_both_kept(wire: str, streamed: bool, ot
 def test_calls_with_one_id_and_different_names_are_both_kept(wire: str, streamed: bool) -> None:
     response = respond(wire, streamed, [("a", "f", FIRST), ("a", "g", FIRST)])
     assert [call.name for call in response.calls] == ["f", "g"]
+
+
+@pytest.mark.parametrize(("wire", "streamed"), FORMS)
+def test_a_copy_without_arguments_is_not_a_second_call(wire: str, streamed: bool) -> None:
+    """Failure DUP-31, whichever copy comes first. Calls without arguments under other ids, or other names, stay."""
+    texts = ("{}", "") if wire in TEXTUAL else ("{}",)
+    for bare in texts:
+        given: list[Given] = [("b", "f", bare), ("a", "f", bare), ("c", "g", bare), ("a", "f", FIRST)]
+        given += [("a", "g", bare), ("d", "f", FIRST), ("d", "f", bare), ("e", "f", bare)]
+        response = respond(wire, streamed, given)
+        named = [(call.name, call.arguments or {}) for call in response.calls]
+        full = json.loads(FIRST)
+        assert named == [("f", {}), ("f", full), ("g", {}), ("g", {}), ("f", full), ("f", {})]
+        assert [call.id for call in response.calls if call.name == "f"] == ["b", "a", "d", "e"]
+        assert "id" not in response.calls[1].extra
+        assert select(response, policy="first").kept[0].id == "b"
+        found = [each for each in response.findings if each.code != "arguments-empty"]
+        expected = {("duplicate-call", 1), ("duplicate-call", 4), ("id-duplicate", 3)}
+        assert bare == "" or {(each.code, each.block) for each in found} == expected
 
 
 @pytest.mark.thorough(keep=2)

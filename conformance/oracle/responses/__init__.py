@@ -151,7 +151,10 @@ def _is_not_json(text: bytes) -> bool:
 
 
 def _release_repeated_ids(choice: WireChoice) -> None:
-    """Accept any id for a call whose id an earlier call has. Raises Irregular if the calls are equal."""
+    """Accept any id for a call whose id an earlier call has.
+
+    Raises Irregular if the calls are equal, or have the same name and one has no arguments.
+    """
     seen: dict[str, Json] = {}
     for index, block in enumerate(choice.blocks):
         id = block.members.get("id")
@@ -159,7 +162,8 @@ def _release_repeated_ids(choice: WireChoice) -> None:
             continue
         first = seen.setdefault(id, block.members)
         if first is not block.members:
-            if (first["name"], first["arguments"]) == (block.members["name"], block.members["arguments"]):
+            one, other = first["arguments"], block.members["arguments"]
+            if first["name"] == block.members["name"] and (one == other or {} in (one, other)):
                 raise Irregular("a call twice")
             choice.blocks[index] = WireBlock({**block.members, "id": ANYTHING}, [block.source, {"id": id}])
 

@@ -288,7 +288,7 @@ class CallRouter(Struct, eq=False):
             for call_state in self.all
             if call_state.repeated is not None and call_state.has_arguments
         }
-        for call_state in self.all:
+        for call_state in sorted(self.all, key=_place) if continued else self.all:
             if call_state.replaced:
                 self._settle_snapshots(call_state)
             if call_state.stray:
@@ -314,6 +314,12 @@ class Doubts(Struct):
 
     strays: set[int] = set()
     rivals: set[int] = set()
+
+
+def _place(call: StreamedCall) -> int:
+    """Return the order of a call, or that of the hollow head that it repeats."""
+    first = call.repeated
+    return call.order if first is None or first.has_arguments else first.order
 
 
 def _index(call: Call) -> Index | None:

@@ -1,0 +1,57 @@
+"""Removal of hollow copies on all wires: a second call with the id and name of another one, but without arguments.
+
+Hosts send the head of a call again as a call (microsoft/agent-framework 7485), and clients add one to their histories
+(NousResearch/hermes-agent 94961). The copy would run beside the call, or instead of it if it comes first.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..model import Choice, ToolCall
+from .call_builder import is_synthetic
+from .decode_context import Context
+
+
+def drop_hollow_copies(context: Context, choices: list[Choice]) -> None:
+    """Remove the hollow copies from the choices. The call is where the first of the two was.
+
+    Removes their findings as well, and the others follow their blocks.
+    """
+    for choice in choices:
+        blocks = choice.blocks
+        places = {call.id: place for place, call in enumerate(blocks) if type(call) is ToolCall}
+        hollow: set[int] = set()
+        gone: dict[int, int] = {}  # removed block -> place of its call
+        for index, call in enumerate(blocks):
+            if type(call) is not ToolCall or not is_synthetic(call.id) or (id := call.extra.get("id")) not in places:
+                continue
+            first = blocks[place := places[id]]
+            assert type(first) is ToolCall
+            if first.name != call.name or _is_hollow(first) == _is_hollow(call):
+                continue
+            gone[index] = place
+            hollow.add(place if _is_hollow(first) else index)
+            if _is_hollow(first):
+                extra = {name: value for name, value in call.extra.items() if name != "id"}
+                blocks[place] = replace(call, id=id, extra=extra)
+        kept = [index for index in range(len(blocks)) if index not in gone]
+        moved = {old: new for new, old in enumerate(kept)}
+        findings = []
+        for each in context.findings:
+            if each.choice != choice.index or (block := each.block) is None:
+                findings.append(each)
+            elif not (block in hollow or (block in gone and each.code == "id-duplicate")):
+                block = gone.get(block, block)
+                findings.append(replace(each, block=moved.get(block, block)))
+        context.findings[:] = findings
+        for place in gone.values():
+            call = blocks[place]
+            assert type(call) is ToolCall
+            message = f"{call.name} ({call.id}) is repeated without arguments"
+            context.find("duplicate-call", message, choice.index, moved[place])
+        blocks[:] = [blocks[index] for index in kept]
+
+
+def _is_hollow(call: ToolCall) -> bool:
+    return not (call.arguments or (call.arguments is None and call.arguments_text.strip()))
