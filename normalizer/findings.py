@@ -189,6 +189,11 @@ CODES: dict[str, Code] = {
     "arguments-empty": Code(
         "info", "The arguments are empty text; read as {}.", "Nothing; usual for tools without parameters."
     ),
+    "arguments-missing": Code(
+        "warning",
+        "A streamed call has neither arguments nor an end, although the response ended.",
+        "Pass the request: if the tool requires arguments, the call is not executed.",
+    ),
     "arguments-null": Code("info", "The arguments are null; read as {}.", "Nothing."),
     "arguments-not-object": Code(
         "error", "The arguments are JSON but not an object.", "Answer the call with an error."

@@ -161,6 +161,7 @@ CASES: dict[str, Case] = {
         "openai.responses", responses_body(ITEM, {"type": "function_call_output", "call_id": "a", "output": "x"})
     ),
     "arguments-empty": said(""),
+    "arguments-missing": Case("anthropic.messages", anthropic_stream(tool_start(0, "a", "f")), True),
     "arguments-null": said("null"),
     "arguments-not-object": said("[1]"),
     "arguments-invalid": said("{x}"),

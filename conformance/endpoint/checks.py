@@ -154,6 +154,7 @@ BREAKS: dict[str, str] = {
     "unknown-tool": "declared",
     "pseudo-parallel": "declared",
     "unresolved-call": "declared",
+    "arguments-missing": "arguments",
     "arguments-null": "arguments",
     "arguments-not-object": "arguments",
     "arguments-invalid": "arguments",

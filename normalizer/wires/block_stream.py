@@ -19,6 +19,7 @@ from ..events import BlockDelta, BlockStart, BlockStop, ChoiceStop, Event, Usage
 from ..model import Block, Choice, Response, Stop, ToolCall, Usage
 from .call_builder import MAX_CALLS, CallBuilder
 from .decode_context import Context
+from .misplaced_arguments import requires_arguments
 from .schema import UNFIT, Reader
 from .stop_reason import CUTS, effective_stop
 from .stop_words import reason_of
@@ -341,12 +342,21 @@ class BlockStream(StreamBase, Generic[B]):
         last = len(states) - 1 if cut_last else -1
         blocks: list[Block] = []
         for number, state in enumerate(states):
-            self.convert(builder, state, blocks, number == last or not (complete or state.stopped))
+            cut = number == last or (not state.stopped and (not complete or self.lacks_arguments(state)))
+            self.convert(builder, state, blocks, cut)
         for state in self.doubted(states, blocks):
             block = blocks[state.block]
             if type(block) is ToolCall and block.status == "complete":
                 blocks[state.block] = self.truncated(block, state.block)
         return blocks
+
+    def lacks_arguments(self, state: B) -> bool:
+        """Report whether a call without an end got no arguments although its tool requires some (INC-31)."""
+        block_type, id, name = state.header()
+        if block_type != "tool_call" or state.parts or state.initial().strip() not in NO_ARGUMENTS:
+            return False
+        self._context.find("arguments-missing", f"{name} ({id})", 0)
+        return requires_arguments(self._context, name)
 
     def truncated(self, call: ToolCall, index: int) -> ToolCall:
         """Return a call that may lack its arguments, so that it does not run. ``index``: the index of its block."""

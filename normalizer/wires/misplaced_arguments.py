@@ -97,6 +97,11 @@ def schema_of(context: Context, name: str) -> dict[str, Any] | None:
     return schema if isinstance(schema, dict) else None
 
 
+def requires_arguments(context: Context, name: str | None) -> bool:
+    """Report whether the request declares a tool with this name that requires at least one member."""
+    return bool((schema_of(context, name or "") or {}).get("required"))
+
+
 def _has_surplus(block: Block, stray: bool) -> bool:
     """Report whether a call has arguments that another may lack: it has no name, or the arguments of two calls."""
     if type(block) is not ToolCall and type(block) is not ServerToolCall:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.building import chat, chat_body, chat_call, chunk, codes, cut, piece, shapes, sse, triples
+from tests.failures.play import Call, play, ran, stream
 from toolparity import StreamDecoder, normalize
 from toolparity.normalizer.textmode import TextReader, detect, read_response, read_stream, report
 
@@ -50,6 +51,26 @@ def test_an_empty_entry_does_not_affect_another_call(entry: Any) -> None:
 def test_an_empty_fragment_of_a_call_is_not_reported() -> None:
     response = chat(piece(0, "a", "f", "{"), {"index": 0, "function": {"arguments": ""}}, piece(0, arguments="}"))
     assert codes(response) == []
+
+
+@pytest.mark.parametrize("wire", ["anthropic.messages", "bedrock.converse", "google.interactions", "cohere.chat"])
+def test_a_call_without_arguments_and_end_does_not_run_if_its_tool_requires_some(wire: str) -> None:
+    """Failure INC-31. The other wires have no blocks that end, or never ran such a call."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    tool = {"type": "function", "name": "lookup", "parameters": schema}
+    lost = stream(wire, [Call((), closed=False), Call(('{"city":"Turin"}',), "call_b", closed=False)])
+    response = play(wire, lost, request={"tools": [tool]})
+    assert [call.status for call in response.calls] == ["truncated", "complete"]
+    assert ran(response) == ["call_b"]
+    assert "arguments-missing" in codes(response)
+    schema["required"] = []
+    for request in ({"tools": [tool]}, None):
+        response = play(wire, lost, request=request)
+        assert ran(response) == ["call_a", "call_b"]
+        assert codes(response).count("arguments-missing") == 1
+    response = play(wire, stream(wire, [Call(())]), request=[tool])
+    assert ran(response) == ["call_a"]
+    assert "arguments-missing" not in codes(response)
 
 
 # gpt-oss: Harmony, by the documented format and as servers were seen to leak it

@@ -282,7 +282,9 @@ class Stream(BlockStream[PartState]):
         """See `BlockStream.choice`."""
         calls = [state for state in self.blocks if state.kind == "call"]
         unfinished = frozenset(
-            number for number, state in enumerate(calls) if state.implied or not (complete or state.stopped)
+            number
+            for number, state in enumerate(calls)
+            if state.implied or not (state.stopped or (complete and not self.lacks_arguments(state)))
         )
         if self._is_v1:
             body = self._finished_v1(calls)
