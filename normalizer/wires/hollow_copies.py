@@ -9,6 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..model import Choice, ToolCall
+from .block_stream import NO_ARGUMENTS
 from .call_builder import is_synthetic
 from .decode_context import Context
 
@@ -28,7 +29,7 @@ def drop_hollow_copies(context: Context, choices: list[Choice]) -> None:
                 continue
             first = blocks[place := places[id]]
             assert type(first) is ToolCall
-            if first.name != call.name or _is_hollow(first) == _is_hollow(call):
+            if (first.name and call.name and first.name != call.name) or _is_hollow(first) == _is_hollow(call):
                 continue
             gone[index] = place
             hollow.add(place if _is_hollow(first) else index)
@@ -54,4 +55,4 @@ def drop_hollow_copies(context: Context, choices: list[Choice]) -> None:
 
 
 def _is_hollow(call: ToolCall) -> bool:
-    return not (call.arguments or (call.arguments is None and call.arguments_text.strip()))
+    return call.arguments == {} or call.arguments_text.strip() in NO_ARGUMENTS

@@ -126,6 +126,16 @@ def test_a_copy_without_arguments_is_not_a_second_call(wire: str, streamed: bool
         assert bare == "" or {(each.code, each.block) for each in found} == expected
 
 
+@pytest.mark.parametrize(("wire", "streamed"), FORMS)
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_copy_without_arguments_does_not_run_beside_a_call_without_a_name(
+    wire: str, streamed: bool, order: int
+) -> None:
+    response = respond(wire, streamed, [("a", "", FIRST), ("a", "f", "{}")][::order])
+    assert all(json.loads(FIRST) == call.arguments for call in response.calls if call.status == "complete")
+    assert len(response.calls) == 1
+
+
 @pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
 def test_any_spelling_of_the_same_arguments_is_a_repetition(wire: str, streamed: bool) -> None:
