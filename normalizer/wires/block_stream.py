@@ -236,9 +236,21 @@ class BlockStream(StreamBase, Generic[B]):
                 return held
             if self.repeats(held, kind, start):
                 return held
+            if self.names(held, kind, start):
+                self.extend(held, None if held.parts else held.initial(), out)
+                held.start = start
+                return held
             self.report_reused(index, start)
         state = self.by_index[index] = self.add(kind, start, index, out, held)
         return state
+
+    def names(self, held: B, kind: Any, start: Any) -> bool:
+        """Report whether a start event only gives a call the name that it lacks."""
+        again = self.state_type(kind, held.index, held.key, start)
+        (block_type, id, name), (again_type, again_id, late) = held.header(), again.header()
+        if not (block_type == again_type == "tool_call" and id and id == again_id and late and not name):
+            return False
+        return again.initial().strip() in NO_ARGUMENTS
 
     def imply(self, kind: Any, start: Any, index: Any, out: list[Event], before: B | None = None) -> B:
         """Return a new block that a delta begins. It does not replace the block that its index already has."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.building import (
     anthropic_body,
+    anthropic_stream,
     block_stop,
     chat,
     chat_body,
@@ -20,10 +21,13 @@ from tests.building import (
     codes,
     cut,
     function_call,
+    grpc_call,
+    grpc_chunk,
     item_events,
     json_delta,
     piece,
     responses,
+    responses_body,
     sse,
     stream,
     tool_start,
@@ -243,3 +247,78 @@ def test_three_consecutive_calls_are_three_calls(index: Any, id: str | None) -> 
     texts = ['{"n":1}', '{"n":2}', '{"n":3}']
     response = chat(*(part for text in texts for part in fragments(index, "f", text, 2, id)))
     assert [call.arguments for call in response.calls] == [json.loads(text) for text in texts]
+
+
+# (d) a name that comes after the arguments (failure NAME-31), here and on the wires whose events can hold one
+
+
+@pytest.mark.parametrize("size", [3, 100])
+@pytest.mark.parametrize(("index", "id", "again"), [(0, "a", None), (0, "a", "a"), (0, None, None), (None, "a", None)])
+def test_a_name_after_the_arguments_belongs_to_them(index: Any, id: str | None, again: str | None, size: int) -> None:
+    heads = [piece(index, id), *(piece(index, arguments=part) for part in cut(F, size))]
+    late = piece(index, again, "f")
+    second = [piece(1, "b", arguments=G), piece(1, None, "g")] if index == 0 and id else []
+    response = chat(*heads, *second[:1], late, *second[1:])
+    assert said(response) == [("f", json.loads(F)), ("g", json.loads(G))][: 1 + len(second) // 2]
+    assert response.calls[0].id == (id or response.calls[0].id)
+    assert not {"nameless-call", "index-reused", "duplicate-call"} & set(codes(response))
+
+
+def test_a_name_with_arguments_after_a_nameless_call_begins_another() -> None:
+    assert said(chat(piece(0, "a", arguments=F), piece(0, None, "g", G))) == [("", None), ("g", json.loads(G))]
+
+
+def _cohere(kind: str, **function: str) -> dict[str, Any]:
+    calls = {"id": "a", "function": function} if kind == "start" else {"function": function}
+    return {"type": f"tool-call-{kind}", "index": 0, "delta": {"message": {"tool_calls": calls}}}
+
+
+def _gemini(finish: str | None = None, **call: Any) -> dict[str, Any]:
+    content = {"role": "model", "parts": [{"functionCall": call}]}
+    return {"candidates": [{"content": content, **({"finishReason": finish} if finish else {})}]}
+
+
+_ITEM = function_call("a", "", "", id="fc", status="in_progress")
+_GROW = {"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "fc", "delta": F}
+_COHERE_END = {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}}
+LATE: dict[str, tuple[str, Any]] = {
+    "anthropic: a second start": (
+        "anthropic.messages",
+        anthropic_stream(tool_start(0, "a", ""), json_delta(0, F), tool_start(0, "a", "f"), block_stop(0)),
+    ),
+    "cohere: a second start": (
+        "cohere.chat",
+        sse(_cohere("start", arguments=""), _cohere("delta", arguments=F), _cohere("start", name="f"), _COHERE_END),
+    ),
+    "cohere: a delta": (
+        "cohere.chat",
+        sse(_cohere("start", arguments=""), _cohere("delta", arguments=F), _cohere("delta", name="f"), _COHERE_END),
+    ),
+    "responses: the end of the arguments": (
+        "openai.responses",
+        sse(
+            {"type": "response.output_item.added", "output_index": 0, "item": _ITEM},
+            _GROW,
+            {**_GROW, "type": "response.function_call_arguments.done", "arguments": F, "name": "f"},
+            {"type": "response.completed", "response": responses_body()},
+        ),
+    ),
+    "gemini: the last of the streamed arguments": (
+        "google.gemini",
+        sse(
+            _gemini(id="a", partialArgs=[{"jsonPath": "$.a", "numberValue": 1}], willContinue=True),
+            _gemini("STOP", id="a", name="f"),
+        ),
+    ),
+    "grpc: without the id": (
+        "xai.grpc",
+        [grpc_chunk(grpc_call("a", "", F), role=2), grpc_chunk(grpc_call("", "f", ""), finish=4)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_a_late_name_belongs_to_the_arguments_on_other_wires(case: str) -> None:
+    response = stream(*LATE[case])
+    assert triples(response) == [("a", "f", json.loads(F))]
+    assert select(response).kept

@@ -203,9 +203,12 @@ class Stream(BlockStream[PartState]):
 
     def _continue_call(self, index: int | None, call: s.Call, out: list[CanonicalEvent]) -> None:
         text = self._arguments(call)
+        state = self.by_index.get(("call", index))
+        if state is not None and call.function is not None:
+            held = state.start.function = state.start.function or s.Function()
+            held.name = held.name or call.function.name
         if not text:
             return
-        state = self.by_index.get(("call", index))
         if state is None:
             if index is None and (begun := [other for other in self.blocks if other.kind == "call"]):
                 self._context.find_once("index-missing")

@@ -107,7 +107,7 @@ def extend_call(held: s.FunctionCall, call: s.FunctionCall) -> None:
         held.partial_args += call.partial_args
     if memoryview(call.args):
         held.args = call.args
-    held.id = held.id or call.id
+    held.id, held.name = held.id or call.id, held.name or call.name
     held.will_continue = call.will_continue
     if call.extra_ is not None:
         held.extra_ = {**(held.extra_ or {}), **call.extra_}
@@ -115,7 +115,7 @@ def extend_call(held: s.FunctionCall, call: s.FunctionCall) -> None:
 
 def continues(held: s.FunctionCall, call: s.FunctionCall) -> bool:
     """Report whether an event continues a call: it names no other one."""
-    other_name = bool(call.name) and call.name != held.name
+    other_name = bool(call.name) and bool(held.name) and call.name != held.name
     other_id = bool(call.id) and bool(held.id) and call.id != held.id
-    begins = bool(call.name) and not call.partial_args and bool(held.partial_args)
+    begins = bool(call.name and held.name and held.partial_args) and not call.partial_args
     return not (other_name or other_id or begins)

@@ -9,7 +9,8 @@ arguments. Servers violate each part of it. These rules apply to a fragment, in 
    same call under a changing id (ID-01), or the id that its call lacked so far (ID-04, ID-05).
 3. Without an id, the index decides: the last call that opened it owns it (IDX-07, IDX-18). If a name arrives after
    complete arguments, it opens the next call, from a server that sends no ids. If that name is the owner's and comes
-   without arguments, it may only repeat the head. It is a call only if arguments follow.
+   without arguments, it may only repeat the head. It is a call only if arguments follow. If the owner has no name yet,
+   a name without arguments is its own (vercel/ai 14737), also with its id.
 4. Without id and index, a new name opens a call, and any other fragment continues the last one (IDX-05, IDX-18).
 5. An unknown index with only arguments continues the last call if its arguments are incomplete (IDX-10).
 
@@ -188,7 +189,7 @@ class CallRouter(Struct, eq=False):
         elif name and text.strip():
             if seen.is_closed and text.lstrip()[0] == "{" and not text.startswith(seen.text):
                 return self._open(index)
-        elif name and (seen.is_closed or (elsewhere and owner is None and not seen.length)):
+        elif name and seen.name and (seen.is_closed or (elsewhere and owner is None and not seen.length)):
             return self._open(index, seen)
         if index is not None and index != seen.index:
             self._report("index-changed", seen, f"{seen.id} has the indexes {seen.index} and {index}")
@@ -205,6 +206,8 @@ class CallRouter(Struct, eq=False):
             return self._open(index)
         if name is None:
             return self._mark_stray(owner) if text and index is None else owner
+        if owner.name is None and not text.strip():
+            return owner
         if owner.is_closed:
             if name == owner.name and not text.strip():
                 return self._open(index, owner)

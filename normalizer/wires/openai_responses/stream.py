@@ -210,7 +210,7 @@ class Stream(BlockStream[BlockState]):
         state = self._items.item_of(event, part, implied)
         state.final_texts[(part, event.content_index or event.summary_index or 0)] = text
         state.late = state.done
-        if event.name and getattr(state.item, "name", "") is None:
+        if event.name and not getattr(state.item, "name", event.name):
             state.item.name = event.name
 
     def _close(self, event: s.RegularEvent, item: Wire, out: list[CanonicalEvent]) -> None:

@@ -146,7 +146,9 @@ class Stream(StreamBase):
 
     def _find_call(self, state: _OutputState, call: CompleteCall) -> StreamedCall | None:
         if not call.id:
-            return self._last_call(state, call) if state.calls and not call.name else None
+            if not state.calls or (call.name and (call.text or state.calls[-1].call.name)):
+                return None
+            return self._last_call(state, call)
         known = state.by_id.get(call.id)
         if known is None:
             known = self._by_id.get((self._choice(state), call.id))
