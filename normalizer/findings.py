@@ -172,6 +172,11 @@ CODES: dict[str, Code] = {
         "The wire does not specify whether the provider executes this call; it is treated as a client call.",
         "Nothing, if you declared the tool.",
     ),
+    "call-type-disagrees": Code(
+        "warning",
+        "The call has the type of a hosted tool, but the request declares it as a function, and not that tool.",
+        "Nothing; it is a client call.",
+    ),
     "unresolved-call": Code(
         "error",
         "The wire does not specify whether the provider executes this call, and the request did not declare the tool.",

@@ -155,6 +155,7 @@ CASES: dict[str, Case] = {
     "unknown-tool": plain(CALL, request=["g"]),
     "pseudo-parallel": plain(chat_call("a", "multi_tool_use.parallel", "{}"), request=["f"]),
     "call-type-unset": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=0))),
+    "call-type-disagrees": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=4)), told={"request": ["f"]}),
     "unresolved-call": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=0)), told={"request": ["g"]}),
     "call-failed": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", status=3))),
     "answered-call": Case(

@@ -151,6 +151,30 @@ def test_a_client_call_that_failed_cannot_run(streamed: bool) -> None:
 
 
 @either
+@pytest.mark.parametrize("kind", [4, 99])
+def test_what_the_request_declares_decides_who_runs_a_call_of_a_hosted_type(streamed: bool, kind: int) -> None:
+    """Failure SRV-31, and the hosted tool, its result and an end without calls, which show that xAI ran the call."""
+    own: dict[str, Any] = {"function": {"name": "code_execution"}}
+    call = tool_call(TURIN, "c1", "code_execution", type=kind)
+    calls = {"tool_calls": [call, tool_call(TURIN, "c2", "lookup")], "finish": "REASON_TOOL_CALLS"}
+    requests: list[Any] = [{"tools": [own, {"xSearch": {}}, *LOOKUP]}, ["code_execution", "lookup"]]
+    for request in requests:
+        response = read(streamed, calls, request=request)
+        assert kept(response) == ["c1", "c2"]
+        assert codes(response) == ["call-type-disagrees"]
+    served = {"role": TOOL, "tool_calls": [call], "content": "Turin"}
+    cases: list[tuple[list[Any], Any]] = [
+        ([calls], {"tools": [own, {"codeExecution": {}}, *LOOKUP]}),
+        ([calls], {"tools": [{"code_execution": {}}, *LOOKUP]}),
+        ([{"tool_calls": [call]}, served, calls], {"tools": [own, *LOOKUP]}),
+        ([calls], None),
+    ]
+    for steps, request in cases:
+        assert kept(read(streamed, *steps, request=request)) == ["c2"]
+    assert kept(read(streamed, {**calls, "tool_calls": [call], "finish": "REASON_STOP"}, request=[own])) == []
+
+
+@either
 def test_fields_that_the_sdk_does_not_know_are_kept_inside_calls_too(streamed: bool) -> None:
     call = tool_call(TURIN, "c1", "lookup")
     call.MergeFromString(b"\xf2\x06\x03new")

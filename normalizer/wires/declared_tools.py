@@ -79,12 +79,16 @@ def _converse_schema(holder: dict[str, Any]) -> Any:
 
 
 class _Collected:
-    """The client tools found so far, by name. Hosted tools, recognized by their type, are left out."""
+    """The client tools found so far, by name, and the hosted tools without a name.
+
+    Other hosted tools, recognized by their type, are left out.
+    """
 
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.custom: set[str] = set()
         self.schemas: dict[str, Any] = {}
+        self.hosted: set[str] = set()
 
     def add_all(self, tools: Any) -> None:
         for tool in tools if isinstance(tools, list) else ():
@@ -101,6 +105,9 @@ class _Collected:
             self.schemas[name] = holder.get("parameters", holder.get("input_schema", _converse_schema(holder)))
             if kind == "custom":
                 self.custom.add(name)
+        elif not isinstance(name, str):
+            labels = [*tool, kind] if isinstance(kind, str) else tool
+            self.hosted.update(re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", label) for label in labels)
 
     def declared(self, n: int = 1) -> Declared:
-        return Declared(frozenset(self.names), frozenset(self.custom), n, self.schemas)
+        return Declared(frozenset(self.names), frozenset(self.custom), n, self.schemas, frozenset(self.hosted))

@@ -20,13 +20,15 @@ class Declared(Struct, frozen=True):
 
     ``names``: the declared tools; None if the request is not known, and then no call counts as undeclared.
     ``custom``: the tools that take free text. ``n``: the number of requested choices. ``schemas``: parameter schemas by
-    tool name, as the request spells them (JSON text on `xai.grpc`).
+    tool name, as the request spells them (JSON text on `xai.grpc`). ``hosted``: the members and types of the tools
+    without a name, which the provider runs.
     """
 
     names: frozenset[str] | None = None
     custom: frozenset[str] = frozenset()
     n: int = 1
     schemas: dict[str, Any] = {}
+    hosted: frozenset[str] = frozenset()
 
 
 class Context(Struct, gc=False):

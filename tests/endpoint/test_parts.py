@@ -78,6 +78,7 @@ def test_a_rate_without_observations_is_unknown() -> None:
 #: The findings that say nothing about the server: what it may send, or what only text mode and policies report.
 _NO_DEFECT = {
     "unknown-block", "unknown-event", "unknown-member", "name-split", "call-type-unset", "answered-call",
+    "call-type-disagrees",
     "arguments-empty", "arguments-respelled", "call-in-text", "dialect-detected", "markup-in-code", "markup-malformed",
     "markup-ambiguous", "closer-missing", "closer-cut", "stray-markup", "parameter-mistyped", "tool-limit",
     "time-limit", "paused", "needs-approval", "dropped-call", "rejected-call",

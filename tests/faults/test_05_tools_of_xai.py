@@ -67,6 +67,13 @@ def test_a_call_of_a_declared_tool_is_a_client_call_whatever_its_name(name: str)
     assert echoed.status == "complete"
 
 
+def test_a_call_of_a_declared_function_is_hosted_only_if_the_request_declares_hosted_tools() -> None:
+    tools: list[dict[str, Any]] = [{"type": "function", "name": "view_image"}]
+    for more, expected in (([], ["xs_1"]), ([{"type": "x_search"}], [])):
+        for response in both(item("view_image"), provider="xai", request={"tools": tools + more}):
+            assert ran(response) == expected
+
+
 @pytest.mark.thorough(keep=7)
 @EVERY_NAME
 @pytest.mark.parametrize("provider", ["openai", None])

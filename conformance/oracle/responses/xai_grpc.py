@@ -51,9 +51,14 @@ def response(exchange: SubjectExchange) -> WireResponse:
     request = exchange.request if isinstance(exchange.request, dict) else {}
     if request.get("n", 1) != 1:
         raise Irregular("several choices")
+    tools = request.get("tools") or []
+    own = {(tool.get("function") or {}).get("name") for tool in tools if isinstance(tool, dict)}
     steps = sorted(outputs, key=lambda output: int(output.get("index", 0)))
     if not steps:
         raise Irregular("no output")
+    for entry in (entry for step in steps for entry in step.get("message", {}).get("tool_calls", [])):
+        if entry.get("type") in _SERVER and entry.get("function", {}).get("name") in own:
+            raise Irregular("a declared function has the type of a hosted tool")
     stop = next((step["finish_reason"] for step in reversed(steps) if "finish_reason" in step), None)
     ended = "finish_reason" in steps[-1]
     blocks = _blocks(steps, cut=stop in CUT or not ended)

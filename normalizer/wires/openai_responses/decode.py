@@ -99,14 +99,16 @@ def custom_tools(context: Context, body: Body) -> CustomTools | None:
     """Return the custom tools that the client declared if xAI's rule applies; None otherwise.
 
     xAI sends calls of its own sub-tools as `custom_tool_call` (failure SRV-09). The rule applies if the caller
-    specified the provider xai, if the model's name contains "grok", or if the request declares `x_search`.
+    specified the provider xai, if the model's name contains "grok", or if the request declares `x_search`. If the
+    request declares no hosted tool, every tool that it declares is the client's.
     """
     tools: list[Any] | None = body.tools if isinstance(body.tools, list) else None
     xai = context.provider == "xai" or "grok" in (body.model or "").lower()
     if not xai and not any(isinstance(tool, dict) and tool.get("type") == "x_search" for tool in tools or ()):
         return None
-    if context.declared.names is not None:
-        return CustomTools(context.declared.custom)
+    declared = context.declared
+    if declared.names is not None:
+        return CustomTools(declared.custom if declared.hosted else declared.names)
     if tools is None:
         return CustomTools(None)
     named = (tool.get("name") for tool in tools if isinstance(tool, dict) and tool.get("type") == "custom")

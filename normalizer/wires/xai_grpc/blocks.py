@@ -61,7 +61,7 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
     if last.calls and last.role != s.ROLE_TOOL and (reason in CUTS or not complete):
         cut = last.calls[-1]
     conversion = _Conversion(
-        CallBuilder.of(context, index, response_id), cut, [], {}, set(), _executed(context, outputs)
+        CallBuilder.of(context, index, response_id), cut, [], {}, set(), _executed(context, outputs, reason)
     )
     extra: dict[str, Any] = {}
     for output in outputs:
@@ -79,28 +79,37 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
     return Choice(index, conversion.blocks, effective_stop(conversion.builder, reason, raw), extra)
 
 
-def _executed(context: Context, outputs: list[Output]) -> set[int]:
-    """Return the `id()` of each call without a type that xAI executed: a call in an output of role tool.
+def _executed(context: Context, outputs: list[Output], reason: StopReason | None) -> set[int]:
+    """Return the `id()` of each call that xAI executed although its type does not show it.
 
-    If another output contains the call and the request declares its tool, it is a client call.
+    A call without a type was executed if it is in an output of role tool, unless another output contains it and the
+    request declares its tool. A call of a declared function with the type of a hosted tool was executed if it has a
+    result, or if the response does not end for calls.
     """
     executed = [
         call for output in outputs if output.role == s.ROLE_TOOL for call in output.calls if call.type == s.TYPE_UNSET
     ]
+    answered = {call.id for output in outputs if output.role == s.ROLE_TOOL for call in output.calls}
+    retyped = {
+        id(call)
+        for output in outputs
+        for call in output.calls
+        if call.is_typed_server_call and (reason != "tool_calls" or call.id in answered)
+    }
     if not executed:
-        return set()
+        return retyped
     names = context.declared.names or frozenset()
     announced = {
         id(call) for output in outputs if output.role != s.ROLE_TOOL for call in output.calls if call.name in names
     }
-    return {id(call) for call in executed if id(call) not in announced}
+    return retyped | {id(call) for call in executed if id(call) not in announced}
 
 
 class _Conversion(Struct):
     """State of converting the outputs of one choice.
 
     ``cut``: the call inside which the response was cut. ``server_blocks``: block index of each server call, by id.
-    ``built``: the client calls that have a block. ``executed``: the calls without a type that xAI executed.
+    ``built``: the client calls that have a block. ``executed``: see `_executed`.
     ``strays`` and ``rivals``: block indexes of the calls with these marks.
     """
 
@@ -159,6 +168,8 @@ class _Conversion(Struct):
         if failed:
             find("call-failed", f"{call.name}: {call.error}" if call.error else "", builder.choice, index)
             built = msgspec.structs.replace(built, status="invalid", arguments=None)
+        if call.is_typed_server_call:
+            find("call-type-disagrees", f"{call.name} has the type of a hosted tool", builder.choice, index)
         if call.type == s.TYPE_UNSET:
             names = builder.context.declared.names
             # The SDK maps the unset type to "invalid", and code that tests for that loses the call (SRV-11).

@@ -9,7 +9,7 @@ from ..decode_context import Context
 from ..error_response import response_without_output
 from .blocks import Output, build_choices, is_complete, usage
 from .decode_fast import decode_regular
-from .schema import as_dict, fields_except, response_from, unknown_fields
+from .schema import SERVER_TOOLS, as_dict, fields_except, response_from, unknown_fields
 from .stream_state import CompleteCall, StreamedCall
 
 
@@ -88,8 +88,10 @@ def read_call(context: Context, call: Any) -> CompleteCall:
     keep_unknown(context, call.function, extra)
     function = call.function
     name, text = function.name, function.arguments
-    by_name = context.declared.names is None and context.provider in (None, "xai")
-    return CompleteCall(call.id, call.type, call.status, name, text, call.error_message, extra, by_name=by_name)
+    names, hosted = context.declared.names, context.declared.hosted
+    by_name = names is None and context.provider in (None, "xai")
+    own = names is not None and name in names and hosted.isdisjoint((name, SERVER_TOOLS.get(call.type, name)))
+    return CompleteCall(call.id, call.type, call.status, name, text, call.error_message, extra, 1, False, by_name, own)
 
 
 def keep_unknown(context: Context, message: Any, extra: dict[str, Any]) -> None:

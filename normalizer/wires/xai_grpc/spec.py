@@ -25,7 +25,8 @@ def declared(request: Any) -> Declared:
         return declared_by_json(request)
     functions = [tool.function for tool in request.tools if tool.HasField("function")]
     schemas = {function.name: function.parameters for function in functions}
-    return Declared(frozenset(schemas), frozenset(), max(1, getattr(request, "n", 1) or 1), schemas)
+    hosted = frozenset(tool.WhichOneof("tool") or "" for tool in request.tools) - {"function"}
+    return Declared(frozenset(schemas), frozenset(), max(1, getattr(request, "n", 1) or 1), schemas, hosted)
 
 
 SPEC = WireSpec(

@@ -17,6 +17,7 @@ class CompleteCall(Struct, gc=False):
     ``type`` and ``status``: the wire's enum values. ``text``: the argument text. ``occurrences``: how often the wire
     contains the call, not counting its fragments. ``continued``: an output other than its first continued it.
     ``by_name``: the name determines who executes a call without a type, because the declared tools are not known.
+    ``own``: the request declares the function, and not the hosted tool of the call's type.
     ``stray``: it received arguments that only its position assigns to it. ``rival``: it was unfinished when another
     call received such arguments.
     """
@@ -31,6 +32,7 @@ class CompleteCall(Struct, gc=False):
     occurrences: int = 1
     continued: bool = False
     by_name: bool = False
+    own: bool = False
     stray: bool = False
     rival: bool = False
 
@@ -41,8 +43,13 @@ class CompleteCall(Struct, gc=False):
 
     @property
     def is_server_call(self) -> bool:
-        """Whether xAI executes the call, by its type or, without a type and with ``by_name``, by a documented name."""
-        return self.is_typed_server_call or (self.by_name and self.type == TYPE_UNSET and self.name in TOOLS_OF_XAI)
+        """Whether xAI executes the call, by its type or, without a type and with ``by_name``, by a documented name.
+
+        xAI gives calls of the caller's own functions the types of its tools (UKGovernmentBEIS/inspect_ai 5460).
+        """
+        if self.is_typed_server_call:
+            return not self.own
+        return self.by_name and self.type == TYPE_UNSET and self.name in TOOLS_OF_XAI
 
 
 class StreamedCall:
