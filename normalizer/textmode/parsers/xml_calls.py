@@ -170,18 +170,20 @@ class XmlCall:
         """Return the index after the closing tag of the call at an index; None if there is none."""
         grammar = self._grammar
         end = any_literal(self._ends, buf, at, final)
-        if not isinstance(end, int) or not self._shuts or not self._wrapped:
+        if not isinstance(end, int) or not (grammar.shell or (self._shuts and self._wrapped)):
             return end
         ahead = after_gap(buf, end, final)
-        if not isinstance(ahead, int) or ahead == len(buf):
-            return end if isinstance(ahead, int) else ahead
+        if ahead is HOLD or ahead == len(buf):
+            return HOLD if ahead is HOLD else end
+        if not isinstance(ahead, int):
+            return None if self._wrapped else end
         closed = any_literal(self._shuts, buf, ahead, final)
-        if isinstance(closed, int):
+        if isinstance(closed, int):  # the model may have left out the opening tag only
             return closed if grammar.shell else end
         another = None if grammar.shell else grammar.call.match(buf, ahead, final)
         if closed is HOLD or another is HOLD:
             return HOLD
-        return end if another is not None else None
+        return end if another is not None or not self._wrapped else None
 
     def _in_json(self, buf: str, at: int, final: bool) -> int | None:
         assert self._json is not None
@@ -368,6 +370,8 @@ class XmlCall:
                 return False
         elif self._phase == "json":
             return False
+        if held.startswith(self._ends):
+            return self._wrapped and self._grammar.shell and tag in self._shuts
         return tag in self._ends or (self._grammar.shell and tag in self._shuts)
 
 
