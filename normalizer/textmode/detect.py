@@ -21,19 +21,45 @@ from .scanner import Scanner
 
 _N = r"[\w.\-]{1,128}"
 _BAR = "[|\N{FULLWIDTH VERTICAL LINE}]"
-#: Dialect -> pattern of its markup. "thinking" is not a dialect: it is the end of reasoning without a beginning in the
-#: text. "bare-json" is a text that consists only of a call, or a list of calls, as JSON.
+#: Dialect or family -> pattern of its markup. Families that are not read have three notations (K2
+#: Horizon), or calls in channels that may hold thinking (Inkling, Muse). "thinking" is the end of
+#: reasoning without a beginning in the text. "bare-json" is a text that consists only of calls as JSON.
 SIGNS: dict[str, str] = {
     "tool-xml": rf"</?(?:tool|param):{_N}[ \t]*/?>",
-    "invoke": r'</?(?:antml:)?function_calls>|</?(?:antml:)?invoke(?: name="|>)|<(?:antml:)?parameter name="',
-    "dsml": rf"</?{_BAR}DSML{_BAR}",
-    "qwen-coder": rf"<function={_N}>|<parameter={_N}>",
+    "olmo": r"<function_calls>\s{0,64}[A-Za-z_][\w.]{0,127}\(",
+    "muse": r"</?atem:(?:function_calls|invoke|parameter)\b",
+    "step": r"</?steptml:(?:invoke|parameter)\b",
+    "invoke": r'</?(?:antml:)?function_calls>|</?(?:antml:)?invoke(?: name="|>)|<(?:antml:)?parameter name="'
+    r"|</?dots_function_call>",
+    "dsml": rf"</?{_BAR}(?:DSML|GCML){_BAR}",
+    "hunyuan": r"<tool_sep(?::opensource)?>|</?(?:tool_calls?|arg_key|arg_value):opensource>",
+    "minimax-m3": r"\]<\]minimax\[>\[\s{0,64}(?:</?[\w:]{1,64}[^<>]{0,256}>)?",
+    "k2-horizon": r"</?ifm\|(?:tool_calls?|arg_key|arg_type|arg_value)>",
+    "qwen-coder": rf"<function={_N}>|<parameter={_N}>|</?seed:tool_call>",
     "glm": r"</?arg_key>|</?arg_value>",
     "minimax": r"</?minimax:tool_call>",
     "hermes": r"</?tool_call>",
     "llama": r"<\|python_tag\|>",
     "mistral": r"\[TOOL_CALLS\]",
     "deepseek": r"<(?:\N{FULLWIDTH VERTICAL LINE}tool[▁_ ]|\|tool▁)(?:calls?|outputs?|sep)",
+    "kimi-k3": r"<\|(?:open|close)\|>(?:tools|call|argument)\b",
+    "solar": r"<\|tool_(?:call|arg):(?:start|value|end)\|>",
+    "minicpm": r"""<function\s+name=["']|<param\s+name=["']""",
+    "command": r"<\|(?:START|END)_ACTION\|>",
+    "granite": r"<\|/?tool_call\|>",
+    "granite-20b": r"<function_call>\s{0,64}\{",
+    "jamba": r"<tool_calls>\s{0,64}\[\s{0,64}\{",
+    "internlm": r"<\|action_(?:start|end)\|>|<\|plugin\|>",
+    "longcat": r"</?longcat_tool_call>",
+    "phi": r"\bfunctools\[\s{0,64}\{",
+    "nemotron": r"</?TOOLCALL>",
+    "gigachat": r"function call<\|role_sep\|>|<\|function_call\|>",
+    "apertus": r"<\|tools_(?:prefix|suffix)\|>",
+    "inkling": r"<\|content_invoke_tool_(?:json|text)\|>",
+    "lfm2": r"<\|tool_call_start\|>",
+    "llama-pythonic": r"<\|python_(?:start|end)\|>",
+    "gemma": r"<\|tool_call>|<tool_call\|>",
+    "functiongemma": r"<(?:start|end)_function_call>",
     "kimi": r"<\|tool_calls?_(?:section_)?(?:argument_)?(?:begin|end)\|>",
     "harmony": rf"<\|(?:call|constrain)\|>|<\|(?:start|channel)\|>[^<\n]{{0,64}}\bto=(?!assistant){_N}"
     rf"|(?:assistant|commentary|analysis) ?to=functions\.{_N}|\bto=functions\.{_N}\s{{0,8}}<\|",
@@ -47,11 +73,15 @@ _ESCAPED = re.compile(
 _OF_ESCAPED = {"tool": "tool-xml", "para": "tool-xml", "func": "qwen-coder", "arg_": "glm"}
 _SIGN = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{sign})" for name, sign in SIGNS.items()))
 #: A text without these contains no sign.
-_HINTS = re.compile(r"</?[a-z|\N{FULLWIDTH VERTICAL LINE}]|\[TOOL_CALLS\]|to=functions\.|&lt;|\A\s*[{\[]")
+_HINTS = re.compile(
+    r"</?[a-z|\N{FULLWIDTH VERTICAL LINE}]|</?TOOLCALL>|\]<\]minimax|\[TOOL_CALLS\]|functools\[|to=functions\.|&lt;"
+    r"|\A\s*[{\[]"
+)
 #: A text without these contains no sign but `bare-json`; the search for all signs is slow.
 _MARKUP = re.compile(
-    "</?(?:tool|param|antml:|function|invoke|arg_|minimax:|think|[|\N{FULLWIDTH VERTICAL LINE}])"
-    r"|\[TOOL_CALLS\]|to=functions\.|&lt;"
+    "</?(?:tool|param|antml:|function|invoke|arg_|minimax:|think|[|\N{FULLWIDTH VERTICAL LINE}]|TOOLCALL|atem:|dots_"
+    r"|end_function|ifm|longcat|seed:|start_function|steptml:)|\]<\]minimax|\[TOOL_CALLS\]|functools\[|to=functions\."
+    "|&lt;"
 )
 _BARE_JSON = re.compile(f"(?P<bare_json>{SIGNS['bare-json']})")
 _OPENING = ("{", "[")
@@ -62,7 +92,15 @@ _CODE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 #: Sign -> signs that take precedence, because several dialects share an opening tag.
-_SHARED = {"hermes": {"qwen-coder", "glm"}, "bare-tags": {"qwen-coder", "invoke"}}
+_SHARED = {
+    "hermes": {"qwen-coder", "glm", "hunyuan"},
+    "glm": {"hunyuan"},
+    "deepseek": {"step"},
+    "kimi": {"lfm2"},
+    "minimax": {"invoke"},
+    "invoke": {"olmo"},
+    "bare-tags": {"qwen-coder", "invoke"},
+}
 
 
 class MarkupLeak(Struct, frozen=True):
@@ -103,7 +141,7 @@ def _has_hint(text: str) -> bool:
 
 
 def _may_have_markup(text: str) -> bool:
-    return "<" in text or "[TOOL" in text or "to=" in text or "&lt;" in text
+    return "<" in text or "[TOOL" in text or "to=" in text or "&lt;" in text or "functools[" in text
 
 
 def _is_calls(text: str) -> bool:

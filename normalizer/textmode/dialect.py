@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .. import json_codec
 from .parsers.call_parser import CallParser, CallSink
@@ -72,7 +73,8 @@ class TextDialect:
     strays: tuple[Tag, ...] = ()
     doubts = False
     tails: tuple[str, ...] = ()
-    section = results_section = result_tags = ("", "")
+    section = results_section = ("", "")
+    result_tags = ("<tool_response>\n", "\n</tool_response>")
     separator = results_separator = "\n"
 
     def opening(self, buf: str, at: int, final: bool) -> TagMatch | Hold | None:
@@ -104,19 +106,25 @@ class TextDialect:
 
 
 class XmlDialect(TextDialect):
-    """A dialect with one tag per parameter."""
+    """A dialect with one tag per parameter. ``grammars``: its variants; calls are written in the first."""
 
-    grammar: Grammar
+    grammars: tuple[Grammar, ...]
     doubts = True
 
     def __init__(self) -> None:
-        self.heads = (*self.grammar.opens, self.grammar.call.head)
+        self.heads = tuple(head for grammar in self.grammars for head in (*grammar.opens, grammar.call.head))
 
     def opening(self, buf: str, at: int, final: bool) -> TagMatch | Hold | None:
-        return match_in_section(self.grammar.call, self.grammar.opens, buf, at, final)
+        held = False
+        for index, grammar in enumerate(self.grammars):
+            match = match_in_section(grammar.call, grammar.opens, buf, at, final)
+            if isinstance(match, TagMatch):
+                return replace(match, grammar=index)
+            held = held or match is HOLD
+        return HOLD if held else None
 
     def parser(self, sink: CallSink, match: TagMatch, tools: ToolSchemas) -> XmlCall:
-        return XmlCall(sink, self.grammar, match.name, tools, match.wrapped, match.more == "/")
+        return XmlCall(sink, self.grammars[match.grammar], match.name, tools, match.wrapped, match.more == "/")
 
 
 def match_in_section(tag: Tag, sections: tuple[str, ...], buf: str, at: int, final: bool) -> TagMatch | Hold | None:

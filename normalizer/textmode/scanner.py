@@ -28,9 +28,17 @@ from .scan_events import (
 )
 from .tags import HOLD, Hold, TagMatch, any_literal, finder
 
-THINKING = ("think", "thinking")
-_OPEN = tuple(f"<{name}>" for name in THINKING)
-_CLOSE = tuple(f"</{name}>" for name in THINKING)
+#: Opening tag of reasoning -> closing tag: those of most models, of Seed-OSS and Hunyuan, and the tokens of Command,
+#: Kimi K3 and Gemma 4.
+THINKING = {
+    **{f"<{name}>": f"</{name}>" for name in ("think", "thinking", "seed:think", "think:opensource")},
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|open|>think<|sep|>": "<|close|>think<|sep|>",
+    "<|channel>thought": "<channel|>",
+}
+_CLOSE = tuple(THINKING.values())
+#: Closing tags that prose may mention; they end reasoning without an opening tag only next to markup or a line break.
+_IN_PROSE = ("</think>", "</thinking>")
 #: Maximum length of white space next to markup that counts as layout; longer white space is kept as text.
 _MOST_LAYOUT = 4096
 
@@ -67,7 +75,7 @@ class Scanner:
         self._parser: CallParser | None = None
         self._tag = ""  # opening tag of the call
         self._in_section = False
-        self._reasoning_end = ""  # the closing tag of the open reasoning
+        self._reasoning_ends: tuple[str, ...] = ()  # the closing tags of the open reasoning
         self._calls_begun = 0
         self._call_ended = False
         self._doubt_now = self._doubt_next = ""
@@ -82,7 +90,8 @@ class Scanner:
         self._reported: set[str] = set()
         self._prepare_search()
         if thinking:
-            self._reasoning_end, self.has_markup = _CLOSE[0], True
+            self._begin_reasoning(_CLOSE)
+            self.has_markup = True
 
     def _prepare_search(self) -> None:
         dialects = self._dialects
@@ -90,8 +99,11 @@ class Scanner:
         ends = [text for dialect in dialects for text in (*dialect.ends, *dialect.tails)]
         strays = [tag.head for dialect in dialects for tag in dialect.strays]
         self._heads = frozenset(heads)
-        self._text_finder = finder(*heads, *ends, *strays, *_OPEN, *_CLOSE, "`", "~~~")
-        self._reasoning_finders = {close: finder(close, *heads) for close in _CLOSE}
+        self._text_finder = finder(*heads, *ends, *strays, *THINKING, *_CLOSE, "`", "~~~")
+
+    def _begin_reasoning(self, ends: tuple[str, ...]) -> None:
+        self._reasoning_ends = ends
+        self._reasoning_finder = finder(*ends, *sorted(self._heads))
 
     def scan(self, text: str, closers: Iterable[str] = ()) -> BlockBuilder:
         """Process a complete text and return the builder of its blocks. ``closers``: see `finish`."""
@@ -122,7 +134,7 @@ class Scanner:
             self._leave_parser()
         if self._pending and not self.has_markup:
             self._flush()
-        if self._reasoning_end:
+        if self._reasoning_ends:
             self._events.append(ReasoningEnded())
         return self._take_events()
 
@@ -143,7 +155,7 @@ class Scanner:
                 elif waiting or new == size:
                     break
                 continue
-            scan = self._scan_reasoning if self._reasoning_end else self._scan_text
+            scan = self._scan_reasoning if self._reasoning_ends else self._scan_text
             consumed = scan(buf, at, final)
             if consumed is None:
                 break
@@ -170,9 +182,9 @@ class Scanner:
             if isinstance(match, TagMatch) and dialect is not None:
                 return self._begin_parser(buf, at, match, dialect, final)
         if not self._markdown.quoting:
-            if token in _OPEN and (self._markdown.at_start or self._after_markup):
+            if token in THINKING and (self._markdown.at_start or self._after_markup):
                 self._add_markup(buf[at : at + len(token)])
-                self._reasoning_end = _CLOSE[_OPEN.index(token)]
+                self._begin_reasoning((THINKING[token],))
                 self._source.clear()
                 return at + len(token)
             if token in _CLOSE:
@@ -311,15 +323,15 @@ class Scanner:
     # reasoning
 
     def _scan_reasoning(self, buf: str, at: int, final: bool) -> int | None:
-        position, token = self._reasoning_finders[self._reasoning_end].find(buf, at, final)
+        position, token = self._reasoning_finder.find(buf, at, final)
         if position > at:
             self._events.append(ReasoningFragment(buf[at:position]))
             return position
         if not token:
             return None
-        if token == self._reasoning_end:
+        if token in self._reasoning_ends:
             self._events.append(ReasoningEnded())
-            self._reasoning_end = ""
+            self._reasoning_ends = ()
             self._start_over()
             return at + len(token)
         match, dialect = self._match_opening(buf, at, final)
@@ -338,7 +350,8 @@ class Scanner:
         end = at + len(tag)
         if end == len(buf) and not final:
             return None
-        if not (self._markdown.at_start or self._after_markup or end == len(buf) or buf[end] == "\n"):
+        follows = self._markdown.at_start or self._after_markup or end == len(buf) or buf[end] == "\n"
+        if tag in _IN_PROSE and not follows:
             self._add_text(tag)
             return end
         if self._calls_begun:

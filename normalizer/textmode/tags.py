@@ -29,13 +29,14 @@ HOLD: Final = Hold()
 class TagMatch(Struct, frozen=True, gc=False):
     """A matched tag. ``end``: the index after it. ``name`` and ``more``: the first two groups of its pattern.
 
-    ``wrapped``: the opening tag of a section precedes it.
+    ``wrapped``: the opening tag of a section precedes it. ``grammar``: the index of the grammar it belongs to.
     """
 
     end: int
     name: str = ""
     more: str = ""
     wrapped: bool = False
+    grammar: int = 0
 
 
 class Tag(Struct, frozen=True):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from tests.building import anthropic_body, chat_body, chunk, codes, cut, shapes, sse
-from tests.textmode.texts import dialects, joined, said
+from tests.textmode.texts import TAGGED, dialects, joined, page_calls, said
 from toolparity import Response, StreamDecoder, Text, normalize, select
 from toolparity.normalizer.textmode import DIALECTS, detect, read_response, report
+from toolparity.normalizer.textmode.scanner import THINKING
 
 
 def answer(text: str, finish: str = "stop") -> Response:
@@ -55,11 +57,8 @@ ONE = {
     '{"x": "a"}<|tool_call_end|><|tool_calls_section_end|>',
     "harmony": '<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{"x": "a"}<|call|>',
 }
+ONE = page_calls() | ONE
 F = [("f", {"x": "a"}, "complete")]
-
-
-#: Those that write each parameter as its own tag.
-TAGGED = ["tool-xml", "invoke", "dsml", "qwen-coder", "glm"]
 
 
 def holding(dialect: str, value: str) -> str:
@@ -276,12 +275,13 @@ def test_TXT_06_json_that_is_not_a_call_is_not_a_leak(text: str) -> None:
 @pytest.mark.parametrize("dialect", ONE)
 def test_TXT_07_a_draft_in_the_reasoning_is_not_a_call(dialect: str) -> None:
     real = ONE[dialect]
-    draft = holding(dialect, "draft") if dialect in TAGGED else real.replace('"a"', '"draft"')
+    draft = holding(dialect, "draft") if dialect in TAGGED else re.sub(r'(?<=[">])a(?=["<\]])', "draft", real)
     assert draft != real
     for text in (
-        f"<think>{draft}</think>{real}",
         f"{draft}\n</think>\n{real}",
-        f"<thinking>\n{draft}</thinking>\n{real}",
+        f"I plan. {draft}<|END_THINKING|>{real}",
+        *(f"{start}{draft}{end}{real}" for start, end in THINKING.items()),
+        *(f"{start}\n{draft}\n{end}\n{real}" for start, end in THINKING.items()),
     ):
         for limit in (None, 1):
             response = read(text, dialect, limit=limit)
@@ -343,7 +343,7 @@ def test_EMPTY_02_empty_lists_of_native_calls_do_not_hide_calls_in_text() -> Non
 
 def test_a_dialect_does_not_read_calls_of_another_dialect() -> None:
     """What one dialect takes for a call is words for the others, unless they share their tags."""
-    shared = [{"hermes", "glm", "qwen-coder"}]
+    shared = [{"hermes", "glm", "qwen-coder", "hunyuan"}, {"minimax-m3", "hermes"}, {"minimax-m3", "invoke"}]
     for name, text in ONE.items():
         for other in ONE:
             if name != other and not any({name, other} <= both for both in shared):

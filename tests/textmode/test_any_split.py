@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests import thoroughness
 from tests.building import chat_body, chunk, sse
-from tests.textmode.texts import COMMON, TOKENS, TOOLS, pieces, said
+from tests.textmode.texts import COMMON, TAGGED, TOKENS, TOOLS, pieces, said
 from toolparity import Response, StreamDecoder, normalize
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
@@ -135,7 +135,7 @@ KEYS = st.text("abcxyz_", min_size=1, max_size=6)
 @pytest.mark.parametrize("name", TOKENS)
 def test_what_is_written_in_a_dialect_is_read_back(name: str) -> None:
     """Words and calls alternate; each call comes back with its name and every argument, the words to the character."""
-    tagged = name in ("tool-xml", "invoke", "dsml", "qwen-coder", "glm")
+    tagged = name in (*TAGGED, "minimax-m3")
     values = st.text(st.characters(codec="utf-8", exclude_characters="<\r"), max_size=20) if tagged else JSON
 
     @examples(50)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.building import cut
-from tests.textmode.texts import TOKENS, dialects
+from tests.textmode.texts import AT_ONCE, OPENINGS, TOKENS, dialects
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.textmode import DIALECTS
 from toolparity.normalizer.textmode.dialect import WrittenCall, WrittenResult
@@ -28,20 +28,6 @@ MOST_HELD = 2 * (LONGEST_TAG + LONGEST_GAP) + 64
 MOST_LAYOUT = 4096
 MEGABYTE = 1_000_000
 LINE = 'if a < b: print("x", {1: [2]})  # <b> &amp; `c` \\n is no line break\n'
-#: What opens a value in each dialect, so that all that follows is in one.
-OPENINGS = {
-    "tool-xml": "<tool:f><param:a>",
-    "invoke": '<invoke name="f"><parameter name="a">',
-    "dsml": TOKENS["dsml"][2] + TOKENS["dsml"][4],
-    "qwen-coder": "<tool_call><function=f><parameter=a>",
-    "glm": "<tool_call>f<arg_key>a</arg_key><arg_value>",
-    "hermes": '<tool_call>{"name": "f", "arguments": {"a": "',
-    "llama": '<|python_tag|>{"name": "f", "parameters": {"a": "',
-    "mistral": '[TOOL_CALLS]f[ARGS]{"a": "',
-    "deepseek": TOKENS["deepseek"][2] + "f" + TOKENS["deepseek"][4] + '{"a": "',
-    "kimi": '<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": "',
-    "harmony": '<|channel|>commentary to=functions.f<|message|>{"a": "',
-}
 
 
 #: What is not markup, and makes a scanner look twice.
@@ -115,7 +101,7 @@ def test_twice_the_parameter_is_twice_the_work(name: str, size: int) -> None:
     assert large <= 2.1 * small + 100
 
 
-@pytest.mark.parametrize("name", OPENINGS)
+@pytest.mark.parametrize("name", [name for name in OPENINGS if name not in AT_ONCE])
 def test_arguments_grow_while_they_arrive(name: str) -> None:
     scanner = Scanner(dialects(name), tool_schemas(None))
     scanner.feed(OPENINGS[name])

@@ -114,6 +114,41 @@ SPELLINGS: list[tuple[str, str, list[Any]]] = [
     ("qwen-coder", '<tool_call>\n<function=f>\n{"a": 1}\n</function>\n</tool_call>', [F]),
     ("glm", "<tool_call>g\n<arg_key>b</arg_key><arg_value>x</arg_value>\n</tool_call>", [G]),
     ("glm", "<tool_call>f</tool_call>", [EMPTY]),
+    ("hermes", '<tool_call>{"name": "f", "args": {"a": 1}}</tool_call>', [F]),
+    (
+        "command",
+        '<|START_ACTION|>[\n{"tool_name": "f", "parameters": {"a": 1}},\n{"tool_name": "f"}\n]<|END_ACTION|>',
+        [F, EMPTY],
+    ),
+    ("command", '<|START_ACTION|>[{"tool_name": "f", "name": "g"}]<|END_ACTION|>', [("g", None, "invalid")]),
+    ("granite-20b", '<function_call> {"name": "f", "arguments": {"a": 1}}\n<function_call> {"name": "f"}', [F, EMPTY]),
+    ("apertus", '<|tools_prefix|>[{"f": {"a": 1}}, {"f": {}}]<|tools_suffix|>', [F, EMPTY]),
+    ("apertus", '<|tools_prefix|>[{"f": {"a": 1}, "g": {}}]<|tools_suffix|>', [("g", None, "invalid")]),
+    ("gigachat", 'function call<|role_sep|>\n{"name": "f", "arguments": {"a": 1}}</s>', [F]),
+    ("internlm", '<|action_start|><|plugin|>\n{"name": "f", "parameters": {"a": 1}}\n<|action_end|>', [F]),
+    ("lfm2", "<|tool_call_start|>[f(a=1), g(b='x')]<|tool_call_end|>", [F, G]),
+    ("lfm2", "<|tool_call_start|>[f(1)]<|tool_call_end|>", [BAD]),
+    ("olmo", "<function_calls>\nf(a=1, b=[2, {'c': null}])\nf()\n</function_calls>", [NESTED, EMPTY]),
+    ("llama-pythonic", "<|python_start|>[f(a=1), g(b='", [F, ("g", None, "truncated")]),
+    ("gemma", "<|tool_call>call:f{a: 1, b:[2,{c:null}]}<tool_call|><|tool_call>call:f{}<tool_call|>", [NESTED, EMPTY]),
+    ("gemma", '<|tool_call>call:g{<|"|>b<|"|>:<|"|>x<|"|>}<tool_call|>', [G]),
+    ("gemma", "<|tool_call>call:f{a:words}<tool_call|>", [BAD]),
+    ("gemma", "<|tool_call>call:f{a:1<tool_call|>", [BAD]),
+    ("gemma", "<|tool_call>call:f{a:1,a:2}<tool_call|>", [BAD]),
+    ("gemma", '<|tool_call>call:f{a:<|"|>}<tool_call|>', [("f", None, "truncated")]),
+    (
+        "kimi-k3",
+        '<|open|>call tool="f"<|sep|><|open|>argument key="a" type="number"<|sep|>1<|close|>argument<|sep|>'
+        "<|close|>call<|sep|>",
+        [F],
+    ),
+    ("minicpm", "<function name='g'>\n<param name='b'><![CDATA[x]]></param>\n</function>", [G]),
+    (
+        "minimax-m3",
+        ']<]minimax[>[<invoke name="f">]<]minimax[>[<a>]<]minimax[>[<b>1]<]minimax[>[</b>]<]minimax[>[</a>'
+        "]<]minimax[>[</invoke>",
+        [BAD],
+    ),
     ("tool-xml", "<tool:g><param:b>\nx\n</param:b></tool:g>", [G]),
     ("tool-xml", "<tool:f></tool:f>", [EMPTY]),
     ("tool-xml", "<tool:f/>", [EMPTY]),
@@ -166,6 +201,15 @@ def test_json_behind_a_list_of_calls_is_words() -> None:
     response = read('[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}] {"note": 1}', "mistral")
     assert shapes(response) == [F]
     assert response.text == ' {"note": 1}'
+
+
+def test_words_in_a_list_of_python_calls_make_the_call_before_them_unreliable() -> None:
+    response = read("<|tool_call_start|>[f(a=1) g]<|tool_call_end|>", "lfm2")
+    assert shapes(response) == [BAD]
+    assert response.text == "g]<|tool_call_end|>"
+    unclosed = read("<|tool_call_start|>[f(a=1)] done", "lfm2")
+    assert shapes(unclosed) == [F]
+    assert "closer-missing" in codes(unclosed)
 
 
 def test_a_section_ends_once() -> None:

@@ -11,6 +11,7 @@ import pytest
 from tests.building import chat_body, chunk, codes, shapes, sse
 from tests.conformance.pages import DOCS, blocks
 from tests.failures.test_textmode import read
+from tests.textmode.texts import page_calls
 from tests.turns.playing import Counting, Emulated, Say, at_once, script
 from toolparity import StreamDecoder, select
 from toolparity.normalizer.answers import answer
@@ -25,11 +26,7 @@ PAGE = "textmode.md"
 TEXT = (DOCS / PAGE).read_text("utf-8")
 ONE = "<tool:f>\n<param:x>a</param:x>\n</tool:f>"
 F = [("f", {"x": "a"}, "complete")]
-#: The rows of its table of dialects: the name, and the call behind it.
-ROWS = {
-    found["name"]: found["call"].replace("\\|", "|")
-    for found in re.finditer(r"^\| `(?P<name>[\w-]+)` \|.*\| `(?P<call>[^`]+)` \|$", TEXT, re.MULTILINE)
-}
+ROWS = page_calls()
 
 
 @pytest.fixture
@@ -132,7 +129,9 @@ def test_the_page_tells_every_finding_of_texts_and_no_other() -> None:
     sources = "".join(path.read_text("utf-8") for path in _sources(textmode.__path__[0]))
     used = {code for code in CODES if f'"{code}"' in sources}
     assert used - told == {"arguments-respelled"} | (used & _OF_STREAMS)
-    assert {"minimax", "thinking", "bare-tags", "bare-json"} == SIGNS.keys() - DIALECTS.keys()
+    assert {
+        *("minimax", "k2-horizon", "inkling", "muse", "thinking", "bare-tags", "bare-json")
+    } == SIGNS.keys() - DIALECTS.keys()
 
 
 #: Codes that the reader names because a stream that was closed on purpose does not contain them.

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from random import Random
 from typing import Any
 
+from tests.conformance.pages import DOCS
 from toolparity.normalizer.textmode.dialect import TextDialect
 from toolparity.normalizer.textmode.dialects import DIALECTS
 from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
@@ -96,6 +98,33 @@ TOKENS: dict[str, list[str]] = {
         "<|start|>assistant to=functions.f<|channel|>commentary json<|message|>",
     ],
 }
+#: The dialects whose parameters have tags, and those whose arguments arrive in one piece.
+TAGGED = ("tool-xml", "invoke", "dsml", "qwen-coder", "hunyuan", "glm", "kimi-k3", "step", "solar", "minicpm")
+AT_ONCE = ("lfm2", "llama-pythonic", "olmo", "gemma", "functiongemma")
+
+
+def page_calls() -> dict[str, str]:
+    """The rows of the page's table of dialects: the name, and the call behind it."""
+    text = (DOCS / "textmode.md").read_text("utf-8")
+    rows = re.finditer(r"^\| `(?P<name>[\w-]+)` \|.*\| `(?P<call>[^`]+)` \|$", text, re.MULTILINE)
+    return {row["name"]: row["call"].replace("\\|", "|").replace("\\n", "\n") for row in rows}
+
+
+#: What opens the value of the page's call in each dialect.
+OPENINGS = {name: re.split(r'(?<=[">])a(?=["<\]])', call)[0] for name, call in page_calls().items()}
+for _name, _call in page_calls().items():
+    if _name not in TOKENS:
+        _tags = re.findall(r"<[^<>]*>|[^<>]+|[<>]", _call)
+        TOKENS[_name] = [
+            *_tags,
+            OPENINGS[_name],
+            _call[: len(_call) // 2],
+            _call[len(_call) // 2 :],
+            '"',
+            "}",
+            "]",
+            ")",
+        ]
 #: What is between them, and what is not markup though it looks so.
 COMMON = [
     *(" ", "\n", "\n\n", "words", "a < b", "<", "</", "`", "```\n", "\n```", "~~~", "é🌊", "<think>", "</think>", '"'),
@@ -142,8 +171,11 @@ def pieces(text: str, chance: Random) -> list[str]:
 
 
 __all__ = [
+    "AT_ONCE",
     "COMMON",
+    "OPENINGS",
     "SCHEMA",
+    "TAGGED",
     "TOKENS",
     "TOOLS",
     "CallOpened",
@@ -151,6 +183,7 @@ __all__ = [
     "RevisedToReasoning",
     "dialects",
     "joined",
+    "page_calls",
     "pieces",
     "said",
 ]

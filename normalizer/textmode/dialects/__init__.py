@@ -1,5 +1,7 @@
 """Table of the dialects, each defined in one module. To add a dialect, add a module and an entry to the table.
 
+Modules with several dialects have a table of those that differ only in their tags.
+
 Detection tries the dialects in the order of the table, so those with the more specific opening tags come first.
 """
 
@@ -9,14 +11,23 @@ from ...errors import ToolparityError
 from ..dialect import TextDialect
 from .deepseek import DeepSeek
 from .dsml import Dsml
+from .gemma import GEMMA
 from .glm import Glm
 from .harmony import Harmony
 from .hermes import Hermes
+from .hunyuan import Hunyuan
 from .invoke import Invoke
 from .kimi import Kimi
+from .kimi_k3 import KimiK3
 from .llama import Llama
+from .minicpm import MiniCpm
+from .minimax import MiniMax
 from .mistral import Mistral
+from .pythonic import PYTHONIC
 from .qwen_coder import QwenCoder
+from .solar import Solar
+from .step import Step
+from .tagged_json import TAGGED_JSON
 from .tool_xml import ToolXml
 
 
@@ -27,8 +38,9 @@ class UnknownDialect(ToolparityError, ValueError):
 DIALECTS: dict[str, TextDialect] = {
     dialect.name: dialect
     for dialect in (
-        *(ToolXml(), Invoke(), Dsml(), QwenCoder(), Glm(), Hermes()),
-        *(Llama(), Mistral(), DeepSeek(), Kimi(), Harmony()),
+        *(ToolXml(), Invoke(), Dsml(), QwenCoder(), Hunyuan(), Glm(), Hermes()),
+        *(Llama(), Mistral(), DeepSeek(), Kimi(), KimiK3(), Harmony(), Step(), Solar(), MiniCpm(), MiniMax()),
+        *(*TAGGED_JSON, *PYTHONIC, *GEMMA),
     )
 }
 

@@ -1,7 +1,7 @@
 """Dialect of DeepSeek V3.2 and later: the tags of `invoke` with a mark before each name.
 
 The attribute ``string`` of a parameter states whether its value is text or JSON. V4 names the section ``tool_calls``.
-Results: ``<function_results>`` with one ``<result>`` per call.
+GigaChat 3.5 writes ``GCML`` in place of ``DSML``. Results: ``<function_results>`` with one ``<result>`` per call.
 """
 # ruff: noqa: RUF001 - the model uses full-width bars
 
@@ -10,18 +10,21 @@ from __future__ import annotations
 from ..dialect import ParsedResult, WrittenCall, XmlDialect, contents
 from .invoke import grammar_of, invocation, strays_of
 
-_PREFIX = "｜DSML｜"
+_PREFIX, _GIGACHAT = "｜DSML｜", "｜GCML｜"
 
 
 class Dsml(XmlDialect):
     name = "dsml"
-    grammar = grammar_of(_PREFIX, f"{_PREFIX}function_calls", f"{_PREFIX}tool_calls")
+    grammars = (
+        grammar_of(_PREFIX, f"{_PREFIX}function_calls", f"{_PREFIX}tool_calls"),
+        grammar_of(_GIGACHAT, f"{_GIGACHAT}tool_calls"),
+    )
     section = (f"<{_PREFIX}function_calls>\n", f"\n</{_PREFIX}function_calls>")
     results_section = ("<function_results>", "\n</function_results>")
     result_tags = ("\n<result>", "</result>")
     results_separator = ""
-    ends = grammar.shuts
-    strays = strays_of(_PREFIX)
+    ends = tuple(end for grammar in grammars for end in grammar.shuts)
+    strays = (*strays_of(_PREFIX), *strays_of(_GIGACHAT))
     tails = ("<｜end▁of▁sentence｜>",)
 
     def write_call(self, call: WrittenCall, index: int) -> str:

@@ -16,18 +16,28 @@ _NAMED = re.compile(r"<tool_call>\s*([\w.\-]{1,128})\s*(?=<arg_key>|</tool_call>
 _SO_FAR = re.compile(r"<tool_call>\s*(?:[\w.\-]{1,128}\s*)?(?:</?[a-z_]*)?")
 
 
-class Glm(XmlDialect):
-    name = "glm"
-    grammar = Grammar(
-        call=Tag(_OPEN, re.compile(r"\s*([\w.\-]{1,128})\s*"), "<", ""),
-        ends=lambda name: ("</tool_call>",),
-        parameter=Tag("<arg_key>", re.compile(r"\s*([^<>]{1,128}?)\s*</arg_key>\s*"), "<arg_value>", ""),
-        closers=lambda key: ("</arg_value>",),
+def grammar_of(call: Tag, suffix: str = "") -> Grammar:
+    """Return the grammar with a suffix in each tag name."""
+    key = re.compile(rf"\s*([^<>]{{1,128}}?)\s*</arg_key{suffix}>\s*")
+    return Grammar(
+        call=call,
+        ends=lambda name: (f"</tool_call{suffix}>",),
+        parameter=Tag(f"<arg_key{suffix}>", key, f"<arg_value{suffix}>", ""),
+        closers=lambda key: (f"</arg_value{suffix}>",),
         layout="pair",
     )
-    strays = (Tag("</arg_key>"), Tag("</arg_value>"), Tag("</tool_call>"))
+
+
+def strays_of(suffix: str = "") -> tuple[Tag, ...]:
+    """Return the closing tags with a suffix."""
+    return tuple(Tag(f"</{name}{suffix}>") for name in ("arg_key", "arg_value", "tool_call"))
+
+
+class Glm(XmlDialect):
+    name = "glm"
+    grammars = (grammar_of(Tag(_OPEN, re.compile(r"\s*([\w.\-]{1,128})\s*"), "<", "")),)
+    strays = strays_of()
     tails = ("<|observation|>", "<|user|>")
-    result_tags = ("<tool_response>\n", "\n</tool_response>")
 
     def opening(self, buf: str, at: int, final: bool) -> TagMatch | Hold | None:
         begun = literal(_OPEN, buf, at, final)

@@ -47,6 +47,6 @@ class Hermes(TextDialect):
         return results or None
 
 
-def call_object(call: WrittenCall, arguments: str = "arguments") -> str:
+def call_object(call: WrittenCall, arguments: str = "arguments", name: str = "name") -> str:
     """Write a call as an object that contains the unchanged argument text, even if that is not JSON."""
-    return f'{{"name": {json_codec.text(call.name)}, "{arguments}": {call.json}}}'
+    return f'{{"{name}": {json_codec.text(call.name)}, "{arguments}": {call.json}}}'

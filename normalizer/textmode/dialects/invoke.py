@@ -1,6 +1,7 @@
 """``<function_calls><invoke name="…"><parameter name="…">value</parameter></invoke></function_calls>`` of Claude.
 
-The tags may have the prefix ``antml:``. MiniMax M2 writes ``<minimax:tool_call>`` around the calls. Between the tags,
+The tags may have the prefix ``antml:``. MiniMax M2 writes ``<minimax:tool_call>`` around the calls, dots
+``<dots_function_call>``. Between the tags,
 strings are unchanged, and lists and objects are JSON. Some models write one JSON object instead of all parameters.
 Results: ``<function_results>`` with one ``<result>`` or ``<error>`` per call.
 """
@@ -11,18 +12,15 @@ import re
 
 from ..dialect import (
     ParsedResult,
-    TextDialect,
     WrittenCall,
     WrittenResult,
+    XmlDialect,
     contents,
-    match_in_section,
     tagged_contents,
     value_text,
 )
-from ..parsers.call_parser import CallSink
-from ..parsers.coercion import ToolSchemas
-from ..parsers.xml_calls import Grammar, XmlCall
-from ..tags import HOLD, Hold, Tag, TagMatch
+from ..parsers.xml_calls import Grammar
+from ..tags import Tag
 
 _INNER = re.compile(r'\s+name="([^"<>\n]{1,128})"(?:\s+string="(true|false)")?\s*')
 _RESULT = re.compile(
@@ -57,33 +55,17 @@ def invocation(prefix: str, call: WrittenCall, typed: bool = False) -> str:
     return "\n".join([*lines, f"</{prefix}invoke>"])
 
 
-_GRAMMARS = {
-    "": grammar_of("", "function_calls", "minimax:tool_call"),
-    "antml:": grammar_of("antml:", "antml:function_calls"),
-}
-
-
-class Invoke(TextDialect):
+class Invoke(XmlDialect):
     name = "invoke"
-    heads = tuple(head for grammar in _GRAMMARS.values() for head in (grammar.call.head, *grammar.opens))
-    ends = tuple(end for grammar in _GRAMMARS.values() for end in grammar.shuts)
+    grammars = (
+        grammar_of("", "function_calls", "minimax:tool_call", "dots_function_call"),
+        grammar_of("antml:", "antml:function_calls"),
+    )
+    ends = tuple(end for grammar in grammars for end in grammar.shuts)
     strays = (*strays_of(""), *strays_of("antml:"))
-    doubts = True
     section = ("<function_calls>\n", "\n</function_calls>")
     results_section = ("<function_results>", "\n</function_results>")
     results_separator = ""
-
-    def opening(self, buf: str, at: int, final: bool) -> TagMatch | Hold | None:
-        held = False
-        for prefix, grammar in _GRAMMARS.items():
-            match = match_in_section(grammar.call, grammar.opens, buf, at, final)
-            if isinstance(match, TagMatch):
-                return TagMatch(match.end, match.name, prefix, match.wrapped)
-            held = held or match is HOLD
-        return HOLD if held else None
-
-    def parser(self, sink: CallSink, match: TagMatch, tools: ToolSchemas) -> XmlCall:
-        return XmlCall(sink, _GRAMMARS[match.more], match.name, tools, match.wrapped)
 
     def write_call(self, call: WrittenCall, index: int) -> str:
         return invocation("", call)

@@ -1,7 +1,8 @@
 """``<tool_call><function=name><parameter=key>value</parameter></function></tool_call>``: dialect of Qwen3-Coder.
 
-Values are on separate lines; lists and objects are JSON. Smaller models omit ``<tool_call>``. Llama 3.1 with custom
-tools writes ``<function=name>{…}</function>``. Results: ``<tool_response>``.
+Values are on separate lines; lists and objects are JSON. Smaller models omit ``<tool_call>``; Seed-OSS writes
+``<seed:tool_call>``. Llama 3.1 with custom tools writes ``<function=name>{…}</function>``.
+Results: ``<tool_response>``.
 """
 
 from __future__ import annotations
@@ -17,19 +18,20 @@ _NAME = re.compile(r"([^<>\n]{1,128})")
 
 class QwenCoder(XmlDialect):
     name = "qwen-coder"
-    grammar = Grammar(
-        call=Tag("<function=", _NAME),
-        ends=lambda name: ("</function>",),
-        parameter=Tag("<parameter=", _NAME),
-        closers=lambda key: ("</parameter>",),
-        sections=(("<tool_call>", "</tool_call>"),),
-        shell=True,
-        json=True,
-        layout="each",
+    grammars = (
+        Grammar(
+            call=Tag("<function=", _NAME),
+            ends=lambda name: ("</function>",),
+            parameter=Tag("<parameter=", _NAME),
+            closers=lambda key: ("</parameter>",),
+            sections=(("<tool_call>", "</tool_call>"), ("<seed:tool_call>", "</seed:tool_call>")),
+            shell=True,
+            json=True,
+            layout="each",
+        ),
     )
-    strays = (Tag("</function>"), Tag("</parameter>"), Tag("</tool_call>"))
+    strays = (Tag("</function>"), Tag("</parameter>"), Tag("</tool_call>"), Tag("</seed:tool_call>"))
     tails = ("<|im_end|>",)
-    result_tags = ("<tool_response>\n", "\n</tool_response>")
 
     def write_call(self, call: WrittenCall, index: int) -> str:
         parameters = [f"<parameter={key}>\n{value_text(value)}\n</parameter>\n" for key, value in call.parameters]

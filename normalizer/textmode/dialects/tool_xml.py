@@ -18,13 +18,15 @@ _RESULT = re.compile(r"\s*<(result|error):([\w.\-]{1,128})>(.*?)</\1:\2>\s*", re
 
 class ToolXml(XmlDialect):
     name = "tool-xml"
-    grammar = Grammar(
-        call=Tag("<tool:", re.compile(rf"{_NAME.pattern}(/?)")),
-        ends=lambda name: (f"</tool:{name}>",),
-        parameter=Tag("<param:", _NAME),
-        closers=lambda key: (f"</param:{key}>",),
-        named_closers=True,
-        layout="pair",
+    grammars = (
+        Grammar(
+            call=Tag("<tool:", re.compile(rf"{_NAME.pattern}(/?)")),
+            ends=lambda name: (f"</tool:{name}>",),
+            parameter=Tag("<param:", _NAME),
+            closers=lambda key: (f"</param:{key}>",),
+            named_closers=True,
+            layout="pair",
+        ),
     )
     strays = (Tag("</tool:", _NAME), Tag("</param:", _NAME))
     separator = results_separator = "\n\n"

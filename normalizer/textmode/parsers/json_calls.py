@@ -14,14 +14,17 @@ class JsonCalls:
     """Parser of JSON objects up to ``closer``, or up to the end of the JSON if it is "".
 
     ``again``: the separator between two objects. ``opening``: the opening tag. If neither JSON nor ``closer`` follows
-    before the next opening tag, the tag was plain text.
+    before the next opening tag, the tag was plain text. ``keyed``: see `CallObject`.
     """
 
-    def __init__(self, sink: CallSink, closer: str = "", again: str = "", opening: str = "") -> None:
+    def __init__(
+        self, sink: CallSink, closer: str = "", again: str = "", opening: str = "", keyed: bool = False
+    ) -> None:
         self._sink = sink
         self._closer = closer
         self._again = again
         self._opening = opening
+        self._keyed = keyed
         self._phase = "first"
         self._listed = False
         self._object: CallObject | None = None
@@ -83,7 +86,7 @@ class JsonCalls:
         if not self._sink.admit(""):
             self.done = True
             return at
-        self._phase, self._object = "object", CallObject(self._sink, self._closer)
+        self._phase, self._object = "object", CallObject(self._sink, self._closer, self._keyed)
         return at
 
     def _close(self, buf: str, at: int, final: bool) -> int | None:

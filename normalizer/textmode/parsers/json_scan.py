@@ -15,8 +15,8 @@ from .call_parser import CallSink
 
 _IN_STRING = re.compile(r'["\\]')
 _SCALAR_END = re.compile(r"[,\]}\s;<]")
-_NAMES = ("name",)
-_ARGUMENTS = ("arguments", "parameters")
+_NAMES = ("name", "tool_name")
+_ARGUMENTS = ("arguments", "parameters", "args")
 _IDS = ("id", "call_id")
 _LONGEST_KEY = 4096
 
@@ -95,13 +95,14 @@ class JsonScanner:
 class CallObject:
     """Scanner of one call object, ``{"name": …, "arguments": …}``, with its members in any order.
 
-    ``name``, ``id`` and ``text`` (the exact argument text) are the members found so far. ``broken``: the object is not
-    valid JSON, or has two names or arguments.
+    ``keyed``: the object is ``{name: {…}}`` instead. ``name``, ``id`` and ``text`` (the exact argument text) are the
+    members found so far. ``broken``: the object is not valid JSON, or has two names or arguments.
     """
 
-    def __init__(self, sink: CallSink, closer: str = "") -> None:
+    def __init__(self, sink: CallSink, closer: str = "", keyed: bool = False) -> None:
         self._sink = sink
         self._closer = closer
+        self._keyed = keyed
         self._phase = "open"
         self._value: JsonScanner | None = None
         self._key: list[str] | None = None
@@ -117,7 +118,7 @@ class CallObject:
 
     @property
     def text(self) -> str:
-        return "".join(self._arguments).rstrip()
+        return "".join(self._arguments)
 
     def feed(self, buf: str, at: int, final: bool) -> int:
         """Consume the text of the object and return the index after it."""
@@ -197,6 +198,8 @@ class CallObject:
             self._member = key if isinstance(key, str) else ""
             self.broken = self.broken or not isinstance(key, str)
             self._key = None
+            if self._keyed:
+                self.name, self._member = self._member, _ARGUMENTS[0]
         elif self._member in _NAMES + _IDS:
             value = _decoded("".join(self._taken).strip())
             if self._member in _NAMES:

@@ -34,7 +34,9 @@ class Grammar(Struct, frozen=True):
     calls, or around each single call if ``shell`` is true. ``json``: whether one JSON object may replace all
     parameters. ``named_closers``: whether the closing tag of a parameter contains its name. ``layout``: which line
     breaks next to the tags do not belong to the value: "none", "pair" (only if one is on both sides) or "each" (on
-    either side).
+    either side). ``text_mark``: the second group of a parameter's tag if its value is text; another one means JSON.
+    ``cdata``: whether a value may be a CDATA section. ``nests``: whether parameters in a value are its members, which
+    are not read and make the call invalid.
     """
 
     call: Tag
@@ -46,6 +48,9 @@ class Grammar(Struct, frozen=True):
     json: bool = False
     named_closers: bool = False
     layout: Literal["none", "pair", "each"] = "none"
+    text_mark: str = "true"
+    cdata: bool = False
+    nests: bool = False
 
     @property
     def opens(self) -> tuple[str, ...]:
@@ -216,7 +221,7 @@ class XmlCall:
     def _open(self, match: TagMatch) -> None:
         self._key, self._value, self._nested, self._tags_inside = match.name, [], 0, []
         if match.more:
-            self._plain[match.name] = match.more == "true"
+            self._plain[match.name] = match.more == self._grammar.text_mark
         closers = self._grammar.closers(match.name)
         self._find = finder(self._grammar.parameter.head, *closers)
         self._phase = "value"
@@ -302,8 +307,12 @@ class XmlCall:
 
     def _close(self) -> None:
         text = without_layout("".join(self._value), self._grammar.layout)
+        section = _CDATA.fullmatch(text) if self._grammar.cdata else None
+        text = section[1] if section is not None else text
         self._values.setdefault(self._key, []).append(text)
-        if self._tags_inside:
+        if self._tags_inside and self._grammar.nests:
+            self._problems.append(("markup-malformed", f"{self._key!r} contains parameters, which are not read"))
+        elif self._tags_inside:
             self._sink.report("markup-ambiguous", f"{self._key!r} of {self._name} contains tags; they are its text")
         if self._preview:
             self._add_preview('"')
@@ -375,6 +384,7 @@ class XmlCall:
         return tag in self._ends or (self._grammar.shell and tag in self._shuts)
 
 
+_CDATA = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 _BREAK_AT_START = re.compile(r"\r?\n")
 _BREAK_AT_END = re.compile(r"\r?\n[ \t]*\Z")
 
