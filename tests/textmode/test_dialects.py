@@ -134,6 +134,8 @@ SPELLINGS: list[tuple[str, str, list[Any]]] = [
     ("gemma", '<|tool_call>call:g{<|"|>b<|"|>:<|"|>x<|"|>}<tool_call|>', [G]),
     ("gemma", "<|tool_call>call:f{a:words}<tool_call|>", [BAD]),
     ("gemma", "<|tool_call>call:f{a:1<tool_call|>", [BAD]),
+    ("gemma", "<|tool_call>call:f{a:[1e999]}<tool_call|>", [BAD]),
+    ("llama", "<|python_tag|>f.call(a=[-1e999])", [BAD]),
     ("gemma", "<|tool_call>call:f{a:1,a:2}<tool_call|>", [BAD]),
     ("gemma", '<|tool_call>call:f{a:<|"|>}<tool_call|>', [("f", None, "truncated")]),
     (

@@ -68,3 +68,15 @@ def test_what_is_quoted_or_thought_never_runs(notation: str) -> None:
     for text in (*quoted, *drafts):
         for name in (dialect if dialect in DIALECTS else None, None):
             assert [call for call in read(text, name).calls if call.status == "complete"] == [], text
+
+
+@pytest.mark.parametrize("notation", [name for name in NOTATIONS if result(name) == "read"])
+def test_a_call_whose_outer_opening_tag_is_missing_is_read(notation: str) -> None:
+    """Its closing tag is there (ollama#16686)."""
+    dialect, call = NOTATIONS[notation]
+    grammars = getattr(DIALECTS[dialect], "grammars", ())
+    for opening in sorted((tag for grammar in grammars for tag in grammar.opens), key=len, reverse=True):
+        if call.startswith(opening):
+            assert shapes(read(call.removeprefix(opening), dialect)) == F
+            assert shapes(read(f"{call.removeprefix(opening)}\n{call}", dialect)) == F + F
+            break

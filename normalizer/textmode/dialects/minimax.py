@@ -31,7 +31,7 @@ class MiniMax(XmlDialect):
         ),
     )
     ends = (section[1],)
-    strays = (Tag(f"{_MARK}</", re.compile(r"([\w.\-]{1,128})")),)
+    strays = (Tag(f"{_MARK}</", re.compile(r"(?!tool_call$)([\w.\-]{1,128})")),)
 
     def write_call(self, call: WrittenCall, index: int) -> str:
         parameters = [f"{_MARK}<{key}>{value_text(value)}{_MARK}</{key}>" for key, value in call.parameters]

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from ... import json_codec
+from ...arguments import overflows
 from ..scan_events import CallParsed
 from ..tags import HOLD, after_gap, finder, literal
 from .call_parser import CallSink
@@ -71,7 +72,7 @@ class GemmaCall:
             parsed, end = _Values(self._quote).value(source, 0)
         except (ValueError, RecursionError):
             return None
-        if end != len(source) or not isinstance(parsed, dict):
+        if end != len(source) or not isinstance(parsed, dict) or overflows(parsed):
             return None
         for key, value in parsed.items():
             if isinstance(value, str):

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ... import json_codec
+from ...arguments import overflows
 from ..scan_events import CallParsed
 from ..tags import HOLD, after_gap, literal
 from .call_parser import CallSink, as_invalid
@@ -175,7 +176,7 @@ def keyword_arguments(source: str) -> dict[str, Any] | None:
             return None
         values = {word.arg: _JsonLiterals().visit(word.value) for word in call.keywords if word.arg is not None}
         arguments = {name: ast.literal_eval(value) for name, value in values.items()}
-        if len(arguments) < len(call.keywords):
+        if len(arguments) < len(call.keywords) or overflows(arguments):
             return None
         decoded = json_codec.decode(json_codec.encode(arguments))
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
