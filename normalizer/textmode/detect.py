@@ -33,7 +33,7 @@ SIGNS: dict[str, str] = {
     r"|</?dots_function_call>",
     "dsml": rf"</?{_BAR}(?:DSML|GCML){_BAR}",
     "hunyuan": r"<tool_sep(?::opensource)?>|</?(?:tool_calls?|arg_key|arg_value):opensource>",
-    "minimax-m3": r"\]<\]minimax\[>\[\s{0,64}(?:</?[\w:]{1,64}[^<>]{0,256}>)?",
+    "minimax-m3": r"\]<\]minimax\[>\[\s{0,64}</?[a-z][\w:]{0,63}[^<>]{0,256}>",
     "k2-horizon": r"</?ifm\|(?:tool_calls?|arg_key|arg_type|arg_value)>",
     "qwen-coder": rf"<function={_N}>|<parameter={_N}>|</?seed:tool_call>",
     "glm": r"</?arg_key>|</?arg_value>",
@@ -73,15 +73,13 @@ _ESCAPED = re.compile(
 _OF_ESCAPED = {"tool": "tool-xml", "para": "tool-xml", "func": "qwen-coder", "arg_": "glm"}
 _SIGN = re.compile("|".join(f"(?P<{name.replace('-', '_')}>{sign})" for name, sign in SIGNS.items()))
 #: A text without these contains no sign.
-_HINTS = re.compile(
-    r"</?[a-z|\N{FULLWIDTH VERTICAL LINE}]|</?TOOLCALL>|\]<\]minimax|\[TOOL_CALLS\]|functools\[|to=functions\.|&lt;"
-    r"|\A\s*[{\[]"
-)
-#: A text without these contains no sign but `bare-json`; the search for all signs is slow.
+_HINTS = re.compile(r"</?(?:[a-z|\N{FULLWIDTH VERTICAL LINE}]|TOOLCALL>)|\[TOOL_CALLS\]|to=functions\.|&lt;|\A\s*[{\[]")
+#: A hint too, searched apart: in a pattern, its frequent first letter makes the search slow.
+_PHI = "functools["
+#: A text without these and `_PHI` contains no sign but `bare-json`; the search for all signs is slow.
 _MARKUP = re.compile(
     "</?(?:tool|param|antml:|function|invoke|arg_|minimax:|think|[|\N{FULLWIDTH VERTICAL LINE}]|TOOLCALL|atem:|dots_"
-    r"|end_function|ifm|longcat|seed:|start_function|steptml:)|\]<\]minimax|\[TOOL_CALLS\]|functools\[|to=functions\."
-    "|&lt;"
+    r"|end_function|ifm|longcat|seed:|start_function|steptml:)|\]<\]minimax|\[TOOL_CALLS\]|to=functions\.|&lt;"
 )
 _BARE_JSON = re.compile(f"(?P<bare_json>{SIGNS['bare-json']})")
 _OPENING = ("{", "[")
@@ -118,7 +116,7 @@ def detect(text: str) -> list[MarkupLeak]:
         return []
     code = [match.span() for match in _CODE.finditer(text)] if "`" in text or "~~~" in text else []
     leaks: dict[str, MarkupLeak] = {}
-    has_markup = _may_have_markup(text) and _MARKUP.search(text)
+    has_markup = _PHI in text or (_may_have_markup(text) and _MARKUP.search(text))
     signs = _SIGN.finditer(text) if has_markup else filter(None, [_BARE_JSON.match(text)])
     for match in signs:
         name = (match.lastgroup or "").replace("_", "-")
@@ -136,12 +134,13 @@ def detect(text: str) -> list[MarkupLeak]:
 
 
 def _has_hint(text: str) -> bool:
-    """Return whether `_HINTS` matches. Most texts lack the characters that every hint has; that is found faster."""
-    return (_may_have_markup(text) or text.lstrip()[:1] in _OPENING) and _HINTS.search(text) is not None
+    """Return whether the text has a hint. Most texts lack the characters that every hint has; that is found faster."""
+    may_match = _may_have_markup(text) or text.lstrip()[:1] in _OPENING
+    return _PHI in text or (may_match and _HINTS.search(text) is not None)
 
 
 def _may_have_markup(text: str) -> bool:
-    return "<" in text or "[TOOL" in text or "to=" in text or "&lt;" in text or "functools[" in text
+    return "<" in text or "[TOOL" in text or "to=" in text or "&lt;" in text
 
 
 def _is_calls(text: str) -> bool:

@@ -382,10 +382,10 @@ def test_what_cannot_be_a_setting_is_refused() -> None:
 @examples(400)
 @given(
     st.text(" \n<>/|[]{}&;=.abto｜\xa0\x1c", max_size=12),
-    st.sampled_from(["", "[TOOL_CALLS]", "to=functions.", "&lt;", "<t", "</p", "<|"]),
+    st.sampled_from(["", "[TOOL_CALLS]", "to=functions.", "&lt;", "<t", "</p", "<|", "</TOOLCALL>", "functools["]),
     st.text(" {[<", max_size=3),
 )
 def test_the_cheap_search_for_hints_misses_none(before: str, hint: str, after: str) -> None:
     text = before + hint + after
     module = import_module("toolparity.normalizer.textmode.detect")  # the package has the function under this name
-    assert module._has_hint(text) == (module._HINTS.search(text) is not None)
+    assert module._has_hint(text) == (module._HINTS.search(text) is not None or module._PHI in text)
