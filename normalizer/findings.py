@@ -39,7 +39,7 @@ CODES: dict[str, Code] = {
         "Retry the request; execute no call of this response.",
     ),
     "response-unfinished": Code(
-        "error",
+        "info",
         "The provider has not finished this response yet (background mode).",
         "Fetch the response again later; execute no call of it.",
     ),

@@ -107,7 +107,8 @@ def _broken(asked: Asked, wire: str, *, stream: bool) -> dict[str, list[str]]:
     """Return check -> the reasons for which the findings and the form of a reply break it."""
     broken: dict[str, list[str]] = {"form": [asked.problem] if asked.problem else []}
     for finding in () if asked.response is None else asked.response.findings:
-        if (check := BREAKS.get(finding.code)) is not None and not _excused(finding.code, asked, wire):
+        excused = finding.code == "id-missing" and wire in _WITHOUT_IDS
+        if (check := BREAKS.get(finding.code)) is not None and not excused:
             broken.setdefault(check, []).append(f"{finding.code}: {finding.message}")
     if stream:
         broken["form"].extend(_not_a_stream(asked))
@@ -121,15 +122,6 @@ def _unanswered(asked: Asked) -> str:
     if asked.response is not None and asked.response.error is not None:
         shown = _cut(asked.response.error.message)
     return f"HTTP {asked.reply.status}: {shown}" if asked.reply.status else asked.reply.broken
-
-
-def _excused(code: str, asked: Asked, wire: str) -> bool:
-    """Return whether a finding follows from the wire or from the request, and not from the server."""
-    if code == "id-missing":
-        return wire in _WITHOUT_IDS
-    # With a named tool, OpenAI answers `stop` (https://platform.openai.com/docs/api-reference/chat/object).
-    choice = asked.request.tool_choice
-    return code == "stop-disagrees" and wire == "openai.chat" and choice is not None and choice.mode == "named"
 
 
 def _not_a_stream(asked: Asked) -> Iterator[str]:

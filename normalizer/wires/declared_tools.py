@@ -19,7 +19,7 @@ _HOLDERS = ("function", "custom", "toolSpec")
 
 
 def declared_by(request: Any, wire: WireSpec | None = None) -> Declared:
-    """Return the tools that a request declares, and the number of choices that it requests.
+    """Return the tools that a request declares, the number of its choices, and whether its tool choice names a tool.
 
     ``request``: the body on any wire (parsed, bytes or the SDK's message), or an iterable of tool definitions or names.
     ``wire``: the wire of the response, if it is known. Raises MalformedBody for anything else.
@@ -53,7 +53,11 @@ def declared_by_json(body: dict[str, Any]) -> Declared:
         if isinstance(item, dict):  # tools that a tool search or the caller added during the conversation
             collected.add_all(item.get("tools"))
     n = body.get("n")
-    return collected.declared(n if isinstance(n, int) and n > 0 else 1)
+    choice = body.get("tool_choice")
+    named = isinstance(body.get("function_call"), dict) or (
+        isinstance(choice, dict) and choice.get("type") in ("function", "custom")
+    )
+    return collected.declared(n if isinstance(n, int) and n > 0 else 1, named)
 
 
 def _declared_by_tools(tools: Any) -> Declared:
@@ -109,5 +113,6 @@ class _Collected:
             labels = [*tool, kind] if isinstance(kind, str) else tool
             self.hosted.update(re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", label) for label in labels)
 
-    def declared(self, n: int = 1) -> Declared:
-        return Declared(frozenset(self.names), frozenset(self.custom), n, self.schemas, frozenset(self.hosted))
+    def declared(self, n: int = 1, named: bool = False) -> Declared:
+        hosted = frozenset(self.hosted)
+        return Declared(frozenset(self.names), frozenset(self.custom), n, self.schemas, hosted, named)

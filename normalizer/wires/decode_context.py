@@ -21,7 +21,8 @@ class Declared(Struct, frozen=True):
     ``names``: the declared tools; None if the request is not known, and then no call counts as undeclared.
     ``custom``: the tools that take free text. ``n``: the number of requested choices. ``schemas``: parameter schemas by
     tool name, as the request spells them (JSON text on `xai.grpc`). ``hosted``: the members and types of the tools
-    without a name, which the provider runs.
+    without a name, which the provider runs. ``named``: the tool choice names a tool, in a form of OpenAI's. With it,
+    Chat Completions ends calls with the finish reason `stop`, as documented and recorded.
     """
 
     names: frozenset[str] | None = None
@@ -29,6 +30,7 @@ class Declared(Struct, frozen=True):
     n: int = 1
     schemas: dict[str, Any] = {}
     hosted: frozenset[str] = frozenset()
+    named: bool = False
 
 
 class Context(Struct, gc=False):

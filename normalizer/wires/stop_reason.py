@@ -54,7 +54,7 @@ def effective_stop(
         reason = "unknown"
     elif reason == "unknown" or not (raw is None or is_listed(raw) or raw in spec(context.wire).stop_words):
         context.find("stop-unknown", f"stop reason {raw!r}", choice)
-    elif calls and reason == "end_turn":
+    elif calls and reason == "end_turn" and not context.declared.named:
         context.find("stop-disagrees", f"stop reason {raw!r} with {calls} client calls", choice)
     if reason in _YIELDS:
         reason = "tool_calls" if calls else "refusal" if refusals else "pause" if approvals else reason

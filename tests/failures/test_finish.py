@@ -51,6 +51,24 @@ def test_FIN_02_calls_override_a_contradicting_stop_reason(wire: str, raw: str) 
         assert ran(response) == ["call_a"]
 
 
+@pytest.mark.parametrize(
+    ("request_members", "expected"),
+    [
+        ({"tool_choice": {"type": "function", "function": {"name": "lookup"}}}, []),
+        ({"function_call": {"name": "lookup"}}, []),
+        ({"tool_choice": "required"}, ["stop-disagrees"]),
+        ({"tool_choice": {"type": "allowed_tools", "allowed_tools": {}}}, ["stop-disagrees"]),
+    ],
+)
+def test_FIN_02_with_a_named_tool_stop_does_not_contradict_calls(
+    request_members: dict[str, Any], expected: list[str]
+) -> None:
+    request = {"tools": [{"type": "function", "function": {"name": "lookup"}}], **request_members}
+    decoded = normalize(b"".join(stream("openai.chat", [LOOKUP], "end_turn")), "openai.chat", request=request)
+    assert decoded.choices[0].stop == Stop("tool_calls", "stop")
+    assert [code for code in codes(decoded) if code != "stream-body"] == expected
+
+
 def test_FIN_02_on_responses_the_status_completed_does_not_contradict_calls() -> None:
     for response in both("openai.responses", [LOOKUP], "end_turn"):
         assert response.choices[0].stop == Stop("tool_calls", "completed")
@@ -262,4 +280,4 @@ def test_FIN_11_a_responses_body_in_progress_is_not_complete(status: str) -> Non
     body = {**terminal([])["response"], "status": status}
     response = normalize(body, "openai.responses")
     assert response.complete is False
-    assert "response-unfinished" in codes(response)
+    assert ("response-unfinished", "info") in {(found.code, found.severity) for found in response.findings}
