@@ -23,7 +23,10 @@ class Finding(Struct, frozen=True, gc=False):
 
 
 class Code(Struct, frozen=True):
-    """An entry of the table: the severity and meaning of a finding code, and the recommended reaction."""
+    """An entry of the table: the severity and meaning of a finding code, and the recommended reaction.
+
+    The severity is the highest one; the meaning states when a finding has a lower one.
+    """
 
     severity: Severity
     means: str
@@ -85,6 +88,17 @@ CODES: dict[str, Code] = {
         "info",
         "Events with content follow the terminal event.",
         "Nothing; they were decoded. The server ends the stream twice.",
+    ),
+    "event-repeated": Code(
+        "error",
+        "An event that starts or ends a call was sent twice, or one that ends a response with calls. A warning for other"
+        " blocks and responses.",
+        "Nothing; it counts once. Find the server or proxy that repeats events: some clients execute such a call twice.",
+    ),
+    "event-missing": Code(
+        "warning",
+        "A block has no end event although the response is complete, or no start event.",
+        "Nothing; the block counts as complete. Report it to the maintainer of the server or proxy.",
     ),
     # types of blocks, events and members
     "unknown-block": Code(
@@ -361,7 +375,13 @@ CODES: dict[str, Code] = {
 # fmt: on
 
 
-def finding(code: str, message: str = "", choice: int | None = None, block: int | None = None) -> Finding:
-    """Return a finding of a code in the table. The default message is the meaning of the code."""
+def finding(
+    code: str,
+    message: str = "",
+    choice: int | None = None,
+    block: int | None = None,
+    severity: Severity | None = None,
+) -> Finding:
+    """Return a finding of a code in the table. The defaults of message and severity are those of the code."""
     row = CODES[code]
-    return Finding(code, row.severity, message or row.means, choice, block)
+    return Finding(code, severity or row.severity, message or row.means, choice, block)

@@ -58,7 +58,7 @@ def test_arguments_under_the_index_of_no_call_run_nothing() -> None:
 def test_a_call_that_begins_twice_is_one_call() -> None:
     response = read(begin(0), begin(0), grow(0, "{}"), stop(0))
     assert arguments(response) == [("f_1", "{}")]
-    assert codes(response) == ["duplicate-call"]
+    assert codes(response) == ["event-repeated"]
 
 
 def test_arguments_without_an_index_belong_to_the_last_call() -> None:
@@ -97,7 +97,7 @@ def test_thinking_at_the_index_of_a_text_becomes_a_block() -> None:
         (Text, "AB"),
         (Reasoning, "hm"),
     ]
-    assert codes(response) == ["delta-misplaced"]
+    assert codes(response) == ["delta-misplaced", "event-missing"]
 
 
 def test_content_of_an_unknown_type_is_kept() -> None:

@@ -185,7 +185,7 @@ def test_arguments_under_the_index_of_another_block_run_nothing() -> None:
 def test_a_call_that_is_started_twice_is_one_call() -> None:
     response = played(start(0, toolUse={"toolUseId": "a", "name": "f"}), *use(0, "a", "{}"), end())
     assert [call.id for call in response.calls] == ["a"]
-    assert codes(response) == ["duplicate-call"]
+    assert codes(response) == ["event-repeated"]
 
 
 def test_an_image_of_the_model_is_a_result_of_the_provider() -> None:

@@ -135,6 +135,10 @@ CASES: dict[str, Case] = {
         + sse(block_start(1, type="text", text="More.")),
         True,
     ),
+    "event-repeated": Case(
+        "anthropic.messages", anthropic_stream(tool_start(0, "a", "f"), block_stop(0), block_stop(0)), True
+    ),
+    "event-missing": Case("anthropic.messages", anthropic_stream(tool_start(0, "a", "f")), True),
     "unknown-block": Case("anthropic.messages", anthropic_body({"type": "new_thing"}, stop="end_turn")),
     "unknown-event": told({"type": "response.new_thing"}),
     "unknown-member": Case("openai.chat", chat_body(CALL) | {"new_thing": 1}),

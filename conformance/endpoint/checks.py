@@ -134,6 +134,8 @@ BREAKS: dict[str, str] = {
     "unterminated-event": "form",
     "events-not-separated": "form",
     "event-after-end": "form",
+    "event-repeated": "form",
+    "event-missing": "form",
     "plain-body": "form",
     "stream-body": "form",
     "corrupt-text": "form",

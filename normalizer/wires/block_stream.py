@@ -72,9 +72,19 @@ class BlockState(Struct, eq=False):
         """Return the canonical type of the block, and the id and the name of a call."""
         raise NotImplementedError
 
+    @property
+    def is_client_call(self) -> bool:
+        """Whether the block is a client call."""
+        return self.header()[0] == "tool_call"
+
     def initial(self) -> str:
         """Return the argument text in the start event; empty if there is none, or if the block is not a call."""
         return ""
+
+    @property
+    def has_no_initial(self) -> bool:
+        """Whether the start event has no arguments."""
+        return self.initial().strip() in NO_ARGUMENTS
 
 
 B = TypeVar("B", bound=BlockState)
@@ -86,8 +96,7 @@ class BlockStream(StreamBase, Generic[B]):
     ``reader``: the reader of events of any type. ``decode_event``: a faster parser of frequent events. ``fragments``:
     its structs that lack members which ``apply`` needs. ``noun``: the term for a block in findings. ``terminator``: the
     payload that ends a stream without being an event. ``most``: the maximum number of blocks. ``fills_stopped``:
-    whether the start of an implied block may come after its end. ``repeats_stop``: whether a stop reason that comes
-    twice gives two events.
+    whether the start of an implied block may come after its end. ``has_ends``: whether each block has an end event.
     """
 
     reader: Reader[Any]
@@ -98,7 +107,7 @@ class BlockStream(StreamBase, Generic[B]):
     terminator: bytes | None = b"[DONE]"
     most: float = MAX_CALLS
     fills_stopped = False
-    repeats_stop = False
+    has_ends = False
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -107,8 +116,10 @@ class BlockStream(StreamBase, Generic[B]):
         self.by_index: dict[Any, B] = {}  # the last block of each index
         self.id: str | None = None
         self.model: str | None = None
+        self.started = False
         self.ended = False
         self.stop: str | None = None
+        self._has_stop = False  # whether an end event had a stop reason
         self.usage: Usage | None = None
         self.extra: dict[str, Any] = {}
         self.has_misplaced = False  # whether arguments came for a block that takes none
@@ -128,12 +139,23 @@ class BlockStream(StreamBase, Generic[B]):
         raise NotImplementedError
 
     def repeats(self, held: B, kind: Any, start: Any) -> bool:
-        """Report whether a start event only repeats that of the last block with its index."""
-        return False
+        """Report whether a start event only repeats that of the last block with its index.
+
+        It does if that block has neither an end nor deltas, and has the same start. The start of a call has the same id
+        and name, and no other arguments.
+        """
+        if held.stopped or held.parts:
+            return False
+        again = self.state_type(kind, held.index, -1, start)
+        block_type, id, _ = again.header()
+        if not block_type.endswith("tool_call"):
+            return bool(held.kind == kind and held.start == start)
+        same = held.has_no_initial or again.has_no_initial or held.initial() == again.initial()
+        return bool(id) and held.header() == again.header() and same
 
     def report_reused(self, index: Any, start: Any) -> None:
         """Report a start event whose index already has a block."""
-        self._context.find("index-reused", f"a second {self.noun} under index {index}")
+        self._context.find("index-reused", f"a second {self.label(index)}")
 
     def begins_with(self, kind: Any) -> bool:
         """Report whether a block may begin with a delta of this kind, without a start event."""
@@ -235,6 +257,9 @@ class BlockStream(StreamBase, Generic[B]):
                 held.start, held.implied = start, False
                 return held
             if self.repeats(held, kind, start):
+                self.report_repeated(f"start of {self.label(index)}", held.is_client_call)
+                if held.has_no_initial:
+                    held.start = start
                 return held
             if self.names(held, kind, start):
                 self.extend(held, None if held.parts else held.initial(), out)
@@ -297,6 +322,23 @@ class BlockStream(StreamBase, Generic[B]):
             state.parts.append(text)
             out.append(BlockDelta(state.choice, state.key, text))
 
+    def label(self, index: Any) -> str:
+        """Return the block of an index in findings."""
+        return f"{self.noun} {index}"
+
+    def ended_by(self, index: Any) -> B | None:
+        """Return the block that an end event ends. Report an end without a start, and one that repeats another."""
+        last = state = self.at(index)
+        while state is not None and state.stopped:
+            state = state.before
+        if last is None:
+            if self.begins_with(None):
+                return None  # it had no content
+            self._context.find_once("event-missing", f"{self.label(index)} has an end and no start")
+        elif state is None:
+            self.report_repeated(f"end of {self.label(index)}", last.is_client_call)
+        return state
+
     def close(self, state: B | None, out: list[Event]) -> None:
         """End a block. Arguments that came with its start are emitted first (XLAT-03)."""
         if state is not None:
@@ -305,12 +347,38 @@ class BlockStream(StreamBase, Generic[B]):
                 out.append(BlockDelta(state.choice, state.key, text))
             out.append(BlockStop(state.choice, state.key))
 
+    def starts_again(self, event: str) -> bool:
+        """Report whether the response has started before, and report its second start."""
+        again, self.started = self.started, True
+        if again:
+            self.report_repeated(event, False)
+        return again
+
     def end(self, raw: str | None, out: list[Event]) -> None:
-        """Record the stop reason. The last one counts."""
+        """Record the stop reason of an end event. The last one counts."""
         if raw:
-            if raw != self.stop or self.repeats_stop:
+            self._report_second_end(self._has_stop)
+            if raw != self.stop:
                 out.append(ChoiceStop(0, Stop(reason_of(raw), raw)))
-            self.stop = raw
+            self.stop, self._has_stop = raw, True
+
+    def ends(self) -> None:
+        """Record the event that ends the response."""
+        self._report_second_end(self.ended)
+        self.ended = True
+
+    def _report_second_end(self, is_second: bool) -> None:
+        if is_second:
+            self.report_repeated("end of the response", any(state.is_client_call for state in self.blocks))
+
+    def report_unended(self) -> None:
+        """Report the indexes of a complete response that have no end event, except for a block that was cut."""
+        if self.has_ends and not all(state.stopped for state in self.blocks):
+            ended = {state.index for state in self.blocks if state.stopped}
+            cut = self.blocks[-1] if self.stop and reason_of(self.stop) in CUTS else None
+            for state in self.blocks:
+                if state.index not in ended and state is not cut:
+                    self._context.find_once("event-missing", f"{self.label(state.index)} has a start and no end")
 
     def count(self, figures: Usage | None, out: list[Event]) -> None:
         """Record the usage so far. The last one counts."""
@@ -350,6 +418,8 @@ class BlockStream(StreamBase, Generic[B]):
 
     def converted(self, builder: CallBuilder, complete: bool, cut_last: bool) -> list[Block]:
         """Return the canonical blocks. ``cut_last``: the response was cut inside the last one."""
+        if complete:
+            self.report_unended()
         states = self.in_order()
         last = len(states) - 1 if cut_last else -1
         blocks: list[Block] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..findings import Finding, finding
+from ..findings import Finding, Severity, finding
 from ..model import Choice, Error, Response, Usage
 from .schema import UNFIT, Note, Reader, S
 
@@ -48,16 +48,23 @@ class Context(Struct, gc=False):
     counts: dict[str, int] | None = None
     reported: set[str] | None = None
 
-    def find(self, code: str, message: str = "", choice: int | None = None, block: int | None = None) -> None:
+    def find(
+        self,
+        code: str,
+        message: str = "",
+        choice: int | None = None,
+        block: int | None = None,
+        severity: Severity | None = None,
+    ) -> None:
         """Add a finding. If there are more than `MANY` of one code, the last one counts the rest.
 
-        ``choice`` and ``block``: indexes in the response.
+        ``choice`` and ``block``: indexes in the response. ``severity``: if it is lower than that of the code.
         """
         if self.counts is None:
             self.counts = {}
         number = self.counts[code] = self.counts.get(code, 0) + 1
         if number <= MANY:
-            self.findings.append(finding(code, message, choice, block))
+            self.findings.append(finding(code, message, choice, block, severity))
             return
         findings = self.findings
         for index in range(len(findings) - 1, -1, -1):
@@ -65,14 +72,14 @@ class Context(Struct, gc=False):
                 findings[index] = finding(code, f"{code}: {number - MANY + 1} more")
                 return
 
-    def find_once(self, code: str, message: str = "") -> None:
+    def find_once(self, code: str, message: str = "", severity: Severity | None = None) -> None:
         """Add a finding unless one with the same message (or code, without a message) was added here before."""
         key = message or code
         if self.reported is None:
             self.reported = set()
         if key not in self.reported:
             self.reported.add(key)
-            self.find(code, message)
+            self.find(code, message, severity=severity)
 
     def report_notes(self, notes: list[Note]) -> None:
         """Convert a schema reader's notes into findings, one per path without list indexes, and clear the list."""

@@ -75,6 +75,14 @@ class StreamBase:
         self._context.find("undecodable-event", f"not a JSON object: {text}")
         self.fail({"type": "undecodable_event", "message": text}, out)
 
+    def report_repeated(self, event: str, has_call: bool) -> None:
+        """Report a start or end event that repeats another one.
+
+        ``has_call``: whether it starts or ends a client call, or ends a response with one. A client that acts on such
+        events executes the call twice (BerriAI/litellm 37273).
+        """
+        self._context.find_once("event-repeated", f"a second {event}", None if has_call else "warning")
+
     @property
     def failure(self) -> Error | None:
         """The last error of the stream, or None."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.wires import TEXT_WIRES, WIRES
 from toolparity import normalize
 from toolparity.normalizer.errors import DecoderFinished
-from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart
+from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop
 from toolparity.normalizer.model import ServerToolCall, ServerToolResult, Stop, Text, ToolCall
 
 from .play import (
@@ -213,3 +214,70 @@ def test_STR_02_text_after_a_call_does_not_hide_it() -> None:
     response = play("openai.chat", [*(sse(chunk(d)) for d in deltas), sse(chunk({}, "stop")), DONE])
     assert response.choices[0].blocks == [Text("Looking."), TURIN]
     assert ran(response) == ["call_a"]
+
+
+#: Wire -> the positions of events in a stream of a text and a call: the start and end of the call and the ends of the
+#: response; the start and end of the text and the start of the response; the ends of the two blocks.
+ENDS: dict[str, tuple[set[int], set[int], set[int]]] = {
+    "openai.chat": ({2, 5}, set(), set()),
+    "openai.responses": ({5, 8, 9}, {0, 1, 4}, {4, 8}),
+    "anthropic.messages": ({4, 7, 8, 9}, {0, 1, 3}, {3, 7}),
+    "xai.grpc": ({3}, set(), set()),
+    "google.gemini": ({2}, set(), set()),
+    "bedrock.converse": ({3, 6, 7}, {0, 2}, {2, 6}),
+    "cohere.chat": ({4, 7, 8}, {0, 1, 3}, {3, 7}),
+    "ollama.chat": ({2}, set(), set()),
+    "google.interactions": ({4, 7, 8}, {0, 1, 3}, {3, 7}),
+}
+
+
+@all_wires
+def test_a_start_or_end_that_comes_twice_or_never_is_reported_and_counts_once(wire: str) -> None:
+    frames = stream(wire, [Say("Hi."), LOOKUP])
+    if wire == "google.gemini":
+        frames[-1] = sse(
+            {"candidates": [{"index": 0, "finishReason": "STOP"}]}
+        )  # an end with a part is another response
+    of_call, of_text, ends = ENDS[wire]
+    for number in sorted(of_call | of_text):
+        pieces = [*frames[: number + 1], *frames[number:]]
+        response, events = feed(wire, pieces)
+        assert response == play(wire, frames)
+        assert ran(response) == ["call_a"]
+        severity = "error" if number in of_call else "warning"
+        found = [(finding.code, finding.severity) for finding in response.findings if finding.code != "id-missing"]
+        assert found == [("event-repeated", severity)], number
+        for kind in (BlockStart, BlockStop):
+            keys = [event.key for event in events if isinstance(event, kind)]
+            assert len(keys) == len(set(keys)), number
+        assert sum(isinstance(event, ChoiceStop) for event in events) <= 1
+    for number in ends:
+        response = play(wire, frames[:number] + frames[number + 1 :])
+        assert (codes(response), ran(response)) == (["event-missing"], ["call_a"]), number
+
+
+def test_of_a_repeated_start_the_arguments_count_and_other_results_stay() -> None:
+    def start(**block: Any) -> bytes:
+        return sse({"type": "content_block_start", "index": 0, "content_block": block})
+
+    end = stream("anthropic.messages", [])
+    use = {"type": "tool_use", "id": "call_a", "name": "lookup"}
+    whole, hollow = start(**use, input={"city": "Turin"}), start(**use, input={})
+    for starts in ([hollow, whole], [whole, hollow], [whole, whole]):
+        response = play(
+            "anthropic.messages", [end[0], *starts, sse({"type": "content_block_stop", "index": 0}), *end[1:]]
+        )
+        assert [call.arguments for call in response.calls] == [{"city": "Turin"}]
+        assert "event-repeated" in codes(response)
+    results = [{"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"url": url}]} for url in "ab"]
+    response = play("anthropic.messages", [end[0], *(start(**result) for result in results), *end[1:]])
+    assert len(response.choices[0].blocks) == 2
+
+
+@pytest.mark.parametrize("wire", ["anthropic.messages", "cohere.chat", "google.interactions"])
+def test_an_end_without_a_start_is_reported(wire: str) -> None:
+    frames = stream(wire, [Say("Hi."), LOOKUP])
+    last = max(ENDS[wire][2])
+    stray = re.sub(rb'"index": \d', b'"index": 5', frames[last])
+    response = play(wire, [*frames[: last + 1], stray, *frames[last + 1 :]])
+    assert (codes(response), ran(response)) == (["event-missing"], ["call_a"])

@@ -78,7 +78,7 @@ def test_a_second_terminal_event_without_members_removes_nothing() -> None:
         assert answer.choices == read(*STREAMED, first).choices
         assert answer.usage == read(*STREAMED, first).usage
         assert answer.extra["metadata"] == {"a": "b"}
-        assert codes(answer) == ["event-after-end"]
+        assert codes(answer) == ["event-repeated"]
 
 
 @pytest.mark.parametrize("second", [ending("done", None), ending("done", {"id": "r1"}), terminal([CALL])])

@@ -46,13 +46,13 @@ class Stream(RoutedStream):
         elif kind == "content_block_start":
             self._start(event, out)
         elif kind == "content_block_stop":
-            self.close(self.at(event.index), out)
+            self.close(self.ended_by(event.index), out)
         elif kind == "message_start":
             self._begin(event.message, out)
         elif kind == "message_delta":
             self._end(event, out)
         elif kind == "message_stop":
-            self.ended = True
+            self.ends()
             self.extra.update(s.carry_event(event))  # Bedrock's invocation metrics
         elif kind == "ping":
             pass
@@ -64,8 +64,7 @@ class Stream(RoutedStream):
     def _begin(self, message: s.Message | None, out: list[CanonicalEvent]) -> None:
         if message is None:
             return
-        if self.id is not None and self.blocks:
-            self._context.find("event-after-end", "a second message_start")
+        if self.starts_again("message_start") and self.blocks:
             return
         self.id, self.model = message.id, message.model
         self.extra.update(s.carry_message(message))
@@ -92,6 +91,8 @@ class Stream(RoutedStream):
 
     def _begin_block(self, block: Wire, index: int | None, out: list[CanonicalEvent]) -> ContentBlockState:
         state = self.begin(block, index, out)
+        if state.start is not block:
+            return state  # a repeated start
         text = getattr(block, "text", None) or getattr(block, "thinking", None)
         self.extend(state, text if isinstance(text, str) else None, out)
         return state

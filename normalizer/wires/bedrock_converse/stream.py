@@ -28,10 +28,10 @@ class Stream(BlockStream[ContentState]):
     decode_event = staticmethod(reader.strict)
     state_type = ContentState
     terminator = None
+    has_ends = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._begun = False
         self._message: dict[str, Any] = {}  # unknown members of the message
 
     def fragment(self, event: s.Event) -> Fragment:
@@ -49,11 +49,12 @@ class Stream(BlockStream[ContentState]):
         elif event.start is not None:
             self._start(event.start, out)
         elif event.stop is not None:
-            self.close(self.at(event.stop.index), out)
+            self.close(self.ended_by(event.stop.index), out)
         elif event.begin is not None:
-            self._begin(event.begin)
+            self.starts_again("messageStart")
+            self._message.update(event.begin.extra_ or {})
         elif event.end is not None:
-            self.ended = True
+            self.ends()
             self.end(event.end.stop_reason, out)
             self.extra.update(s.carry_end(event.end))
         elif event.metadata is not None:
@@ -65,31 +66,12 @@ class Stream(BlockStream[ContentState]):
             return
         self.extra.update(s.carry_event(event))
 
-    def _begin(self, message: s.MessageStart) -> None:
-        if self._begun:
-            self._context.find("event-after-end", "a second messageStart")
-        self._begun = True
-        self._message.update(message.extra_ or {})
-
     def _start(self, event: s.BlockStart, out: list[CanonicalEvent]) -> None:
         if event.start is None:
             return
         if self.ended:
             self._context.find("event-after-end", "a content block after messageStop")
         self.open(*_started(event.start), event.index, out)
-
-    def repeats(self, held: ContentState, kind: str, start: Any) -> bool:
-        """See `BlockStream.repeats`. A call repeats one with its id and name."""
-        call = held.call
-        if (
-            call is None
-            or type(start) is not s.ToolUse
-            or not call.id
-            or (call.id, call.name) != (start.id, start.name)
-        ):
-            return False
-        self._context.find("duplicate-call", f"{start.name} ({start.id}) was started twice", 0)
-        return True
 
     def _delta(self, event: s.BlockDelta, out: list[CanonicalEvent]) -> None:
         delta = event.delta

@@ -22,7 +22,7 @@ from ..misplaced_arguments import mark_beside_nameless
 from ..schema import Reader
 from . import schema as s
 from .blocks import arguments_text, build_choice, build_choice_v1, usage
-from .stream_state import PartState, content_text, name_of
+from .stream_state import PartState, content_text
 
 
 class Stream(BlockStream[PartState]):
@@ -36,7 +36,7 @@ class Stream(BlockStream[PartState]):
     fragments = frozenset((s.ContentFragment, s.CallFragment, s.PlanFragment, s.TextFragmentV1))
     state_type = PartState
     most = float("inf")
-    repeats_stop = True
+    has_ends = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -111,13 +111,12 @@ class Stream(BlockStream[PartState]):
                 cited = piece.citations
                 self._citations += cited if isinstance(cited, list) else [cited]
             case "content-end":
-                self._close(self.by_index.get(event.index), out)
+                self.close(self.ended_by(event.index), out)
             case "tool-call-end":
-                self._close(self.by_index.get(("call", event.index)), out)
+                self.close(self.ended_by(("call", event.index)), out)
 
     def _begin(self, event: s.EventMembers, piece: s.MessagePiece | None, out: list[CanonicalEvent]) -> None:
-        if self.id is not None and self.blocks:
-            self._context.find("event-after-end", "a second message-start")
+        if self.starts_again("message-start") and self.blocks:
             return
         self.id = event.id
         if piece is None:
@@ -132,7 +131,7 @@ class Stream(BlockStream[PartState]):
             self._citations += piece.citations
 
     def _end(self, event: s.EventMembers, out: list[CanonicalEvent]) -> None:
-        self.ended = True
+        self.ends()
         delta = event.delta
         if delta is None:
             return
@@ -151,12 +150,16 @@ class Stream(BlockStream[PartState]):
             self.close(state, out)
 
     def _add_plan(self, text: str, out: list[CanonicalEvent]) -> None:
-        self.extend(self.by_index.get("plan") or self._add("plan", None, "plan", out), text, out)
+        state = self.by_index.get("plan") or self._add("plan", None, "plan", out)
+        state.stopped = True  # a plan has no end event
+        self.extend(state, text, out)
 
     def _start_content(self, index: int | None, piece: s.ContentPiece, out: list[CanonicalEvent]) -> PartState:
         member, text = content_text(piece)
-        state = self._add(piece.type or member, piece, index, out)
-        self.extend(state, text, out)
+        kind = piece.type or member
+        state = self._add(kind, piece, index, out) if index is None else self.open(kind, piece, index, out)
+        if state.start is piece:
+            self.extend(state, text, out)
         return state
 
     def _continue_content(self, index: int | None, piece: s.ContentPiece, out: list[CanonicalEvent]) -> None:
@@ -188,18 +191,9 @@ class Stream(BlockStream[PartState]):
             self.extend(state, text, out)
         return state
 
-    def repeats(self, held: PartState, kind: str, start: s.Call) -> bool:
-        """See `BlockStream.repeats`. A call repeats one with its id and name that has not ended."""
-        name = name_of(start)
-        if held.stopped or start.id is None or (start.id, name) != (held.start.id, name_of(held.start)):
-            return False
-        self._context.find_once("duplicate-call", f"{name} ({start.id}) began twice")
-        return True
-
-    def report_reused(self, index: tuple[str, int | None], start: s.Call) -> None:
-        """See `BlockStream.report_reused`."""
-        message = f"{name_of(start)} ({start.id}) has the index {index[1]} of an earlier call"
-        self._context.find("index-reused", message, 0)
+    def label(self, index: Any) -> str:
+        """See `BlockStream.label`."""
+        return f"call {index[1]}" if isinstance(index, tuple) else super().label(index)
 
     def _continue_call(self, index: int | None, call: s.Call, out: list[CanonicalEvent]) -> None:
         text = self._arguments(call)
@@ -222,6 +216,7 @@ class Stream(BlockStream[PartState]):
         """Process an event of version 1."""
         match event.event_type:
             case "stream-start":
+                self.starts_again("stream-start")
                 self.id = event.generation_id
             case "text-generation":
                 self._add_text_v1(event.text, out)
@@ -274,7 +269,7 @@ class Stream(BlockStream[PartState]):
             self._close(state, out)
 
     def _end_v1(self, event: s.Event, out: list[CanonicalEvent]) -> None:
-        self.ended = True
+        self.ends()
         self._body = body = event.response or s.Body()
         self._complete_v1(body.text, body.tool_calls, out)
         self.stop = None
@@ -289,6 +284,8 @@ class Stream(BlockStream[PartState]):
             for number, state in enumerate(calls)
             if state.implied or not (state.stopped or (complete and not self.lacks_arguments(state)))
         )
+        if complete and not self._is_v1:
+            self.report_unended()
         if self._is_v1:
             body = self._finished_v1(calls)
             builder.response_id = self.id = body.generation_id or self.id

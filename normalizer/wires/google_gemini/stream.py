@@ -124,9 +124,15 @@ class Stream(BlockStream[PartState]):
                 self._take_part(state, part, out)
             if content.extra_ is not None:
                 state.candidate.extra_ = {**(state.candidate.extra_ or {}), "content": content.extra_}
-        if candidate.finish_reason is not None and candidate.finish_reason != state.candidate.finish_reason:
-            reason, raw = s.finish_reason(candidate.finish_reason)
-            out.append(ChoiceStop(state.index, Stop(reason or "unknown", raw)))
+        if candidate.finish_reason is not None:
+            end = candidate, event.usage_metadata
+            if end == state.end:
+                has_call = any(part.is_client_call for part in state.parts)
+                self.report_repeated(f"end of candidate {state.index}", has_call)
+            elif candidate.finish_reason != state.candidate.finish_reason:
+                reason, raw = s.finish_reason(candidate.finish_reason)
+                out.append(ChoiceStop(state.index, Stop(reason or "unknown", raw)))
+            state.end = end
         state.merge(candidate)
 
     def _is_continued(self, event: s.GenerateContent) -> bool:

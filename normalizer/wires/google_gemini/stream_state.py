@@ -24,11 +24,16 @@ class PartState(BlockState):
 
 
 class CandidateState(Struct, eq=False):
-    """A candidate in progress. ``candidate``: its members, except the parts, which are in ``parts``."""
+    """A candidate in progress.
+
+    ``candidate``: its members, except the parts, which are in ``parts``. ``end``: that of the last event with a finish
+    reason, and the usage in it. Only an event that adds nothing repeats it: gateways send a finish reason in each.
+    """
 
     index: int
     candidate: s.Candidate
     parts: list[PartState] = []
+    end: tuple[s.Candidate, Any] | None = None
 
     @property
     def last(self) -> PartState | None:

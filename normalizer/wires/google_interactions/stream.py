@@ -39,7 +39,7 @@ class Stream(RoutedStream):
     reader = Reader(s.Event)
     decode_event = staticmethod(s.decode_piece)
     fragments = frozenset((s.Piece,))
-    repeats_stop = True
+    has_ends = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -73,8 +73,11 @@ class Stream(RoutedStream):
         elif kind == "interaction.status_update":
             self._set_status(event.status, out)
         elif kind.startswith("interaction.") and event.interaction is not None:
+            if kind == "interaction.created":
+                self.starts_again(kind)
             self._update(event.interaction, out)
-            self.ended = self.ended or kind == "interaction.completed"
+            if kind == "interaction.completed":
+                self.ends()
         else:
             self.unknown(f"event {kind!r}", json_codec.decode_or_text(data))
         self._update_usage(event.usage or _usage_in(event.metadata), out)
@@ -131,6 +134,8 @@ class Stream(RoutedStream):
     def _begin(self, step: Wire, index: int | None, out: list[CanonicalEvent]) -> StepState:
         self.check_number()
         state = self.open(None, step, index, out)
+        if state.start is not step:
+            return state  # a repeated start
         if type(step) is s.ModelOutput:
             contents, step.content = step.content or [], None
             for content in contents:
@@ -190,8 +195,11 @@ class Stream(RoutedStream):
         state.contents.append(content)
 
     def _stop(self, index: int | None, out: list[CanonicalEvent]) -> None:
-        state = self.at(index)
-        if state is None or type(state.start) is s.UserInput:
+        state = self.ended_by(index)
+        if state is None:
+            return
+        if type(state.start) is s.UserInput:
+            state.stopped = True
             return
         if state.key >= 0 or not state.contents:
             self._key(state, out)

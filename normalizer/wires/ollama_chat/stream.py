@@ -29,12 +29,12 @@ class Stream(BlockStream[MessageBlockState]):
     state_type = MessageBlockState
     terminator = None
     most = float("inf")
-    repeats_stop = True
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._message: dict[str, Any] = {}  # members of the message that have no canonical field
         self._logprobs: list[Any] = []
+        self._end: bytes | None = None  # the last event, whose repetition adds no calls
 
     def fragment(self, event: s.Piece) -> Fragment:
         """See `BlockStream.fragment`. The time of the last event counts."""
@@ -64,16 +64,17 @@ class Stream(BlockStream[MessageBlockState]):
         if event.message is None and event.done is None:
             self.unknown("an event without a message", json_codec.decode_or_text(data))
             return
-        if self.ended:
+        if self.ended and not event.done:
             self._context.find("event-after-end", "an event after the last one")
         self.model = event.model or self.model
         self.extra.update(s.carry_body(event))
         if event.logprobs:
             self._logprobs += event.logprobs
-        if event.message is not None:
+        if event.message is not None and data != self._end:
             self._extend(event.message, out)
         if event.done:
-            self.ended = True
+            self._end = data
+            self.ends()
             self.end(event.done_reason, out)
             self.count(usage(event) or self.usage, out)
 

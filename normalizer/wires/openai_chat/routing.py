@@ -143,6 +143,8 @@ class CallRouter(Struct, eq=False):
                 self._last = call_state
                 return call_state
         call_state = self._by_id_or_index(id, index, name, text) if id else self._without_id(index, name, text)
+        if name is not None and name == call_state.name and not (text or call_state.length or call_state.repeated):
+            self._report("event-repeated", call_state, f"a second start of call {name} ({call_state.id})")
         if id and call_state.id is None:
             call_state.id = id
             self._by_id.setdefault(id, call_state)

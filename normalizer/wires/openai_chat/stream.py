@@ -206,7 +206,7 @@ class Stream(DeltaStream):
             if _carries(choice):
                 state.extra.update(s.carry_choice_piece(choice))
             if choice.finish_reason:
-                self._end(state, choice.finish_reason, out)
+                self._end(state, choice, piece.usage, out)
         if piece.usage is not None:
             self._count(piece.usage, out)
             self._has_usage = True
@@ -261,7 +261,7 @@ class Stream(DeltaStream):
                     more = True
                     state.extra.update(carried)
                 if choice.finish_reason:
-                    self._end(state, choice.finish_reason, out)
+                    self._end(state, choice, chunk.usage, out)
                 if choice.error:
                     self.fail(choice.error, out)
         if chunk.usage is not None:
@@ -287,8 +287,17 @@ class Stream(DeltaStream):
             if self._figures is not None:
                 out.append(UsageUpdate(self._figures))
 
-    def _end(self, state: ChoiceState, raw: str, out: list[Event]) -> None:
-        """Record the stop reason. The last one counts, and a repeated one emits no event (FIN-01, XAI-04)."""
+    def _end(self, state: ChoiceState, choice: Any, figures: Any, out: list[Event]) -> None:
+        """Record the stop reason. The last one counts, and a repeated one emits no event (FIN-01, XAI-04).
+
+        Several providers send it in a chunk of its own and again with the usage. Only a chunk that adds nothing to the
+        last one with a stop reason is reported.
+        """
+        raw, end = choice.finish_reason, (choice, figures)
+        if end == state.end:
+            calls = state.calls.all or state.functions is not None
+            self.report_repeated(f"end of choice {state.index}", bool(calls))
+        state.end = end
         if raw != state.stop:
             state.stop = raw
             out.append(ChoiceStop(state.index, Stop(stop_reason(raw, state.extra) or "unknown", raw)))

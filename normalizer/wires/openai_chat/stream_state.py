@@ -67,6 +67,7 @@ class ChoiceState(Struct, eq=False):
     """The content of a choice from its deltas so far.
 
     ``keys``: kind of block -> its key in the event stream. ``sends_messages``: the server sends deltas as `message`.
+    ``end``: the choice of the last chunk with a stop reason, and the usage in it.
     """
 
     index: int
@@ -86,6 +87,7 @@ class ChoiceState(Struct, eq=False):
     keys: dict[str, int] = {}
     block_count: int = 0
     sends_messages: bool = False
+    end: tuple[Any, Any] | None = None
 
     @property
     def is_regular(self) -> bool:

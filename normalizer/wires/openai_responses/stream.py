@@ -108,6 +108,8 @@ class Stream(BlockStream[BlockState]):
             if event.item is not None:
                 self._close(event, event.item, out)
         elif kind in BEGINNING:
+            if kind == "response.created":
+                self.starts_again(kind)
             self._first_body = bytes(event.response) or self._first_body
             self._knows_custom_tools = False
         else:
@@ -125,7 +127,8 @@ class Stream(BlockStream[BlockState]):
                 self._items.register(known, item)
                 return known
             if is_same(known.item, item):
-                return known  # a repeated announcement
+                self._report_repeated("start", known)
+                return known
         self.by_index.clear()
         state = self._items.add(item, index)
         if placed is not None and index is not None:
@@ -160,6 +163,13 @@ class Stream(BlockStream[BlockState]):
             self._custom_tools = custom_tools(self._context, self._read_first_body())
             self._knows_custom_tools = True
         return self._custom_tools
+
+    def _label(self, state: ItemState) -> str:
+        """Return an item in findings."""
+        return f"{item_type(state.item)} {next((id for id in ids_of(state.item) if id), None)}"
+
+    def _report_repeated(self, event: str, state: ItemState) -> None:
+        self.report_repeated(f"{event} of {self._label(state)}", self._block_type(state.item) == "tool_call")
 
     def _emit_whole(self, state: ItemState, out: list[CanonicalEvent]) -> None:
         """Emit the blocks of an item that came without deltas, with the text they have in the response."""
@@ -208,7 +218,10 @@ class Stream(BlockStream[BlockState]):
             return
         self.by_index.clear()
         state = self._items.item_of(event, part, implied)
-        state.final_texts[(part, event.content_index or event.summary_index or 0)] = text
+        part_key = (part, event.content_index or event.summary_index or 0)
+        if state.final_texts.get(part_key) == text:
+            self._report_repeated(f"end of the {part}", state)
+        state.final_texts[part_key] = text
         state.late = state.done
         if event.name and not getattr(state.item, "name", event.name):
             state.item.name = event.name
@@ -217,7 +230,10 @@ class Stream(BlockStream[BlockState]):
         state = self._items.regularly_ended_by(event.output_index, item)
         changed = state is None
         if state is None:
-            state = self._items.ended_by(event.output_index, item) or self._open(event, item, out)
+            state = self._items.ended_by(event.output_index, item)
+        if state is None:
+            state = self._open(event, item, out)
+            self._context.find_once("event-missing", f"{self._label(state)} has an end and no start")
         self.by_index.clear()
         state.filled = False
         compare(state, item, self._context.find)
@@ -229,7 +245,8 @@ class Stream(BlockStream[BlockState]):
         state.implied = False
         state.item = item
         if state.done:
-            return  # a repeated end
+            self._report_repeated("end", state)
+            return
         state.done = True
         self._items.unended -= 1
         if not state.fragments and self.emits and not is_silent(item):
@@ -239,7 +256,8 @@ class Stream(BlockStream[BlockState]):
 
     def _end(self, event: s.RegularEvent, out: list[CanonicalEvent]) -> None:
         if self._terminal is not None:
-            self._context.find("event-after-end", "a second terminal event")
+            has_call = any(self._block_type(state.item) == "tool_call" for state in self._items.all.values())
+            self.report_repeated("terminal event", has_call)
         status = TERMINAL[event.type or ""]
         raw = bytes(event.response)
         if not raw:
@@ -269,6 +287,12 @@ class Stream(BlockStream[BlockState]):
         streamed = [assemble(each, ended, each is states[-1], context.find) for each in states]
         complete = body is not None and self._error is None
         self._report_incomplete(complete)
+        if complete and ended == "completed":
+            for state in states:
+                # OpenAI leaves out the end of some lists of tools, and announces messages without any text.
+                has_content = state.fragments or self._block_type(state.item) == "tool_call"
+                if has_content and not (state.done or state.implied):
+                    context.find("event-missing", f"{self._label(state)} has a start and no end")
         if body is None:
             body = self._read_first_body()
         if self._error is not None:

@@ -21,11 +21,15 @@ from .stream_state import CompleteCall, StreamedCall
 
 
 class _OutputState(Struct, eq=False):
-    """An output of a stream in progress."""
+    """An output of a stream in progress.
+
+    ``end``: the output of the last chunk with a finish reason, and the usage in it. xAI repeats the reason with usage.
+    """
 
     index: int
     role: int = 0
     finish: int = 0
+    end: Any = None
     content: list[str] = []
     reasoning: list[str] = []
     encrypted: list[str] = []
@@ -66,7 +70,7 @@ class Stream(StreamBase):
             state = self._outputs.get(delta.index)
             if state is None:
                 state = self._outputs[delta.index] = _OutputState(delta.index)
-            self._delta(state, delta, out)
+            self._delta(state, delta, chunk.usage, out)
         figures = usage(chunk.usage)
         if figures is not None:
             self._usage = figures
@@ -78,7 +82,7 @@ class Stream(StreamBase):
         self._extra.update(extra)
         keep_unknown(self._context, chunk, self._extra)
 
-    def _delta(self, state: _OutputState, output: Any, out: list[Event]) -> None:
+    def _delta(self, state: _OutputState, output: Any, figures: Any, out: list[Event]) -> None:
         delta = output.delta
         # An unset enum never overwrites a set one.
         state.role = delta.role or state.role
@@ -95,10 +99,14 @@ class Stream(StreamBase):
         for call in delta.tool_calls:
             self._call(state, read_call(self._context, call), out)
         if output.finish_reason:
-            if output.finish_reason != state.finish:
+            end = output, figures
+            if end == state.end:
+                has_call = any(not call_state.call.is_server_call for call_state in state.calls)
+                self.report_repeated(f"end of output {state.index}", has_call)
+            elif output.finish_reason != state.finish:
                 reason = s.STOPS.get(output.finish_reason, "unknown")
                 out.append(ChoiceStop(self._choice(state), Stop(reason, s.finish_name(output.finish_reason))))
-            state.finish = output.finish_reason
+            state.finish, state.end = output.finish_reason, end
         state.extra.update(s.fields_except(output, "finish_reason", "index", "delta"))
         keep_unknown(self._context, output, state.extra)
         keep_unknown(self._context, delta, state.extra)
