@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.building import anthropic_stream, block_start, block_stop, tool_start
 from tests.programs import interruptible
 from tests.recorded.rows import MISFILED
 from tests.traffic import chat_body, chat_stream, row, write_rows
@@ -229,6 +230,16 @@ def test_fail_on(what: list[str], code: int) -> None:
     result = run(EXAMPLES, *what)
     assert result.exit_code == code
     assert ("--fail-on" in result.stderr) == (code == 1)
+
+
+@pytest.mark.parametrize("call", [False, True])
+def test_fail_on_counts_findings_by_their_own_severity(call: bool, tmp_path: Path) -> None:
+    """A repeated end is an error for a call, and a warning for a text."""
+    block = tool_start(0, "a", "f") if call else block_start(0, type="text", text="")
+    body = anthropic_stream(block, block_stop(0), block_stop(0), stop="tool_use" if call else "end_turn").decode()
+    path = write_rows(tmp_path / "r.jsonl", row(body, wire="anthropic.messages", provider="anthropic", stream=True))
+    assert run(path, "--fail-on", "error").exit_code == int(call)
+    assert run(path, "--fail-on", "warning").exit_code == 1
 
 
 def test_fail_on_takes_codes_of_what_could_not_be_decoded(tmp_path: Path) -> None:

@@ -69,8 +69,8 @@ class WireFigures(Struct):
     ``undecoded``: bodies that are not valid on the wire. ``errors``: error responses. ``parallel``: responses with more
     than one client call. ``truncated`` and ``invalid``: calls rejected for their arguments. ``unfinished``: calls
     rejected because the response was incomplete, refused or failed. ``incomplete``: responses without a terminal event.
-    ``findings``: the number of findings by code. ``models``: the decoded responses by the model that produced them;
-    above `_MODELS_KEPT` models, the longest names are counted as "others".
+    ``findings``: the number of findings by code. ``severities``: their number by severity. ``models``: the decoded
+    responses by the model that produced them; above `_MODELS_KEPT` models, the longest names are counted as "others".
     """
 
     exchanges: int = 0
@@ -89,6 +89,7 @@ class WireFigures(Struct):
     unfinished: int = 0
     policies: dict[Policy, PolicyFigures] = field(default_factory=_policies)
     findings: dict[str, int] = {}
+    severities: dict[str, int] = {}
     models: dict[str, ModelFigures] = {}
 
     def merge(self, other: WireFigures) -> None:
@@ -97,8 +98,9 @@ class WireFigures(Struct):
         self.most_calls = max(self.most_calls, other.most_calls)
         for policy, figures in other.policies.items():
             self.policies[policy].merge(figures)
-        for code, count in other.findings.items():
-            self.findings[code] = self.findings.get(code, 0) + count
+        for mine, others in ((self.findings, other.findings), (self.severities, other.severities)):
+            for code, count in others.items():
+                mine[code] = mine.get(code, 0) + count
         for name, model in other.models.items():
             self.model(name).merge(model)
 
@@ -126,7 +128,9 @@ def too_many(names: Collection[str], most: int) -> str | None:
     return max((name for name in names if name != OTHERS), key=lambda name: (len(name), name))
 
 
-_SUMS = tuple(n for n in WireFigures.__struct_fields__ if n not in ("most_calls", "policies", "findings", "models"))
+_SUMS = tuple(
+    n for n in WireFigures.__struct_fields__ if n not in ("most_calls", "policies", "findings", "severities", "models")
+)
 
 
 def count_response(figures: WireFigures, response: Response, policy: Policy, limit: int | None) -> tuple[Finding, ...]:

@@ -61,8 +61,8 @@ def as_json(audit: Audit, policy: Policy, limit: int | None) -> dict[str, Any]:
     """
     plain: dict[str, Any] = msgspec.to_builtins(audit)
     for figures in plain["wires"].values():
-        figures["findings"] = dict(sorted(figures["findings"].items()))
-        figures["models"] = dict(sorted(figures["models"].items()))
+        for counts in ("findings", "severities", "models"):
+            figures[counts] = dict(sorted(figures[counts].items()))
     for figures in plain["conversations"]["wires"].values():
         for counts in ("unjudged", "recognized", "findings"):
             figures[counts] = dict(sorted(figures[counts].items()))

@@ -130,6 +130,7 @@ class Audit(Struct):
         if findings:
             for finding in findings:
                 figures.findings[finding.code] = figures.findings.get(finding.code, 0) + 1
+                figures.severities[finding.severity] = figures.severities.get(finding.severity, 0) + 1
                 self._example(exchange, decoded.wire, finding)
             self._note(exchange, decoded.wire, findings)
         return record_of(exchange, decoded)
@@ -141,13 +142,15 @@ class Audit(Struct):
 
     def found(self, code_or_severity: str) -> int:
         """Return how many findings have this code, or this severity or a higher one."""
-        if code_or_severity in SEVERITIES:
-            floor = SEVERITIES.index(code_or_severity)
-            codes = {code for code, row in ALL_CODES.items() if SEVERITIES.index(row.severity) >= floor}
-        else:
-            codes = {code_or_severity}
-        total = sum(n for wire in self.wires for code, n in self.findings_of(wire).items() if code in codes)
-        return total + (sum(self.unknown.values()) if "unknown-wire" in codes else 0)
+        unknown = sum(self.unknown.values())
+        if code_or_severity not in SEVERITIES:
+            total = sum(self.findings_of(wire).get(code_or_severity, 0) for wire in self.wires)
+            return total + unknown * (code_or_severity == "unknown-wire")
+        high = SEVERITIES[SEVERITIES.index(code_or_severity) :]
+        total = sum(figures.severities.get(severity, 0) for figures in self.wires.values() for severity in high)
+        for figures in self.conversations.wires.values():
+            total += sum(n for code, n in figures.findings.items() if ALL_CODES[code].severity in high)
+        return total + unknown * (ALL_CODES["unknown-wire"].severity in high)
 
     @property
     def audited(self) -> int:
