@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from ..subjects import SubjectExchange
 from .mutate import CanonicalForm, blocks, calls, defect
@@ -46,6 +47,14 @@ def first_gives_up(form: CanonicalForm, exchange: SubjectExchange) -> None:
 def runs_calls_twice(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Returns each call once, but lists it twice among the kept calls."""
     if exchange.policy != "first":
+        form["selection"]["kept"] *= 2
+
+
+@defect("conservation")
+def repeated_ends_run_calls_again(form: CanonicalForm, exchange: SubjectExchange) -> None:
+    """Runs the calls again if the event that ends them is repeated."""
+    pieces = exchange.pieces
+    if exchange.policy != "first" and any(piece == before for before, piece in pairwise(pieces)):
         form["selection"]["kept"] *= 2
 
 
