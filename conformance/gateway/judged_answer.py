@@ -16,15 +16,15 @@ from .conversation import Turn
 from .reduction import Pair, reduced_built_in, reduced_usage
 
 #: Codes of findings that the client's reader repairs.
-_REPAIRED = frozenset(("duplicate-call", "stop-disagrees", "stop-missing"))
+_REPAIRED = frozenset(("duplicate-call", "event-repeated", "stop-disagrees", "stop-missing"))
 
 
 def judged_answer(turn: Turn, expected: Expected, exchange: SubjectExchange, pair: Pair) -> SubjectAnswer:
     """Return the answer for the laws.
 
-    The provider's own error, passed on, is a reply and not a refusal. The client's reader counts a repeated call once,
-    and corrects a stop reason that contradicts the calls. Both are undone here, unless the provider sent them. A
-    missing stop reason shows that the response is not complete.
+    The provider's own error, passed on, is a reply and not a refusal. The client's reader counts a call once if it, its
+    start or its end is repeated, and corrects a stop reason that contradicts the calls. Both are undone here, unless
+    the provider sent them. A missing stop reason shows that the response is not complete.
     """
     response = turn.response
     calls = [reduced_built_in(call) for call in turn.answer.calls]
@@ -39,7 +39,7 @@ def judged_answer(turn: Turn, expected: Expected, exchange: SubjectExchange, pai
         return replace(answer, complete=False)
     if added.keys() & _REPAIRED:
         added -= _codes(read_answer(exchange))
-    if repeated := added["duplicate-call"]:
+    if repeated := added["duplicate-call"] + added["event-repeated"]:
         answer = replace(answer, calls=[*answer.calls, *answer.calls[-1:] * repeated])
     if (added["stop-disagrees"] or added["stop-missing"]) and expected.complete:
         answer = replace(answer, stop=response.choices[0].stop.raw or "missing")
@@ -47,4 +47,8 @@ def judged_answer(turn: Turn, expected: Expected, exchange: SubjectExchange, pai
 
 
 def _codes(response: Response) -> Counter[str]:
-    return Counter(finding.code for finding in response.findings if finding.code in _REPAIRED)
+    return Counter(
+        found.code
+        for found in response.findings
+        if found.code in _REPAIRED and (found.code != "event-repeated" or found.severity == "error")
+    )

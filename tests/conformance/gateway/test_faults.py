@@ -123,6 +123,14 @@ def complete_anyway(message: gateways.Message) -> gateways.Message:
     return message._replace(body=message.body.rpartition(b"\n\n")[0] + b"\n\n" + end + b"\n\ndata: [DONE]\n\n")
 
 
+def end_blocks_twice(message: gateways.Message) -> gateways.Message:
+    """Repeat the event that ends a block of a stream."""
+    events = message.body.split(b"\n\n")
+    return message._replace(
+        body=b"\n\n".join(event for each in events for event in [each] * (1 + (b"content_block_stop" in each)))
+    )
+
+
 def good_anyway(message: gateways.Message) -> gateways.Message:
     """Answer an error of the upstream with an empty good reply."""
     if message.status < 400:
@@ -309,6 +317,7 @@ FAULTS_OF_ANTHROPIC: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
         "replay",
         "altered",
     ),
+    "ends blocks twice": ({"reply": end_blocks_twice}, "single-call", "stream", "conservation", "duplicated"),
 }
 
 
