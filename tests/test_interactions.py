@@ -339,7 +339,7 @@ def test_the_generation_config_is_split_into_parameters_and_put_together_again()
 
 
 REFUSED: dict[str, dict[str, Any]] = {
-    "model": {"input": "x"},
+    "model-present": {"input": "x"},
     "input-present": {"model": "m"},
     "step-type": {"model": "m", "input": [{"role": "user", "content": "x"}]},
     "content-type": {"model": "m", "input": [{"type": "user_input", "content": ["x"]}]},
@@ -355,8 +355,20 @@ REFUSED: dict[str, dict[str, Any]] = {
         "input": [{"type": "function_result", "call_id": "c", "name": "f", "result": ""}],
     },
     "call-answered": {"model": "m", "input": [{"type": "function_call", "id": "c", "name": "f", "arguments": {}}]},
+    "answered-once": {
+        "model": "m",
+        "input": [
+            {"type": "function_call", "id": "c", "name": "f", "arguments": {}},
+            *[{"type": "function_result", "call_id": "c", "name": "f", "result": ""}] * 2,
+        ],
+    },
+    "choice-declared": {
+        "model": "m",
+        "input": "x",
+        "generation_config": {"tool_choice": {"allowed_tools": {"tools": ["f"]}}},
+    },
     "stored": {"model": "m", "input": "x", "store": False, "background": True},
-    "tool": {"model": "m", "input": "x", "tools": [{"type": "function", "name": "a b"}]},
+    "tool-schema": {"model": "m", "input": "x", "tools": [{"type": "function", "name": "a b"}]},
     "tool-choice": {"model": "m", "input": "x", "generation_config": {"tool_choice": "any"}},
 }
 

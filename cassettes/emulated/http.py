@@ -150,7 +150,7 @@ def _parsed(surface: Surface, content_type: str, data: bytes, in_path: Mapping[s
         body = {surface.spec.model_member: in_path["model"], **body}
     elif not isinstance(body.get("model"), str):
         raise ProviderRefusal(
-            "invalid_request", "Field required", path="model", rule="model-missing", value=body.get("model")
+            "invalid_request", "Field required", path="model", rule="model-present", value=body.get("model")
         )
     for path, value, expected in _misshapen(body):
         words = f"expected {expected}, but got {type(value).__name__} instead"

@@ -44,48 +44,39 @@ _FAULTS: dict[str, tuple[int, str, str | None, str]] = {
 
 #: Request rule -> OpenAI's error code and message template. Rules that are missing here use their own message.
 _WORDS: dict[str, tuple[str | None, str]] = {
-    "call-unanswered": (
-        None,
-        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. "
-        "The following tool_call_ids did not have response messages: {id}",
-    ),
-    "result-orphan": (
-        None,
-        "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
-    ),
-    "messages-empty": ("empty_array", "Invalid 'messages': empty array. Expected an array with minimum length 1."),
+    "messages-present": ("empty_array", "Invalid 'messages': empty array. Expected an array with minimum length 1."),
     "calls-empty": ("empty_array", "Invalid '{path}': empty array. Expected an array with minimum length 1."),
     "tools-count": ("empty_array", "Invalid 'tools': {message}."),
     "id-long": ("string_above_max_length", "Invalid '{path}': string too long. {message}."),
-    "name-pattern": ("invalid_value", "Invalid '{path}': string does not match pattern. {message}."),
-    "tool-name": ("invalid_value", "Invalid '{path}': string does not match pattern. {message}."),
+    "name-format": ("invalid_value", "Invalid '{path}': string does not match pattern. {message}."),
     "parameters-object": ("invalid_function_parameters", "Invalid schema for function: {message}."),
     "tool-schema": ("invalid_function_parameters", "Invalid schema for function: {message}."),
-    "tool-strict": ("invalid_function_parameters", "Invalid schema for function: {message}."),
-    "role-unknown": ("invalid_value", "Invalid value at '{path}': {message}."),
-    "role": ("invalid_value", "Invalid value at '{path}': {message}."),
+    "strict-schema": ("invalid_function_parameters", "Invalid schema for function: {message}."),
+    "role-known": ("invalid_value", "Invalid value at '{path}': {message}."),
     "arguments-text": ("invalid_type", "Invalid type for '{path}': expected a string."),
     "call-text": ("invalid_type", "Invalid type for '{path}': expected a string."),
     "member-type": ("invalid_type", "Invalid type for '{path}': {message}."),
     "id-missing": ("missing_required_parameter", "Missing required parameter: '{path}'."),
     "output-present": ("missing_required_parameter", "Missing required parameter: '{path}'."),
     "model-known": ("model_not_found", "{message}"),
-    "model-missing": ("missing_required_parameter", "Missing required parameter: 'model'."),
+    "model-present": ("missing_required_parameter", "Missing required parameter: 'model'."),
     "content-type": ("unsupported_content_type", "{message}"),
     "output-limit": (
         "integer_below_min_value",
         "Invalid '{path}': integer below minimum value. Expected a value >= 16, but got {value} instead.",
     ),
-    "call-answered": (None, "No tool output found for function call {id}."),
-    "output-asked-for": (None, "No tool call found for function call output with call_id {id}."),
 }
-#: Request rule -> ``param`` of the error, where OpenAI reports the whole list, or None, instead of the member's path.
-_LISTS: dict[str, str | None] = {
-    "model-known": None,
-    "call-unanswered": "messages",
-    "result-orphan": "messages",
-    "call-answered": "input",
-    "output-asked-for": "input",
+#: Request rule and list -> message template. ``param`` of these errors is the list.
+_PAIRING = {
+    (
+        "call-answered",
+        "messages",
+    ): "An assistant message with 'tool_calls' must be followed by tool messages responding "
+    "to each 'tool_call_id'. The following tool_call_ids did not have response messages: {id}",
+    ("result-asked-for", "messages"): "Invalid parameter: messages with role 'tool' must be a response to a preceeding "
+    "message with 'tool_calls'.",
+    ("call-answered", "input"): "No tool output found for function call {id}.",
+    ("result-asked-for", "input"): "No tool call found for function call output with call_id {id}.",
 }
 
 
@@ -115,10 +106,14 @@ def body(refused: ProviderRefusal) -> dict[str, Any]:
         return _error(f"{message} Visit {_LIMITS} to learn more.", "requests", None, "rate_limit_exceeded")
     if refused.kind == "authentication":
         return _unknown_caller(refused.value)
+    entries = (refused.path or "").partition("[")[0]
+    if (refused.rule, entries) in _PAIRING:
+        message = _PAIRING[refused.rule or "", entries].format(id=_id(refused.value))
+        return _error(message, refused.error_type or "invalid_request_error", entries, None)
     if refused.rule in _WORDS:
         code, words = _WORDS[refused.rule]
-        message = words.format(path=refused.path, message=refused.message, value=refused.value, id=_id(refused.value))
-        param = _LISTS.get(refused.rule, refused.path)
+        message = words.format(path=refused.path, message=refused.message, value=refused.value)
+        param = None if refused.rule == "model-known" else refused.path
         return _error(message, refused.error_type or "invalid_request_error", param, code)
     if refused.kind == "not_found" and refused.path == "previous_response_id":
         return _error(refused.message, "invalid_request_error", refused.path, "previous_response_not_found")

@@ -17,6 +17,24 @@ from ..errors import MalformedBody
 Violations = Iterator[tuple[str, str]]
 Check = Callable[[Any], Violations]
 
+#: Former id -> id, on every wire. `Violation.breaks` accepts both until release 0.3.
+FORMER = {
+    **dict.fromkeys(("messages-empty", "messages", "contents"), "messages-present"),
+    **dict.fromkeys(("model", "model-missing"), "model-present"),
+    "tool-strict": "strict-schema",
+    **dict.fromkeys(("role", "roles", "role-unknown"), "role-known"),
+    **dict.fromkeys(("answered", "call-unanswered", "calls-answered"), "call-answered"),
+    **dict.fromkeys(("result-orphan", "output-asked-for", "answer-asked-for"), "result-asked-for"),
+    **dict.fromkeys(("result-duplicate", "one-answer"), "answered-once"),
+    **dict.fromkeys(("id-repeated", "unique-ids", "call-ids"), "id-unique"),
+    **dict.fromkeys(("unique-names", "unique-tools", "tool-name-once", "name-once"), "tool-unique"),
+    **dict.fromkeys(("name-pattern", "name-form", "tool-name"), "name-format"),
+    **dict.fromkeys(("name-reserved", "tool-name-free"), "name-free"),
+    **dict.fromkeys(("choice-undeclared", "allowed-name"), "choice-declared"),
+    **dict.fromkeys(("input-object", "arguments"), "arguments-object"),
+    **dict.fromkeys(("schema", "tool", "tool-keywords"), "tool-schema"),
+}
+
 
 class Violation(Struct, frozen=True, gc=False):
     """One violation of a rule. ``rule``: the rule's id. ``path``: its position, such as ``messages[3].content[0]``."""
@@ -24,6 +42,10 @@ class Violation(Struct, frozen=True, gc=False):
     rule: str
     path: str
     message: str
+
+    def breaks(self, id: str) -> bool:
+        """Return whether the violation breaks the rule with this id, which may be a former one (`FORMER`)."""
+        return self.rule in (id, FORMER.get(id))
 
 
 class Rule(Struct, frozen=True):

@@ -68,7 +68,7 @@ def test_the_request_made_for_a_scenario_is_one_that_its_provider_takes(id: str,
 
 
 #: The only rule that a scenario breaks on purpose: its tool has a name that a provider keeps for itself.
-RESERVED = {"tool-name-free"}
+RESERVED = {"name-free"}
 
 
 @pytest.mark.parametrize("path", ["cassettes/scenarios/schema.json", "reports/results.schema.json"])

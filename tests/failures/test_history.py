@@ -278,11 +278,11 @@ def test_HIST_07_the_request_rules_report_a_result_without_a_call() -> None:
                 "model": "m",
                 "messages": [{"role": "tool", "tool_call_id": "a", "content": "x"}, {"role": "user", "content": "x"}],
             },
-            "result-orphan",
+            "result-asked-for",
         ),
         "openai.responses": (
             {"model": "m", "input": [{"type": "function_call_output", "call_id": "a", "output": "x"}]},
-            "output-asked-for",
+            "result-asked-for",
         ),
         "anthropic.messages": (
             {
@@ -302,7 +302,7 @@ def test_HIST_07_the_request_rules_report_a_result_without_a_call() -> None:
                     {"role": "ROLE_USER", "content": [{"text": "x"}]},
                 ],
             },
-            "answer-asked-for",
+            "result-asked-for",
         ),
         "google.interactions": (
             {"model": "m", "input": [{"type": "function_result", "call_id": "a", "name": "f", "result": "x"}]},

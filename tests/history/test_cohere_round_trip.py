@@ -67,7 +67,7 @@ def test_what_was_answered_keeps_the_rules_before_and_after(recordings: Path) ->
         assert check_request(row.request, WIRE) == [], row.id
         body = write_request(read_request(row.request, WIRE, provider="cohere")).body
         unnamed = is_v1(row) and "model" not in row.request  # version 1 had a default
-        assert [found.rule for found in check_request(body, WIRE)] == ["model-missing"] * unnamed, row.id
+        assert [found.rule for found in check_request(body, WIRE)] == ["model-present"] * unnamed, row.id
 
 
 def test_a_request_of_version_1_becomes_one_of_version_2() -> None:

@@ -42,13 +42,13 @@ def declared(tool: Any = None, **function: Any) -> Body:
 
 #: By rule: what breaks it, where, and a neighbour that does not.
 CASES: dict[str, list[tuple[Any, str, Body]]] = {
-    "messages-empty": [
+    "messages-present": [
         ({"model": "m", "messages": []}, "messages", request()),
         (None, "messages", {"message": "a request of version 1"}),
     ],
-    "model-missing": [({"messages": [USER]}, "model", request())],
+    "model-present": [({"messages": [USER]}, "model", request())],
     "message-object": [(request("hi"), "messages[0]", request())],
-    "role-unknown": [(request({"role": "developer", "content": "hi"}), "messages[0].role", request())],
+    "role-known": [(request({"role": "developer", "content": "hi"}), "messages[0].role", request())],
     "content-missing": [
         (request({"role": "user"}), "messages[0].content", request()),
         (request(USER, {"role": "assistant"}), "messages[1]", round_of(call())),
@@ -65,12 +65,12 @@ CASES: dict[str, list[tuple[Any, str, Body]]] = {
         (round_of(call(arguments={})), "messages[1].tool_calls[0].function.arguments", round_of(call())),
         (round_of(call(name=None)), "messages[1].tool_calls[0].function.name", round_of(call())),
     ],
-    "call-unanswered": [
+    "call-answered": [
         (round_of(call(), call("f_2")), "messages[1].tool_calls[1]", round_of(call())),
     ],
-    "result-orphan": [
+    "result-asked-for": [
         (request(USER, result()), "messages[1]", round_of(call())),
-        (round_of(call(), results=[result(), result("f_9")]), "messages[3].tool_call_id", round_of(call())),
+        (round_of(call(), results=[result(), result("f_9")]), "messages[3]", round_of(call())),
     ],
     "tool-form": [
         (declared({"type": "custom", "custom": {"name": "f"}}), "tools[0]", declared()),
@@ -89,7 +89,7 @@ CASES: dict[str, list[tuple[Any, str, Body]]] = {
             {**declared(parameters={**COUNT, "properties": {"x": {"type": "integer"}}}), "strict_tools": True},
         ),
     ],
-    "tool-name": [(declared(name="a-b"), "tools[0].function.name", declared(name="a_b"))],
+    "name-format": [(declared(name="a-b"), "tools[0].function.name", declared(name="a_b"))],
     "field-unknown": [
         (request(top_p=1), "top_p", request(p=0.5)),
         (declared(strict=True), "tools[0].function.strict", declared(description="d")),

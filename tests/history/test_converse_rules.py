@@ -48,8 +48,9 @@ def put(*path: str | int, to: Any) -> Callable[[dict[str, Any]], None]:
 
 #: The rule, where it is broken, and how.
 BROKEN: list[tuple[str, str, Callable[[dict[str, Any]], None]]] = [
-    ("messages", "messages", put("messages", to=[])),
-    ("role", "messages[0].role", put("messages", 0, "role", to="tool")),
+    ("messages-present", "messages", put("messages", to=[])),
+    ("message-object", "messages[0]", put("messages", 0, to="hi")),
+    ("role-known", "messages[0].role", put("messages", 0, "role", to="tool")),
     ("user-first", "messages[0].role", put("messages", to=[{"role": "assistant", "content": [{"text": "a"}]}])),
     ("content", "messages[0].content", put("messages", 0, "content", to=[])),
     ("content", "messages[0].content", put("messages", 0, "content", to="hi")),
@@ -59,13 +60,18 @@ BROKEN: list[tuple[str, str, Callable[[dict[str, Any]], None]]] = [
     ("blank-text", "system[0].text", put("system", 0, "text", to="")),
     ("blank-text", "messages[2].content[0].toolResult.content[0].text", put(*ANSWER, "content", 0, to={"text": ""})),
     ("block-role", "messages[0].content[0]", put(*FIRST, to={"reasoningContent": {"reasoningText": {"text": "r"}}})),
-    ("answered", "messages[1].content[1].toolUse", put("messages", 2, "content", to=[{"text": "hi"}])),
+    ("call-answered", "messages[1].content[1].toolUse", put("messages", 2, "content", to=[{"text": "hi"}])),
     ("result-asked-for", "messages[2].content[0].toolResult", put(*ANSWER, "toolUseId", to="t2")),
-    ("unique-ids", "messages[2].content[1].toolResult.toolUseId", put("messages", 2, "content", to=[RESULT, RESULT])),
+    (
+        "id-unique",
+        "messages[1].content[2].toolUse.toolUseId",
+        put("messages", 1, "content", to=[{"text": "a"}, CALL, CALL]),
+    ),
+    ("answered-once", "messages[2].content[1].toolResult", put("messages", 2, "content", to=[RESULT, RESULT])),
     ("id-format", "messages[1].content[1].toolUse.toolUseId", put(*USE, "toolUseId", to="a b")),
     ("name-format", "messages[1].content[1].toolUse.name", put(*USE, "name", to="a.b")),
     ("name-format", "toolConfig.tools[0].toolSpec.name", put(*TOOL, "name", to="n" * 65)),
-    ("input-object", "messages[1].content[1].toolUse.input", put(*USE, "input", to="{}")),
+    ("arguments-object", "messages[1].content[1].toolUse.input", put(*USE, "input", to="{}")),
     ("result-json", "messages[2].content[0].toolResult.content[0].json", put(*ANSWER, "content", 0, "json", to=[1])),
     (
         "error-content",
@@ -81,9 +87,9 @@ BROKEN: list[tuple[str, str, Callable[[dict[str, Any]], None]]] = [
         "toolConfig.tools[0].toolSpec.inputSchema.json.anyOf",
         put(*TOOL, "inputSchema", "json", to={"type": "object", "anyOf": [{}]}),
     ),
-    ("unique-tools", "toolConfig.tools[1].toolSpec.name", put("toolConfig", "tools", to=[SPEC, SPEC])),
+    ("tool-unique", "toolConfig.tools[1].toolSpec.name", put("toolConfig", "tools", to=[SPEC, SPEC])),
     ("tool-choice", "toolConfig.toolChoice", put("toolConfig", "toolChoice", to={"none": {}})),
-    ("tool-choice", "toolConfig.toolChoice.tool.name", put("toolConfig", "toolChoice", "tool", "name", to="g")),
+    ("choice-declared", "toolConfig.toolChoice.tool.name", put("toolConfig", "toolChoice", "tool", "name", to="g")),
     ("inference-range", "inferenceConfig.maxTokens", put("inferenceConfig", "maxTokens", to=0)),
     ("inference-range", "inferenceConfig.temperature", put("inferenceConfig", "temperature", to=1.5)),
     (

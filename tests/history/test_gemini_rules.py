@@ -48,19 +48,16 @@ NEXT = {"role": "user", "parts": [{"text": "and now?"}]}
 
 #: By rule: what breaks it, where, and a neighbour that does not.
 CASES: dict[str, list[tuple[Any, str, Body]]] = {
-    "contents": [
-        ({"contents": []}, "contents", request()),
-        (None, "", request()),
-        (request("hi"), "contents[0]", {"contents": USER}),
-    ],
-    "role": [(request({**USER, "role": "assistant"}), "contents[0].role", request({"parts": USER["parts"]}))],
+    "messages-present": [({"contents": []}, "contents", request()), (None, "contents", request())],
+    "message-object": [(request("hi"), "contents[0]", {"contents": USER})],
+    "role-known": [(request({**USER, "role": "assistant"}), "contents[0].role", request({"parts": USER["parts"]}))],
     "parts": [(request({"role": "user", "parts": []}), "contents[0].parts", request())],
     "part-data": [(request({"parts": [{"text": "a", **result()}]}), "contents[0].parts[0]", request())],
     "call-name": [
         (round_of(call("")), "contents[1].parts[0].functionCall.name", round_of(call())),
         (round_of(call(), results=[result(None)]), "contents[2].parts[0].functionResponse.name", round_of(call())),
     ],
-    "arguments": [
+    "arguments-object": [
         (round_of(call(args="{}")), "contents[1].parts[0].functionCall.args", round_of(call())),
         (
             round_of(call(), results=[result(response="ok")]),
@@ -68,7 +65,7 @@ CASES: dict[str, list[tuple[Any, str, Body]]] = {
             round_of(call()),
         ),
     ],
-    "answered": [
+    "call-answered": [
         (round_of(call(), call()), "contents[2]", round_of(call(), call(), results=[result(), result()])),
         (request({"parts": [result()]}), "contents[0]", round_of(call())),
     ],
@@ -89,7 +86,7 @@ CASES: dict[str, list[tuple[Any, str, Body]]] = {
             request(*round_of(call())["contents"], NEXT, model="gemini-3-flash"),
         ),
     ],
-    "tool-name": [(declared("1 f"), "tools[0].functionDeclarations[0].name", declared("f.1"))],
+    "name-format": [(declared("1 f"), "tools[0].functionDeclarations[0].name", declared("f.1"))],
     "tool-unique": [(declared("f", "f"), "tools[0].functionDeclarations[1].name", declared("f", "g"))],
     "one-schema": [
         (
@@ -113,7 +110,7 @@ CASES: dict[str, list[tuple[Any, str, Body]]] = {
             choosing(mode="VALIDATED", allowedFunctionNames=["f"]),
         ),
     ],
-    "allowed-name": [
+    "choice-declared": [
         (
             choosing(mode="ANY", allowedFunctionNames=["g"]),
             "toolConfig.functionCallingConfig.allowedFunctionNames[0]",

@@ -638,7 +638,7 @@ def test_a_schema_that_is_open_further_in_is_declared_without_strict() -> None:
     assert codes(written) == ["param"]
     refused = {"type": "function", "name": "f", "parameters": schema, "strict": True}
     body = {"model": "m", "input": "hi", "tools": [refused]}
-    assert [found.rule for found in check_request(body, WIRE, provider="openai")] == ["tool-strict"]
+    assert [found.rule for found in check_request(body, WIRE, provider="openai")] == ["strict-schema"]
 
 
 def test_what_one_provider_keeps_does_not_go_to_another_untold() -> None:

@@ -45,9 +45,9 @@ SERVER = "TOOL_CALL_TYPE_WEB_SEARCH_TOOL"
 #: By rule: what breaks it, where, and the neighbours that do not.
 CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
     "readable": [({"messages": "hi"}, "$", [request()])],
-    "model": [({"messages": [user()]}, "model", [request()])],
-    "messages": [({"model": "m"}, "messages", [request()])],
-    "roles": [(request({"content": [{"text": "hi"}]}), "messages[0].role", [request()])],
+    "model-present": [({"messages": [user()]}, "model", [request()])],
+    "messages-present": [({"model": "m"}, "messages", [request()])],
+    "role-known": [(request({"content": [{"text": "hi"}]}), "messages[0].role", [request()])],
     "content-present": [
         (request(user(content=[])), "messages[0].content", [request(user(content=[{"text": ""}]))]),
         (request(user(content=[])), "messages[0].content", [request(user(content=[], encrypted_content="e"))]),
@@ -65,7 +65,7 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
             [request(user(), said(call()), told())],
         )
     ],
-    "call-ids": [
+    "id-unique": [
         (
             request(user(), said(call(), call()), told(), told()),
             "messages[1].tool_calls[1].id",
@@ -75,9 +75,9 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
                 request(user(), said(call()), told(), said(call()), told()),
             ],
         ),
-        (request(user(), said(call("")), told(None)), "messages[1].tool_calls[0].id", []),
     ],
-    "calls-answered": [
+    "id-missing": [(request(user(), said(call("")), told(None)), "messages[1].tool_calls[0].id", [])],
+    "call-answered": [
         (request(user(), said(call(), call("c2")), told()), "messages[1].tool_calls[1]", []),
         (
             request(user(), said(call()), user()),
@@ -96,10 +96,10 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
             [],
         ),
     ],
-    "one-answer": [
+    "answered-once": [
         (request(user(), said(call()), told(), told()), "messages[3]", [request(user(), said(call()), told())]),
     ],
-    "answer-asked-for": [
+    "result-asked-for": [
         (
             request(told(), user()),
             "messages[0]",
@@ -110,18 +110,18 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
         ),
         (request(user(), said(call()), told(), told("c2")), "messages[3]", []),
     ],
-    "name-form": [
+    "name-format": [
         (request(tools=[function("a.b")]), "tools[0].function.name", [request(tools=[function("a-b_1")])]),
         (request(tools=[function("a" * 65)]), "tools[0].function.name", [request(tools=[function("a" * 64)])]),
     ],
-    "name-reserved": [
+    "name-free": [
         (
             request(tools=[function("web_search")]),
             "tools[0].function.name",
             [request(tools=[{"web_search": {}}, function("my_web_search")])],
         ),
     ],
-    "name-once": [
+    "tool-unique": [
         (
             request(tools=[function(), function()]),
             "tools[1].function.name",
@@ -153,7 +153,7 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
 
 
 def test_every_rule_has_a_case_a_reason_and_a_source() -> None:
-    assert list(CASES) == [rule.id for rule in RULES]
+    assert set(CASES) == {rule.id for rule in RULES}
     assert len({rule.id for rule in RULES}) == len(RULES)
     for rule in RULES:
         assert rule.reason.endswith(".")

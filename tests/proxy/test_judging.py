@@ -145,7 +145,7 @@ def test_the_policy_of_the_application_decides_what_is_dropped() -> None:
 def test_a_request_that_the_provider_refuses_is_a_finding_about_the_request() -> None:
     url = "https://api.openai.com/v1/chat/completions"
     judgement = Traffic().exchange([_user("go"), _result("look")], _TEXT, url=url)
-    assert [finding.code for finding in judgement.findings if finding.about == "request"] == ["result-orphan"]
+    assert [finding.code for finding in judgement.findings if finding.about == "request"] == ["result-asked-for"]
 
 
 def test_a_compressed_response_is_judged() -> None:

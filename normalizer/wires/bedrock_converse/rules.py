@@ -7,19 +7,18 @@ Titan accepts them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from ...conversation import ToolDefinition
+from .. import common_rules
+from ..common_rules import Places, Round, Step, message_list, messages_of, roles_of
 from ..rule import Violations, rule, rules_in
 from ..tool_rules import refused_tools
 from ..traverse import items, member, objects, text
 from .parts import DOCUMENT_NAME, kind_of
 
 _ROLES = ("user", "assistant", "system")
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_ID = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
 #: The types of content blocks (`ContentBlock` of the service model).
 _BLOCKS = frozenset(
     """
@@ -33,24 +32,109 @@ _MOST_CACHE_POINTS = 4
 Values = Iterator[tuple[str, Any]]
 
 
-@rule("messages", "documented: messages")
-def messages(body: Any) -> Violations:
-    """A request contains at least one message."""
-    value = member(body, "messages")
-    if not isinstance(value, list):
-        yield "messages", "must be a list"
-    elif not value:
-        yield "messages", "at least one message is required"
+def _blocks(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the content blocks of all messages, with their paths."""
+    for path, message in objects(body, "messages"):
+        yield from objects(message, "content", path)
 
 
-@rule("role", "documented: Message.role")
-def role(body: Any) -> Violations:
-    """The role of a message is user, assistant or, on some models, system."""
-    for number, message in enumerate(items(body, "messages")):
-        if not isinstance(message, dict):
-            yield f"messages[{number}]", "must be an object"
-        elif message.get("role") not in _ROLES:
-            yield f"messages[{number}].role", f"must be one of {', '.join(_ROLES)}, got {message.get('role')!r}"
+def _values(body: Any, kind: str) -> Values:
+    """Yield the values of all content blocks of a type, with their paths."""
+    for path, block in _blocks(body):
+        if kind in block:
+            yield f"{path}.{kind}", block[kind]
+
+
+def _message_values(message: tuple[str, Any], kind: str) -> Values:
+    path, holder = message
+    for place, block in objects(holder, "content", path):
+        if kind in block:
+            yield f"{place}.{kind}", block[kind]
+
+
+def _client_calls(message: tuple[str, Any]) -> Values:
+    """Yield the calls of a message that the client executes."""
+    for path, call in _message_values(message, "toolUse"):
+        if member(call, "type") != "server_tool_use":
+            yield path, call
+
+
+def _media(body: Any, kind: str) -> Values:
+    """Yield the media of a kind in all messages and tool results, with their paths."""
+    yield from _values(body, kind)
+    for path, result in _values(body, "toolResult"):
+        yield from _message_values((path, result), kind)
+
+
+def _tools(body: Any, kind: str) -> Values:
+    for path, tool in objects(member(body, "toolConfig"), "tools", "toolConfig"):
+        if kind in tool:
+            yield f"{path}.{kind}", tool[kind]
+
+
+def _id(value: Any) -> Any:
+    id = member(value, "toolUseId")
+    return id if isinstance(id, str) else None
+
+
+def _is_served(result: Any, served: set[Any]) -> bool:
+    return _id(result) in served or isinstance(member(result, "type"), str)
+
+
+def _rounds(body: Any) -> Iterator[Round]:
+    """Yield the client calls of each assistant message with the results in the next message."""
+    calls: list[Step] = []
+    for path, message in objects(body, "messages"):
+        results = _message_values((path, message), "toolResult") if message.get("role") == "user" else iter(())
+        yield Round([*calls, *(Step("result", place, _id(result)) for place, result in results)])
+        uses = _client_calls((path, message)) if message.get("role") == "assistant" else iter(())
+        calls = [Step("call", place, _id(call)) for place, call in uses]
+
+
+def _ids_of_turns(body: Any) -> Iterator[Places]:
+    for message in objects(body, "messages"):
+        yield ((f"{path}.toolUseId", _id(call)) for path, call in _client_calls(message))
+
+
+def _ids(body: Any) -> Places:
+    for kind in ("toolUse", "toolResult"):
+        yield from ((f"{path}.toolUseId", member(value, "toolUseId")) for path, value in _values(body, kind))
+
+
+def _names(body: Any) -> Places:
+    for path, value in [*_values(body, "toolUse"), *_tools(body, "toolSpec"), *_tools(body, "systemTool")]:
+        yield f"{path}.name", member(value, "name")
+
+
+def _forced(body: Any) -> Iterator[tuple[str, Any, list[Any]]]:
+    choice = member(member(body, "toolConfig"), "toolChoice")
+    if kind_of(choice) == "tool" and len(choice) == 1:
+        declared = [member(tool, "name") for _, tool in [*_tools(body, "toolSpec"), *_tools(body, "systemTool")]]
+        yield "toolConfig.toolChoice.tool.name", member(choice["tool"], "name"), declared
+
+
+messages_present = common_rules.messages_present(message_list, "documented: messages")
+message_object = common_rules.message_object(messages_of, "documented: messages")
+role_known = common_rules.role_known(roles_of, "documented: Message.role", known=_ROLES)
+call_answered = common_rules.call_answered(
+    _rounds, "refusal: Expected toolResult blocks for the following Ids; HIST-02"
+)
+result_asked_for = common_rules.result_asked_for(
+    _rounds, "refusal: The number of toolResult blocks exceeds that of toolUse blocks; BED-07, HIST-07"
+)
+answered_once = common_rules.answered_once(_rounds, "refusal: blocks contain duplicate Ids; ID-08")
+id_unique = common_rules.id_unique(_ids_of_turns, "refusal: blocks contain duplicate Ids; ID-12")
+id_format = common_rules.id_format(_ids, "documented: ToolUseId; ID-13, ID-19", pattern="[a-zA-Z0-9_.:-]{1,64}")
+name_format = common_rules.name_format(_names, "documented: ToolName; NAME-04", pattern="[a-zA-Z0-9_-]{1,64}")
+arguments_object = common_rules.arguments_object(
+    lambda body: ((f"{path}.input", member(call, "input")) for path, call in _values(body, "toolUse")),
+    "refusal: The format of the value at toolUse.input is invalid; ARG-08, INV-02",
+)
+tool_unique = common_rules.tool_unique(
+    lambda body: ((f"{path}.name", text(member(spec, "name"))) for path, spec in _tools(body, "toolSpec")),
+    "refusal: The tool names are not unique",
+)
+choice_declared = common_rules.choice_declared(_forced, "documented: ToolChoice; TC-01")
 
 
 @rule("user-first", "refusal: A conversation must start with a user message")
@@ -111,68 +195,6 @@ def block_role(body: Any) -> Violations:
                     yield place, f"a {kind} block in a message of role {message['role']}"
 
 
-@rule("answered", "refusal: Expected toolResult blocks for the following Ids; HIST-02")
-def answered(body: Any) -> Violations:
-    """Each toolUse has a toolResult in the next message."""
-    for calls, following in _pairs(body):
-        if following is None:
-            continue
-        ids = {_id(result) for _, result in _message_values(following, "toolResult")}
-        for path, call in calls:
-            if _id(call) not in ids:
-                yield path, f"{_id(call)} has no toolResult in the next message"
-
-
-@rule("result-asked-for", "refusal: The number of toolResult blocks exceeds that of toolUse blocks; BED-07, HIST-07")
-def result_asked_for(body: Any) -> Violations:
-    """A toolResult refers to a toolUse of the message before."""
-    calls: set[Any] = set()
-    for path, message in objects(body, "messages"):
-        if message.get("role") == "user":
-            for place, result in _message_values((path, message), "toolResult"):
-                if _id(result) not in calls:
-                    yield place, f"the previous message has no toolUse {_id(result)}"
-        calls = {_id(call) for _, call in _client_calls((path, message))}
-
-
-@rule("unique-ids", "refusal: blocks contain duplicate Ids; ID-08, ID-12")
-def unique_ids(body: Any) -> Violations:
-    """The ids of the calls, and of the results, in a message are unique."""
-    for path, message in objects(body, "messages"):
-        for values in (_client_calls((path, message)), _message_values((path, message), "toolResult")):
-            seen: set[Any] = set()
-            for place, value in values:
-                if _id(value) in seen:
-                    yield f"{place}.toolUseId", f"{_id(value)} is used twice"
-                seen.add(_id(value))
-
-
-@rule("id-format", "documented: ToolUseId; ID-13, ID-19")
-def id_format(body: Any) -> Violations:
-    """Ids consist of 1 to 64 letters, digits, _, -, dots and colons."""
-    for kind in ("toolUse", "toolResult"):
-        for path, value in _values(body, kind):
-            if not _ID.fullmatch(text(member(value, "toolUseId"))):
-                yield f"{path}.toolUseId", f"{member(value, 'toolUseId')!r} does not match ^{_ID.pattern}$"
-
-
-@rule("name-format", "documented: ToolName; NAME-04")
-def name_format(body: Any) -> Violations:
-    """Names consist of 1 to 64 letters, digits, _ and -."""
-    for path, value in [*_values(body, "toolUse"), *_tools(body, "toolSpec"), *_tools(body, "systemTool")]:
-        name = member(value, "name")
-        if not _NAME.fullmatch(text(name)):
-            yield f"{path}.name", f"{name!r} does not match ^{_NAME.pattern}$"
-
-
-@rule("input-object", "refusal: The format of the value at toolUse.input is invalid; ARG-08, INV-02")
-def input_object(body: Any) -> Violations:
-    """The input of a call is an object."""
-    for path, call in _values(body, "toolUse"):
-        if not isinstance(member(call, "input"), dict):
-            yield f"{path}.input", "must be an object"
-
-
 @rule("result-json", "refusal: The format of the value at toolResult.content.json is invalid")
 def result_json(body: Any) -> Violations:
     """The content of a result is a list, and its JSON an object."""
@@ -230,30 +252,15 @@ def tool_schema(body: Any) -> Violations:
     yield from refused_tools(declared, "bedrock.converse", schema="inputSchema.json")
 
 
-@rule("unique-tools", "refusal: The tool names are not unique")
-def unique_tools(body: Any) -> Violations:
-    """Each tool has another name."""
-    seen: set[str] = set()
-    for path, spec in _tools(body, "toolSpec"):
-        name = text(member(spec, "name"))
-        if name in seen:
-            yield f"{path}.name", f"{name} is declared twice"
-        seen.add(name)
-
-
 @rule("tool-choice", "documented: ToolChoice; TC-01")
 def tool_choice(body: Any) -> Violations:
-    """The tool choice is a documented one and refers to a declared tool."""
+    """The tool choice is a documented one."""
     choice = member(member(body, "toolConfig"), "toolChoice")
     if choice is None:
         return
     kind = kind_of(choice)
     if kind not in _CHOICES or len(choice) != 1:
         yield "toolConfig.toolChoice", f"must have one of the members {', '.join(_CHOICES)}"
-    elif kind == "tool":
-        name = member(choice["tool"], "name")
-        if name not in [member(tool, "name") for _, tool in [*_tools(body, "toolSpec"), *_tools(body, "systemTool")]]:
-            yield "toolConfig.toolChoice.tool.name", f"{name!r} is not declared"
 
 
 @rule("inference-range", "documented: InferenceConfiguration")
@@ -306,63 +313,6 @@ def cache_points(body: Any) -> Violations:
     if len(marks) > _MOST_CACHE_POINTS:
         problem = f"{len(marks)} cache points, at most {_MOST_CACHE_POINTS} are allowed"
         yield f"{marks[_MOST_CACHE_POINTS]}.cachePoint", problem
-
-
-def _blocks(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the content blocks of all messages, with their paths."""
-    for path, message in objects(body, "messages"):
-        yield from objects(message, "content", path)
-
-
-def _values(body: Any, kind: str) -> Values:
-    """Yield the values of all content blocks of a type, with their paths."""
-    for path, block in _blocks(body):
-        if kind in block:
-            yield f"{path}.{kind}", block[kind]
-
-
-def _message_values(message: tuple[str, Any], kind: str) -> Values:
-    path, holder = message
-    for place, block in objects(holder, "content", path):
-        if kind in block:
-            yield f"{place}.{kind}", block[kind]
-
-
-def _client_calls(message: tuple[str, Any]) -> Values:
-    """Yield the calls of a message that the client executes."""
-    for path, call in _message_values(message, "toolUse"):
-        if member(call, "type") != "server_tool_use":
-            yield path, call
-
-
-def _pairs(body: Any) -> Iterator[tuple[Values, tuple[str, Any] | None]]:
-    """Yield the client calls of each assistant message with the message after it, or None if it is the last one."""
-    messages = list(objects(body, "messages"))
-    for message, following in zip(messages, [*messages[1:], None], strict=False):
-        if message[1].get("role") == "assistant":
-            yield _client_calls(message), following
-
-
-def _media(body: Any, kind: str) -> Values:
-    """Yield the media of a kind in all messages and tool results, with their paths."""
-    yield from _values(body, kind)
-    for path, result in _values(body, "toolResult"):
-        yield from _message_values((path, result), kind)
-
-
-def _tools(body: Any, kind: str) -> Values:
-    for path, tool in objects(member(body, "toolConfig"), "tools", "toolConfig"):
-        if kind in tool:
-            yield f"{path}.{kind}", tool[kind]
-
-
-def _id(value: Any) -> Any:
-    id = member(value, "toolUseId")
-    return id if isinstance(id, str) else None
-
-
-def _is_served(result: Any, served: set[Any]) -> bool:
-    return _id(result) in served or isinstance(member(result, "type"), str)
 
 
 RULES = rules_in(globals())

@@ -6,11 +6,11 @@ Sources: the API reference (https://docs.cohere.com/reference/chat), the SDK's t
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...conversation import ToolDefinition
+from .. import common_rules
+from ..common_rules import Places, calls_of, message_rounds, messages_of, roles_of
 from ..rule import Violations, rule, rules_in
 from ..tool_rules import refused_tools
 from ..traverse import items, member, objects, text
@@ -31,65 +31,34 @@ _CONTENTS = {
     "tool": ("text", "document"),
 }
 _FUNCTION = frozenset(("name", "description", "parameters"))
-_NAME = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 
 
-class _Round(NamedTuple):
-    """An assistant message with calls, and the tool messages directly after it.
-
-    ``path``: the path of the message, or "" for results that follow no calls. ``ids``: the ids of its calls.
-    ``results``: path and call id of each tool message. An id, of any type, is represented by its `repr`.
-    """
-
-    path: str
-    ids: list[str]
-    results: list[tuple[str, str]]
+def _tools(body: Any) -> list[tuple[str, dict[str, Any]]]:
+    return [] if isinstance(body, dict) and is_v1(body) else list(objects(body, "tools"))
 
 
-def _rounds(body: Any) -> Iterator[_Round]:
-    current = _Round("", [], [])
-    for path, message in objects(body, "messages"):
-        if message.get("role") == "tool":
-            current.results.append((path, repr(message.get("tool_call_id"))))
-            continue
-        yield current
-        asked = [repr(call.get("id")) for _, call in _calls(message)]
-        current = _Round(path if asked else "", asked, [])
-    yield current
+def _of_version_2(body: Any, *names: str) -> Places:
+    return [] if isinstance(body, dict) and is_v1(body) else [(name, member(body, name)) for name in names]
 
 
-def _calls(message: dict[str, Any], path: str = "") -> list[tuple[str, dict[str, Any]]]:
-    return list(objects(message, "tool_calls", path)) if message.get("role") == "assistant" else []
-
-
-@rule("messages-empty", _REFERENCE)
-def _messages_empty(body: Any) -> Violations:
-    """A request contains at least one message."""
-    if not items(body, "messages") and not (isinstance(body, dict) and is_v1(body)):
-        yield "messages", "at least one message is required"
-
-
-@rule("model-missing", f"{_ERRORS}: a model parameter is required for this endpoint")
-def _model_missing(body: Any) -> Violations:
-    """A request names a model."""
-    if isinstance(body, dict) and not is_v1(body) and not isinstance(body.get("model"), str):
-        yield "model", "must be a text"
-
-
-@rule("message-object", _TYPES)
-def _message_object(body: Any) -> Violations:
-    """A message is an object."""
-    for number, message in enumerate(items(body, "messages")):
-        if not isinstance(message, dict):
-            yield f"messages[{number}]", "must be an object"
-
-
-@rule("role-unknown", _TYPES)
-def _role_unknown(body: Any) -> Violations:
-    """A message's role is one of the documented ones."""
-    for path, message in objects(body, "messages"):
-        if not isinstance(role := message.get("role"), str) or role not in _CONTENTS:
-            yield f"{path}.role", f"unknown role: {role!r}"
+messages_present = common_rules.messages_present(lambda body: _of_version_2(body, "messages"), _REFERENCE)
+model_present = common_rules.model_present(
+    lambda body: _of_version_2(body, "model"), f"{_ERRORS}: a model parameter is required for this endpoint"
+)
+message_object = common_rules.message_object(messages_of, _TYPES)
+role_known = common_rules.role_known(roles_of, _TYPES, known=_CONTENTS)
+call_answered = common_rules.call_answered(message_rounds, f"{_GUIDE}; HIST-06")
+result_asked_for = common_rules.result_asked_for(message_rounds, f"{_REFERENCE}: tool_call_id; HIST-07")
+#: A name does not begin with a digit. `tool-form` reports one that is not a text.
+name_format = common_rules.name_format(
+    lambda body: (
+        (f"{path}.function.name", name)
+        for path, tool in _tools(body)
+        if isinstance(name := member(tool.get("function"), "name"), str)
+    ),
+    f"{_ERRORS}: tool names can only contain certain characters (A-Za-z0-9_)",
+    pattern="[a-zA-Z_][a-zA-Z0-9_]*",
+)
 
 
 @rule("content-missing", f"{_TYPES}; {_ERRORS}: message must not be empty in a turn")
@@ -121,7 +90,7 @@ def _content_type(body: Any) -> Violations:
 def _call_form(body: Any) -> Violations:
     """A call has an id, and a function with a name and its arguments as text."""
     for message_path, message in objects(body, "messages"):
-        for path, call in _calls(message, message_path):
+        for path, call in calls_of(message, message_path):
             function = call.get("function")
             if not isinstance(call.get("id"), str):
                 yield f"{path}.id", "must be a text"
@@ -129,28 +98,6 @@ def _call_form(body: Any) -> Violations:
                 yield f"{path}.function.name", "must be a text"
             if not isinstance(member(function, "arguments"), str):
                 yield f"{path}.function.arguments", "must be a text"
-
-
-@rule("call-unanswered", f"{_GUIDE}; HIST-06")
-def _call_unanswered(body: Any) -> Violations:
-    """One tool message for each call directly follows an assistant message with calls."""
-    for path, ids, results in _rounds(body):
-        answered = {id for _, id in results}
-        for number, id in enumerate(ids):
-            if id not in answered:
-                yield f"{path}.tool_calls[{number}]", f"no tool message with id {id} directly follows the call"
-
-
-@rule("result-orphan", f"{_REFERENCE}: tool_call_id; HIST-07")
-def _result_orphan(body: Any) -> Violations:
-    """A tool message refers to a call of the assistant message directly before it."""
-    for asked, ids, results in _rounds(body):
-        known = set(ids)
-        for path, id in results:
-            if not asked:
-                yield path, "a tool message that follows no assistant message with calls"
-            elif id not in known:
-                yield f"{path}.tool_call_id", f"the preceding assistant message has no call {id}"
 
 
 @rule("tool-form", "cohere.types.ToolV2")
@@ -178,15 +125,6 @@ def tool_schema(body: Any) -> Violations:
             name = text(member(tool["function"], "name"))
             declared.append((f"{path}.function", ToolDefinition(name, parameters=schema, strict=strict)))
     yield from refused_tools(declared, "cohere.chat")
-
-
-@rule("tool-name", f"{_ERRORS}: tool names can only contain certain characters (A-Za-z0-9_)")
-def _tool_name(body: Any) -> Violations:
-    """The name of a tool consists of letters, digits and underscores, and does not begin with a digit."""
-    for path, tool in _tools(body):
-        name = member(tool.get("function"), "name")
-        if isinstance(name, str) and not _NAME.fullmatch(name):
-            yield f"{path}.function.name", f"must match {_NAME.pattern}: {name!r}"
 
 
 @rule("field-unknown", _UNKNOWN, status=422)
@@ -234,10 +172,6 @@ def _param_range(body: Any) -> Violations:
             continue
         if not least <= value <= most:
             yield known.path, f"must be from {least} to {most}: {value}"
-
-
-def _tools(body: Any) -> list[tuple[str, dict[str, Any]]]:
-    return [] if isinstance(body, dict) and is_v1(body) else list(objects(body, "tools"))
 
 
 RULES = rules_in(globals())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from ...conversation import ToolDefinition
 from ...schemas.reading import with_json_types
+from .. import common_rules
 from ..rule import Violations, rule, rules_in
 from ..tool_rules import refused_tools
 from ..traverse import member, text
@@ -17,7 +17,6 @@ from .spelling import camel_case, listed
 _CALLING = "https://ai.google.dev/gemini-api/docs/function-calling"
 _DECLARATION = "https://ai.google.dev/api/caching#FunctionDeclaration"
 _CONTENT = "https://ai.google.dev/api/caching#Content"
-_NAME = r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"
 _MODES = frozenset(("MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"))
 _RESTRICTED = frozenset(("ANY", "VALIDATED"))
 _ROLES = frozenset((None, "", "user", "model", "function"))
@@ -49,26 +48,45 @@ def _declarations(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield f"tools[{number}].functionDeclarations[{index}]", declaration
 
 
-@rule("contents", _CONTENT)
-def contents(body: Any) -> Violations:
-    """A request is an object with at least one content ("contents is not specified")."""
-    if not isinstance(body, dict):
-        yield "", "the request is not an object"
-    elif not listed(body.get("contents")):
-        yield "contents", "is missing or empty"
-    else:
-        for number, content in enumerate(listed(body["contents"])):
-            if not isinstance(content, dict):
-                yield f"contents[{number}]", "is not an object"
+def _arguments(body: Any) -> Iterator[tuple[str, Any]]:
+    for content in _contents(body):
+        for path, part in _parts(content):
+            for kind, name in (("functionCall", "args"), ("functionResponse", "response")):
+                if (value := member(part.get(kind), name)) is not None:
+                    yield f"{path}.{kind}.{name}", value
 
 
-@rule("role", "a recorded response: Please use a valid role: user, model.")
-def role(body: Any) -> Violations:
-    """The role of a content is `user` or `model`."""
-    for path, content in _contents(body):
-        given = content.get("role")
-        if not (isinstance(given, (str, type(None))) and given in _ROLES):
-            yield f"{path}.role", f"is {given!r}"
+def _tool_names(body: Any) -> Iterator[tuple[str, Any]]:
+    return ((f"{path}.name", declaration.get("name")) for path, declaration in _declarations(body))
+
+
+def _allowed(body: Any) -> Iterator[tuple[str, Any, list[Any]]]:
+    calling = member(member(camel_case(body), "toolConfig"), "functionCallingConfig")
+    declared = [name for _, name in _tool_names(body)]
+    for number, name in enumerate(listed(member(calling, "allowedFunctionNames"))):
+        yield f"toolConfig.functionCallingConfig.allowedFunctionNames[{number}]", name, declared
+
+
+messages_present = common_rules.messages_present(
+    lambda body: [("contents", listed(member(body, "contents")))], f"{_CONTENT} (contents is not specified)"
+)
+message_object = common_rules.message_object(
+    lambda body: ((f"contents[{n}]", content) for n, content in enumerate(listed(member(body, "contents")))), _CONTENT
+)
+role_known = common_rules.role_known(
+    lambda body: ((f"{path}.role", content.get("role")) for path, content in _contents(body)),
+    "a recorded response: Please use a valid role: user, model.",
+    known=_ROLES,
+)
+#: The arguments of a call and the response of a function.
+arguments_object = common_rules.arguments_object(_arguments, _CALLING)
+#: A name begins with a letter or an underscore.
+name_format = common_rules.name_format(_tool_names, _DECLARATION, pattern="[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
+tool_unique = common_rules.tool_unique(
+    lambda body: ((path, name) for path, name in _tool_names(body) if isinstance(name, str)),
+    "https://github.com/owndev/Open-WebUI-Functions/issues/135 (Duplicate function declaration found)",
+)
+choice_declared = common_rules.choice_declared(_allowed, "https://ai.google.dev/api/caching#FunctionCallingConfig")
 
 
 @rule("parts", "https://github.com/google-gemini/gemini-cli/issues/3505")
@@ -99,19 +117,8 @@ def call_name(body: Any) -> Violations:
                     yield f"{path}.{kind}.name", "is missing or empty"
 
 
-@rule("arguments", _CALLING)
-def arguments(body: Any) -> Violations:
-    """The arguments of a call and the response of a function are objects."""
-    for content in _contents(body):
-        for path, part in _parts(content):
-            for kind, name in (("functionCall", "args"), ("functionResponse", "response")):
-                value = member(part.get(kind), name)
-                if value is not None and not isinstance(value, dict):
-                    yield f"{path}.{kind}.{name}", f"is a {type(value).__name__}"
-
-
-@rule("answered", "https://discuss.ai.google.dev/t/87387")
-def answered(body: Any) -> Violations:
+@rule("call-answered", "https://discuss.ai.google.dev/t/87387")
+def call_answered(body: Any) -> Violations:
     """The content after calls has as many function responses ("the number of function response parts is equal")."""
     turns = _turns(body)
     for number, (kind, path, _, results) in enumerate(turns):
@@ -155,27 +162,6 @@ def _turns(body: Any) -> list[tuple[str, str, int, int]]:
     return turns
 
 
-@rule("tool-name", _DECLARATION)
-def tool_name(body: Any) -> Violations:
-    """A function has a name of letters, digits and `_.:-`, at most 64, that begins with a letter or an underscore."""
-    for path, declaration in _declarations(body):
-        name = declaration.get("name")
-        if not (isinstance(name, str) and re.fullmatch(_NAME, name)):
-            yield f"{path}.name", f"is {name!r}"
-
-
-@rule("tool-unique", "https://github.com/owndev/Open-WebUI-Functions/issues/135")
-def tool_unique(body: Any) -> Violations:
-    """A function is declared once ("Duplicate function declaration found")."""
-    seen: set[str] = set()
-    for path, declaration in _declarations(body):
-        name = declaration.get("name")
-        if isinstance(name, str) and name in seen:
-            yield f"{path}.name", f"{name!r} is declared twice"
-        elif isinstance(name, str):
-            seen.add(name)
-
-
 @rule("one-schema", _DECLARATION)
 def one_schema(body: Any) -> Violations:
     """A function has either `parameters` or `parametersJsonSchema`."""
@@ -207,16 +193,6 @@ def tool_mode(body: Any) -> Violations:
         yield f"{path}.mode", f"is {mode!r}"
     elif names and word not in _RESTRICTED:
         yield f"{path}.allowedFunctionNames", f"is set with the mode {mode}"
-
-
-@rule("allowed-name", "https://ai.google.dev/api/caching#FunctionCallingConfig")
-def allowed_name(body: Any) -> Violations:
-    """The functions that the request allows are declared."""
-    calling = member(member(camel_case(body), "toolConfig"), "functionCallingConfig")
-    declared = [declaration.get("name") for _, declaration in _declarations(body)]
-    for number, name in enumerate(listed(member(calling, "allowedFunctionNames"))):
-        if not (isinstance(name, str) and name in declared):
-            yield f"toolConfig.functionCallingConfig.allowedFunctionNames[{number}]", f"{name!r} is not declared"
 
 
 @rule("temperature", "a recorded response: the supported range is from 0 (inclusive) to 2.0001 (exclusive)")

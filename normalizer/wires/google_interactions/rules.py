@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .. import common_rules
+from ..common_rules import Round
 from ..rule import Violations, rule, rules_in
 from ..tool_rules import refused_tools
 from ..traverse import items, member, objects
@@ -19,6 +21,7 @@ _API = "https://ai.google.dev/api/interactions-api"
 _STORE = "https://ai.google.dev/gemini-api/docs/interactions (data storage)"
 _NAME = "https://github.com/robocurve/inspect-robots/issues/380 (the live endpoint answers 400)"
 _FOREIGN_IDS = "https://github.com/router-for-me/CLIProxyAPI/pull/5830"
+_CHOICE = "generation_config.tool_choice"
 _MODES = ("auto", "any", "none", "validated")
 #: Types of steps, of which those of the schema's older outputs are contents.
 _STEPS = frozenset(
@@ -55,8 +58,26 @@ def _choice(body: Any) -> Any:
     return member(member(body, "generation_config"), "tool_choice")
 
 
-@rule("model", _API)
-def model(body: Any) -> Violations:
+def _rounds(body: Any) -> Iterator[Round]:
+    """Yield the input as one round. With a stored history, results may refer to calls that it does not contain."""
+    steps: list[common_rules.Step] = []
+    for path, step, kind in _steps(body):
+        id = step.get("id") if kind == "function_call" else step.get("call_id") if kind == "function_result" else None
+        if isinstance(id, str):
+            steps.append(common_rules.Step("call" if kind == "function_call" else "result", path, id))
+    known = {step.id for step in steps if step.kind == "call"}
+    chained = bool(member(body, "previous_interaction_id"))
+    yield Round([step for step in steps if step.id in known or not chained], shared=False)
+
+
+def _allowed(body: Any) -> Iterator[tuple[str, Any, list[Any]]]:
+    declared = [tool.get("name") for _, tool in objects(body, "tools")]
+    for name in items(member(_choice(body), "allowed_tools"), "tools"):
+        yield _CHOICE, name, declared
+
+
+@rule("model-present", _API)
+def model_present(body: Any) -> Violations:
     """A request names either a model or an agent."""
     names = [name for name in ("model", "agent") if member(body, name)]
     if not names:
@@ -144,38 +165,10 @@ def member_known(body: Any) -> Violations:
             yield f"{path}.{name}", f"a {kind} has no {name}"
 
 
-@rule("result-asked-for", "failure HIST-07")
-def result_asked_for(body: Any) -> Violations:
-    """A result belongs to a preceding call."""
-    if member(body, "previous_interaction_id"):
-        return
-    calls: set[Any] = set()
-    for path, step, kind in _steps(body):
-        if kind == "function_call" and isinstance(step.get("id"), str):
-            calls.add(step["id"])
-        elif kind == "function_result" and isinstance(id := step.get("call_id"), str) and id not in calls:
-            yield path, f"no preceding call has the id {id}"
-
-
-@rule("call-answered", "failure HIST-06")
-def call_answered(body: Any) -> Violations:
-    """Each call has one result."""
-    unanswered: dict[str, list[str]] = {}
-    known: set[str] = set()
-    for path, step, kind in _steps(body):
-        id = step.get("id") if kind == "function_call" else step.get("call_id") if kind == "function_result" else None
-        if not isinstance(id, str):
-            continue
-        if kind == "function_call":
-            known.add(id)
-            unanswered.setdefault(id, []).append(path)
-        elif unanswered.get(id):
-            unanswered[id].pop(0)
-        elif id in known:
-            yield path, f"call {id} has another result"
-    for id, paths in unanswered.items():
-        for path in paths:
-            yield path, f"call {id} has no result"
+call_answered = common_rules.call_answered(_rounds, "failure HIST-06")
+result_asked_for = common_rules.result_asked_for(_rounds, "failure HIST-07")
+answered_once = common_rules.answered_once(_rounds, "failure ID-08")
+choice_declared = common_rules.choice_declared(_allowed, _API)
 
 
 @rule("stored", _STORE)
@@ -185,8 +178,8 @@ def stored(body: Any) -> Violations:
         yield "background", "requires that the interaction is stored"
 
 
-@rule("tool", "normalizer.schemas.rules.google")
-def tool(body: Any) -> Violations:
+@rule("tool-schema", "normalizer.schemas.rules.google")
+def tool_schema(body: Any) -> Violations:
     """The name and the schema of a function follow the rules for tools."""
     declared = [(path, definition) for path, definition in objects(body, "tools")]
     for path, definition in declared:
@@ -200,21 +193,16 @@ def tool(body: Any) -> Violations:
 
 @rule("tool-choice", _API)
 def tool_choice(body: Any) -> Violations:
-    """The tool choice is a mode, or names declared tools; a call can only be required if a tool is declared."""
+    """The tool choice is a mode or names tools; a call can only be required if a tool is declared."""
     choice = _choice(body)
     allowed = member(choice, "allowed_tools")
     mode = member(allowed, "mode") if isinstance(allowed, dict) else choice
-    path = "generation_config.tool_choice"
     if choice is None:
         return
     if mode not in _MODES and not (isinstance(allowed, dict) and mode is None):
-        yield path, f"must be one of {', '.join(_MODES)}, got {mode!r}"
-    names = [declared.get("name") for _, declared in objects(body, "tools")]
-    if mode == "any" and not names:
-        yield path, "a call is required, but no tool is declared"
-    for name in items(allowed, "tools"):
-        if name not in names:
-            yield path, f"{name!r} is not declared"
+        yield _CHOICE, f"must be one of {', '.join(_MODES)}, got {mode!r}"
+    if mode == "any" and not [*objects(body, "tools")]:
+        yield _CHOICE, "a call is required, but no tool is declared"
 
 
 #: All rules, in the order of their definition.

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from .. import common_rules
+from ..common_rules import messages_of
 from ..rule import Violations, rule, rules_in
 from ..traverse import items, member, objects
 
@@ -49,20 +51,18 @@ def _calls(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from objects(message, "tool_calls", path)
 
 
-@rule("model-missing", f"{_CHAT}: model is required")
-def model_missing(body: Any) -> Violations:
-    """A request names its model."""
-    model = member(body, "model")
-    if not isinstance(model, str) or not model:
-        yield "model", "a model is required"
-
-
-@rule("message-object", _TYPES)
-def message_object(body: Any) -> Violations:
-    """A message is an object."""
-    for number, message in enumerate(items(body, "messages")):
-        if not isinstance(message, dict):
-            yield f"messages[{number}]", "must be an object"
+model_present = common_rules.model_present(
+    lambda body: [("model", member(body, "model"))], f"{_CHAT}: model is required"
+)
+message_object = common_rules.message_object(messages_of, _TYPES)
+arguments_object = common_rules.arguments_object(
+    lambda body: (
+        (f"{path}.function.arguments", arguments)
+        for path, call in _calls(body)
+        if (arguments := member(member(call, "function"), "arguments")) is not None
+    ),
+    "https://github.com/neuron-core/neuron-ai/issues/219",
+)
 
 
 @rule("content-text", "https://github.com/ollama/ollama/issues/6451")
@@ -107,15 +107,6 @@ def call_function(body: Any) -> Violations:
             function = member(call, "function")
             if not isinstance(function, dict) or not isinstance(function.get("name"), str | None):
                 yield f"{path}.tool_calls[{number}]", "must have a function with a name"
-
-
-@rule("arguments-object", "https://github.com/neuron-core/neuron-ai/issues/219")
-def arguments_object(body: Any) -> Violations:
-    """The arguments of a call are an object, not its JSON text."""
-    for path, call in _calls(body):
-        arguments = member(member(call, "function"), "arguments")
-        if not isinstance(arguments, dict | None):
-            yield f"{path}.function.arguments", "must be an object"
 
 
 @rule("tool-types", "https://github.com/ollama/ollama/issues/10328")

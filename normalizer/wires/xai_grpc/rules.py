@@ -6,20 +6,21 @@ meaning of the messages, and their source says so.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
 from ... import json_codec
 from ...errors import MalformedBody
+from .. import common_rules
+from ..common_rules import Places, Round, Step
 from ..rule import Check, Rule, Violations, rule, rules_in
 from ..xai_tools import RESERVED_ON_GRPC
 from .schema import ROLE_ASSISTANT, ROLE_TOOL, TYPE_CLIENT, TYPE_UNSET, GetCompletionsRequest, request_from
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _SDK = "documentation of xai-sdk, xai_sdk/chat.py"
 _SCHEMA = "the protobuf schema"
+_ERROR = "INVALID_ARGUMENT"
 _MEANING = "the meaning of the messages; xAI documents no refusal"
 MOST_TOOLS = 128
 
@@ -32,17 +33,22 @@ def parsed(body: Any) -> Any:
         return body
 
 
+def _guarded(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that gets only the message that `parsed` returned, and returns () for any other body."""
+
+    @wraps(check)
+    def guarded(body: Any) -> Any:
+        return check(body) if isinstance(body, GetCompletionsRequest) else iter(())
+
+    return guarded
+
+
 def _message_rule(id: str, source: str) -> Callable[[Check], Rule]:
-    """Make a rule whose check gets the message that `parsed` returned, and skips any other body."""
+    return lambda check: rule(id, source, error_type=_ERROR)(_guarded(check))
 
-    def decorated(check: Check) -> Rule:
-        @wraps(check)
-        def guarded(body: Any) -> Violations:
-            return check(body) if isinstance(body, GetCompletionsRequest) else iter(())
 
-        return rule(id, source, error_type="INVALID_ARGUMENT")(guarded)
-
-    return decorated
+def _common_rule(of_wire: Callable[..., Rule], places: Callable[[Any], Any], source: str, **options: Any) -> Rule:
+    return of_wire(_guarded(places), source, error_type=_ERROR, **options)
 
 
 def _numbered(entries: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -64,6 +70,58 @@ def _is_client_call(call: Any) -> bool:
     return call.type in (TYPE_CLIENT, TYPE_UNSET)
 
 
+def _rounds(request: GetCompletionsRequest) -> Iterator[Round]:
+    """Yield the calls of the assistant with the tool messages before its next message.
+
+    A tool message without an id belongs to the first unanswered call. With a stored history, the first tool messages
+    may refer to calls that it contains.
+    """
+    steps: list[Step] = []
+    waiting: list[str] = []
+    answered, chained = False, bool(request.previous_response_id)
+    for path, message in _numbered(request.messages, "messages"):
+        if message.role == ROLE_TOOL and all(map(_is_client_call, message.tool_calls)):
+            id = message.tool_call_id or next(iter(waiting), "")
+            if id in waiting:
+                waiting.remove(id)
+                answered = True
+            elif chained and all(step.id != id for step in steps):
+                continue
+            steps.append(Step("result", path, id))
+        elif message.role == ROLE_ASSISTANT:
+            if answered:
+                yield Round(steps, shared=False)
+                steps, waiting, answered, chained = [], [], False, False
+            made = [(call.id, place) for place, call in _client_calls(message, path)]
+            steps += [Step("call", place, id) for id, place in made]
+            waiting += [id for id, _ in made]
+    yield Round(steps, shared=False)
+
+
+def _client_calls(message: Any, path: str) -> Iterator[tuple[str, Any]]:
+    calls = _numbered(message.tool_calls, f"{path}.tool_calls")
+    return ((place, call) for place, call in calls if message.role == ROLE_ASSISTANT and _is_client_call(call))
+
+
+def _ids_of_turns(request: GetCompletionsRequest) -> Iterator[Places]:
+    turn: list[tuple[str, Any]] = []
+    for path, message in _numbered(request.messages, "messages"):
+        if message.role != ROLE_ASSISTANT:
+            yield turn
+            turn = []
+        turn += [(f"{place}.id", call.id) for place, call in _client_calls(message, path) if call.id]
+    yield turn
+
+
+def _names(request: GetCompletionsRequest) -> Places:
+    return ((f"{path}.name", function.name) for path, function in _functions(request))
+
+
+def _forced(request: GetCompletionsRequest) -> Iterator[tuple[str, str, list[str]]]:
+    if name := request.tool_choice.function_name:
+        yield "tool_choice.function_name", name, [function.name for _, function in _functions(request)]
+
+
 @rule("readable", _SCHEMA)
 def readable(body: Any) -> Violations:
     """A body must be a GetCompletionsRequest."""
@@ -73,26 +131,33 @@ def readable(body: Any) -> Violations:
         yield "$", error.what
 
 
-@_message_rule("model", _SDK)
-def model(request: Any) -> Violations:
-    """A request names its model."""
-    if not request.model:
-        yield "model", "missing"
+model_present = _common_rule(common_rules.model_present, lambda request: [("model", request.model)], _SDK)
+messages_present = _common_rule(
+    common_rules.messages_present, lambda request: [("messages", [*request.messages])], _MEANING
+)
+call_answered = _common_rule(common_rules.call_answered, _rounds, _MEANING)
+result_asked_for = _common_rule(common_rules.result_asked_for, _rounds, "HIST-07")
+answered_once = _common_rule(common_rules.answered_once, _rounds, _MEANING)
+id_unique = _common_rule(common_rules.id_unique, _ids_of_turns, "XAI-01")
+name_format = _common_rule(common_rules.name_format, _names, "REST documentation", pattern="[a-zA-Z0-9_-]{1,64}")
+name_free = _common_rule(common_rules.name_free, _names, "XAI-08", reserved=RESERVED_ON_GRPC)
+tool_unique = _common_rule(common_rules.tool_unique, _names, "NAME-08")
+choice_declared = _common_rule(common_rules.choice_declared, _forced, _SDK)
 
 
-@_message_rule("messages", _MEANING)
-def messages(request: Any) -> Violations:
-    """A request contains at least one message."""
-    if not request.messages:
-        yield "messages", "at least one message is required"
-
-
-@_message_rule("roles", f"{_SCHEMA}: 0 is the invalid role")
-def roles(request: Any) -> Violations:
+@_message_rule("role-known", f"{_SCHEMA}: 0 is the invalid role")
+def role_known(request: Any) -> Violations:
     """A message has a role."""
     for path, message in _numbered(request.messages, "messages"):
         if not message.role:
             yield f"{path}.role", "missing"
+
+
+@_message_rule("id-missing", "XAI-01")
+def id_missing(request: Any) -> Violations:
+    """A call has an id, because results refer to it."""
+    for path, message in _numbered(request.messages, "messages"):
+        yield from ((f"{place}.id", "missing") for place, call in _client_calls(message, path) if not call.id)
 
 
 @_message_rule("content-present", "EMPTY-01")
@@ -132,95 +197,6 @@ def call_named(request: Any) -> Violations:
                 yield call_path, "a call without a name"
 
 
-@_message_rule("call-ids", "XAI-01")
-def call_ids(request: Any) -> Violations:
-    """Call ids are unique within a turn, because results refer to them."""
-    seen: set[str] = set()
-    for path, message in _numbered(request.messages, "messages"):
-        if message.role != ROLE_ASSISTANT:
-            seen = set()
-            continue
-        for call_path, call in _numbered(message.tool_calls, f"{path}.tool_calls"):
-            if _is_client_call(call):
-                if not call.id or call.id in seen:
-                    yield f"{call_path}.id", f"{call.id} occurs twice in one turn" if call.id else "missing"
-                seen.add(call.id)
-
-
-def _unpaired(request: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield (rule, path, message) for every client call and tool message without a counterpart.
-
-    A tool message without an id belongs to the first unanswered call.
-    """
-    unanswered: list[tuple[str, str]] = []  # (id, path)
-    answered: set[str] = set()
-    chained = bool(request.previous_response_id)
-    for path, message in _numbered(request.messages, "messages"):
-        if message.role == ROLE_TOOL and all(map(_is_client_call, message.tool_calls)):
-            id = message.tool_call_id
-            match = next((call for call in unanswered if id in ("", call[0])), None)
-            if match is not None:
-                unanswered.remove(match)
-                answered.add(match[0])
-            elif id in answered:
-                yield "one-answer", path, f"a second result for {id}"
-            elif not chained:
-                yield "answer-asked-for", path, f"no preceding call has the id {id or '(none)'}"
-        elif message.role == ROLE_ASSISTANT:
-            if answered:
-                for id, call_path in unanswered:
-                    yield "calls-answered", call_path, f"{id} has no result before the next assistant message"
-                unanswered, answered, chained = [], set(), False
-            calls = _numbered(message.tool_calls, f"{path}.tool_calls")
-            unanswered += [(call.id, call_path) for call_path, call in calls if _is_client_call(call)]
-    for id, call_path in unanswered:
-        yield "calls-answered", call_path, f"{id} has no result"
-
-
-@_message_rule("calls-answered", _MEANING)
-def calls_answered(request: Any) -> Violations:
-    """Every client call has a result before the next assistant message."""
-    return ((path, text) for rule, path, text in _unpaired(request) if rule == "calls-answered")
-
-
-@_message_rule("one-answer", _MEANING)
-def one_answer(request: Any) -> Violations:
-    """A call has one result."""
-    return ((path, text) for rule, path, text in _unpaired(request) if rule == "one-answer")
-
-
-@_message_rule("answer-asked-for", "HIST-07")
-def answer_asked_for(request: Any) -> Violations:
-    """A tool message refers to an earlier call."""
-    return ((path, text) for rule, path, text in _unpaired(request) if rule == "answer-asked-for")
-
-
-@_message_rule("name-form", "REST documentation")
-def name_form(request: Any) -> Violations:
-    """A function name has letters, digits, - and _, at most 64."""
-    for path, function in _functions(request):
-        if not _NAME.fullmatch(function.name):
-            yield f"{path}.name", f"{function.name!r} does not match {_NAME.pattern}"
-
-
-@_message_rule("name-reserved", "XAI-08")
-def name_reserved(request: Any) -> Violations:
-    """Names of xAI's hosted tools are reserved."""
-    for path, function in _functions(request):
-        if function.name in RESERVED_ON_GRPC:
-            yield f"{path}.name", f"{function.name} is reserved"
-
-
-@_message_rule("name-once", "NAME-08")
-def name_once(request: Any) -> Violations:
-    """Function names are unique."""
-    seen: set[str] = set()
-    for path, function in _functions(request):
-        if function.name in seen:
-            yield f"{path}.name", f"{function.name} is declared twice"
-        seen.add(function.name)
-
-
 @_message_rule("parameters", _SDK)
 def parameters(request: Any) -> Violations:
     """Parameters are a JSON Schema as a JSON object."""
@@ -238,14 +214,6 @@ def tools_count(request: Any) -> Violations:
     """A request has at most 128 tools."""
     if len(request.tools) > MOST_TOOLS:
         yield "tools", f"{len(request.tools)} tools, at most {MOST_TOOLS} are allowed"
-
-
-@_message_rule("choice-declared", _SDK)
-def choice_declared(request: Any) -> Violations:
-    """A forced function is one of the declared ones."""
-    name = request.tool_choice.function_name
-    if name and all(function.name != name for _, function in _functions(request)):
-        yield "tool_choice.function_name", f"{name} is not declared"
 
 
 RULES = rules_in(globals())

@@ -2,48 +2,57 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from typing import Any
 
 from ....conversation import ToolDefinition
 from ....schemas.rules.anthropic import OUTPUT
+from ... import common_rules
 from ...rule import Violations, rule
 from ...tool_rules import refused_schema, refused_tools
 from ...traverse import items, member, objects, text
-from .traverse import SERVER_CALLS, THINKING, assistant_turns, blocks_of, is_server_result, repeated, thinks, turns_of
+from .traverse import SERVER_CALLS, THINKING, assistant_turns, blocks_of, is_server_result, thinks, turns_of
 
 WIRE = "anthropic.messages"
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _CHOICES = ("auto", "any", "tool", "none")
 _MOST_CACHE_MARKS = 4
 
 
-@rule("name-format", "refusal: tools.custom.name should match the pattern; NAME-04")
-def name_format(body: Any) -> Violations:
-    """Names consist of 1 to 128 letters, digits, _ and -."""
-    named = [(path, tool) for path, tool in objects(body, "tools") if _is_custom(tool)]
-    named += [(path, block) for path, block in blocks_of(body) if block.get("type") == "tool_use"]
-    for path, holder in named:
-        if not _NAME.fullmatch(text(holder.get("name"))):
-            yield f"{path}.name", f"{holder.get('name')!r} does not match ^{_NAME.pattern}$"
+def _names(body: Any) -> Iterator[tuple[str, Any]]:
+    yield from ((f"{path}.name", tool.get("name")) for path, tool in objects(body, "tools") if _is_custom(tool))
+    for path, block in blocks_of(body):
+        if block.get("type") == "tool_use":
+            yield f"{path}.name", block.get("name")
+
+
+def _tool_names(body: Any) -> Iterator[tuple[str, str]]:
+    """Yield the names of all tools, also of hosted ones."""
+    return ((f"{path}.name", text(tool["name"])) for path, tool in objects(body, "tools") if "name" in tool)
+
+
+def _forced(body: Any) -> Iterator[tuple[str, Any, list[Any]]]:
+    choice = member(body, "tool_choice")
+    if member(choice, "type") == "tool" and items(body, "tools"):
+        yield "tool_choice.name", choice.get("name"), [tool.get("name") for _, tool in objects(body, "tools")]
 
 
 def _is_custom(tool: dict[str, Any]) -> bool:
     return tool.get("type") in (None, "custom")
 
 
-@rule("unique-names", "refusal: Tool names must be unique; NAME-07, NAME-08")
-def unique_names(body: Any) -> Violations:
-    """Tool names are unique, including those of hosted tools."""
-    return repeated([(p, tool) for p, tool in objects(body, "tools") if "name" in tool], "name", "is declared twice")
+name_format = common_rules.name_format(
+    _names, "refusal: tools.custom.name should match the pattern; NAME-04", pattern="[a-zA-Z0-9_-]{1,128}"
+)
+tool_unique = common_rules.tool_unique(_tool_names, "refusal: Tool names must be unique; NAME-07, NAME-08")
+choice_declared = common_rules.choice_declared(_forced, "documented: tool_choice; TC-01")
 
 
 @rule(
-    "schema",
+    "tool-schema",
     "documented: tools.input_schema; refusal: input_schema does not support oneOf, allOf, or anyOf at its top; "
     "normalizer.schemas.rules.anthropic",
 )
-def schema(body: Any) -> Violations:
+def tool_schema(body: Any) -> Violations:
     """A tool's schema has type object, no union at its top level, and follows the other rules for tools."""
     declared: list[tuple[str, ToolDefinition]] = []
     for path, tool in objects(body, "tools"):
@@ -158,7 +167,7 @@ def error_result(body: Any) -> Violations:
 
 @rule("tool-choice", "documented: tool_choice; TC-01")
 def tool_choice(body: Any) -> Violations:
-    """The tool choice is a documented one and refers to a declared tool."""
+    """The tool choice is a documented one and requires tools."""
     choice = member(body, "tool_choice")
     if choice is None:
         return
@@ -167,8 +176,6 @@ def tool_choice(body: Any) -> Violations:
         yield "tool_choice.type", f"must be one of {', '.join(_CHOICES)}, got {kind!r}"
     elif not items(body, "tools"):
         yield "tool_choice", "a tool choice without tools"
-    elif kind == "tool" and choice.get("name") not in [tool.get("name") for _, tool in objects(body, "tools")]:
-        yield "tool_choice.name", f"{choice.get('name')!r} is not declared"
 
 
 @rule(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
+from ... import common_rules
+from ...common_rules import Places, Round, Step, message_list, messages_of, roles_of
 from ...rule import Violations, rule
 from ...traverse import items, member, objects, text
-from .traverse import CALLS, THINKING, assistant_turns, blocks_of, id_of, repeated, turns_of
+from .traverse import CALLS, THINKING, blocks_of, id_of, turns_of
 
 #: Providers that serve Claude, as opposed to other providers of this wire.
 _CLAUDE = ("anthropic", "bedrock", "vertex", "google", "azure")
@@ -18,7 +21,6 @@ _UNPAIRED = frozenset(("claude-3-opus-20240229",))
 #: Members of a message (`anthropic.types.beta.BetaMessageParam`); `output_config` is one of the role system.
 _MEMBERS = frozenset(("role", "content", "output_config"))
 _ROLES = ("user", "assistant", "system")
-_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _SERVER_ID = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
 #: Known block types (`anthropic.types.beta.BetaContentBlockParam`), except results of server tools.
 _BLOCKS = frozenset(
@@ -29,24 +31,33 @@ _BLOCKS = frozenset(
 )
 
 
-@rule("messages", "documented: messages")
-def messages(body: Any) -> Violations:
-    """A request contains at least one message."""
-    value = member(body, "messages")
-    if not isinstance(value, list):
-        yield "messages", "must be a list"
-    elif not value:
-        yield "messages", "at least one message is required"
+def _rounds(body: Any) -> Iterator[Round]:
+    """Yield the calls of each assistant turn with the results of the next turn."""
+    if text(member(body, "model")) in _UNPAIRED:
+        return
+    calls: list[Step] = []
+    for turn in turns_of(body):
+        results = [Step("result", path, id_of(block, "tool_use_id")) for path, block in turn.of("tool_result")]
+        yield Round([*calls, *results])
+        uses = turn.of("tool_use") if turn.role == "assistant" else []
+        calls = [Step("call", path, id_of(block, "id")) for path, block in uses]
 
 
-@rule("role", "documented: messages.role")
-def role(body: Any) -> Violations:
-    """The role of a message is user, assistant or, on some models, system."""
-    for number, message in enumerate(items(body, "messages")):
-        if not isinstance(message, dict):
-            yield f"messages[{number}]", "must be an object"
-        elif message.get("role") not in _ROLES:
-            yield f"messages[{number}].role", f"must be one of {', '.join(_ROLES)}, got {message.get('role')!r}"
+def _ids_of_turns(body: Any) -> Iterator[Places]:
+    for turn in turns_of(body):
+        yield [(f"{path}.id", id_of(block, "id")) for path, block in turn.of(*CALLS)]
+
+
+def _ids(body: Any) -> Places:
+    for path, block in blocks_of(body):
+        name = {"tool_use": "id", "mcp_tool_use": "id", "tool_result": "tool_use_id"}.get(text(block.get("type")))
+        if name is not None:
+            yield f"{path}.{name}", block.get(name)
+
+
+messages_present = common_rules.messages_present(message_list, "documented: messages")
+message_object = common_rules.message_object(messages_of, "documented: messages")
+role_known = common_rules.role_known(roles_of, "documented: messages.role", known=_ROLES)
 
 
 @rule("message-members", "refusal: messages.0.name: Extra inputs are not permitted", _CLAUDE)
@@ -152,19 +163,18 @@ def image_source(body: Any) -> Violations:
             yield f"{path}.source", "an image given as a URL"
 
 
-@rule("answered", "HIST-02")
-def answered(body: Any) -> Violations:
-    """Each tool_use has a tool_result in the next message."""
-    if text(member(body, "model")) in _UNPAIRED:
-        return
-    for turn, following in assistant_turns(body):
-        if following is None:
-            continue
-        results = following.of("tool_result") if following.role == "user" else []
-        ids = {id_of(block, "tool_use_id") for _, block in results}
-        for path, block in turn.of("tool_use"):
-            if id_of(block, "id") not in ids:
-                yield path, f"{block.get('id')} has no tool_result directly after it"
+call_answered = common_rules.call_answered(_rounds, "HIST-02")
+result_asked_for = common_rules.result_asked_for(_rounds, "HIST-07")
+answered_once = common_rules.answered_once(_rounds, "ID-08")
+#: An id may come again in another turn (a recorded request with status 200).
+id_unique = common_rules.id_unique(_ids_of_turns, "refusal: tool_use ids must be unique; ID-10, ID-12")
+id_format = common_rules.id_format(_ids, "ID-13, ID-19", pattern="[a-zA-Z0-9_-]+")
+arguments_object = common_rules.arguments_object(
+    lambda body: (
+        (f"{path}.input", block.get("input")) for path, block in blocks_of(body) if block.get("type") in CALLS
+    ),
+    "ARG-08, INV-02",
+)
 
 
 @rule("results-first", "ORD-02, HIST-05")
@@ -179,52 +189,9 @@ def results_first(body: Any) -> Violations:
             other = other or not result
 
 
-@rule("result-asked-for", "HIST-07")
-def result_asked_for(body: Any) -> Violations:
-    """A tool_result refers to a tool_use of the previous turn."""
-    if text(member(body, "model")) in _UNPAIRED:
-        return
-    calls: set[str | None] = set()
-    for turn in turns_of(body):
-        for path, block in turn.of("tool_result"):
-            if id_of(block, "tool_use_id") not in calls:
-                yield path, f"the previous turn has no tool_use {block.get('tool_use_id')}"
-        calls = {id_of(block, "id") for _, block in turn.of("tool_use")}
-
-
-@rule("answered-once", "ID-08")
-def answered_once(body: Any) -> Violations:
-    """A tool_use has one tool_result."""
-    for turn in turns_of(body):
-        yield from repeated(turn.of("tool_result"), "tool_use_id", "has two results")
-
-
-@rule("unique-ids", "refusal: tool_use ids must be unique; ID-10, ID-12")
-def unique_ids(body: Any) -> Violations:
-    """Call ids are unique in the request."""
-    return repeated([(p, block) for p, block in blocks_of(body) if block.get("type") in CALLS], "id", "is used twice")
-
-
-@rule("id-format", "ID-13, ID-19")
-def id_format(body: Any) -> Violations:
-    """Ids consist of letters, digits, _ and -."""
-    for path, block in blocks_of(body):
-        name = {"tool_use": "id", "mcp_tool_use": "id", "tool_result": "tool_use_id"}.get(text(block.get("type")))
-        if name is not None and not _ID.fullmatch(text(block.get(name))):
-            yield f"{path}.{name}", f"{block.get(name)!r} does not match ^{_ID.pattern}$"
-
-
 @rule("server-id-format", "refusal: server_tool_use.id should match the pattern")
 def server_id_format(body: Any) -> Violations:
     """Server calls have ids that the provider issued."""
     for path, block in blocks_of(body):
         if block.get("type") == "server_tool_use" and not _SERVER_ID.fullmatch(text(block.get("id"))):
             yield f"{path}.id", f"{block.get('id')!r} does not match ^{_SERVER_ID.pattern}$"
-
-
-@rule("input-object", "ARG-08, INV-02")
-def input_object(body: Any) -> Violations:
-    """The input of a call is an object."""
-    for path, block in blocks_of(body):
-        if block.get("type") in CALLS and not isinstance(block.get("input"), dict):
-            yield f"{path}.input", "must be an object"

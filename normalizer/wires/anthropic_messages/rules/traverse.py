@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...rule import Violations
 from ...traverse import member, objects, text
 
 #: Calls that the provider executes itself.
@@ -73,15 +72,6 @@ def _content(holder: Any, name: str, holder_path: str, nested: bool) -> Iterator
 def id_of(block: dict[str, Any], name: str) -> str | None:
     id = block.get(name)
     return id if isinstance(id, str) else None
-
-
-def repeated(blocks: Blocks, name: str, message: str) -> Violations:
-    seen: set[str | None] = set()
-    for path, block in blocks:
-        id = id_of(block, name)
-        if id in seen:
-            yield f"{path}.{name}", f"{id} {message}"
-        seen.add(id)
 
 
 def thinks(body: Any) -> bool:

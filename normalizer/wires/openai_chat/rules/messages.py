@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+from ... import common_rules
+from ...common_rules import Places, calls_of, message_list, message_rounds, messages_of, roles_of
 from ...rule import Violations, rule
 from ...traverse import items, member, objects, text
 from ...xai_tools import RESERVED_ON_CHAT
@@ -17,7 +19,6 @@ _PAIRING = (*OPENAI, "deepseek", "mistral", "xai", "groq")
 _REFERENCE = "OpenAI API reference"
 _REFUSAL = "OpenAI's error message"
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _SHORT_ID = re.compile("[a-zA-Z0-9]{9}")
 _MEMBERS = {
     "groq": {
@@ -31,29 +32,10 @@ _MEMBERS = {
 }
 
 
-class CallRound(NamedTuple):
-    """An assistant message with calls, and the tool messages directly after it.
-
-    ``path``: the path of the message, or "" for results that follow no calls. ``ids``: the ids of its calls.
-    ``results``: path and call id of each tool message. An id, of any type, is represented by its `repr`.
-    """
-
-    path: str
-    ids: list[str]
-    results: list[tuple[str, str]]
-
-
-def calls(message: dict[str, Any], path: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return path and value of each call of an assistant message. Its path counts only calls that are objects."""
-    if message.get("role") != "assistant":
-        return []
-    return [(f"{path}.tool_calls[{n}]", call) for n, (_, call) in enumerate(objects(message, "tool_calls"))]
-
-
 def all_calls(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield path and value of each call of the history."""
     for path, message in objects(body, "messages"):
-        yield from calls(message, path)
+        yield from calls_of(message, path)
 
 
 def function_of(holder: Any) -> dict[str, Any]:
@@ -61,24 +43,17 @@ def function_of(holder: Any) -> dict[str, Any]:
     return next((value for kind in ("function", "custom") if isinstance(value := member(holder, kind), dict)), {})
 
 
-def _rounds(body: Any) -> Iterator[CallRound]:
-    round = CallRound("", [], [])
-    for path, message in objects(body, "messages"):
-        if message.get("role") == "tool":
-            round.results.append((path, repr(message.get("tool_call_id"))))
-            continue
-        yield round
-        asked = calls(message, path)
-        round = CallRound(path if asked else "", [repr(call.get("id")) for _, call in asked], [])
-    yield round
-
-
 def _ids(body: Any) -> Iterator[tuple[str, str]]:
     for path, message in objects(body, "messages"):
-        holders = [(f"{call_path}.id", call.get("id")) for call_path, call in calls(message, path)]
+        holders = [(f"{call_path}.id", call.get("id")) for call_path, call in calls_of(message, path)]
         if message.get("role") == "tool":
             holders.append((f"{path}.tool_call_id", message.get("tool_call_id")))
         yield from ((call_path, id) for call_path, id in holders if isinstance(id, str))
+
+
+def _ids_of_turns(body: Any) -> Iterator[Places]:
+    for path, message in objects(body, "messages"):
+        yield [(f"{place}.id", repr(call.get("id"))) for place, call in calls_of(message, path)]
 
 
 def _names(body: Any) -> Iterator[tuple[str, Any]]:
@@ -89,88 +64,32 @@ def _names(body: Any) -> Iterator[tuple[str, Any]]:
             yield f"{path}.function.name", function.get("name")
 
 
+messages_present = common_rules.messages_present(message_list, _REFERENCE)
+message_object = common_rules.message_object(messages_of, _REFERENCE)
+role_known = common_rules.role_known(roles_of, _REFERENCE, known=_ROLES)
+call_answered = common_rules.call_answered(message_rounds, f"{_REFUSAL}; HIST-06", _PAIRING)
+result_asked_for = common_rules.result_asked_for(message_rounds, f"{_REFUSAL}; HIST-07, HIST-30", _PAIRING)
+answered_once = common_rules.answered_once(message_rounds, f"{_REFUSAL}; ID-08", _PAIRING)
+id_unique = common_rules.id_unique(_ids_of_turns, "ID-09", _PAIRING)
+name_format = common_rules.name_format(_names, f"{_REFERENCE}; NAME-04", pattern="[a-zA-Z0-9_-]{1,64}")
+name_free = common_rules.name_free(_names, "XAI-08", ["xai"], reserved=RESERVED_ON_CHAT)
+
+
 def _parts(body: Any) -> Iterator[tuple[str, Any]]:
     for path, message in objects(body, "messages"):
         for number, part in enumerate(items(message, "content")):
             yield f"{path}.content[{number}]", part
 
 
-@rule("messages-empty", _REFERENCE)
-def messages_empty(body: Any) -> Violations:
-    """A request contains at least one message."""
-    if not items(body, "messages"):
-        yield "messages", "at least one message is required"
-
-
-@rule("message-object", _REFERENCE)
-def message_object(body: Any) -> Violations:
-    """A message is an object."""
-    for number, message in enumerate(items(body, "messages")):
-        if not isinstance(message, dict):
-            yield f"messages[{number}]", "must be an object"
-
-
-@rule("role-unknown", _REFERENCE)
-def role_unknown(body: Any) -> Violations:
-    """A message's role is one of the documented ones."""
-    for path, message in objects(body, "messages"):
-        if message.get("role") not in _ROLES:
-            yield f"{path}.role", f"unknown role: {message.get('role')!r}"
-
-
-@rule("call-unanswered", f"{_REFUSAL}; HIST-06", _PAIRING)
-def call_unanswered(body: Any) -> Violations:
-    """One tool message for each call directly follows an assistant turn with calls."""
-    for path, ids, results in _rounds(body):
-        answered = {id for _, id in results}
-        for number, id in enumerate(ids):
-            if id not in answered:
-                yield f"{path}.tool_calls[{number}]", f"no tool message with id {id} directly follows the call"
-
-
-@rule("result-orphan", f"{_REFUSAL}; HIST-07, HIST-30", _PAIRING)
-def result_orphan(body: Any) -> Violations:
-    """A tool message refers to a call of the assistant turn directly before it."""
-    for asked, ids, results in _rounds(body):
-        known = set(ids)
-        for path, id in results:
-            if not asked:
-                yield path, "a tool message that follows no assistant message with calls"
-            elif id not in known:
-                yield f"{path}.tool_call_id", f"the preceding assistant message has no call {id}"
-
-
-@rule("result-duplicate", f"{_REFUSAL}; ID-08", _PAIRING)
-def result_duplicate(body: Any) -> Violations:
-    """A call has one tool message."""
-    for _, _, results in _rounds(body):
-        seen = set[str]()
-        for path, id in results:
-            if id in seen:
-                yield f"{path}.tool_call_id", f"a second result for {id}"
-            seen.add(id)
-
-
 @rule("id-missing", _REFERENCE, _PAIRING)
 def id_missing(body: Any) -> Violations:
     """Calls and their results contain the call's id."""
     for path, message in objects(body, "messages"):
-        for call_path, call in calls(message, path):
+        for call_path, call in calls_of(message, path):
             if not text(call.get("id")):
                 yield f"{call_path}.id", "a call without an id"
         if message.get("role") == "tool" and not text(message.get("tool_call_id")):
             yield f"{path}.tool_call_id", "a result without the id of its call"
-
-
-@rule("id-repeated", "ID-09", _PAIRING)
-def id_repeated(body: Any) -> Violations:
-    """Call ids are unique within a turn."""
-    for path, ids, _ in _rounds(body):
-        seen = set[str]()
-        for number, id in enumerate(ids):
-            if id in seen:
-                yield f"{path}.tool_calls[{number}].id", f"{id} occurs twice in one turn"
-            seen.add(id)
 
 
 @rule("id-long", f"{_REFUSAL}; ID-13", OPENAI)
@@ -187,22 +106,6 @@ def id_short(body: Any) -> Violations:
     for path, id in _ids(body):
         if not _SHORT_ID.fullmatch(id):
             yield path, f"{id!r} does not consist of 9 letters and digits"
-
-
-@rule("name-pattern", f"{_REFERENCE}; NAME-04")
-def name_pattern(body: Any) -> Violations:
-    """A tool's name consists of 1 to 64 letters, digits, _ and -."""
-    for path, name in _names(body):
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
-            yield path, f"{name!r} does not match {_NAME.pattern}"
-
-
-@rule("name-reserved", "XAI-08", ["xai"])
-def name_reserved(body: Any) -> Violations:
-    """xAI reserves the names of its hosted tools."""
-    for path, name in _names(body):
-        if text(name) in RESERVED_ON_CHAT:
-            yield path, f"{name} is reserved"
 
 
 @rule("arguments-text", _REFERENCE, OPENAI)
@@ -244,7 +147,7 @@ def content_missing(body: Any) -> Violations:
 def content_text(body: Any) -> Violations:
     """xAI requires content next to calls; it may be ''."""
     for path, message in objects(body, "messages"):
-        if calls(message, path) and message.get("content") is None:
+        if calls_of(message, path) and message.get("content") is None:
             yield f"{path}.content", "calls without content"
 
 
@@ -342,7 +245,7 @@ def user_after_tool(body: Any) -> Violations:
 def content_or_calls(body: Any) -> Violations:
     """An assistant message has content or calls."""
     for path, message in objects(body, "messages"):
-        if message.get("role") == "assistant" and not message.get("content") and not calls(message, path):
+        if message.get("role") == "assistant" and not message.get("content") and not calls_of(message, path):
             yield path, "neither content nor calls"
 
 
@@ -350,7 +253,7 @@ def content_or_calls(body: Any) -> Violations:
 def assistant_last(body: Any) -> Violations:
     """The last message is a user or tool message, or an assistant prefix."""
     for path, message in list(objects(body, "messages"))[-1:]:
-        if message.get("role") == "assistant" and not message.get("prefix") and not calls(message, path):
+        if message.get("role") == "assistant" and not message.get("prefix") and not calls_of(message, path):
             yield f"{path}.role", "the last message is the assistant's"
 
 
@@ -380,5 +283,5 @@ def reasoning_missing(body: Any) -> Violations:
     if member(member(body, "thinking"), "type") != "enabled" and member(body, "model") != "deepseek-reasoner":
         return
     for path, message in objects(body, "messages"):
-        if calls(message, path) and not isinstance(message.get("reasoning_content"), str):
+        if calls_of(message, path) and not isinstance(message.get("reasoning_content"), str):
             yield f"{path}.reasoning_content", "missing next to calls"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ....conversation import ToolDefinition
+from ... import common_rules
 from ...rule import Violations, rule
 from ...strict_schema import lacking_for_strict
 from ...tool_rules import refused_tools
@@ -78,12 +80,13 @@ def tools_needed(body: Any) -> Violations:
             yield name, f"{name} without tools"
 
 
-@rule("choice-undeclared", _REFUSAL, OPENAI)
-def choice_undeclared(body: Any) -> Violations:
-    """A forced tool is declared."""
+def _forced(body: Any) -> Iterator[tuple[str, Any, list[Any]]]:
     name = function_of(member(body, "tool_choice")).get("name")
-    if name is not None and name not in [function_of(tool).get("name") for _, tool in objects(body, "tools")]:
-        yield "tool_choice", f"{name!r} is not declared"
+    if name is not None:
+        yield "tool_choice", name, [function_of(tool).get("name") for _, tool in objects(body, "tools")]
+
+
+choice_declared = common_rules.choice_declared(_forced, _REFUSAL, OPENAI)
 
 
 def _unknown_choice(body: Any, known: tuple[str, ...]) -> Violations:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
 
+from ... import common_rules
+from ...common_rules import Round, Step
 from ...rule import Rule, Violations, rule
 from ...traverse import items, member, objects, text
 from ..results import OUTPUTS
@@ -16,7 +17,6 @@ from ..write_assistant import LONGEST_ID, PREFIXES
 _OPENAI = ("openai", "azure")
 _XAI = frozenset(("xai",))
 _API = "the API's reference: create a response"
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ROLES = ("user", "assistant", "system", "developer")
 #: Call that the client may have to answer -> type of its output.
 _CALLS = {output.removesuffix("_output"): output for output in OUTPUTS if output != "tool_search_output"}
@@ -56,6 +56,23 @@ def _is_chained(body: Any) -> bool:
     return stored or any(kind == "item_reference" for _, _, kind in typed_items(body))
 
 
+def _rounds(body: Any) -> Iterator[Round]:
+    """Yield the input as one round. With a stored history, outputs may refer to calls that it does not contain."""
+    steps: list[Step] = []
+    known: set[str] = set()
+    chained = _is_chained(body)
+    for path, item, kind in typed_items(body):
+        id = _call_id(item)
+        if id is None:
+            continue
+        if kind not in OUTPUTS:
+            known.add(id)
+            steps.append(Step("call" if _is_client_call(item, kind) else "served", path, id))
+        elif id in known or not (chained or (kind == "tool_search_output" and item.get("execution") != "client")):
+            steps.append(Step("result", path, id))
+    yield Round(steps, shared=False)
+
+
 def _without_calls_of_xai(general: Rule) -> Rule:
     """Return the variant of a rule for xAI. It ignores xAI's calls: custom calls of undeclared tools (SRV-09)."""
 
@@ -87,12 +104,11 @@ def one_anchor(body: Any) -> Violations:
         yield "conversation", "cannot be combined with previous_response_id"
 
 
-@rule("role", _API)
-def role(body: Any) -> Violations:
-    """The role of a message is user, assistant, system or developer, not tool."""
-    for path, item, kind in typed_items(body):
-        if kind == "message" and item.get("role") not in _ROLES:
-            yield path, f"unknown role: {item.get('role')!r}"
+role_known = common_rules.role_known(
+    lambda body: ((path, item.get("role")) for path, item, kind in typed_items(body) if kind == "message"),
+    _API,
+    known=_ROLES,
+)
 
 
 @rule("item-type", _API, _OPENAI)
@@ -189,57 +205,10 @@ def output_parts(body: Any) -> Violations:
                 yield f"{path}.output[{number}]", f"a part of type {member(part, 'type')!r} in an output"
 
 
-@rule("call-answered", "failure HIST-06", unless=_XAI)
-def call_answered(body: Any) -> Violations:
-    """Each call has an output."""
-    unanswered: dict[tuple[str, str], list[str]] = {}
-    for path, item, kind in typed_items(body):
-        id = _call_id(item)
-        if id is not None and _is_client_call(item, kind):
-            unanswered.setdefault((_CALLS[kind], id), []).append(path)
-        elif id is not None and kind in OUTPUTS:
-            of_any_type = (paths for (_, known), paths in unanswered.items() if known == id and paths)
-            paths = unanswered.get((kind, id)) or next(of_any_type, None)
-            if paths:
-                paths.pop(0)
-    for (_, id), paths in unanswered.items():
-        for path in paths:
-            yield path, f"call {id} has no output"
-
-
+call_answered = common_rules.call_answered(_rounds, "failure HIST-06", unless=_XAI)
 call_answered_on_xai = _without_calls_of_xai(call_answered)
-
-
-@rule("output-asked-for", "failure HIST-07")
-def output_asked_for(body: Any) -> Violations:
-    """An output belongs to a preceding call."""
-    if _is_chained(body):
-        return
-    calls: set[str] = set()
-    for path, item, kind in typed_items(body):
-        id = _call_id(item)
-        if id is None:
-            continue
-        if kind not in OUTPUTS:
-            calls.add(id)
-        elif id not in calls and not (kind == "tool_search_output" and item.get("execution") != "client"):
-            yield path, f"no preceding call has the id {id}"
-
-
-@rule("answered-once", "failure HIST-04")
-def answered_once(body: Any) -> Violations:
-    """A call has one output."""
-    unanswered: dict[tuple[str, str], int] = {}
-    for path, item, kind in typed_items(body):
-        id = _call_id(item)
-        if id is None:
-            continue
-        if _is_client_call(item, kind):
-            unanswered[_CALLS[kind], id] = unanswered.get((_CALLS[kind], id), 0) + 1
-        elif (kind, id) in unanswered:
-            unanswered[kind, id] -= 1
-            if unanswered[kind, id] < 0:
-                yield path, f"call {id} has another output"
+result_asked_for = common_rules.result_asked_for(_rounds, "failure HIST-07")
+answered_once = common_rules.answered_once(_rounds, "failure HIST-04")
 
 
 @rule("approval-asked-for", "failure RSP-06")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from ....conversation import ToolDefinition
+from ... import common_rules
 from ...rule import Violations, rule
 from ...strict_schema import lacking_for_strict
 from ...tool_rules import refused_tools
@@ -20,45 +20,36 @@ _XAI = frozenset(("xai",))
 _API = "the API's reference: create a response"
 #: The tools of deep research models, as OpenAI's error message lists them; web_search is the later name of the first.
 _RESEARCH = ("web_search_preview", "web_search", "code_interpreter", "mcp", "file_search")
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 
 
 def _declared(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     return ((path, tool) for path, tool in objects(body, "tools") if tool.get("type") in ("function", "custom"))
 
 
-@rule("tool-name", "failure NAME-04")
-def tool_name(body: Any) -> Violations:
-    """Names of tools and calls consist of letters, digits, _ and -."""
-    named = [*_declared(body)]
-    named += [(path, item) for path, item, kind in typed_items(body) if kind in ("function_call", "custom_tool_call")]
-    for path, holder in named:
-        if not _NAME.fullmatch(text(holder.get("name"))):
-            yield f"{path}.name", f"{holder.get('name')!r} does not match {_NAME.pattern}"
+def _names(body: Any) -> Iterator[tuple[str, Any]]:
+    yield from ((f"{path}.name", tool.get("name")) for path, tool in _declared(body))
+    for path, item, kind in typed_items(body):
+        if kind in ("function_call", "custom_tool_call"):
+            yield f"{path}.name", item.get("name")
 
 
-@rule("tool-name-free", "failure XAI-08", _XAI)
-def tool_name_free(body: Any) -> Violations:
-    """The names of hosted tools are reserved."""
-    for path, tool in _declared(body):
-        if text(tool.get("name")) in RESERVED_ON_RESPONSES:
-            yield f"{path}.name", f"{tool['name']} is reserved"
+def _tool_names(body: Any) -> Iterator[tuple[str, str]]:
+    return ((f"{path}.name", text(tool.get("name"))) for path, tool in _declared(body) if text(tool.get("name")))
 
 
-@rule("tool-name-once", "failure NAME-07")
-def tool_name_once(body: Any) -> Violations:
-    """Tool names are unique."""
-    seen: set[str] = set()
-    for path, tool in _declared(body):
-        name = tool.get("name")
-        if isinstance(name, str):
-            if name in seen:
-                yield f"{path}.name", f"{name!r} is declared twice"
-            seen.add(name)
+def _forced(body: Any) -> Iterator[tuple[str, Any, list[Any]]]:
+    choice = member(body, "tool_choice")
+    if member(choice, "type") in ("function", "custom"):
+        yield "tool_choice", choice.get("name"), [tool.get("name") for _, tool in objects(body, "tools")]
 
 
-@rule("tool-schema", _API)
-def tool_schema(body: Any) -> Violations:
+name_format = common_rules.name_format(_names, "failure NAME-04", pattern="[a-zA-Z0-9_-]{1,128}")
+name_free = common_rules.name_free(_tool_names, "failure XAI-08", _XAI, reserved=RESERVED_ON_RESPONSES)
+tool_unique = common_rules.tool_unique(_tool_names, "failure NAME-07")
+
+
+@rule("parameters-object", _API)
+def parameters_object(body: Any) -> Violations:
     """The parameters of a function are an object."""
     for path, tool in _declared(body):
         type = member(tool.get("parameters"), "type")
@@ -66,19 +57,19 @@ def tool_schema(body: Any) -> Violations:
             yield f"{path}.parameters", f"must have type object, got {type!r}"
 
 
-@rule("tool-keywords", "normalizer.schemas.rules.openai", _OPENAI)
-def tool_keywords(body: Any) -> Violations:
+@rule("tool-schema", "normalizer.schemas.rules.openai", _OPENAI)
+def tool_schema(body: Any) -> Violations:
     """The schema of a function follows the rules for tools."""
     declared: list[tuple[str, ToolDefinition]] = []
     for path, tool in _declared(body):
         schema = tool.get("parameters")
-        if member(schema, "type") == "object":  # see `tool_schema`; `tool_strict` checks the rest
+        if member(schema, "type") == "object":  # see `parameters_object`; `strict_schema` checks the rest
             declared.append((path, ToolDefinition(text(tool.get("name")), parameters=schema)))
     yield from refused_tools(declared, "openai.responses")
 
 
-@rule("tool-strict", _API, _OPENAI)
-def tool_strict(body: Any) -> Violations:
+@rule("strict-schema", _API, _OPENAI)
+def strict_schema(body: Any) -> Violations:
     """A strict schema requires every property and allows no additional ones."""
     for path, tool in _declared(body):
         schema = tool.get("parameters")
@@ -96,16 +87,14 @@ def tool_kinds(body: Any) -> Violations:
                 yield f"{path}.type", f"must be one of {', '.join(_RESEARCH)}, got {tool.get('type')!r}"
 
 
-@rule("tool-choice", _API)
-def tool_choice(body: Any) -> Violations:
-    """A forced tool is declared."""
-    choice = member(body, "tool_choice")
-    tools = [tool for _, tool in objects(body, "tools")]
-    if choice == "required" and not tools:
+choice_declared = common_rules.choice_declared(_forced, _API)
+
+
+@rule("tools-needed", _API)
+def tools_needed(body: Any) -> Violations:
+    """A call can only be required if a tool is declared."""
+    if member(body, "tool_choice") == "required" and not [*objects(body, "tools")]:
         yield "tool_choice", "a call is required, but no tool is declared"
-    forced = member(choice, "type") in ("function", "custom")
-    if forced and choice.get("name") not in [tool.get("name") for tool in tools]:
-        yield "tool_choice", f"{choice.get('name')!r} is not declared"
 
 
 @rule("tool-choice-form", _API)
