@@ -46,6 +46,11 @@ def _root_object(schema: Schema) -> Found:
         )
 
 
+def _root_properties(schema: Schema) -> Found:
+    if is_object(schema.root) and not isinstance(schema.root.get("properties"), dict):
+        yield "", "properties is missing"
+
+
 def _typed(schema: Schema) -> Found:
     for node in schema.nodes:
         if isinstance(node.schema, dict) and not any(keyword in node.schema for keyword in _TYPING):
@@ -164,6 +169,7 @@ def _property_names(schema: Schema) -> Found:
 #: Key of `rules.model.SHAPES` -> its check. The shape ``closed-by-default`` refuses nothing: it changes a meaning.
 CHECKS: dict[str, Callable[[Schema], Found]] = {
     "root-object": _root_object,
+    "root-properties": _root_properties,
     "typed": _typed,
     "single-type": _single_type,
     "closed": _closed,

@@ -1,8 +1,8 @@
-"""OpenAI's rule for schemas of ``strict`` tools and structured outputs, on all its wires.
+"""OpenAI's rules for schemas on all its wires: those of ``strict`` tools and structured outputs, and of functions.
 
-Every object schema, at any depth, must set ``additionalProperties: false`` and require all its properties. Source:
-OpenAI's guide on structured outputs and its refusals ('additionalProperties' is required to be supplied and to be
-false; 'required' is required to be supplied and to be an array including every key in properties).
+In strict mode, every object schema, at any depth, must set ``additionalProperties: false`` and require all its
+properties. Source: OpenAI's guide on structured outputs and its refusals ('additionalProperties' is required to be
+supplied and to be false; 'required' is required to be supplied and to be an array including every key in properties).
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ def fits_strict(name: str, schema: Any, context: WriteContext) -> bool:
         return True
     context.lose("param", f"strict: the schema of {name} does not fit strict mode; strict was set to false")
     return False
+
+
+def with_properties(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters of a function with ``properties``, without which OpenAI refuses an object ("missing")."""
+    return {**schema, "properties": {}} if schema.get("type") == "object" and "properties" not in schema else schema
 
 
 def lacking_for_strict(schema: Any) -> Iterator[str]:

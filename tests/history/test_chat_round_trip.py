@@ -322,7 +322,7 @@ def test_the_old_functions_go_back_as_functions() -> None:
     assert write(body, "openai") == body
     assert write(body, "openai", "groq") == {
         "messages": body["messages"],
-        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+        "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}],
         "tool_choice": {"type": "function", "function": {"name": "f"}},
     }
 

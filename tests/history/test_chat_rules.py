@@ -20,7 +20,7 @@ WIRE = "openai.chat"
 USER = {"role": "user", "content": "go"}
 UNLISTED = {"type": "object", "properties": {"x": {"type": "array"}}}
 FORCED = {"type": "function", "function": {"name": "f"}}
-FUNCTION = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+FUNCTION = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
 
 
 def call(id: Any = "abcdefgh1", name: Any = "f", arguments: Any = "{}") -> dict[str, Any]:
@@ -235,7 +235,7 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         "openai",
         body(USER, tools=[{"type": "function", "function": {"name": "f", "parameters": UNLISTED}}]),
         "tools[0].function.parameters.properties.x",
-        body(USER, tools=[{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]),
+        body(USER, tools=[FUNCTION]),
     ),
     "tools-count": ("openai", body(USER, tools=[]), "tools", body(USER, tools=[FUNCTION] * 128)),
     "tools-needed": (
@@ -338,6 +338,11 @@ def test_its_legal_neighbour_passes_every_rule(rule: str) -> None:
 def test_a_provider_that_does_not_hold_a_rule_does_not_refuse_by_it(rule: str) -> None:
     _, broken, _, _ = CASES[rule]
     assert rule not in [found.rule for found in check_request(broken, WIRE, provider="ollama")]
+
+
+def test_a_strict_function_has_parameters() -> None:
+    bare = body(USER, tools=[{"type": "function", "function": {"name": "f", "strict": True}}])
+    assert [found.rule for found in check_request(bare, WIRE, provider="openai")] == ["strict-schema"]
 
 
 def test_a_list_of_too_many_tools_is_refused() -> None:

@@ -763,3 +763,28 @@ def test_two_different_thoughts_of_one_message_are_missed_elsewhere() -> None:
     request = read_request({"messages": [spoken]}, WIRE, provider="other")
     assert write_request(request).body["messages"] == [spoken]
     assert [loss.code for loss in write_request(request, WIRE, provider="groq").losses] == ["reasoning", "extra"]
+
+
+@pytest.mark.parametrize("strict", [None, False, True])
+@pytest.mark.parametrize("target", ["openai.chat", "openai.responses"])
+def test_openai_gets_an_object_schema_with_properties(target: Any, strict: bool | None) -> None:
+    for wire in (None, "anthropic.messages"):  # a tool that the application declares, and one of another wire
+        bare = {"type": "object", "additionalProperties": False}
+        tool = ToolDefinition("f", parameters=bare, strict=strict, wire=wire)
+        encoded = write_request(Request("anthropic.messages", "m", [User([TextPart("hi")])], [tool]), target)
+        (written,) = encoded.body["tools"]
+        assert written.get("function", written)["parameters"] == {**bare, "properties": {}}
+        assert check_request(encoded.body, target) == []
+        assert [loss.code for loss in encoded.losses] == []
+    as_read = {**encoded.body, "tools": [nested_schema(written, bare)]}
+    assert [found.rule for found in check_request(as_read, target)] == ["tool-schema"]
+    assert write_request(read_request(as_read, target)).body["tools"] == as_read["tools"]
+
+
+def nested_schema(tool: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """A tool of either of OpenAI's wires with another schema."""
+    return (
+        {**tool, "function": {**tool["function"], "parameters": schema}}
+        if "function" in tool
+        else {**tool, "parameters": schema}
+    )

@@ -40,7 +40,13 @@ def request(*items: Body, **more: Any) -> Body:
 
 
 def function(name: str = "f", **more: Any) -> Body:
-    return {"type": "function", "name": name, "parameters": {"type": "object"}, "strict": False, **more}
+    return {
+        "type": "function",
+        "name": name,
+        "parameters": {"type": "object", "properties": {}},
+        "strict": False,
+        **more,
+    }
 
 
 def without(item: Body, member: str) -> Body:

@@ -82,6 +82,7 @@ _CHANGES: list[tuple[str, str, bool, Any, Any, Any]] = [
     ("const", "google.gemini/parameters", False, _object("a", a={"const": "x"}), {"a": "x"}, {"a": "x"}),
     ("added-member", "cohere.chat", True, _object(a=_TEXT), {"a": "x"}, {"present": "yes", "a": "x"}),
     ("items", "openai.chat", False, _object("a", a={"type": "array"}), {"a": [1]}, {"a": [1]}),
+    ("empty-properties", "openai.chat", False, {"type": "object"}, {"a": 1}, {"a": 1}),
     ("declared", "google.gemini/parameters", False, _object("a"), {"a": 1}, {"a": "1"}),
     ("json-text", "openai.chat", True, _closed(a={}), {"a": [None]}, {"a": "[null]"}),
     ("constraint", "anthropic.messages", True, _closed(a={"type": "integer", "minimum": 1}), {"a": 1}, {"a": 1}),

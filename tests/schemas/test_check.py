@@ -52,6 +52,8 @@ _BROKEN = [
         f"{_A}/$ref",
     ),
     ("openai.chat", False, _object(a={"type": "array"}), "items", _A),
+    ("openai.chat", False, {"type": "object"}, "root-properties", "/parameters"),
+    ("openai.responses", True, {"type": "object", "additionalProperties": False}, "root-properties", "/parameters"),
     ("openai.chat", False, {**_object(), "enum": [{}]}, "keyword", "/parameters/enum"),
     ("openai.chat", True, _object(), "closed", "/parameters"),
     ("openai.chat", True, {**_closed(a=_TEXT), "required": []}, "all-required", "/parameters"),

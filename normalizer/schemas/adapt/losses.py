@@ -27,6 +27,7 @@ TOOL_LOSSES: dict[str, tuple[Change, str]] = {
     "const": ("exact", "A constant became an enum of one value."),
     "added-member": ("exact", "A required property was added, because the target refuses an object without one."),
     "items": ("exact", "Items of any type were added to an array."),
+    "empty-properties": ("exact", "Empty properties were added to the root schema."),
     "declared": ("exact", "A required property was declared."),
     "json-text": ("widens", "A value that the target cannot describe became JSON text."),
     "constraint": ("widens", "A constraint that the target does not accept or enforce was moved to the description."),

@@ -36,6 +36,9 @@ def rewrite(
         return _arbitrary(rewriter, node, pointer)
     if needs_properties:
         return rewriter.json_text(node, pointer)
+    if root and rewriter.has("root-properties") and "properties" not in node:
+        rewriter.report("empty-properties", pointer, "")
+        node = {**node, "properties": {}}
     members = _members(rewriter, node, written, pointer)
     rest_codec, pairs = _rest(rewriter, node, written, pointer, closes=closes, root=root)
     added = _required(rewriter, node, members, written, pointer, root=root)

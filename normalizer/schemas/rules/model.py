@@ -16,6 +16,7 @@ Effect = Literal["accepted", "ignored", "refused"]
 #: Rules about the form of a schema.
 SHAPES: dict[str, str] = {
     "root-object": "the root schema must have the type object",
+    "root-properties": "the root schema must have properties, even if they are empty",
     "typed": "a schema must have type, anyOf, enum, const or $ref",
     "single-type": "type must be one word",
     "closed": "an object must set additionalProperties to false",

@@ -14,6 +14,7 @@ _GUIDE = "https://platform.openai.com/docs/guides/structured-outputs#supported-s
 _TOO_MANY = "https://github.com/zed-industries/zed/issues/32946"
 _REFERENCE = "https://platform.openai.com/docs/api-reference/chat/create#chat_create-tools"
 _ROOT = "https://github.com/langchain-ai/langchainjs/issues/9804"
+_PROPERTIES = "https://github.com/openai/openai-agents-python/issues/449"
 _ITEMS = "https://github.com/sigoden/aichat/pull/1049"
 _ONE_OF = "https://github.com/ai-dynamo/dynamo/pull/15153"
 _NAMES = "https://github.com/vercel-labs/json-render/issues/180"
@@ -25,7 +26,7 @@ _FORMATS = ("date-time", "time", "date", "duration", "email", "hostname", "ipv4"
 PLAIN = SchemaRules(
     root=refused(_ROOT, "oneOf", "anyOf", "allOf", "enum", "not"),
     others=Keyword("accepted", _REFERENCE),
-    shapes={"root-object": _ROOT, "items": _ITEMS, "resolvable": _SDK},
+    shapes={"root-object": _ROOT, "root-properties": _PROPERTIES, "items": _ITEMS, "resolvable": _SDK},
 )
 STRICT = SchemaRules(
     keywords={
@@ -56,6 +57,7 @@ STRICT = SchemaRules(
     others=Keyword("accepted", _GUIDE),
     shapes={
         "root-object": _ROOT,
+        "root-properties": _PROPERTIES,
         "typed": _GUIDE,
         "closed": _CLOSED,
         "all-required": _REQUIRED,

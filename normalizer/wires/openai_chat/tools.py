@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...conversation import Request, ToolChoice, ToolDefinition
-from ..strict_schema import fits_strict
+from ..strict_schema import fits_strict, with_properties
 from ..write_context import WriteContext
 from .dialects import Dialect
 from .schema import WIRE
@@ -131,10 +131,11 @@ def _write_function(tool: ToolDefinition, context: WriteContext, kind: str) -> d
     if tool.description is not None:
         inner["description"] = tool.description
     if tool.parameters is not None:
-        inner["parameters"] = tool.parameters
+        as_read = context.own and tool.wire == WIRE
+        inner["parameters"] = tool.parameters if as_read else with_properties(tool.parameters)
     elif kind == "function" and not context.own:
         closed = {"additionalProperties": False} if tool.strict else {}
-        inner["parameters"] = {"type": "object", "properties": {}, **closed}
+        inner["parameters"] = with_properties({"type": "object", **closed})
     if tool.strict is not None:
         inner["strict"] = tool.strict and (context.own or fits_strict(tool.name, inner.get("parameters"), context))
     if context.own:

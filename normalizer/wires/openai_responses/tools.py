@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...conversation import Request, ToolChoice, ToolDefinition
-from ..strict_schema import fits_strict
+from ..strict_schema import fits_strict, with_properties
 from ..write_context import AS_WRITTEN, WriteContext, merged
 from .schema import WIRE
 
@@ -99,7 +99,7 @@ def _write_tool(tool: ToolDefinition, context: WriteContext) -> dict[str, Any] |
         else:
             strict = bool(tool.strict)  # the default is true here and false on other wires
             closed = {"additionalProperties": False} if strict else {}
-            written["parameters"] = tool.parameters or {"type": "object", "properties": {}, **closed}
+            written["parameters"] = with_properties(tool.parameters or {"type": "object", **closed})
             written["strict"] = strict and fits_strict(tool.name, written["parameters"], context)
     elif not own and isinstance(custom := tool.extra.get("custom"), dict) and isinstance(custom.get("format"), dict):
         form = custom["format"]

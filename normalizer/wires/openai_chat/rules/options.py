@@ -45,7 +45,8 @@ def strict_schema(body: Any) -> Violations:
     for path, tool in objects(body, "tools"):
         function = tool.get("function")
         if member(function, "strict") is True:
-            for message in lacking_for_strict(member(function, "parameters")):
+            # without parameters, too: a recorded refusal
+            for message in lacking_for_strict(member(function, "parameters") or {}):
                 yield f"{path}.function.parameters", message
 
 
