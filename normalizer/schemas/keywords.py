@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 #: Keywords whose value maps names to schemas.
@@ -95,6 +95,8 @@ OF_TYPE = {
     "string": ("minLength", "maxLength", "pattern", "format"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
 }
+#: Formats of numbers (OpenAPI).
+_OF_NUMBERS = ("int32", "int64", "float", "double")
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 
 
@@ -109,6 +111,18 @@ class Node(NamedTuple):
 def escaped(step: object) -> str:
     """Return one step of a JSON pointer."""
     return str(step).replace("~", "~0").replace("/", "~1")
+
+
+def typed_keywords(schema: dict[str, Any]) -> dict[str, str]:
+    """Return the keywords of a schema that apply to values of one type only, each with that type."""
+    found = {keyword: kind for kind, keywords in OF_TYPE.items() for keyword in keywords if keyword in schema}
+    return {**found, "format": "number"} if schema.get("format") in _OF_NUMBERS else found
+
+
+def foreign_keywords(schema: dict[str, Any], kinds: Iterable[str]) -> set[str]:
+    """Return the keywords that apply only to values of other types than ``kinds``, and so have no meaning."""
+    own = {"number" if kind == "integer" else kind for kind in kinds}
+    return {keyword for keyword, kind in typed_keywords(schema).items() if kind not in own}
 
 
 def nodes(schema: Any, pointer: str = "") -> Iterator[Node]:

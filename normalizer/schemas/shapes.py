@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from .keywords import COMPOSITION, OF_TYPE, Node, is_object, nodes, properties_of, required_of, types_of
+from .keywords import COMPOSITION, Node, foreign_keywords, is_object, nodes, properties_of, required_of, types_of
 from .references import Resolver, references
 from .rules.model import SchemaRules
 
@@ -116,13 +116,19 @@ def _string_enum(schema: Schema) -> Found:
             yield f"{node.pointer}/enum", "an enum of values that are not text"
 
 
+def _enum_not_empty(schema: Schema) -> Found:
+    for node in schema.nodes:
+        values = node.schema.get("enum") if isinstance(node.schema, dict) else None
+        for number, value in enumerate(values if isinstance(values, list) else ()):
+            if value == "":
+                yield f"{node.pointer}/enum/{number}", "an empty text"
+
+
 def _matching_type(schema: Schema) -> Found:
     for node in schema.nodes:
-        kinds = {"number" if kind == "integer" else kind for kind in types_of(node.schema)}
-        for kind, keywords in OF_TYPE.items():
-            if kinds and kind not in kinds:
-                for keyword in (keyword for keyword in keywords if keyword in node.schema):
-                    yield f"{node.pointer}/{keyword}", f"{keyword} in a schema of type {', '.join(sorted(kinds))}"
+        kinds = types_of(node.schema)
+        for keyword in sorted(foreign_keywords(node.schema, kinds)) if kinds else ():
+            yield f"{node.pointer}/{keyword}", f"{keyword} in a schema of type {', '.join(kinds)}"
 
 
 def _acyclic(schema: Schema) -> Found:
@@ -181,6 +187,7 @@ CHECKS: dict[str, Callable[[Schema], Found]] = {
     "items-schema": _items_schema,
     "object-properties": _object_properties,
     "string-enum": _string_enum,
+    "enum-not-empty": _enum_not_empty,
     "matching-type": _matching_type,
     "acyclic": _acyclic,
     "resolvable": _resolvable,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolparity.normalizer.errors import UnknownWire
-from toolparity.schemas import CAPS, SHAPES, TARGETS, ToolDefinition, check_tools, rules_of
+from toolparity.schemas import CAPS, SHAPES, TARGETS, ToolDefinition, adapt_tools, check_tools, rules_of
 
 from .recorded import requests_with_tools
 
@@ -77,6 +77,15 @@ _BROKEN = [
     ("google.gemini/parameters", False, _object(a={"type": ["string", "null"]}), "single-type", f"{_A}/type"),
     ("google.gemini/parameters", False, _object(a={"enum": [1], "type": "integer"}), "string-enum", f"{_A}/enum"),
     ("google.gemini/parameters", False, _object(a={"type": "string", "items": _TEXT}), "matching-type", f"{_A}/items"),
+    ("google.gemini/parameters", False, _object(a={**_TEXT, "format": "int32"}), "matching-type", f"{_A}/format"),
+    (
+        "google.gemini/parameters",
+        False,
+        _object(a={"type": "integer", "format": "date-time"}),
+        "matching-type",
+        f"{_A}/format",
+    ),
+    ("google.gemini/parameters", False, _object(a={**_TEXT, "enum": ["x", ""]}), "enum-not-empty", f"{_A}/enum/1"),
     ("google.gemini/parameters", False, _object(a={"type": "object"}), "object-properties", _A),
     ("google.gemini/parameters", False, _object(a={"const": 1}), "keyword", f"{_A}/const"),
     ("cohere.chat", True, _object(a=_TEXT), "some-required", "/parameters"),
@@ -108,6 +117,16 @@ def test_every_rule_of_every_target_has_a_case_and_a_source() -> None:
 def test_what_a_server_drops_is_reported_as_ignored() -> None:
     schema = _object(a={"type": "integer", "minimum": 1, "title": "A"})
     assert _found(schema, "ollama.chat") == {("/parameters/properties/a/minimum", "keyword", "ignored")}
+
+
+@pytest.mark.parametrize(
+    ("type", "format"), [("integer", "int32"), ("integer", "int64"), ("number", "float"), ("number", "double")]
+)
+def test_gemini_accepts_the_formats_of_numbers(type: str, format: str) -> None:
+    schema = _object("a", a={"type": type, "format": format})
+    assert _found(schema, "google.gemini/parameters") == set()
+    tool = ToolDefinition("f", parameters=schema)
+    assert adapt_tools([tool], "google.gemini/parameters").tools == [tool]
 
 
 def test_a_schema_that_every_provider_accepts_has_no_violation() -> None:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container
 from typing import Any
 
 from ... import json_codec
-from ..keywords import ANNOTATIONS, LISTS, MAPS, OF_TYPE, SINGLE, STRUCTURE, properties_of, types_of
+from ..keywords import (
+    ANNOTATIONS,
+    LISTS,
+    MAPS,
+    OF_TYPE,
+    SINGLE,
+    STRUCTURE,
+    foreign_keywords,
+    properties_of,
+    typed_keywords,
+    types_of,
+)
 from ..references import Resolver
 from ..rules.model import SchemaRules
 from . import arrays, objects, unions
@@ -166,10 +177,12 @@ class Rewriter:
             return self.schema(rest, pointer)
         scalar = not any(isinstance(value, (dict, list)) for value in values)
         kinds = {type(value) for value in values}
-        texts = self.has("string-enum") and kinds != {str}
+        texts = (self.has("string-enum") and kinds != {str}) or (self.has("enum-not-empty") and "" in values)
         if texts or (not scalar and self.has("typed")) or (len(kinds) > 1 and self.has("single-type")):
             self.report("enum-text", pointer, "")
             named = {value if isinstance(value, str) else json_codec.text(value): value for value in values}
+            if "" in named and self.has("enum-not-empty"):
+                named = {name or _unused("empty", named): value for name, value in named.items()}
             if len(named) == len(values):
                 schema = {"type": "string", "enum": list(named), **_annotations(node, "description")}
                 return Rewritten(schema, EnumText(named))
@@ -185,7 +198,7 @@ class Rewriter:
         return Rewritten(self._finished(written, others, pointer, codec=SAME, root=False))
 
     def _untyped(self, node: dict[str, Any], pointer: str) -> Rewritten:
-        kinds = [kind for kind, keywords in OF_TYPE.items() if any(keyword in node for keyword in keywords)]
+        kinds = [*dict.fromkeys(typed_keywords(node).values())]
         if len(kinds) != 1:
             return self.json_text(node, pointer)
         self.report("typed", pointer, kinds[0])
@@ -204,7 +217,7 @@ class Rewriter:
         if not kinds or "array" in kinds:
             items = arrays.rewrite(self, node, written, pointer)
         codec = SAME if members is SAME and items is SAME else ByType(members, items)
-        handled = STRUCTURE if not self.has("matching-type") or not kinds else STRUCTURE | _foreign(kinds)
+        handled = STRUCTURE if not self.has("matching-type") or not kinds else STRUCTURE | foreign_keywords(node, kinds)
         others = {key: value for key, value in node.items() if key not in handled}
         return Rewritten(self._finished(written, others, pointer, codec=codec, root=root), codec)
 
@@ -241,15 +254,15 @@ _OF_STRUCTURE = frozenset((*OF_TYPE["object"], *OF_TYPE["array"], "not", "if", "
 }
 
 
-def _foreign(kinds: Iterable[str]) -> frozenset[str]:
-    """Return the keywords that concern only values of other types, and so have no meaning."""
-    own = {"number" if kind == "integer" else kind for kind in kinds}
-    return frozenset(keyword for kind, keywords in OF_TYPE.items() if kind not in own for keyword in keywords)
+def _unused(name: str, taken: Container[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _of_type(node: dict[str, Any], kind: str) -> dict[str, Any]:
     """Return the part of a schema that concerns one of its types."""
-    drop = _foreign([kind]) | ANNOTATIONS | {"type"}
+    drop = foreign_keywords(node, [kind]) | ANNOTATIONS | {"type"}
     return {"type": kind, **{key: value for key, value in node.items() if key not in drop}}
 
 

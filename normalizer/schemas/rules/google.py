@@ -15,6 +15,7 @@ _REQUIRED = "https://github.com/probelabs/probe/issues/569"
 _ITEMS = "https://github.com/NousResearch/hermes-agent/pull/38972"
 _TYPED = "https://github.com/danny-avila/LibreChat/issues/6971"
 _ENUM = "https://github.com/microsoft/azure-devops-mcp/issues/145"
+_EMPTY = "https://github.com/sbroenne/mcp-server-excel/issues/607"
 _TYPES = "https://github.com/taylorwilsdon/google_workspace_mcp/issues/1099"
 _DUPLICATE = "https://github.com/owndev/Open-WebUI-Functions/issues/135"
 _NAME = "[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"
@@ -49,6 +50,7 @@ OPENAPI = SchemaRules(
         "items-schema": _SCHEMA,
         "object-properties": _SCHEMA,
         "string-enum": _ENUM,
+        "enum-not-empty": _EMPTY,
         "matching-type": _ITEMS,
         "no-boolean": _SCHEMA,
         "variants": _SCHEMA,

@@ -28,6 +28,7 @@ SHAPES: dict[str, str] = {
     "items-schema": "items must be one schema; prefixItems describes a tuple",
     "object-properties": "an object inside the parameters must declare properties",
     "string-enum": "the values of an enum must be text, and its type string",
+    "enum-not-empty": "the values of an enum must not be empty",
     "matching-type": "a keyword must fit the type of its schema",
     "acyclic": "a schema must not refer to itself",
     "resolvable": "a reference must lead to a schema in the same document",
