@@ -417,6 +417,8 @@ def test_what_one_provider_alone_refuses_the_others_take() -> None:
     for rule in HOLDERS:
         for broken, _, _ in CASES[rule]:
             assert check_request(broken, WIRE, provider="anthropic") == []
+    unsigned = request(user(), said({"type": "thinking", "thinking": "hm"}, call()), user(result()))
+    assert check_request(unsigned, WIRE, provider="ollama") == []
 
 
 def test_every_rule_has_a_case_a_reason_and_a_source() -> None:

@@ -56,7 +56,8 @@ BROKEN: list[tuple[str, str, Callable[[dict[str, Any]], None]]] = [
     ("content", "messages[0].content", put("messages", 0, "content", to="hi")),
     ("block-type", "messages[0].content[0]", put(*FIRST, to={"poem": {}})),
     ("block-type", "messages[0].content[0]", put(*FIRST, to={"text": "a", "cachePoint": {"type": "default"}})),
-    ("blank-text", "messages[0].content[0].text", put(*FIRST, "text", to=" \n")),
+    ("blank-text", "messages[0].content[0].text", put("messages", 0, "content", to=[{"text": "\n"}, {"text": " "}])),
+    ("blank-text", "messages[0].content[0].text", put(*FIRST, "text", to="")),
     ("blank-text", "system[0].text", put("system", 0, "text", to="")),
     ("blank-text", "messages[2].content[0].toolResult.content[0].text", put(*ANSWER, "content", 0, to={"text": ""})),
     ("block-role", "messages[0].content[0]", put(*FIRST, to={"reasoningContent": {"reasoningText": {"text": "r"}}})),
@@ -116,6 +117,29 @@ def test_what_breaks_a_rule_is_refused_there(rule: str, path: str, change: Calla
     body = copy.deepcopy(LEGAL)
     change(body)
     assert (rule, path) in [(found.rule, found.path) for found in check_request(body, WIRE)]
+
+
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [
+        ("meta.llama3-3-70b-instruct-v1:0", put("messages", to=[{"role": "assistant", "content": [{"text": "a"}]}])),
+        ("meta.llama3-3-70b-instruct-v1:0", put("messages", 0, "content", to=[{"text": "\n"}])),
+        ("anthropic.claude-sonnet-4-6", put(*FIRST, "text", to="\n")),
+        ("anthropic.claude-sonnet-4-6", put(*ANSWER, "content", 0, to={"text": "\n"})),
+    ],
+)
+def test_a_refusal_of_some_models_does_not_concern_the_others(
+    model: str, change: Callable[[dict[str, Any]], None]
+) -> None:
+    body = copy.deepcopy({**LEGAL, "modelId": model})
+    change(body)
+    assert not {"user-first", "blank-text"}.intersection(found.rule for found in check_request(body, WIRE))
+
+
+def test_a_cache_point_is_beside_its_text_in_bodies_of_invoke_model() -> None:
+    block = {"text": "a", "cachePoint": {"type": "default"}}
+    body = {"schemaVersion": "messages-v1", "messages": [{"role": "user", "content": [block]}]}
+    assert check_request(body, WIRE) == []
 
 
 def test_every_rule_is_broken_here() -> None:

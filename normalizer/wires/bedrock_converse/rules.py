@@ -1,12 +1,13 @@
 """Request rules of Converse.
 
 Sources: the service model `bedrock-runtime` of botocore and the API reference ("documented"), and error messages of
-Bedrock ("refusal"). Two user messages in a row are not a rule: most models refuse them, but recorded requests show that
-Titan accepts them.
+Bedrock ("refusal"). Some refusals depend on the model, and concern only models for which they were reported. Two user
+messages in a row are not a rule: most models refuse them, but recorded requests show that Titan accepts them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,8 @@ _BLOCKS = frozenset(
 _CHOICES = ("auto", "any", "tool")
 _MEDIA = ("image", "document", "video", "audio")
 _MOST_CACHE_POINTS = 4
+_USER_FIRST = re.compile(r"anthropic\.claude|amazon\.nova")
+_NOT_BLANK = re.compile(r"anthropic\.claude|amazon\.titan")
 Values = Iterator[tuple[str, Any]]
 
 
@@ -137,11 +140,13 @@ tool_unique = common_rules.tool_unique(
 choice_declared = common_rules.choice_declared(_forced, "documented: ToolChoice; TC-01")
 
 
-@rule("user-first", "refusal: A conversation must start with a user message")
+@rule(
+    "user-first", "https://github.com/deepgram/deepgram-python-sdk/issues/760 (A conversation must start with a user)"
+)
 def user_first(body: Any) -> Violations:
-    """A conversation begins with a user message."""
+    """For Claude and Nova, a conversation begins with a user message."""
     first = next(iter(items(body, "messages")), None)
-    if member(first, "role") == "assistant":
+    if member(first, "role") == "assistant" and _USER_FIRST.search(text(member(body, "modelId"))):
         yield "messages[0].role", "must be user"
 
 
@@ -162,21 +167,30 @@ def block_type(body: Any) -> Violations:
     for path, message in objects(body, "messages"):
         for number, block in enumerate(items(message, "content")):
             kind = kind_of(block)
-            if kind is None or len(block) != 1:
+            # InvokeModel of Nova has the cache point beside the text.
+            beside = {"cachePoint"} if "schemaVersion" in body else set[str]()
+            if kind is None or len(block.keys() - beside) > 1:
                 yield f"{path}.content[{number}]", "must be an object with one member"
             # an unknown block of the assistant came from the provider
             elif kind not in _BLOCKS and message.get("role") != "assistant":
                 yield f"{path}.content[{number}]", f"unknown block type: {kind!r}"
 
 
-@rule("blank-text", "refusal: The text field in the ContentBlock object is blank; BED-02")
+@rule(
+    "blank-text",
+    "documented: NonEmptyString; https://github.com/langchain-ai/langchain-aws/issues/403; BED-02",
+)
 def blank_text(body: Any) -> Violations:
-    """A text contains more than white space."""
+    """A text is not empty, and for Claude and Titan a message of texts contains more than white space."""
     texts = [*objects(body, "system"), *_blocks(body)]
     texts += [part for path, result in _values(body, "toolResult") for part in objects(result, "content", path)]
     for path, block in texts:
-        if "text" in block and not text(block["text"]).strip():
-            yield f"{path}.text", "must not be blank"
+        if "text" in block and not text(block["text"]):
+            yield f"{path}.text", "must not be empty"
+    for path, message in objects(body, "messages") if _NOT_BLANK.search(text(member(body, "modelId"))) else ():
+        parts = [text(member(block, "text")) for block in items(message, "content")]
+        if parts and all(parts) and not "".join(parts).strip():
+            yield f"{path}.content[0].text", "must not be blank"
 
 
 @rule("block-role", "refusal: toolUse blocks can only be in assistant messages, toolResult blocks in user messages")

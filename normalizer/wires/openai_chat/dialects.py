@@ -7,8 +7,9 @@ from msgspec import Struct
 from ..write_context import IdStyle, NameStyle
 from ..xai_tools import RESERVED_ON_CHAT
 
-#: Mistral models recorded to accept a user message directly after a result; others reject it (failure ORD-04).
-USER_AFTER_TOOL = frozenset(("mistral-small-latest",))
+#: Beginnings of the names of Mistral's models that were recorded to accept a user message directly after a result;
+#: others reject it (failure ORD-04).
+USER_AFTER_TOOL = ("mistral-small-latest", "ministral-3b")
 #: OpenAI documents at most 40 characters and no alphabet; compatible providers follow it.
 _IDS = IdStyle(r"[\x21-\x7e]{1,40}", 40, plain=40)
 _NAMES = NameStyle()

@@ -36,7 +36,7 @@ class Writer(WriterBase):
         self._dialect = dialect = dialect_of(provider)
         own = request.wire == WIRE and provider in (None, request.provider)
         #: whether the target requires an assistant message between a result and a message of another role
-        self._bridged = dialect.bridge and not (own and request.model in USER_AFTER_TOOL)
+        self._bridged = dialect.bridge and not (own and (request.model or "").startswith(USER_AFTER_TOOL))
         thinking = request.params.get("thinking")
         enabled = isinstance(thinking, dict) and thinking.get("type") == "enabled"
         self._must_think = provider == "deepseek" and (enabled or request.model == "deepseek-reasoner")

@@ -11,7 +11,7 @@ from ... import common_rules
 from ...rule import Violations, rule
 from ...tool_rules import refused_schema, refused_tools
 from ...traverse import items, member, objects, text
-from .traverse import SERVER_CALLS, THINKING, assistant_turns, blocks_of, is_server_result, thinks, turns_of
+from .traverse import CLAUDE, SERVER_CALLS, THINKING, assistant_turns, blocks_of, is_server_result, thinks, turns_of
 
 WIRE = "anthropic.messages"
 _CHOICES = ("auto", "any", "tool", "none")
@@ -75,7 +75,7 @@ def output_schema(body: Any) -> Violations:
         yield from refused_schema(schema, f"{path}.schema", OUTPUT)
 
 
-@rule("signed", "THINK-02, THINK-03")
+@rule("signed", "THINK-02, THINK-03", CLAUDE)
 def signed(body: Any) -> Violations:
     """Thinking includes its signature, and redacted thinking its data."""
     for path, block in blocks_of(body):

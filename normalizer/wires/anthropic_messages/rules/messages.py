@@ -10,10 +10,8 @@ from ... import common_rules
 from ...common_rules import Places, Round, Step, message_list, messages_of, roles_of
 from ...rule import Violations, rule
 from ...traverse import items, member, objects, text
-from .traverse import CALLS, THINKING, blocks_of, id_of, turns_of
+from .traverse import CALLS, CLAUDE, THINKING, blocks_of, id_of, turns_of
 
-#: Providers that serve Claude, as opposed to other providers of this wire.
-_CLAUDE = ("anthropic", "bedrock", "vertex", "google", "azure")
 #: Models that do not continue a message of the assistant: version 4.6 and later ones of each family.
 _WITHOUT_PREFILL = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-(4-([6-9]|\d\d)(?!\d)|([5-9]|\d\d)(?!\d))")
 #: Models that were recorded to accept a result with an id that no call has; later models refuse it.
@@ -60,7 +58,7 @@ message_object = common_rules.message_object(messages_of, "documented: messages"
 role_known = common_rules.role_known(roles_of, "documented: messages.role", known=_ROLES)
 
 
-@rule("message-members", "refusal: messages.0.name: Extra inputs are not permitted", _CLAUDE)
+@rule("message-members", "refusal: messages.0.name: Extra inputs are not permitted", CLAUDE)
 def message_members(body: Any) -> Violations:
     """A message has only the members that the reference lists, so no `name` as in Chat Completions."""
     for path, message in objects(body, "messages"):
@@ -122,7 +120,7 @@ def trailing_space(body: Any) -> Violations:
 @rule(
     "prefill",
     "refusal: This model does not support assistant message prefill; documented: new in Claude 4.6",
-    _CLAUDE,
+    CLAUDE,
 )
 def prefill(body: Any) -> Violations:
     """From Claude 4.6 on, the last message is not a text of the assistant."""
@@ -134,7 +132,7 @@ def prefill(body: Any) -> Violations:
         yield turn.blocks[-1][0], f"{body['model']} does not continue a message of the assistant"
 
 
-@rule("block-type", "documented: messages.content", _CLAUDE)
+@rule("block-type", "documented: messages.content", CLAUDE)
 def block_type(body: Any) -> Violations:
     """Content is a list of blocks of known types."""
     for path, message in objects(body, "messages"):

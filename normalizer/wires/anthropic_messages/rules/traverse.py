@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from ...traverse import member, objects, text
 
+#: Providers that serve Claude, as opposed to other providers of this wire.
+CLAUDE = ("anthropic", "bedrock", "vertex", "google", "azure")
 #: Calls that the provider executes itself.
 SERVER_CALLS = ("server_tool_use", "mcp_tool_use")
 CALLS = ("tool_use", *SERVER_CALLS)
