@@ -71,9 +71,11 @@ def page() -> Iterator[str]:
     table = "\n".join(["| code | effect | meaning |", "|---|---|---|", *rows, ""])
     yield _INTRODUCTION.replace("{changes}", table)
     yield "### Targets\n"
-    yield "| target | tool names | a second tool of one name | strict mode | maxima |\n|---|---|---|---|---|"
+    yield "| target | tool names | a second tool of one name | an empty description | strict mode | maxima |"
+    yield "|---|---|---|---|---|---|"
     for name, rules in TARGETS.items():
-        yield f"| `{name}` | `{rules.name}` | {_duplicates(rules)} | {rules.strict_scope} | {_caps(rules)} |"
+        twice, empty = _refused(rules.unique_source), _refused(rules.description_source)
+        yield f"| `{name}` | `{rules.name}` | {twice} | {empty} | {rules.strict_scope} | {_caps(rules)} |"
     yield "\n## Rules by target\n"
     for name, rules in TARGETS.items():
         for mode, schema in (("", rules.plain), (", strict", rules.strict)):
@@ -81,8 +83,8 @@ def page() -> Iterator[str]:
                 yield from _section(f"{name}{mode}", schema)
 
 
-def _duplicates(rules: ToolRules) -> str:
-    return f"refused ({rules.unique_source})" if rules.unique_source else "accepted"
+def _refused(source: str) -> str:
+    return f"refused ({source})" if source else "accepted"
 
 
 def _caps(rules: ToolRules) -> str:

@@ -27,8 +27,8 @@ class ToolViolation(Struct, frozen=True):
     """One rule of a provider that a tool definition breaks.
 
     ``tool``: index of the tool in the list. ``name``: its name. ``pointer``: JSON pointer in the `ToolDefinition`, such
-    as ``/parameters/properties/size/minimum``. ``rule``: a key of `SHAPES` or `CAPS`, ``keyword``, ``name`` or
-    ``unique``.
+    as ``/parameters/properties/size/minimum``. ``rule``: a key of `SHAPES` or `CAPS`, ``keyword``, ``name``,
+    ``unique`` or ``description``.
     ``effect``: "refused" if the provider refuses the request, "ignored" if it drops the keyword or does not enforce it.
     ``source``: where the provider states it.
     """
@@ -67,6 +67,11 @@ def _check_tool(number: int, tool: ToolDefinition, rules: ToolRules, *, strict: 
     if not re.fullmatch(rules.name, tool.name):
         message = f"{tool.name!r} does not match {rules.name}"
         yield ToolViolation(number, tool.name, "/name", "name", "refused", message, rules.name_source)
+    if rules.description_source and tool.description == "":
+        message = "the description is empty"
+        yield ToolViolation(
+            number, tool.name, "/description", "description", "refused", message, rules.description_source
+        )
     of_schema = schema_rules(rules, strict=strict)
     parameters = NO_PARAMETERS if tool.parameters is None else tool.parameters
     for pointer, rule, effect, message, source in check_schema(parameters, of_schema):

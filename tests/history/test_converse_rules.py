@@ -82,7 +82,7 @@ BROKEN: list[tuple[str, str, Callable[[dict[str, Any]], None]]] = [
     ("tool-config", "toolConfig", put("toolConfig", to=None)),
     ("tools", "toolConfig.tools", put("toolConfig", "tools", to=[])),
     ("tools", "toolConfig.tools[0].toolSpec.inputSchema.json.type", put(*TOOL, "inputSchema", "json", to={})),
-    ("tools", "toolConfig.tools[0].toolSpec.description", put(*TOOL, "description", to="")),
+    ("tool-schema", "toolConfig.tools[0].toolSpec.description", put(*TOOL, "description", to="")),
     (
         "tool-schema",
         "toolConfig.tools[0].toolSpec.inputSchema.json.anyOf",

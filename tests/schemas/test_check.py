@@ -145,6 +145,15 @@ def test_a_name_that_a_provider_refuses_is_reported(target: str, name: str) -> N
     assert ("/name", "name", "refused") in _found(_object(), target, name=name)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_empty_description_is_refused_by_bedrock_alone_and_left_out_there(target: str) -> None:
+    tools = [ToolDefinition("f", "", parameters=_closed())]
+    refused = ["description"] if target == "bedrock.converse" else []
+    assert [violation.rule for violation in check_tools(tools, target) if violation.rule == "description"] == refused
+    (adapted,) = adapt_tools(tools, target).tools
+    assert adapted.description == (None if refused else "")
+
+
 def _many(count: int, schema: Any, *, strict: bool) -> list[ToolDefinition]:
     return [ToolDefinition(f"tool_{n}", parameters=schema, strict=strict) for n in range(count)]
 

@@ -144,6 +144,9 @@ def _candidate(number: int, tool: ToolDefinition, name: str, rules: ToolRules, *
     if rules.strict_scope == "always":
         flag = tool.strict
     plain = replace(tool, name=name, strict=flag)
+    if rules.description_source and tool.description == "":
+        report("annotation", "/description", "description")
+        plain = replace(plain, description=None)
     of_schema = schema_rules(rules, strict=strict)
     if _is_accepted(plain, rules, of_schema):
         return _Candidate(plain, SAME, losses, strict)

@@ -70,6 +70,7 @@ CONVERSE = ToolRules(
     name="[a-zA-Z0-9_-]{1,64}",
     name_source=_CONVERSE,
     unique_source="https://github.com/NousResearch/hermes-agent/pull/18748",
+    description_source=_CONVERSE,
     strict_scope="tool",
     plain=SchemaRules(
         root=PLAIN.root,

@@ -97,6 +97,7 @@ class ToolRules(Struct, frozen=True, kw_only=True):
 
     ``dialect``: "" for the provider that owns the wire, else a provider or a member of the request. ``name``: the
     pattern of tool names. ``unique_source``: where the provider refuses a second tool of one name; "" if it does not.
+    ``description_source``: the same for an empty description.
     ``strict_scope``: where strict mode is set: for each "tool", for a whole "request", "always",
     or "never". ``plain`` and ``strict``: the rules for schemas; ``strict`` is None without a
     separate strict mode. ``caps``: maxima for the list of tools.
@@ -108,6 +109,7 @@ class ToolRules(Struct, frozen=True, kw_only=True):
     name_source: str
     name_length: int = 64
     unique_source: str = ""
+    description_source: str = ""
     strict_scope: Literal["tool", "request", "always", "never"] = "never"
     plain: SchemaRules
     strict: SchemaRules | None = None

@@ -250,19 +250,18 @@ def tools(body: Any) -> Violations:
             yield f"{path}.inputSchema.json", "must be an object"
         elif schema.get("type") != "object":
             yield f"{path}.inputSchema.json.type", f"must be object, got {schema.get('type')!r}"
-        if member(spec, "description") is not None and not text(member(spec, "description")):
-            yield f"{path}.description", "must not be empty"
 
 
 @rule("tool-schema", "normalizer.schemas.rules.anthropic")
 def tool_schema(body: Any) -> Violations:
-    """The schema of a tool follows the rules for tools."""
+    """The description and the schema of a tool follow the rules for tools."""
     declared: list[tuple[str, ToolDefinition]] = []
     for path, spec in _tools(body, "toolSpec"):
         schema = member(member(spec, "inputSchema"), "json")
         if member(schema, "type") == "object":  # see `tools`
             strict = member(spec, "strict") is True
-            declared.append((path, ToolDefinition(text(member(spec, "name")), parameters=schema, strict=strict)))
+            name, description = text(member(spec, "name")), member(spec, "description")
+            declared.append((path, ToolDefinition(name, description, parameters=schema, strict=strict)))
     yield from refused_tools(declared, "bedrock.converse", schema="inputSchema.json")
 
 
