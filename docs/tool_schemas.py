@@ -13,7 +13,7 @@ A tool definition that one provider accepts can be refused by the next, and then
 written by `python docs/tool_schemas.py > docs/tool-schemas.md`; the rules are in `normalizer/schemas/rules/`.
 
 ```sh
-toolparity tools check tools.json                          # every wire
+toolparity tools check tools.json                          # every wire and dialect
 toolparity tools check --mcp "python server.py" --wire anthropic.messages
 toolparity tools check request.json --wire google.gemini/parameters --ignored
 ```

@@ -33,7 +33,7 @@ def command() -> None:
     "targets",
     multiple=True,
     type=Named("wire", TARGETS),
-    help="A wire, or a wire in the dialect of a provider (WIRE/DIALECT). Repeatable.  [default: every wire]",
+    help="A wire, or a wire in the dialect of a provider (WIRE/DIALECT). Repeatable.  [default: all of them]",
 )
 @click.option("--strict", is_flag=True, help="Check every tool as strict.")
 @click.option("--ignored", is_flag=True, help="Also print what a provider drops or does not enforce.")
@@ -66,7 +66,7 @@ def check(
     tools = read_tools(document)
     definitions = [_as_strict(tool.definition) if strict else tool.definition for tool in tools]
     refusing = 0
-    for target in targets or [name for name in TARGETS if "/" not in name]:
+    for target in targets or TARGETS:
         found = check_tools(definitions, target)
         refused = [violation for violation in found if violation.effect == "refused"]
         refusing += bool(refused)
