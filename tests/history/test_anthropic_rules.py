@@ -257,6 +257,11 @@ CASES: dict[str, list[tuple[Any, str, list[Body]]]] = {
     ],
     "output-schema": [
         (
+            request(output_format={"type": "json_schema", "json_schema": {"schema": CLOSED}}),
+            "output_format.schema",
+            [request(output_format={"type": "json_schema", "schema": CLOSED})],
+        ),
+        (
             request(output_format={"type": "json_schema", "schema": COUNT}),
             "output_format.schema.properties.x.minimum",
             [request(output_format={"type": "json_schema", "schema": CLOSED})],

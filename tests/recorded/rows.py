@@ -86,7 +86,9 @@ def _all_rows(recordings: Path, wire: str) -> tuple[Row, ...]:
 
 
 def rows(recordings: Path, wire: str) -> tuple[Row, ...]:
-    """Every exchange of a wire."""
+    """Every exchange of a wire; none if the set has no file of it."""
+    if not (recordings / f"{wire}.jsonl.gz").exists():
+        return ()
     if wire not in MISFILED:
         return _all_rows(recordings, wire)
     return tuple(row for row in _all_rows(recordings, wire) if not row.id.startswith(MISFILED[wire]))

@@ -25,10 +25,15 @@ OTHER_CAUSES = {
     "too many tokens": "the number of tokens",
     "input tokens exceeded": "the number of tokens",
     "input token count": "the number of tokens",
+    "requested 4096 output tokens": "the number of tokens",
     "maximum context length": "the number of tokens",
     "context window": "the number of tokens",
     "error while downloading": "a download",
+    "image url is not accessible": "a download",
     "uploaded an unsupported image": "the bytes of an image",
+    "invalid image input": "the bytes of an image",
+    "does not support image modality": "the name of the model",
+    "function_image_chat": "the name of the model",
     "invalid file data": "the bytes of a file",
     "did not call a tool": "what the model wrote",
     "tool call validation failed": "what the model wrote",
@@ -39,6 +44,9 @@ OTHER_CAUSES = {
     "max_completion_tokens": "a parameter",
     "temperature value": "a parameter",
     "json mode": "a parameter",
+    "service_tier": "a parameter",
+    "background interactions": "a parameter",
+    "test error": "nothing: it was made up",
     "response modalities": "a parameter",
 }
 #: Refusals that no rule foresees, by words of the message, and why.
@@ -46,6 +54,20 @@ UNFORESEEN = {
     "required function  is not present": "OpenRouter passed the forced tool, which is declared, to xAI without its "
     "name; it accepted such requests at other times",
 }
+
+
+#: Recorded exchanges with status 200 whose request a rule refuses, by a part of their ids, and why.
+EXCUSED = {
+    "otel-js.openai.responses.mock-responses-openai-responses-records-function-call": "written by hand",
+    "llama-stack.google.interactions.recordings-2e4874779bace486": "turns, which the reader does not know",
+    "llama-stack-old.other.ollama_chat.responses-f1592dee71e5": "the image was replaced by its digest",
+}
+SETS = ("recordings", "recordings3")
+
+
+def rows_of(recordings: Path, wire: str) -> list[Row]:
+    """The exchanges of a wire in all sets of recordings."""
+    return [row for name in SETS for row in rows(recordings.parent / name, wire)]
 
 
 def request_of(row: Row) -> Any:
@@ -67,7 +89,10 @@ def other_cause(row: Row) -> str | None:
 
 def test_most_recorded_refusals_are_foreseen(recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refusals = [
-        row for wire in WIRES for row in rows(recordings, wire) if row.status in (400, 422) and row.request is not None
+        row
+        for wire in WIRES
+        for row in rows_of(recordings, wire)
+        if row.status in (400, 422) and row.request is not None
     ]
     causes = Counter(cause for row in refusals if (cause := other_cause(row)))
     concerned = [row for row in refusals if other_cause(row) is None]
@@ -88,14 +113,15 @@ def test_each_other_cause_explains_a_refusal(words: str, recordings: Path) -> No
     assert any(
         words in (row.body or "").lower()
         for wire in WIRES
-        for row in rows(recordings, wire)
+        for row in rows_of(recordings, wire)
         if row.status in (400, 422)
     )
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_no_accepted_request_breaks_a_rule(wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    accepted = [row for row in rows(recordings, wire) if not row.failed and row.request]
+    accepted = [row for row in rows_of(recordings, wire) if not row.failed and row.request]
+    accepted = [row for row in accepted if not any(part in row.id for part in EXCUSED)]
     broken = {row.id: found for row in accepted if (found := refused(row))}
     with capsys.disabled():
         print(f"\n  {wire}: {len(accepted)} accepted requests, {len(broken)} of them refused by a rule", end="")

@@ -66,13 +66,18 @@ def tool_schema(body: Any) -> Violations:
     yield from refused_tools(declared, WIRE, schema="input_schema")
 
 
-@rule("output-schema", "refusal: output_format.schema: For 'integer' type, property 'minimum' is not supported")
+@rule(
+    "output-schema",
+    "refusals: output_format.schema: Field required; For 'integer' type, property 'minimum' is not supported",
+)
 def output_schema(body: Any) -> Violations:
-    """The schema of a structured output has the keywords that strict tools may have."""
+    """A structured output has a schema, with the keywords that strict tools may have."""
     formats = {"output_format": body, "output_config.format": member(body, "output_config")}
     for path, holder in formats.items():
-        schema = member(member(holder, path.rpartition(".")[2]), "schema")
-        yield from refused_schema(schema, f"{path}.schema", OUTPUT)
+        format = member(holder, path.rpartition(".")[2])
+        if member(format, "type") == "json_schema" and not isinstance(format.get("schema"), dict):
+            yield f"{path}.schema", "missing"
+        yield from refused_schema(member(format, "schema"), f"{path}.schema", OUTPUT)
 
 
 @rule("signed", "THINK-02, THINK-03", CLAUDE)
