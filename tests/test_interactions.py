@@ -342,7 +342,7 @@ REFUSED: dict[str, dict[str, Any]] = {
     "model-present": {"input": "x"},
     "input-present": {"model": "m"},
     "step-type": {"model": "m", "input": [{"role": "user", "content": "x"}]},
-    "content-type": {"model": "m", "input": [{"type": "user_input", "content": ["x"]}]},
+    "part-type": {"model": "m", "input": [{"type": "user_input", "content": ["x"]}]},
     "media-source": {"model": "m", "input": [{"type": "image"}]},
     "call-form": {"model": "m", "input": [{"type": "function_call", "id": "c", "name": "f", "arguments": "{}"}]},
     "result-form": {"model": "m", "input": [{"type": "function_result", "call_id": "c", "result": "r"}]},

@@ -54,7 +54,6 @@ _WORDS: dict[str, tuple[str | None, str]] = {
     "strict-schema": ("invalid_function_parameters", "Invalid schema for function: {message}."),
     "role-known": ("invalid_value", "Invalid value at '{path}': {message}."),
     "arguments-text": ("invalid_type", "Invalid type for '{path}': expected a string."),
-    "call-text": ("invalid_type", "Invalid type for '{path}': expected a string."),
     "member-type": ("invalid_type", "Invalid type for '{path}': {message}."),
     "id-missing": ("missing_required_parameter", "Missing required parameter: '{path}'."),
     "output-present": ("missing_required_parameter", "Missing required parameter: '{path}'."),

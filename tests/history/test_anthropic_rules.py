@@ -89,7 +89,7 @@ CASES: dict[str, list[tuple[Any, str, list[Body]]]] = {
         ({"messages": [user()]}, "max_tokens", [request()]),
         (request() | {"max_tokens": 0}, "max_tokens", [request()]),
     ],
-    "content": [
+    "content-present": [
         (request({"role": "user", "content": ""}), "messages[0].content", [request()]),
         (request(user(), said(), user()), "messages[1].content", [request(user(), said())]),
     ],
@@ -138,7 +138,7 @@ CASES: dict[str, list[tuple[Any, str, list[Body]]]] = {
             [request(user(), {"role": "assistant", "content": "{"}, model="us.anthropic.claude-haiku-4-5-v1:0")],
         ),
     ],
-    "block-type": [
+    "part-type": [
         (request(user("hi")), "messages[0].content[0]", [request(user(text()))]),
         (
             request(user({"type": "output_text", "text": "x"})),
@@ -432,7 +432,7 @@ def test_every_rule_has_a_case_a_reason_and_a_source() -> None:
     assert {(rule.status, rule.error_type) for rule in RULES} == {(400, "invalid_request_error")}
 
 
-@pytest.mark.parametrize("rule", [r for r in CASES if r not in ("messages-present", "role-known", "content")])
+@pytest.mark.parametrize("rule", [r for r in CASES if r not in ("messages-present", "role-known", "content-present")])
 def test_a_case_breaks_only_the_rule_it_is_for(rule: str) -> None:
     allowed = {"server-pair", "server-result", "call-answered", "result-asked-for"}
     for broken, _, _ in CASES[rule]:

@@ -116,7 +116,7 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         "messages[1].tool_calls",
         body(USER, {"role": "assistant", "content": "a", "tool_calls": None}, USER),
     ),
-    "content-missing": (
+    "content-present": (
         "openai",
         body(USER, {"role": "assistant", "content": None}, USER),
         "messages[1].content",
@@ -250,13 +250,13 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         "tool_choice",
         body(USER, tools=[FUNCTION], tool_choice={"type": "function", "function": {"name": "f"}}),
     ),
-    "choice-unknown": (
+    "tool-choice": (
         "openai",
         body(USER, tools=[FUNCTION], tool_choice="any"),
         "tool_choice",
         body(USER, tools=[FUNCTION], tool_choice="required"),
     ),
-    "choice-unknown-mistral": (
+    "tool-choice-mistral": (
         "mistral",
         body(USER, tools=[FUNCTION], tool_choice={"type": "tool", "name": "f"}),
         "tool_choice",

@@ -49,11 +49,11 @@ CASES: dict[str, list[tuple[Any, str, Body]]] = {
     "model-present": [({"messages": [USER]}, "model", request())],
     "message-object": [(request("hi"), "messages[0]", request())],
     "role-known": [(request({"role": "developer", "content": "hi"}), "messages[0].role", request())],
-    "content-missing": [
+    "content-present": [
         (request({"role": "user"}), "messages[0].content", request()),
         (request(USER, {"role": "assistant"}), "messages[1]", round_of(call())),
     ],
-    "content-type": [
+    "part-type": [
         (
             request({"role": "user", "content": [{"type": "document", "document": {"data": {}}}]}),
             "messages[0].content[0].type",
@@ -94,7 +94,7 @@ CASES: dict[str, list[tuple[Any, str, Body]]] = {
         (request(top_p=1), "top_p", request(p=0.5)),
         (declared(strict=True), "tools[0].function.strict", declared(description="d")),
     ],
-    "choice-word": [
+    "tool-choice": [
         (request(tool_choice="auto"), "tool_choice", request(tool_choice="NONE")),
         (request(tool_choice="REQUIRED"), "tool_choice", {**declared(), "tool_choice": "REQUIRED"}),
     ],

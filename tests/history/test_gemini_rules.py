@@ -51,9 +51,9 @@ CASES: dict[str, list[tuple[Any, str, Body]]] = {
     "messages-present": [({"contents": []}, "contents", request()), (None, "contents", request())],
     "message-object": [(request("hi"), "contents[0]", {"contents": USER})],
     "role-known": [(request({**USER, "role": "assistant"}), "contents[0].role", request({"parts": USER["parts"]}))],
-    "parts": [(request({"role": "user", "parts": []}), "contents[0].parts", request())],
+    "content-present": [(request({"role": "user", "parts": []}), "contents[0].parts", request())],
     "part-data": [(request({"parts": [{"text": "a", **result()}]}), "contents[0].parts[0]", request())],
-    "call-name": [
+    "call-named": [
         (round_of(call("")), "contents[1].parts[0].functionCall.name", round_of(call())),
         (round_of(call(), results=[result(None)]), "contents[2].parts[0].functionResponse.name", round_of(call())),
     ],
@@ -102,7 +102,7 @@ CASES: dict[str, list[tuple[Any, str, Body]]] = {
             declared("f", parametersJsonSchema={**OBJECT, "additionalProperties": False}),
         )
     ],
-    "tool-mode": [
+    "tool-choice": [
         (choosing(mode="REQUIRED"), "toolConfig.functionCallingConfig.mode", choosing(mode="any")),
         (
             choosing(mode="AUTO", allowedFunctionNames=["f"]),

@@ -117,7 +117,7 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
             [request({**said(), "id": "msg_1"}, user(), {**said(), "id": "msg_2"})],
         )
     ],
-    "call-text": [
+    "arguments-text": [
         (request(call(arguments={}), told()), "input[0].arguments", [request(call(arguments=""), told())]),
         (
             request({"type": "custom_tool_call", "call_id": "c1", "name": "f"}, told(type="custom_tool_call_output")),
@@ -265,7 +265,7 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
         ),
     ],
     "tools-needed": [(request(tool_choice="required"), "tool_choice", [request(tool_choice="auto")])],
-    "tool-choice-form": [
+    "tool-choice": [
         (request(tools=[function()], tool_choice="any"), "tool_choice", [request(tool_choice="none")]),
         (request(tool_choice=5), "tool_choice", []),
         (request(tool_choice={}), "tool_choice", [request(tool_choice={"type": "mcp", "server_label": "s"})]),

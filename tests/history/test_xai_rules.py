@@ -52,8 +52,8 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
         (request(user(content=[])), "messages[0].content", [request(user(content=[{"text": ""}]))]),
         (request(user(content=[])), "messages[0].content", [request(user(content=[], encrypted_content="e"))]),
     ],
-    "content-known": [(request(user(content=[{}])), "messages[0].content[0]", [request()])],
-    "file-source": [
+    "part-type": [(request(user(content=[{}])), "messages[0].content[0]", [request()])],
+    "media-source": [
         (attached(file_id="f", url="u"), "messages[0].content[0].file", [attached(url="u", filename="n")]),
         (attached(filename="n"), "messages[0].content[0].file", [attached(data="AAAA", filename="n")]),
         (attached(file_id="f", filename="n"), "messages[0].content[0].file", [attached(file_id="f")]),
@@ -128,7 +128,7 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
             [request(tools=[function(), function("g")])],
         )
     ],
-    "parameters": [
+    "parameters-object": [
         (request(tools=[function(parameters="")]), "tools[0].function.parameters", [request(tools=[function()])]),
         (request(tools=[function(parameters="[]")]), "tools[0].function.parameters", []),
     ],

@@ -150,8 +150,8 @@ def user_first(body: Any) -> Violations:
         yield "messages[0].role", "must be user"
 
 
-@rule("content", "refusal: The content field in the Message object is empty")
-def content(body: Any) -> Violations:
+@rule("content-present", "refusal: The content field in the Message object is empty")
+def content_present(body: Any) -> Violations:
     """The content of a message is a list of at least one block."""
     for path, message in objects(body, "messages"):
         value = message.get("content")
@@ -161,8 +161,8 @@ def content(body: Any) -> Violations:
             yield f"{path}.content", "must not be empty"
 
 
-@rule("block-type", "documented: ContentBlock, a union of which one member is set")
-def block_type(body: Any) -> Violations:
+@rule("part-type", "documented: ContentBlock, a union of which one member is set")
+def part_type(body: Any) -> Violations:
     """A content block has one member, whose name is a known type."""
     for path, message in objects(body, "messages"):
         for number, block in enumerate(items(message, "content")):

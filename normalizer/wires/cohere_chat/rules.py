@@ -61,8 +61,8 @@ name_format = common_rules.name_format(
 )
 
 
-@rule("content-missing", f"{_TYPES}; {_ERRORS}: message must not be empty in a turn")
-def _content_missing(body: Any) -> Violations:
+@rule("content-present", f"{_TYPES}; {_ERRORS}: message must not be empty in a turn")
+def _content_present(body: Any) -> Violations:
     """A message has content; that of the assistant has content or calls, and that of a tool may be an empty text."""
     for path, message in objects(body, "messages"):
         content = message.get("content")
@@ -75,8 +75,8 @@ def _content_missing(body: Any) -> Violations:
             yield f"{path}.content", "must not be empty"
 
 
-@rule("content-type", _TYPES)
-def _content_type(body: Any) -> Violations:
+@rule("part-type", _TYPES)
+def _part_type(body: Any) -> Violations:
     """The content of a message has only types that its role may have."""
     for path, message in objects(body, "messages"):
         role = message.get("role")
@@ -142,8 +142,8 @@ def _field_unknown(body: Any) -> Violations:
                 yield f"{path}.function.{name}", "is not a valid field"
 
 
-@rule("choice-word", _REFERENCE)
-def _choice_word(body: Any) -> Violations:
+@rule("tool-choice", _REFERENCE)
+def _tool_choice(body: Any) -> Violations:
     """The tool choice is REQUIRED or NONE, and REQUIRED needs tools."""
     choice = member(body, "tool_choice")
     if choice is not None and choice not in ("REQUIRED", "NONE"):

@@ -89,8 +89,8 @@ tool_unique = common_rules.tool_unique(
 choice_declared = common_rules.choice_declared(_allowed, "https://ai.google.dev/api/caching#FunctionCallingConfig")
 
 
-@rule("parts", "https://github.com/google-gemini/gemini-cli/issues/3505")
-def parts(body: Any) -> Violations:
+@rule("content-present", "https://github.com/google-gemini/gemini-cli/issues/3505")
+def content_present(body: Any) -> Violations:
     """A content has at least one part ("contents.parts must not be empty")."""
     for path, content in _contents(body):
         if not listed(content.get("parts")):
@@ -107,8 +107,8 @@ def part_data(body: Any) -> Violations:
                 yield path, f"has {' and '.join(data)}"
 
 
-@rule("call-name", _CALLING)
-def call_name(body: Any) -> Violations:
+@rule("call-named", _CALLING)
+def call_named(body: Any) -> Violations:
     """A function call and a function response have the name of the function."""
     for content in _contents(body):
         for path, part in _parts(content):
@@ -182,8 +182,8 @@ def tool_schema(body: Any) -> Violations:
                 yield from refused_tools([(path, tool)], target, schema=name)
 
 
-@rule("tool-mode", "https://ai.google.dev/api/caching#FunctionCallingConfig")
-def tool_mode(body: Any) -> Violations:
+@rule("tool-choice", "https://ai.google.dev/api/caching#FunctionCallingConfig")
+def tool_choice(body: Any) -> Violations:
     """The mode is AUTO, ANY, NONE or VALIDATED, and only ANY and VALIDATED restrict the functions."""
     calling = member(member(camel_case(body), "toolConfig"), "functionCallingConfig")
     mode, names = member(calling, "mode"), listed(member(calling, "allowedFunctionNames"))

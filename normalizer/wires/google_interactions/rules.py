@@ -110,8 +110,8 @@ def step_type(body: Any) -> Violations:
         yield "input", "contents and steps cannot be mixed"
 
 
-@rule("content-type", _API)
-def content_type(body: Any) -> Violations:
+@rule("part-type", _API)
+def part_type(body: Any) -> Violations:
     """A content is an object with a type, and a text has its text."""
     for path, content in _contents(body):
         if not _kind(content):

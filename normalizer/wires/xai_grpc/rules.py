@@ -168,16 +168,16 @@ def content_present(request: Any) -> Violations:
             yield f"{path}.content", "must have at least one element, which may be an empty text"
 
 
-@_message_rule("content-known", _SCHEMA)
-def content_known(request: Any) -> Violations:
+@_message_rule("part-type", _SCHEMA)
+def part_type(request: Any) -> Violations:
     """A content element is text, an image or a file."""
     for path, part in _parts(request):
         if part.WhichOneof("content") is None:
             yield path, "neither text nor image nor file"
 
 
-@_message_rule("file-source", _SDK)
-def file_source(request: Any) -> Violations:
+@_message_rule("media-source", _SDK)
+def media_source(request: Any) -> Violations:
     """A file comes from exactly one of file_id, data and url."""
     for path, part in _parts(request):
         if part.WhichOneof("content") == "file":
@@ -197,8 +197,8 @@ def call_named(request: Any) -> Violations:
                 yield call_path, "a call without a name"
 
 
-@_message_rule("parameters", _SDK)
-def parameters(request: Any) -> Violations:
+@_message_rule("parameters-object", _SDK)
+def parameters_object(request: Any) -> Violations:
     """Parameters are a JSON Schema as a JSON object."""
     for path, function in _functions(request):
         try:

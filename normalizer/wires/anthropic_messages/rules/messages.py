@@ -74,8 +74,8 @@ def max_tokens(body: Any) -> Violations:
         yield "max_tokens", "must be a positive integer"
 
 
-@rule("content", "refusal: all messages must have non-empty content")
-def content(body: Any) -> Violations:
+@rule("content-present", "refusal: all messages must have non-empty content")
+def content_present(body: Any) -> Violations:
     """Only a final assistant message may be empty."""
     last = f"messages[{len(items(body, 'messages')) - 1}]"
     for path, message in objects(body, "messages"):
@@ -132,8 +132,8 @@ def prefill(body: Any) -> Violations:
         yield turn.blocks[-1][0], f"{body['model']} does not continue a message of the assistant"
 
 
-@rule("block-type", "documented: messages.content", CLAUDE)
-def block_type(body: Any) -> Violations:
+@rule("part-type", "documented: messages.content", CLAUDE)
+def part_type(body: Any) -> Violations:
     """Content is a list of blocks of known types."""
     for path, message in objects(body, "messages"):
         for number, block in enumerate(items(message, "content")):

@@ -125,8 +125,8 @@ def calls_empty(body: Any) -> Violations:
             yield f"{path}.tool_calls", "an empty list of calls"
 
 
-@rule("content-missing", _REFERENCE, OPENAI)
-def content_missing(body: Any) -> Violations:
+@rule("content-present", _REFERENCE, OPENAI)
+def content_present(body: Any) -> Violations:
     """A message has content, unless it is an assistant message with calls or a refusal."""
     for path, message in objects(body, "messages"):
         content = message.get("content")

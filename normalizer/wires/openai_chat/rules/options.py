@@ -100,14 +100,14 @@ def _unknown_choice(body: Any, known: tuple[str, ...]) -> Violations:
         yield "tool_choice", f"unknown tool choice: {choice!r}"
 
 
-@rule("choice-unknown", "The providers' API references", [*OPENAI, "groq", "deepseek"])
-def choice_unknown(body: Any) -> Violations:
+@rule("tool-choice", "The providers' API references", [*OPENAI, "groq", "deepseek"])
+def tool_choice(body: Any) -> Violations:
     """tool_choice is one of the documented strings or objects."""
     return _unknown_choice(body, ("none", "auto", "required"))
 
 
-@rule("choice-unknown-mistral", "Mistral's API reference", ["mistral"], status=422)
-def choice_unknown_mistral(body: Any) -> Violations:
+@rule("tool-choice-mistral", "Mistral's API reference", ["mistral"], status=422)
+def tool_choice_mistral(body: Any) -> Violations:
     """tool_choice is one of the documented strings or objects."""
     return _unknown_choice(body, ("none", "auto", "required", "any"))
 

@@ -172,8 +172,8 @@ def item_once(body: Any) -> Violations:
             seen.add(id)
 
 
-@rule("call-text", _API)
-def call_text(body: Any) -> Violations:
+@rule("arguments-text", _API)
+def arguments_text(body: Any) -> Violations:
     """The arguments of a call are a string, not an object."""
     for path, item, kind in typed_items(body):
         name = {"function_call": "arguments", "custom_tool_call": "input"}.get(kind)

@@ -97,8 +97,8 @@ def tools_needed(body: Any) -> Violations:
         yield "tool_choice", "a call is required, but no tool is declared"
 
 
-@rule("tool-choice-form", _API)
-def tool_choice_form(body: Any) -> Violations:
+@rule("tool-choice", _API)
+def tool_choice(body: Any) -> Violations:
     """tool_choice is none, auto, required, or an object with a type."""
     choice = member(body, "tool_choice")
     if choice not in (None, "none", "auto", "required") and not isinstance(member(choice, "type"), str):
