@@ -12,8 +12,9 @@ from .conversation import Encoded, Message, Request
 from .model import Policy, Wire
 from .pairing import is_boundary, last_boundary, open_ids
 from .policies import policy_name
+from .wires.model_rules import rules_for_body
 from .wires.registry import spec, wire_name
-from .wires.rule import Violation, violations
+from .wires.rule import Rule, Violation, violations
 
 
 def read_request(body: Any, wire: Wire, *, provider: str | None = None) -> Request:
@@ -97,21 +98,27 @@ def with_policy(request: Request, policy: Policy) -> Request:
 
 
 def check_request(body: Any, wire: Wire, *, provider: str | None = None) -> list[Violation]:
-    """Return the violations for which the provider would refuse a request, by the request rules of its wire.
+    """Return the violations for which the provider would refuse a request, by the rules of its wire and of its model.
 
     ``body``: as for `read_request`. ``provider``: by default the provider that owns the wire. Raises UnknownWire for an
     unknown wire name, and MalformedBody for a body that is nested too deeply.
     """
     wire_spec = spec(wire)
     rules = wire_spec.part("rules")
-    if wire_spec.framing == "messages":
-        body = rules.parsed(body)
-    elif isinstance(body, (bytes, bytearray, memoryview, str)):
+    if wire_spec.framing != "messages" and isinstance(body, (bytes, bytearray, memoryview, str)):
         try:
             body = json_codec.decode(body if isinstance(body, str) else bytes(body))
         except ValueError:
             body = None  # every wire has a rule that rejects None
-    return violations(body, rules.RULES, provider or wire_spec.owner)
+    if hasattr(rules, "parsed"):
+        body = rules.parsed(body)
+    return violations(body, request_rules(body, wire, provider), provider or wire_spec.owner)
+
+
+def request_rules(body: Any, wire: Wire, provider: str | None = None) -> tuple[Rule, ...]:
+    """Return the request rules of a wire, and those of the model that the body names."""
+    rules: tuple[Rule, ...] = spec(wire).part("rules").RULES
+    return (*rules, *(each.rule for each in rules_for_body(wire, provider, body) if each.certain))
 
 
 def _target(request: Request, wire: Wire | None, provider: str | None) -> tuple[Wire, str | None]:

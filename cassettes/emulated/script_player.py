@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolResults, User
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.normalizer.requests import check_request, read_request
-from toolparity.normalizer.wires.registry import spec, specs
+from toolparity.normalizer.requests import check_request, read_request, request_rules
+from toolparity.normalizer.wires.registry import specs
 from toolparity.normalizer.wires.rule import Violation
 
 from ..scripts import Fault, Part, Refuse, Round, Say, Script, ScriptedCall, Think, scripts
@@ -259,7 +259,7 @@ def _has_model(provider: str, model: str) -> bool:
 
 
 def _refused(surface: Surface, body: Any, violation: Violation) -> ProviderRefusal:
-    rules = spec(surface.wire).part("rules").RULES
+    rules = request_rules(body, surface.wire, surface.provider)
     rule = next(rule_of_wire for rule_of_wire in rules if rule_of_wire.id == violation.rule)
     return ProviderRefusal(
         "invalid_request",

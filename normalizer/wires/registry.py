@@ -19,7 +19,7 @@ The parts of a wire are modules with fixed names. In the wire's package:
     stream       ``Stream``: the decoder of a stream, a subclass of `wires.stream_base.StreamBase`
     read         ``read(body, provider) -> Request``
     write        ``write(request, provider) -> Encoded`` and ``Writer`` (see `normalizer.requests.RequestWriter`)
-    rules        ``RULES``, and ``parsed(body)`` if the wire is framed as messages
+    rules        ``RULES``, and ``parsed(body)`` if the rules get something other than the parsed JSON
     schema       only if framed as messages: ``request_from``, ``response_from``, ``chunk_from``, ``as_dict``
 
 Upper packages need more parts, which the normalizer knows nothing about. They follow one convention: package ``home``

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from ..conversation import Encoded, Loss, Request
 from ..digests import digest
+from .model_rules import fit_model
 from .registry import wire_name
 
 T = TypeVar("T")
@@ -127,7 +128,12 @@ class WriteContext:
         return other
 
     def encoded(self, body: Any) -> Encoded:
-        """Return the body with its losses and aliases. Repairs of the conversation itself come first."""
+        """Return the body with its losses and aliases. Repairs of the conversation itself come first.
+
+        A body for another wire or provider is changed to fit its model.
+        """
+        if not self.own:
+            fit_model(body, self.wire, self.provider, self.lose)
         return Encoded(wire_name(self.wire), body, self.repairs + self.losses, self.ids, self.names)
 
     def repaired(self, code: str, message: str, index: int) -> None:

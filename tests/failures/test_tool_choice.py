@@ -67,8 +67,8 @@ def test_TC_01_a_tool_choice_that_the_target_lacks_is_reported(target: str) -> N
 
 
 def test_TC_01_a_forced_choice_with_thinking_violates_a_request_rule() -> None:
-    thinking = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2048}
+    more = {"model": "claude-opus-4-1", "max_tokens": 2048, "thinking": {"type": "enabled", "budget_tokens": 1024}}
     for choice, broken in (({"type": "any"}, True), ({"type": "tool", "name": "f"}, True), ({"type": "auto"}, False)):
-        body = write_request(request([user()], "anthropic.messages")).body | thinking | {"tool_choice": choice}
+        body = write_request(request([user()], "anthropic.messages")).body | more | {"tool_choice": choice}
         rules = [violation.rule for violation in check_request(body, "anthropic.messages", provider="anthropic")]
-        assert ("tool-choice-thinking" in rules) is broken
+        assert ("claude-forced-choice-with-budget" in rules) is broken

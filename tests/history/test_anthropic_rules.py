@@ -121,23 +121,6 @@ CASES: dict[str, list[tuple[Any, str, list[Body]]]] = {
         ),
         (request(user(), {"role": "assistant", "content": "so "}), "messages[1].content", [request(user(), said())]),
     ],
-    "prefill": [
-        (
-            request(user(), said(text()), model="claude-sonnet-5"),
-            "messages[1].content[0]",
-            [
-                request(user(), said(text()), model="claude-sonnet-4-5-20250929"),
-                request(user(), said(text()), model="claude-opus-4-20250514"),
-                request(user(), said(search(), SEARCHED), model="claude-sonnet-5"),
-                request(user(), said(text()), user(), model="claude-sonnet-5"),
-            ],
-        ),
-        (
-            request(user(), {"role": "assistant", "content": "{"}, model="us.anthropic.claude-opus-4-6-v1"),
-            "messages[1].content",
-            [request(user(), {"role": "assistant", "content": "{"}, model="us.anthropic.claude-haiku-4-5-v1:0")],
-        ),
-    ],
     "part-type": [
         (request(user("hi")), "messages[0].content[0]", [request(user(text()))]),
         (
@@ -306,13 +289,6 @@ CASES: dict[str, list[tuple[Any, str, list[Body]]]] = {
             ],
         )
     ],
-    "thinking-temperature": [
-        (
-            request(**THINKS, temperature=0.5),
-            "temperature",
-            [request(**THINKS, temperature=1), request(thinking={"type": "disabled"}, temperature=0.5)],
-        )
-    ],
     "thinking-last": [
         (
             request(user(), said(text(), SIGNED), user()),
@@ -376,16 +352,6 @@ CASES: dict[str, list[tuple[Any, str, list[Body]]]] = {
             "tool_choice.name",
             [request(tools=[TOOL], tool_choice={"type": "tool", "name": "f"})],
         ),
-    ],
-    "tool-choice-thinking": [
-        (
-            request(tools=[TOOL], tool_choice={"type": "any"}, **THINKS),
-            "tool_choice",
-            [
-                request(tools=[TOOL], tool_choice={"type": "auto"}, **THINKS),
-                request(tools=[TOOL], tool_choice={"type": "any"}, thinking={"type": "adaptive"}),
-            ],
-        )
     ],
     "cache-marks": [
         (

@@ -207,12 +207,6 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         "messages[1].refusal",
         body(USER, asks(prefix=False), told()),
     ),
-    "reasoning-missing": (
-        "deepseek",
-        body(USER, asks(), told(), **THINKING),
-        "messages[1].reasoning_content",
-        body(USER, asks(reasoning_content=""), told(), **THINKING),
-    ),
     "custom-tool": (
         "groq",
         body(USER, tools=[{"type": "custom", "custom": {"name": "f"}}]),
@@ -275,36 +269,6 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
         body(USER, max_tokens=5, random_seed=1, safe_prompt=True),
     ),
     "body-groq": ("groq", body(USER, store=True), "store", body(USER, n=1, seed=1, service_tier="flex")),
-    "format-deepseek": (
-        "deepseek",
-        body(USER, response_format={"type": "json_schema", "json_schema": {}}),
-        "response_format.type",
-        body(USER, response_format={"type": "json_object"}),
-    ),
-    "model-instructions": (
-        "openai",
-        {**body({"role": "developer", "content": "s"}, USER), "model": "o1-mini"},
-        "messages[0].role",
-        {**body({"role": "developer", "content": "s"}, USER), "model": "o1"},
-    ),
-    "model-instructions-gemma": (
-        "openrouter",
-        {**body({"role": "system", "content": "s"}, USER), "model": "google/gemma-3n-e4b-it:free"},
-        "messages[0].role",
-        {**body({"role": "system", "content": "s"}, USER), "model": "google/gemma-3n-e4b-it"},
-    ),
-    "model-tools": (
-        "groq",
-        {**body(USER, tools=[FUNCTION]), "model": "meta-llama/llama-guard-4-12b"},
-        "tools",
-        {**body(USER, tools=[FUNCTION]), "model": "llama-3.3-70b-versatile"},
-    ),
-    "model-choice": (
-        None,
-        {**body(USER, tools=[FUNCTION], tool_choice=FORCED), "model": "mai-ds-r1"},
-        "tool_choice",
-        {**body(USER, tools=[FUNCTION], tool_choice="required"), "model": "mai-ds-r1"},
-    ),
 }
 
 

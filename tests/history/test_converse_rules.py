@@ -99,11 +99,6 @@ BROKEN: list[tuple[str, str, Callable[[dict[str, Any]], None]]] = [
         put("messages", 0, "content", 1, "document", "name", to="a.pdf"),
     ),
     ("document-text", "messages[0].content", put("messages", 0, "content", to=[DOCUMENT])),
-    (
-        "location",
-        "messages[0].content[1].document.source",
-        put("messages", 0, "content", 1, "document", "source", to={"s3Location": {"uri": "s3://b/k"}}),
-    ),
     ("cache-points", "system[4].cachePoint", put("system", to=[{"cachePoint": {"type": "default"}}] * 5)),
 ]
 

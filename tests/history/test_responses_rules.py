@@ -244,16 +244,6 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
             [request(tools=[function(parameters=without(OBJECT, "additionalProperties"))])],
         ),
     ],
-    "tool-kinds": [
-        (
-            request(tools=[{"type": "web_search_preview"}, function()], model="o3-deep-research"),
-            "tools[1].type",
-            [
-                request(tools=[{"type": "web_search_preview"}], model="o3-deep-research"),
-                request(tools=[{"type": "web_search_preview"}, function()], model="o3"),
-            ],
-        )
-    ],
     "choice-declared": [
         (
             request(tools=[function()], tool_choice={"type": "function", "name": "g"}),

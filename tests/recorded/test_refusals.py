@@ -62,12 +62,6 @@ EXCUSED = {
     "llama-stack.google.interactions.recordings-2e4874779bace486": "turns, which the reader does not know",
     "llama-stack-old.other.ollama_chat.responses-f1592dee71e5": "the image was replaced by its digest",
 }
-SETS = ("recordings", "recordings3")
-
-
-def rows_of(recordings: Path, wire: str) -> list[Row]:
-    """The exchanges of a wire in all sets of recordings."""
-    return [row for name in SETS for row in rows(recordings.parent / name, wire)]
 
 
 def request_of(row: Row) -> Any:
@@ -89,10 +83,7 @@ def other_cause(row: Row) -> str | None:
 
 def test_most_recorded_refusals_are_foreseen(recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refusals = [
-        row
-        for wire in WIRES
-        for row in rows_of(recordings, wire)
-        if row.status in (400, 422) and row.request is not None
+        row for wire in WIRES for row in rows(recordings, wire) if row.status in (400, 422) and row.request is not None
     ]
     causes = Counter(cause for row in refusals if (cause := other_cause(row)))
     concerned = [row for row in refusals if other_cause(row) is None]
@@ -113,14 +104,14 @@ def test_each_other_cause_explains_a_refusal(words: str, recordings: Path) -> No
     assert any(
         words in (row.body or "").lower()
         for wire in WIRES
-        for row in rows_of(recordings, wire)
+        for row in rows(recordings, wire)
         if row.status in (400, 422)
     )
 
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_no_accepted_request_breaks_a_rule(wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    accepted = [row for row in rows_of(recordings, wire) if not row.failed and row.request]
+    accepted = [row for row in rows(recordings, wire) if not row.failed and row.request]
     accepted = [row for row in accepted if not any(part in row.id for part in EXCUSED)]
     broken = {row.id: found for row in accepted if (found := refused(row))}
     with capsys.disabled():

@@ -28,7 +28,6 @@ _BLOCKS = frozenset(
     """.split()  # noqa: SIM905 - a list of words reads better so
 )
 _CHOICES = ("auto", "any", "tool")
-_MEDIA = ("image", "document", "video", "audio")
 _MOST_CACHE_POINTS = 4
 _USER_FIRST = re.compile(r"anthropic\.claude|amazon\.nova")
 _NOT_BLANK = re.compile(r"anthropic\.claude|amazon\.titan")
@@ -305,17 +304,6 @@ def document_text(body: Any) -> Violations:
         kinds = {kind_of(block) for block in items(message, "content")}
         if message.get("role") == "user" and "document" in kinds and not kinds & {"text", "guardContent"}:
             yield f"{path}.content", "a document without a text beside it"
-
-
-@rule("location", "refusal: This model doesn't support the s3Uri field")
-def location(body: Any) -> Violations:
-    """Claude takes media as bytes, not from S3."""
-    if "anthropic.claude" not in text(member(body, "modelId")):
-        return
-    for kind in _MEDIA:
-        for path, media in _media(body, kind):
-            if member(member(media, "source"), "s3Location") is not None:
-                yield f"{path}.source", "a location in S3"
 
 
 @rule("cache-points", "refusal: a maximum of 4 blocks with cache_control may be provided")

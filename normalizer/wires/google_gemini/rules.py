@@ -21,6 +21,9 @@ _MODES = frozenset(("MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"))
 _RESTRICTED = frozenset(("ANY", "VALIDATED"))
 _ROLES = frozenset((None, "", "user", "model", "function"))
 
+#: Rules get a body with its members in camel case.
+parsed = camel_case
+
 _Content = tuple[str, dict[str, Any]]
 
 

@@ -111,14 +111,6 @@ def thinking_budget(body: Any) -> Violations:
         yield "thinking.budget_tokens", f"{budget} is not less than max_tokens ({limit})"
 
 
-@rule("thinking-temperature", "refusal: temperature may only be set to 1 when thinking is enabled")
-def thinking_temperature(body: Any) -> Violations:
-    """With thinking enabled, temperature is 1."""
-    temperature = body.get("temperature") if thinks(body) else None
-    if temperature is not None and temperature != 1:
-        yield "temperature", f"must be 1 because thinking is enabled, got {temperature!r}"
-
-
 @rule("thinking-last", "refusal: the final block in an assistant message cannot be thinking")
 def thinking_last(body: Any) -> Violations:
     """An assistant turn does not end with thinking."""
@@ -181,16 +173,6 @@ def tool_choice(body: Any) -> Violations:
         yield "tool_choice.type", f"must be one of {', '.join(_CHOICES)}, got {kind!r}"
     elif not items(body, "tools"):
         yield "tool_choice", "a tool choice without tools"
-
-
-@rule(
-    "tool-choice-thinking",
-    "refusal: thinking may not be enabled when tool_choice forces tool use; TC-01",
-)
-def tool_choice_thinking(body: Any) -> Violations:
-    """Thinking and a forced tool choice cannot be combined."""
-    if thinks(body) and member(member(body, "tool_choice"), "type") in ("any", "tool"):
-        yield "tool_choice", "must be auto or none because thinking is enabled"
 
 
 @rule("cache-marks", "refusal: a maximum of 4 blocks with cache_control may be provided")

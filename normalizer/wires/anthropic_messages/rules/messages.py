@@ -13,7 +13,6 @@ from ...traverse import items, member, objects, text
 from .traverse import CALLS, CLAUDE, THINKING, blocks_of, id_of, turns_of
 
 #: Models that do not continue a message of the assistant: version 4.6 and later ones of each family.
-_WITHOUT_PREFILL = re.compile(r"claude-(opus|sonnet|haiku|fable|mythos)-(4-([6-9]|\d\d)(?!\d)|([5-9]|\d\d)(?!\d))")
 #: Models that were recorded to accept a result with an id that no call has; later models refuse it.
 _UNPAIRED = frozenset(("claude-3-opus-20240229",))
 #: Members of a message (`anthropic.types.beta.BetaMessageParam`); `output_config` is one of the role system.
@@ -115,21 +114,6 @@ def trailing_space(body: Any) -> Violations:
         content = member(content[-1], "text") if content and member(content[-1], "type") == "text" else None
     if member(last, "role") == "assistant" and isinstance(content, str) and content != content.rstrip():
         yield f"messages[{len(body['messages']) - 1}].content", "ends with white space"
-
-
-@rule(
-    "prefill",
-    "refusal: This model does not support assistant message prefill; documented: new in Claude 4.6",
-    CLAUDE,
-)
-def prefill(body: Any) -> Violations:
-    """From Claude 4.6 on, the last message is not a text of the assistant."""
-    turn = next(reversed(turns_of(body)), None)
-    if turn is None or turn.role != "assistant" or not _WITHOUT_PREFILL.search(text(member(body, "model"))):
-        return
-    # A turn that the provider paused ends with other blocks, and is continued.
-    if turn.blocks and all(block.get("type") == "text" for _, block in turn.blocks):
-        yield turn.blocks[-1][0], f"{body['model']} does not continue a message of the assistant"
 
 
 @rule("part-type", "documented: messages.content", CLAUDE)

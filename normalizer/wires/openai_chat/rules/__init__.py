@@ -7,6 +7,6 @@ rule without providers is OpenAI's, and compatible providers enforce it more or 
 from __future__ import annotations
 
 from ...rule import rules_in
-from . import messages, models, options
+from . import messages, options
 
-RULES = (*rules_in(vars(messages)), *rules_in(vars(options)), *rules_in(vars(models)))
+RULES = (*rules_in(vars(messages)), *rules_in(vars(options)))

@@ -275,13 +275,3 @@ def member_groq(body: Any) -> Violations:
 def member_mistral(body: Any) -> Violations:
     """Mistral rejects undocumented members of a message."""
     return _undocumented(body, "mistral")
-
-
-@rule("reasoning-missing", "DeepSeek's guide on thinking mode and its error message", ["deepseek"])
-def reasoning_missing(body: Any) -> Violations:
-    """In DeepSeek's thinking mode, turns with calls contain their reasoning_content."""
-    if member(member(body, "thinking"), "type") != "enabled" and member(body, "model") != "deepseek-reasoner":
-        return
-    for path, message in objects(body, "messages"):
-        if calls_of(message, path) and not isinstance(message.get("reasoning_content"), str):
-            yield f"{path}.reasoning_content", "missing next to calls"

@@ -12,7 +12,6 @@ from ...strict_schema import lacking_for_strict
 from ...tool_rules import refused_tools
 from ...traverse import items, member, objects, text
 from ..dialects import GROQ_LACKS, MISTRAL_MEMBERS
-from ..request_params import is_schema
 from .messages import OPENAI, all_calls, function_of
 
 _REFUSAL = "OpenAI's error message"
@@ -135,10 +134,3 @@ def body_groq(body: Any) -> Violations:
             yield name, "not supported"
     if member(body, "n") not in (None, 1):
         yield "n", "more than one choice"
-
-
-@rule("format-deepseek", "DeepSeek's error message (response_format.type json_schema is unavailable now)", ["deepseek"])
-def format_deepseek(body: Any) -> Violations:
-    """DeepSeek does not support response_format json_schema."""
-    if is_schema(member(body, "response_format")):
-        yield "response_format.type", "json_schema is not available"

@@ -18,8 +18,6 @@ from .items import typed_items
 _OPENAI = ("openai", "azure")
 _XAI = frozenset(("xai",))
 _API = "the API's reference: create a response"
-#: The tools of deep research models, as OpenAI's error message lists them; web_search is the later name of the first.
-_RESEARCH = ("web_search_preview", "web_search", "code_interpreter", "mcp", "file_search")
 
 
 def _declared(body: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -76,15 +74,6 @@ def strict_schema(body: Any) -> Violations:
         if tool["type"] == "function" and tool.get("strict") is True and isinstance(schema, dict):
             for message in lacking_for_strict(schema):
                 yield f"{path}.parameters", message
-
-
-@rule("tool-kinds", "refusal: Deep research models only support …", _OPENAI)
-def tool_kinds(body: Any) -> Violations:
-    """Deep research models have only tools that OpenAI runs."""
-    if "deep-research" in text(member(body, "model")):
-        for path, tool in objects(body, "tools"):
-            if text(tool.get("type")) not in _RESEARCH:
-                yield f"{path}.type", f"must be one of {', '.join(_RESEARCH)}, got {tool.get('type')!r}"
 
 
 choice_declared = common_rules.choice_declared(_forced, _API)
