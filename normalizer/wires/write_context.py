@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from ..conversation import Encoded, Loss, Request
+from ..conversation import Encoded, Loss, Request, ToolChoice
 from ..digests import digest
 from .model_rules import fit_model
 from .registry import wire_name
@@ -146,6 +146,18 @@ class WriteContext:
         The loss concerns the message that is being written. ``block``: index of the block in it.
         """
         self.losses.append(Loss(code, detail or LOSSES[code], self.message, block))
+
+    def leaves_out(self, choice: ToolChoice, declared: Any, *, strict: bool = False) -> bool:
+        """Return whether to leave out a tool choice because no tool is declared, and report the loss of a forced one.
+
+        A request that goes back to its origin keeps a choice that is not forced, unless the provider is ``strict``
+        and refuses it as well.
+        """
+        if declared or (self.own and not strict and choice.mode not in ("required", "named")):
+            return False
+        if choice.mode not in ("auto", "none"):
+            self.lose("tool-choice", "no tool is declared")
+        return True
 
     def lose_extra(self, extra: dict[str, Any], owner: str = "", block: int | None = None, *known: str) -> None:
         """Report the loss `extra` if members of an ``extra`` are left out that are not in ``known``.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.history.talks import PROVIDERS
 from toolparity.normalizer.conversation import Message, Request, TextPart, ToolChoice, ToolDefinition, User
-from toolparity.normalizer.requests import check_request, write_request
+from toolparity.normalizer.requests import check_request, read_request, write_request
 
 HOSTED = ToolDefinition("web_search", kind="hosted", wire="other", raw={"type": "web_search"})
 OWN = ToolDefinition("f", parameters={"type": "object", "properties": {}})
@@ -60,3 +61,24 @@ def test_a_forced_choice_among_no_tools_is_left_out_and_told(target: str, choice
 @pytest.mark.parametrize("target", PROVIDERS)
 def test_what_nobody_has_to_choose_is_no_loss_where_there_are_no_tools(target: str) -> None:
     assert written(target, [HOSTED], ToolChoice("auto")) == (None, [])
+
+
+def test_a_choice_whose_tools_are_gone_is_left_out_on_its_own_wire() -> None:
+    wrong: dict[Any, Any] = {}
+    for wire, provider in {**PROVIDERS, "openai.chat": "openai"}.items():
+        for choice in (ToolChoice("auto"), ToolChoice("required"), ToolChoice("named", "f")):
+            source = Request("third", "m", ASKED, [OWN], choice, parallel=False, params={"max_tokens": 99})
+            request = read_request(write_request(source, wire, provider=provider).body, wire, provider=provider)
+            encoded = write_request(replace(request, tools=[]))
+            forced = request.tool_choice is not None and request.tool_choice.mode in ("required", "named")
+            told = [loss.code for loss in encoded.losses]
+            found = check_request(encoded.body, wire, provider=provider)
+            if found or told != ["tool-choice"] * forced:
+                wrong[wire, choice.mode] = (found, told)
+    assert wrong == {}
+
+
+def test_a_setting_that_a_provider_accepts_without_tools_stays() -> None:
+    for provider, settings in {"xai": {"parallel_tool_calls": False}, "mistral": {"tool_choice": "auto"}}.items():
+        body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], **settings}
+        assert write_request(read_request(body, "openai.chat", provider=provider)).body == body

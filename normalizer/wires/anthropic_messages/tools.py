@@ -66,10 +66,9 @@ def write_tools(request: Request, context: WriteContext, params: dict[str, Any],
     if tools or (request.tools and own):
         body["tools"] = tools
     choice = request.tool_choice
-    if not (tools or own):  # providers refuse a choice without tools
-        if choice is not None and choice.mode not in ("auto", "none"):
-            context.lose("tool-choice", "no tool is declared")
-        return
+    declared = tools or (own and (params.get("mcp_servers") or params.get("tools")))
+    if not declared and (choice is None or context.leaves_out(choice, declared, strict=True)):
+        return  # providers refuse a choice without tools
     thinking = params.get("thinking")
     thinks = isinstance(thinking, dict) and thinking.get("type") == "enabled"
     names = [tool.get("name") for tool in tools if isinstance(tool, dict)]

@@ -111,16 +111,14 @@ def _refused_when_strict(tools: list[ToolDefinition]) -> list[str]:
 
 def _write_choice(choice: ToolChoice, tools: list[ToolDefinition], declared: bool, context: WriteContext) -> Any:
     """Return the tool choice; None if the model may choose. There is no word for one tool."""
+    if context.leaves_out(choice, declared):
+        return None
     if choice.mode == "raw":
         if context.own:
             return choice.raw
         context.lose("tool-choice", "a mode that only another wire has was left out")
         return None
     if choice.mode == "auto":
-        return None
-    if not (declared or context.own):
-        if choice.mode != "none":
-            context.lose("tool-choice", "no tool is declared")
         return None
     if choice.mode == "named":
         if not any(tool.name == choice.name and tool.kind != "hosted" for tool in tools):

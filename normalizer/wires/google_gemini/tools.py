@@ -148,7 +148,8 @@ def write_tools(request: Request, context: WriteContext, body: dict[str, Any], c
             context.lose("hosted-tool", f"{tool.name} was not declared")
     if tools:
         body["tools"] = tools
-    calling = _write_choice(request, context, [declaration["name"] for declaration in declarations])
+    declared = declarations or (context.own and (tools or request.params.get("cachedContent")))
+    calling = _write_choice(request, context, [declaration["name"] for declaration in declarations], declared)
     if request.parallel is False and declarations:
         context.lose("parallel")
     if calling is not None:
@@ -180,18 +181,17 @@ def _write_declaration(tool: ToolDefinition, context: WriteContext) -> dict[str,
     return written
 
 
-def _write_choice(request: Request, context: WriteContext, names: list[str]) -> dict[str, Any] | None:
-    """Return the ``functionCallingConfig`` for the tool choice. ``names``: the declared functions on the wire."""
+def _write_choice(request: Request, context: WriteContext, names: list[str], declared: object) -> dict[str, Any] | None:
+    """Return the ``functionCallingConfig`` for the tool choice.
+
+    ``names``: the declared functions on the wire. ``declared``: whether there is any tool.
+    """
     choice = request.tool_choice
-    if choice is None:
+    if choice is None or context.leaves_out(choice, declared):
         return None
     if request.wire == WIRE and choice.mode == "raw":
         raw: dict[str, Any] = choice.raw
         return raw
-    if not names and request.wire != WIRE:
-        if choice.mode not in ("auto", "none"):
-            context.lose("tool-choice", "no tool is declared")
-        return None
     if choice.mode == "named":
         name = None if choice.name is None else context.name(choice.name)
         if name is not None and (name in names or request.wire == WIRE):

@@ -79,12 +79,10 @@ def _write_tool(tool: ToolDefinition, context: WriteContext) -> Any:
 
 
 def _write_choice(choice: ToolChoice, tools: list[Any], context: WriteContext) -> Any:
+    if context.leaves_out(choice, tools):
+        return None
     if context.own and choice.mode == "raw":
         return choice.raw
-    if not (context.own or tools):
-        if choice.mode not in ("auto", "none"):
-            context.lose("tool-choice", "no tool is declared")
-        return None
     if choice.mode == "named":
         name = context.name(choice.name) if choice.name is not None else None
         declared = (isinstance(tool, dict) and tool.get("name") == name for tool in tools)

@@ -63,8 +63,9 @@ class Dialect(Struct, frozen=True):
     rejected. ``lists``: content may be a list of text parts. ``result_media``: results may hold images.
     ``bridge``: an assistant message is required between a result and a user message. ``wordless``: an assistant
     message may be empty. ``custom``, ``developer``, ``refusal``: custom tools, the role and the member are supported.
-    ``parallel``: ``parallel_tool_calls`` is supported. ``images``: users may send images. ``sound``: audio formats.
-    ``files``: the part type for file data, None if there is none. ``any_word``: the tool choice that requires a call.
+    ``parallel``: ``parallel_tool_calls`` is supported. ``tools_needed``: it and ``tool_choice`` are refused without
+    tools. ``images``: users may send images. ``sound``: audio formats. ``files``: the part type for file data, None if
+    there is none. ``any_word``: the tool choice that requires a call.
     ``limit``, ``seed``: names of the body members for the token limit and the seed. ``members``: the body members
     that are accepted, None for any. ``lacks``: members that are rejected or not documented. ``schemas``: JSON schemas
     for answers are supported.
@@ -84,6 +85,7 @@ class Dialect(Struct, frozen=True):
     developer: bool = False
     refusal: bool = False
     parallel: bool = True
+    tools_needed: bool = False
     images: bool = True
     sound: frozenset[str] = _SOUND
     files: str | None = "file"
@@ -95,7 +97,9 @@ class Dialect(Struct, frozen=True):
     schemas: bool = True
 
 
-_OPENAI = Dialect(ids_checked=True, custom=True, developer=True, refusal=True, limit="max_completion_tokens")
+_OPENAI = Dialect(
+    ids_checked=True, custom=True, developer=True, refusal=True, limit="max_completion_tokens", tools_needed=True
+)
 _DIALECTS: dict[str | None, Dialect] = {
     None: _OPENAI,
     "openai": _OPENAI,

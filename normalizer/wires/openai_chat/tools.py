@@ -100,7 +100,7 @@ def write_tools(request: Request, dialect: Dialect, context: WriteContext, body:
         body["functions"] = legacy
     if request.tool_choice is not None:
         _write_choice(request, request.tool_choice, dialect, context, body)
-    if request.parallel is not None and (own or declared):
+    if request.parallel is not None and (declared or (own and not dialect.tools_needed)):
         if own or dialect.parallel:
             body["parallel_tool_calls"] = request.parallel
         elif not request.parallel:
@@ -149,15 +149,13 @@ def _write_choice(
     request: Request, choice: ToolChoice, dialect: Dialect, context: WriteContext, body: dict[str, Any]
 ) -> None:
     raw = choice.raw
+    if context.leaves_out(choice, "tools" in body or "functions" in body, strict=dialect.tools_needed):
+        return
     if context.own and isinstance(raw, dict) and LEGACY in raw:
         body["function_call"] = raw[LEGACY]
         return
     if context.own and raw is not None and (choice.name is None or context.name(choice.name) == choice.name):
         body["tool_choice"] = raw
-        return
-    if not context.own and "tools" not in body:
-        if choice.mode in ("required", "named"):
-            context.lose("tool-choice", "no tool is declared")
         return
     if choice.mode == "named":
         named = [tool.kind for tool in request.tools if tool.name == choice.name and tool.kind != "hosted"]

@@ -118,14 +118,11 @@ def _write_tool(tool: ToolDefinition, context: WriteContext) -> dict[str, Any] |
 
 def _write_choice(request: Request, tools: list[dict[str, Any]], context: WriteContext) -> Any:
     choice = request.tool_choice
-    if choice is None:
+    stored = context.own and "prompt" in request.params  # a stored prompt can have tools
+    if choice is None or context.leaves_out(choice, tools or stored):
         return None
     if context.own and choice.mode == "raw":
         return choice.raw
-    if not context.own and not tools:
-        if choice.mode not in ("auto", "none"):
-            context.lose("tool-choice", "no tool is declared")
-        return None
     if choice.mode == "named":
         name = context.name(choice.name) if choice.name is not None else None
         declared = [tool.get("type") for tool in tools if isinstance(tool, dict) and tool.get("name") == name]

@@ -78,13 +78,11 @@ def _write_tool(tool: ToolDefinition, context: WriteContext) -> Any:
 
 def _write_choice(choice: ToolChoice, context: WriteContext, body: Any) -> None:
     mode = choice.mode
+    if context.leaves_out(choice, body.tools):
+        return
     if context.own and mode == "raw":
         body.tool_choice.SetInParent()
         parse_dict(choice.raw or {}, body.tool_choice)
-        return
-    if not (context.own or body.tools):
-        if mode not in ("auto", "none"):
-            context.lose("tool-choice", "no tool is declared")
         return
     if mode == "named":
         name = context.name(choice.name) if choice.name is not None else None
