@@ -46,8 +46,12 @@ LOSSES: dict[str, str] = {
     "model": "The request names a model of another provider; the name was sent unchanged.",
     "unsigned-reasoning": "Reasoning without a signature cannot be sent back and was left out.",
     "corrupt-text": "A lone surrogate, which the target's encoding cannot represent, was replaced by U+FFFD.",
-    "bridge": "An assistant message that the target requires after tool results was added.",
+    "bridge": "A message that the target requires after tool results, or at the beginning, was added.",
 }
+
+
+#: The first message, where a target refuses a conversation that begins with the assistant, as after compaction.
+OPENING = "Continue."
 
 
 def shallow_copy(value: T) -> T:

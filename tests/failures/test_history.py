@@ -418,6 +418,15 @@ def test_ORD_03_a_server_call_and_its_result_stay_in_one_message() -> None:
     assert set(broken) & {"server-pair", "server-result"}
 
 
+def test_HIST_31_a_history_that_begins_with_a_call_is_legal_everywhere() -> None:
+    bridged = set()
+    for source, target in itertools.product(WIRES, WIRES):
+        encoded = written(of(source, ROUND[1:]), source, target)
+        if "bridge" in codes(encoded):
+            bridged.add(target)
+    assert bridged == {"bedrock.converse", "google.gemini"}
+
+
 @pytest.mark.parametrize("source", WIRES)
 def test_ORD_04_for_mistral_an_assistant_message_separates_results_from_user_text(source: str) -> None:
     turns = of(source, [*ROUND, user("and?")])

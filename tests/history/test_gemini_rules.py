@@ -69,6 +69,14 @@ CASES: dict[str, list[tuple[Any, str, Body]]] = {
         (round_of(call(), call()), "contents[2]", round_of(call(), call(), results=[result(), result()])),
         (request({"parts": [result()]}), "contents[0]", round_of(call())),
     ],
+    "call-first": [
+        (request(*round_of(call())["contents"][1:]), "contents[0]", round_of(call())),
+        (
+            request({"role": "model", "parts": [{"text": "a"}]}, *round_of(call())["contents"][1:]),
+            "contents[0]",
+            {**request(*round_of(call())["contents"][1:]), "cachedContent": "cachedContents/1"},
+        ),
+    ],
     "call-signed": [
         (
             round_of(call(), model="models/gemini-3-pro-preview"),

@@ -12,7 +12,7 @@ from typing import Any, Self
 from ...conversation import Assistant, Encoded, Request, System, ToolResults, User
 from ..fast_history import RegularWriters
 from ..surrogates import SurrogateReplacer, is_encodable, replace_in_members
-from ..write_context import IdStyle, NameStyle, WriteContext
+from ..write_context import OPENING, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from .parts import beside_documents, role_of, write_content
 from .request_params import write_params
@@ -24,8 +24,6 @@ from .write_assistant import AssistantWriter
 #: The service model also accepts a dot and a colon in ids, but Claude refuses them. Ids that Bedrock issued stay.
 IDS = IdStyle(r"[a-zA-Z0-9_-]{1,64}", prefix="tooluse_", plain=64)
 NAMES = NameStyle(r"[a-zA-Z0-9_-]{1,64}")
-#: The first message, if the conversation begins with the assistant, which Bedrock refuses.
-_OPENING = "Continue."
 
 
 class Writer(WriterBase):
@@ -78,7 +76,7 @@ class Writer(WriterBase):
             return
         if not self._written:
             self._context.lose("bridge", "a user message was added, because a conversation has to begin with one")
-            self._append("user", [{"text": _OPENING}], {})
+            self._append("user", [{"text": OPENING}], {})
         self._append("assistant", blocks, message.extra)
 
     def _write_results(self, message: ToolResults) -> None:

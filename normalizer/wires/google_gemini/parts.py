@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart
-from ..traverse import members_except
+from ..traverse import items, member, members_except
 from ..write_context import WriteContext, merged
 from .schema import DATA
 
@@ -127,3 +127,13 @@ def write_media(part: MediaPart, context: WriteContext) -> dict[str, Any] | None
     if context.own and isinstance(inner := part.extra.get(member), dict):
         written.update(inner)
     return _with_extra({member: written}, part.extra, context)
+
+
+def begins_with_call(contents: list[Any]) -> bool:
+    """Return whether a function call is in the first turn of contents, which may be any JSON values."""
+    for content in contents:
+        if member(content, "role") != "model":
+            return False
+        if any(member(part, "functionCall") is not None for part in items(content, "parts")):
+            return True
+    return False

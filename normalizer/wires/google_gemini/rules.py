@@ -11,6 +11,7 @@ from .. import common_rules
 from ..rule import Violations, rule, rules_in
 from ..tool_rules import refused_tools
 from ..traverse import member, text
+from .parts import begins_with_call
 from .schema import DATA
 from .spelling import camel_case, listed
 
@@ -131,6 +132,13 @@ def call_answered(body: Any) -> Violations:
         called = before[2] if before is not None else 0
         if called != results:
             yield path, f"{results} function responses after {called} function calls"
+
+
+@rule("call-first", "https://github.com/google-gemini/gemini-cli/issues/11814; HIST-31")
+def call_first(body: Any) -> Violations:
+    """A conversation does not begin with a call ("function call turn comes immediately after a user turn")."""
+    if begins_with_call([content for _, content in _contents(body)]) and not member(body, "cachedContent"):
+        yield "contents[0]", "is a turn with a function call"
 
 
 @rule("call-signed", "https://ai.google.dev/gemini-api/docs/thought-signatures")

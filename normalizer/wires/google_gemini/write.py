@@ -11,9 +11,9 @@ from typing import Any, Self
 from ...conversation import Assistant, Encoded, Message, Request, System, ToolResults, User
 from ..fast_history import RegularWriters
 from ..surrogates import are_encodable, is_encodable, replace_in_members
-from ..write_context import IdStyle, NameStyle, WriteContext
+from ..write_context import OPENING, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
-from .parts import write_parts
+from .parts import begins_with_call, write_parts
 from .request_params import write_params
 from .results import write_result
 from .schema import WIRE
@@ -62,6 +62,9 @@ class Writer(WriterBase):
         params = write_params(self._request, self._context)
         config = params.pop("toolConfig", None)
         write_tools(self._request, self._context, body, config if isinstance(config, dict) else {})
+        if begins_with_call(self._written) and "cachedContent" not in self._request.params:
+            self._context.lose("bridge", "a user message was added, because no conversation may begin with a call")
+            self._written.insert(0, {"role": "user", "parts": [{"text": OPENING}]})
         body["contents"] = self._written
         body.update(params)
         return self._context.encoded(replace_in_members(body, "contents", self._context))
