@@ -184,7 +184,8 @@ class Encoded(Struct, frozen=True, gc=False):
     """A request body for one wire. ``body``: parsed JSON, or a protobuf message on `xai.grpc`.
 
     ``losses``: the content that the body does not carry unchanged. ``ids`` and ``names``: the id or name on the wire ->
-    the canonical one, if they differ; `restored` applies them to the provider's response. ``body`` shares objects with
+    the canonical one, if they differ. ``namespaces``: canonical name of a tool that was declared without its namespace
+    -> namespace and name. `restored` applies all of them to the provider's response. ``body`` shares objects with
     the request: change only a copy of it.
     """
 
@@ -193,6 +194,7 @@ class Encoded(Struct, frozen=True, gc=False):
     losses: list[Loss] = []
     ids: dict[str, str] = {}
     names: dict[str, str] = {}
+    namespaces: dict[str, tuple[str, str]] = {}
 
     def restored(self, response: Response) -> Response:
         """Return the response to this request with the canonical ids and names of its client calls.
@@ -200,7 +202,7 @@ class Encoded(Struct, frozen=True, gc=False):
         Return the same object if none differs. A call that used a tool's alias then has the canonical tool name; the
         next request writes the alias again.
         """
-        if not (self.ids or self.names):
+        if not (self.ids or self.names or self.namespaces):
             return response
         choices = [replace(choice, blocks=[self._restored(b) for b in choice.blocks]) for choice in response.choices]
         if choices == response.choices:
@@ -211,4 +213,8 @@ class Encoded(Struct, frozen=True, gc=False):
         if not isinstance(block, ToolCall):
             return block
         id, name = self.ids.get(block.id, block.id), self.names.get(block.name, block.name)
-        return block if id == block.id and name == block.name else replace(block, id=id, name=name)
+        namespace = block.namespace
+        if name in self.namespaces:
+            namespace, name = self.namespaces[name]
+        same = id == block.id and name == block.name
+        return block if same else replace(block, id=id, name=name, namespace=namespace)

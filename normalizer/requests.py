@@ -8,13 +8,16 @@ from typing import Any
 from msgspec.structs import replace
 
 from . import json_codec
-from .conversation import Encoded, Message, Request
+from .conversation import Encoded, Loss, Message, Request
 from .model import Policy, Wire
 from .pairing import is_boundary, last_boundary, open_ids
 from .policies import policy_name
 from .wires.model_rules import rules_for_body
-from .wires.registry import spec, wire_name
+from .wires.registry import is_wire, spec, wire_name
 from .wires.rule import Rule, Violation, violations
+
+#: Providers that accept every tool of a wire with namespaces.
+_OWNERS = ("openai", "azure")
 
 
 def read_request(body: Any, wire: Wire, *, provider: str | None = None) -> Request:
@@ -36,8 +39,9 @@ def write_request(request: Request, wire: Wire | None = None, *, provider: str |
     wire name.
     """
     target, provider = _target(request, wire, provider)
+    request, namespaces, losses = _flattened(request, target, provider)
     encoded: Encoded = spec(target).part("write").write(request, provider)
-    return encoded
+    return _with(encoded, namespaces, losses)
 
 
 class RequestWriter:
@@ -62,6 +66,10 @@ class RequestWriter:
     def write(self, request: Request) -> Encoded:
         """Encode the request like `write_request`, with the same errors. An error clears the cache."""
         target, provider = _target(request, self._wire, self._provider)
+        request, namespaces, losses = _flattened(request, target, provider)
+        return _with(self._write(request, target, provider), namespaces, losses)
+
+    def _write(self, request: Request, target: Wire, provider: str | None) -> Encoded:
         messages = request.messages
         writer = spec(target).part("write").Writer(request, provider)
         known = len(self._cached) if self._continues_cached(writer, messages) else 0
@@ -119,6 +127,22 @@ def request_rules(body: Any, wire: Wire, provider: str | None = None) -> tuple[R
     """Return the request rules of a wire, and those of the model that the body names."""
     rules: tuple[Rule, ...] = spec(wire).part("rules").RULES
     return (*rules, *(each.rule for each in rules_for_body(wire, provider, body) if each.certain))
+
+
+def _flattened(
+    request: Request, target: Wire, provider: str | None
+) -> tuple[Request, dict[str, tuple[str, str]], list[Loss]]:
+    """Return the request with a flat list of tools if the target lacks the namespaces of its wire."""
+    flatten = spec(request.wire).flatten if is_wire(request.wire) else None
+    if flatten is None or (target == request.wire and provider in (None, request.provider, *_OWNERS)):
+        return request, {}, []
+    return flatten(request)
+
+
+def _with(encoded: Encoded, namespaces: dict[str, tuple[str, str]], losses: list[Loss]) -> Encoded:
+    if not (namespaces or losses):
+        return encoded
+    return replace(encoded, namespaces=namespaces, losses=[*encoded.losses, *losses])
 
 
 def _target(request: Request, wire: Wire | None, provider: str | None) -> tuple[Wire, str | None]:

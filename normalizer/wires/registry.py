@@ -45,6 +45,7 @@ from ..model import Response, StopReason, Wire
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from ..conversation import Loss, Request
     from .decode_context import Context, Declared
     from .stream_base import StreamBase
 
@@ -135,7 +136,9 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     see `Boundary`. ``end_of_stream``: the data of the event that ends every stream, if it is not JSON.
 
     ``declared(request)``: the tools that a request declares, as parsed JSON or an object of the SDK; None if
-    `wires.declared_tools.declared_by_json` can read them.
+    `wires.declared_tools.declared_by_json` can read them. ``flatten(request)``: for another wire or provider, a request
+    with a flat list of tools, the flat names with their namespaces and names, and the losses; None if the wire has
+    neither namespaces nor tools in the history.
     """
 
     name: str
@@ -162,6 +165,7 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     boundary: Callable[[dict[str, Any]], Boundary] = _no_boundary
     end_of_stream: bytes | None = None
     declared: Callable[[Any], Declared] | None = None
+    flatten: Callable[[Request], tuple[Request, dict[str, tuple[str, str]], list[Loss]]] | None = None
 
     def parses_arguments(self, *, stream: bool) -> bool:
         """Return whether responses contain the arguments of calls as JSON objects instead of text."""

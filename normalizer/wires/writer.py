@@ -91,7 +91,7 @@ class WriterBase:
             self._write_user(message)
         elif type(message) is System:
             self._write_system(message)
-        else:
+        elif message.wire:  # type: ignore[union-attr]  # an item without one was taken apart; see `WireSpec.flatten`
             self._write_raw(message)  # type: ignore[arg-type]
 
     def _write_assistant(self, message: Assistant) -> None:

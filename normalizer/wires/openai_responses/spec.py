@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..registry import Boundary, Shape, WireSpec
 from ..sdk_objects import model_json
+
+if TYPE_CHECKING:
+    from ...conversation import Loss, Request
 
 #: Members that the SDK's parsing helpers add; they hold objects of the caller's classes.
 _PARSED = {"__all__": {"parsed_arguments": True, "content": {"__all__": {"parsed"}}}}
@@ -45,6 +48,13 @@ def sdk_bytes(source: Any, event: bool) -> bytes:
     return model_json(source, _ADDED)
 
 
+def flatten(request: Request) -> tuple[Request, dict[str, tuple[str, str]], list[Loss]]:
+    """See `namespaces.flatten`."""
+    from . import namespaces  # not needed to decode responses
+
+    return namespaces.flatten(request)
+
+
 SPEC = WireSpec(
     name="openai.responses",
     package=__package__,
@@ -60,4 +70,5 @@ SPEC = WireSpec(
     sdk_bytes=sdk_bytes,
     shape=shape,
     boundary=boundary,
+    flatten=flatten,
 )

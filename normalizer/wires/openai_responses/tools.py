@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec.structs import replace
 
-from ...conversation import Request, ToolChoice, ToolDefinition
+from ...conversation import Assistant, Message, RawItem, Request, ToolChoice, ToolDefinition
+from ...model import Opaque
 from ..strict_schema import fits_strict, with_properties
+from ..traverse import member
 from ..write_context import AS_WRITTEN, WriteContext, merged
 from .schema import WIRE
 
+ADDITIONAL = "additional_tools"
 _MODES = frozenset(("auto", "none", "required"))
 #: Marks a function that was declared in the form of Chat Completions.
 NESTED = "nested"
@@ -116,10 +120,24 @@ def _write_tool(tool: ToolDefinition, context: WriteContext) -> dict[str, Any] |
     return written
 
 
+def additions(message: Message) -> Iterator[Any]:
+    """Yield the items of a message that add tools."""
+    if type(message) is RawItem and message.wire == WIRE:
+        if member(message.raw, "type") == ADDITIONAL:
+            yield message.raw
+    elif type(message) is Assistant:
+        for block in message.response.choices[0].blocks if message.response.choices else ():
+            if type(block) is Opaque and block.wire_type == ADDITIONAL:
+                yield block.raw
+
+
 def _write_choice(request: Request, tools: list[dict[str, Any]], context: WriteContext) -> Any:
     choice = request.tool_choice
-    stored = context.own and "prompt" in request.params  # a stored prompt can have tools
-    if choice is None or context.leaves_out(choice, tools or stored):
+    if choice is None:
+        return None
+    # A stored prompt can have tools, and so can the history.
+    elsewhere = context.own and ("prompt" in request.params or any(map(list, map(additions, request.messages))))
+    if context.leaves_out(choice, tools or elsewhere):
         return None
     if context.own and choice.mode == "raw":
         return choice.raw

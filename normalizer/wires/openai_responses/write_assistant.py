@@ -240,7 +240,9 @@ class AssistantWriter:
             if call.wire_id is not None and with_ids and self._is_accepted_id(call.wire_id, item["type"]):
                 item["id"] = call.wire_id
             return self._with_members(item, call)
-        if call.namespace is not None or call.caller is not None:
+        if call.namespace is not None and context.own:  # the name was restored by `Encoded.restored`
+            item["namespace"] = call.namespace
+        elif call.namespace is not None or call.caller is not None:
             context.lose("namespace", f"left out of {call.name}: {call.namespace or call.caller}", index)
         context.lose_extra(call.extra, f"the call {call.id}", index)
         return item
