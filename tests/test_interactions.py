@@ -327,6 +327,44 @@ def test_of_a_stored_history_only_the_new_steps_and_the_instruction_are_sent() -
     assert check_request(body, WIRE) == []
 
 
+def test_a_history_in_turns_is_handed_over_and_continued_in_turns() -> None:
+    text = {"type": "text", "text": "and Rome?"}
+    call = {"type": "function_call", "id": "c", "name": "f", "arguments": {"x": 1}}
+    done = {"type": "function_result", "call_id": "c", "name": "f", "result": "warm"}
+    turns: list[dict[str, Any]] = [
+        {"role": "user", "content": "hi"},
+        {"role": "model", "content": [{"type": "text", "text": "hello"}, call]},
+        {"role": "user", "content": [done, text]},
+        {"role": "model", "content": "cold"},
+        {"role": "user", "content": [text, {"type": "image", "uri": "https://x.test/a.png"}]},
+    ]
+    body = {
+        "model": "m",
+        "input": turns,
+        "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}],
+    }
+    request = read_request(body, WIRE, provider="google")
+    assert write_request(request).body == body
+    assert check_request(body, WIRE) == []
+    chat = write_request(request, "openai.chat", provider="openai")
+    assert [(message["role"], message["content"]) for message in chat.body["messages"][:5]] == [
+        ("user", "hi"),
+        ("assistant", "hello"),
+        ("tool", "warm"),
+        ("user", "and Rome?"),
+        ("assistant", "cold"),
+    ]
+    assert chat.losses == []
+    response = normalize({"id": "i", "status": "requires_action", "steps": [call]}, WIRE)
+    messages = [*request.messages, *answer(response, select(response), {"c": "hot"})]
+    continued = write_request(replace(request, messages=messages)).body["input"]
+    assert continued[:-2] == turns
+    assert [(turn["role"], [each["type"] for each in turn["content"]]) for turn in continued[-2:]] == [
+        ("model", ["function_call"]),
+        ("user", ["function_result"]),
+    ]
+
+
 def test_the_generation_config_is_split_into_parameters_and_put_together_again() -> None:
     body = {"model": "m", "input": "x", "generation_config": {"temperature": 0.5, "seed": 1, "tool_choice": "any"}}
     body["tools"] = [{"type": "function", "name": "f"}]
@@ -341,7 +379,7 @@ def test_the_generation_config_is_split_into_parameters_and_put_together_again()
 REFUSED: dict[str, dict[str, Any]] = {
     "model-present": {"input": "x"},
     "input-present": {"model": "m"},
-    "step-type": {"model": "m", "input": [{"role": "user", "content": "x"}]},
+    "step-type": {"model": "m", "input": [{"role": "assistant", "content": "x"}]},
     "part-type": {"model": "m", "input": [{"type": "user_input", "content": ["x"]}]},
     "media-source": {"model": "m", "input": [{"type": "image"}]},
     "call-form": {"model": "m", "input": [{"type": "function_call", "id": "c", "name": "f", "arguments": "{}"}]},

@@ -1,8 +1,8 @@
 """Reader for requests of the Interactions API: it converts them to the canonical form.
 
-The input is a text, contents of one user message, or steps. Consecutive steps of the model become one assistant
-message, which the code that decodes responses converts; consecutive `function_result` steps become one message of
-results.
+The input is a text, contents of one user message, steps, or turns (see `turns`). Consecutive steps of the model become
+one assistant message, which the code that decodes responses converts; consecutive `function_result` steps become one
+message of results.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ..call_builder import CallBuilder
 from ..decode_context import Context
 from ..schema import Reader, Unknown
 from ..traverse import members_except, request_object
+from ..write_context import AS_WRITTEN
 from . import schema as s
 from .blocks import Conversion
 from .parts import CONTENTS, is_plain, read_parts
@@ -26,6 +27,7 @@ from .request_params import read_params
 from .results import read_result
 from .schema import WIRE
 from .tools import read_choice, read_tool
+from .turns import MORE, is_turn, spelling, steps_of
 
 _reader = Reader(s.Interaction)
 #: Types of the steps that a response has, apart from calls and results of types that the schema does not know.
@@ -132,8 +134,32 @@ class _History:
             if isinstance(content, (list, str)):
                 extra = members_except(item, "type", "content")
                 self._messages.append(User(read_parts(content), is_plain(content), extra))
+            elif is_turn(item) and self._add_turn(item["role"], item["content"]):
+                pass
             else:
                 self._messages.append(RawItem(WIRE, item))
+
+    def _add_turn(self, role: str, content: Any) -> bool:
+        """Process a turn between other messages; return False for one that steps cannot represent."""
+        extra = spelling(content)
+        if role == "model":
+            steps = steps_of(content)
+            if not all(_kind(step) for step in steps):
+                return False
+            self._steps = [json_codec.bytes_of(step) for step in steps]
+            self._close_assistant(extra)
+            return bool(steps)
+        kinds = [_kind(each) for each in content] if isinstance(content, list) else []
+        count = kinds.count("function_result")
+        if kinds[:count] != ["function_result"] * count:
+            return False
+        if count:
+            results = [read_result(result, self._waiting) for result in content[:count]]
+            self._messages.append(ToolResults(results, extra))
+            content, extra = content[count:], {AS_WRITTEN: MORE}
+        if content or not count:
+            self._messages.append(User(read_parts(content), is_plain(content), extra))
+        return True
 
     def close(self) -> None:
         """Finish the current message."""
@@ -151,7 +177,7 @@ class _History:
             self._messages.append(ToolResults(self._results))
             self._results = []
 
-    def _close_assistant(self) -> None:
+    def _close_assistant(self, extra: dict[str, Any] | None = None) -> None:
         if not self._steps:
             return
         data = b'{"steps":[' + b",".join(self._steps) + b"]}"
@@ -169,4 +195,4 @@ class _History:
                 self._waiting.setdefault(step.id or "", []).append(call)
         stop = Stop("tool_calls" if conversion.builder.seen else "end_turn")
         response = Response(WIRE, self._provider, None, None, [Choice(0, blocks, stop)])
-        self._messages.append(Assistant(response.with_findings(context.findings)))
+        self._messages.append(Assistant(response.with_findings(context.findings), extra or {}))

@@ -16,6 +16,7 @@ from ..traverse import items, member, objects
 from .parts import CONTENTS, KINDS
 from .schema import WIRE, Step
 from .tools import read_tool
+from .turns import is_turn
 
 _API = "https://ai.google.dev/api/interactions-api"
 _STORE = "https://ai.google.dev/gemini-api/docs/interactions (data storage)"
@@ -37,9 +38,12 @@ def _kind(item: Any) -> str:
 
 
 def _steps(body: Any) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Yield path, step and type of every step of the input."""
+    """Yield path, step and type of every step of the input, and of every content of a turn."""
     for path, step in objects(body, "input"):
-        yield path, step, _kind(step)
+        if is_turn(step):
+            yield from ((place, content, _kind(content)) for place, content in objects(step, "content", path))
+        else:
+            yield path, step, _kind(step)
 
 
 def _contents(body: Any) -> Iterator[tuple[str, Any]]:
@@ -103,7 +107,7 @@ def step_type(body: Any) -> Violations:
     for number, item in enumerate(given):
         kind = _kind(item)
         # An unknown step is the provider's, of a type newer than this table, and goes back (law `unknown`).
-        if not isinstance(item, dict) or not kind:
+        if not isinstance(item, dict) or not (kind or is_turn(item)):
             yield f"input[{number}]", "must be a step or a content, which has a type"
     kinds = {_kind(item) in CONTENTS for item in given}
     if len(kinds) > 1:

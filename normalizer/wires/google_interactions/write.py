@@ -13,13 +13,14 @@ from ...pairing import paired_segment
 from ..fast_history import RegularWriters
 from ..model_owners import report_foreign_model
 from ..surrogates import are_encodable, is_encodable, replace_in_members
-from ..write_context import HINTS, IdStyle, NameStyle, WriteContext
+from ..write_context import AS_WRITTEN, HINTS, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from .parts import text_of, write_contents
 from .request_params import write_params
 from .results import write_result
 from .schema import WIRE
 from .tools import write_tools
+from .turns import MORE, is_from_turn, turn_of
 from .write_assistant import AssistantWriter
 
 #: Google does not document which ids it accepts. The recorded ids match this pattern.
@@ -34,7 +35,9 @@ class Writer(WriterBase):
     def __init__(self, request: Request, provider: str | None) -> None:
         own = request.wire == WIRE and (None in (request.provider, provider) or request.provider == provider)
         stored = own and request.previous_response_id is not None
-        basis = None if stored else (request.wire, request.provider, provider)
+        #: whether to write turns instead of steps, because the request has them
+        self._turns = own and any(is_from_turn(message) for message in request.messages)
+        basis = None if stored else (request.wire, request.provider, provider, self._turns)
         super().__init__(request, WriteContext(request, WIRE, provider, IDS, NAMES, own), basis)
         self._assistant = AssistantWriter(self._context)
         self._instructions: list[str] = []
@@ -66,6 +69,8 @@ class Writer(WriterBase):
         return context.encoded(replace_in_members(body, "input", context))
 
     def _regular_writers(self) -> RegularWriters | None:
+        if self._turns:
+            return None
         return RegularWriters(_regular_user, self._assistant.regular, self._assistant.regular_results)
 
     def _write_unstored(self) -> None:
@@ -83,16 +88,20 @@ class Writer(WriterBase):
                 self._write(message, index)
 
     def _write_assistant(self, message: Assistant) -> None:
-        self._assistant.write(message, self._written)
+        steps: list[dict[str, Any]] = []
+        self._assistant.write(message, steps)
+        self._append("model", steps, message)
 
     def _write_results(self, message: ToolResults) -> None:
         context = self._context
         context.lose_extra(message.extra)
+        steps = []
         for result in message.results:
             name = self._assistant.names.get(result.call_id)
             if name is None and result.name:
                 name = context.name(result.name)
-            self._written.append(write_result(result, context.id(result.call_id), name, context))
+            steps.append(write_result(result, context.id(result.call_id), name, context))
+        self._append("user", steps, message)
 
     def _write_user(self, message: User) -> None:
         contents = write_contents(message.parts, self._context)
@@ -104,7 +113,7 @@ class Writer(WriterBase):
             step.update((k, v) for k, v in message.extra.items() if k not in HINTS)
         else:
             self._context.lose_extra(message.extra)
-        self._written.append(step)
+        self._append("user", [step], message)
 
     def _write_system(self, message: System) -> None:
         """Write a system message: into the system instruction, or as a user's text if steps precede it."""
@@ -117,7 +126,17 @@ class Writer(WriterBase):
         elif text:
             context.lose("order", "a system message within the conversation was written as a user message")
             content = {"type": "text", "text": f"<system>\n{text}\n</system>"}
-            self._written.append({"type": "user_input", "content": [content]})
+            self._append("user", [{"type": "user_input", "content": [content]}], message)
+
+    def _append(self, role: str, steps: list[dict[str, Any]], message: Assistant | System | ToolResults | User) -> None:
+        written_as = message.extra.get(AS_WRITTEN)
+        if not self._turns:
+            self._written += steps
+        elif steps:
+            turn = turn_of(role, steps, written_as)
+            if written_as == MORE and self._written and isinstance(self._written[-1].get("content"), list):
+                turn = {**turn, "content": [*self._written.pop()["content"], *turn["content"]]}
+            self._written.append(turn)
 
     def _write_raw(self, item: RawItem) -> None:
         if item.wire == WIRE and self._context.own:
