@@ -19,6 +19,7 @@ from toolparity.normalizer.conversation import Message, Request, System, TextPar
 from toolparity.normalizer.model import Response, Usage
 from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import write_request
+from toolparity.normalizer.wires.model_rules import fit_model
 
 from ..errors import RecordingFailed
 from ..scripts import Round, Script, ScriptedCall
@@ -106,14 +107,19 @@ def opening(script: Script, surface: Surface, *, stream: bool, model: str | None
     ]
     definitions = sdk.HOSTED.get(surface.provider, {})
     tools += [ToolDefinition(name, kind="hosted", wire=surface.wire, raw=definitions[name]) for name in script.hosted]
+    asked = {
+        surface.spec.model_member: model or surface.model,
+        **sdk.settings(RequestSettings(script, surface, stream)),
+    }
+    fit_model(asked, surface.wire, surface.provider, lambda *_: None)  # newer models of Claude have no thinking budget
     return Request(
         surface.wire,
-        model or surface.model,
+        asked.pop(surface.spec.model_member),
         messages,
         tools,
         parallel=script.parallel,
         provider=surface.provider,
-        params=sdk.settings(RequestSettings(script, surface, stream)),
+        params=asked,
     )
 
 

@@ -40,7 +40,10 @@ UNREAD = FREE | {"input"}
 
 #: What requests say besides, so that answers contain all they can.
 MODELS = {"anthropic.messages": ("claude-haiku-4-5", "claude-sonnet-5"), "xai.grpc": ("grok-4-fast", "grok-4.6")}
-THINKING = ({}, {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096})
+THINKING = {
+    "claude-haiku-4-5": {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 4096},
+    "claude-sonnet-5": {"thinking": {"type": "adaptive"}},
+}
 FIRST_TOOL = {"type": "code_execution_20250522", "name": "code_execution"}
 #: Tools of a request that scripts can play.
 _PLAYABLE = {None, "custom", "web_search_20250305", "code_execution_20250522", "code_execution_20250825"}
@@ -63,7 +66,7 @@ def _askings(surface: Surface, body: Any) -> Iterator[Any]:
     if surface is ANTHROPIC:
         tools = body.get("tools", [])
         older = [FIRST_TOOL if tool["name"] == "code_execution" else tool for tool in tools]
-        for thinking in THINKING:
+        for thinking in ({}, THINKING[body["model"]]):
             yield {**body, **thinking}
             yield {**body, **thinking, **({"tools": older} if tools else {})}
         return
