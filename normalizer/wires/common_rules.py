@@ -32,12 +32,10 @@ class Step(NamedTuple):
 class Round(NamedTuple):
     """The calls of a turn and the results after it, in the order of the request.
 
-    ``pending``: the round is the end of the request, and its calls need no result yet. ``shared``: one result answers
-    all calls with its id; otherwise each call has a separate result.
+    ``shared``: one result answers all calls with its id; otherwise each call has a separate result.
     """
 
     steps: list[Step]
-    pending: bool = False
     shared: bool = True
 
 
@@ -139,8 +137,7 @@ def role_known(roles: Places, known: Container[Any]) -> Violations:
 def call_answered(rounds: Iterable[Round]) -> Violations:
     """Each call has a result after it, before the model continues."""
     for round in rounds:
-        if not round.pending:
-            yield from ((path, f"call {id} has no result") for kind, path, id in _unpaired(round) if kind == "call")
+        yield from ((path, f"call {id} has no result") for kind, path, id in _unpaired(round) if kind == "call")
 
 
 @_common("result-asked-for")
@@ -149,7 +146,7 @@ def result_asked_for(rounds: Iterable[Round]) -> Violations:
     for round in rounds:
         for kind, path, id in _unpaired(round):
             if kind == "orphan":
-                yield path, f"the turn before has no call {id}"
+                yield path, f"there is no call {id} for this result"
 
 
 @_common("answered-once")
@@ -161,6 +158,8 @@ def answered_once(rounds: Iterable[Round]) -> Violations:
 
 def _unpaired(round: Round) -> Iterable[tuple[str, str, Any]]:
     """Return ("call", "orphan" or "second", path, id) of each call without result, and result without call."""
+    if not round.steps:
+        return ()
     found: list[tuple[str, str, Any]] = []
     waiting: dict[Any, list[str]] = {}
     served: set[Any] = set()

@@ -31,7 +31,7 @@ ORPHANS: list[tuple[str, dict[str, Any], str]] = [
                 {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "21"}]}
             ],
         },
-        "the turn before has no call toolu_1",
+        "there is no call toolu_1 for this result",
     ),
     (
         "/model/us.anthropic.claude-haiku-4-5-20251001-v1%3A0/converse",
