@@ -180,6 +180,8 @@ class WriteContext:
 
     def id(self, canonical: str) -> str:
         """Return the id on the wire: unchanged if the target accepts it, else an alias made from it alone."""
+        if len(canonical) <= self.plain_length and canonical.isascii() and canonical.isidentifier():
+            return canonical  # nearly always, and faster than the pattern
         if self.accepts_id(canonical):
             return canonical
         style = self._id_style
@@ -214,6 +216,8 @@ class WriteContext:
 
 def merged(members: dict[str, Any], extra: dict[str, Any], *skip: str) -> dict[str, Any]:
     """Return ``members`` and the members of ``extra`` that are neither in it nor in ``skip``."""
+    if not extra:
+        return members
     return {**members, **{k: v for k, v in extra.items() if k not in members and k not in skip}}
 
 

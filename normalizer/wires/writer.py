@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 from ..conversation import Assistant, Encoded, Message, RawItem, Request, System, ToolResults, User
-from ..pairing import paired_segment, segment_end
+from ..pairing import answers_at, paired_segment, segment_end
 from .fast_history import RegularWriters, write_regular
-from .surrogates import replace_in_messages
+from .surrogates import are_encodable, replace_in_messages
 from .write_context import WriteContext, shallow_copy
 
 
@@ -20,6 +20,8 @@ class WriterBase:
     """
 
     settled = True
+    #: the `ContentWriter` of the wire; without one, there is no fast path
+    _assistant: Any = None
 
     def __init__(self, request: Request, context: WriteContext, basis: tuple[Any, ...] | None) -> None:
         self.basis = basis
@@ -39,12 +41,15 @@ class WriterBase:
         other = shallow_copy(self)
         other._request = request
         other._context = self._context.fork()
+        if self._assistant is not None:
+            other._assistant = self._assistant.fork(other._context)
         other._written = self._written[:]
         return other
 
     def add(self, messages: list[Message], start: int, stop: int) -> None:
         """Write the messages from index ``start`` up to ``stop``. Both must be boundaries (`pairing.is_boundary`)."""
         general: list[tuple[int, int]] = []  # spans of `_written` to complete
+        first = len(self._written)
         if self.basis is None:
             self._write_unstored()
             general.append((0, len(self._written)))
@@ -54,19 +59,34 @@ class WriterBase:
                 start = write_regular(writers, messages, start, stop, self._written)
             if start < stop:
                 begun = len(self._written)
-                end = segment_end(messages, start, stop)
-                if end == start + 1 and type(messages[start]) is System:  # nothing to pair
-                    self._write(messages[start], start)
-                else:
-                    for index, message in paired_segment(messages, self._context.repaired, start, end):
-                        self._write(message, index)
-                start = end
+                start = self._write_segment(messages, start, stop)
                 if general and general[-1][1] == begun:
                     begun = general.pop()[0]
                 general.append((begun, len(self._written)))
         self._context.message = None
+        if self._assistant is not None and self._assistant.inputs:
+            if not are_encodable(self._assistant.inputs):
+                general.append((first, len(self._written)))
+            self._assistant.inputs = []
         for begun, end in general:
             self._complete(begun, end)
+
+    def _write_segment(self, messages: list[Message], start: int, stop: int) -> int:
+        """Write the messages that are paired together with the one at ``start``, and return their end."""
+        message, end = messages[start], start + 1
+        if type(message) is Assistant and (calls := message.response.calls):
+            results = answers_at(end, messages, stop, [call.id for call in calls])
+            if results is not None:
+                self._write(message, start)
+                self._write(results, end)
+                return end + 1
+        elif type(message) is not ToolResults and (end == stop or type(messages[end]) is not ToolResults):
+            self._write(message, start)
+            return end
+        end = segment_end(messages, start, stop)
+        for index, paired in paired_segment(messages, self._context.repaired, start, end):
+            self._write(paired, index)
+        return end
 
     def encoded(self) -> Encoded:
         """Return the body with its losses and aliases. Do not use the writer afterwards: the body is not a copy."""
@@ -74,7 +94,13 @@ class WriterBase:
 
     def _regular_writers(self) -> RegularWriters | None:
         """Return the functions of the fast path, or None if no message may take it at this point."""
-        return None
+        if self._assistant is None:
+            return None
+        return RegularWriters(self._regular_user, self._assistant.regular, self._assistant.regular_results)
+
+    def _regular_user(self, text: str) -> Any | None:
+        """Return a user's message of one text, or None if it is not regular."""
+        raise NotImplementedError
 
     def _write_unstored(self) -> None:
         """Write the messages that the provider does not store, if ``basis`` is None."""

@@ -6,11 +6,11 @@ opaque blocks (THINK-01, THINK-02, SRV-03). Those from other wires are written w
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from ...conversation import Assistant, Encoded, Message, Request, System, ToolResults, User
 from ..fast_history import RegularWriters
-from ..surrogates import are_encodable, is_encodable, replace_in_members
+from ..surrogates import is_encodable, replace_in_members
 from ..write_context import IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from .parts import kind_of, write_content
@@ -37,18 +37,9 @@ class Writer(WriterBase):
         self._system: Any = None
         self._segment: tuple[list[Message], int] = ([], 0)  # the messages being written, and their end
 
-    def fork(self, request: Request) -> Self:
-        other = super().fork(request)
-        other._assistant = self._assistant.fork(other._context)
-        return other
-
     def add(self, messages: list[Message], start: int, stop: int) -> None:
         self._segment = messages, stop
-        begun, inputs = len(self._written), self._assistant.inputs
         super().add(messages, start, stop)
-        if not are_encodable(inputs):
-            self._complete(begun, len(self._written))
-        inputs.clear()
 
     def encoded(self) -> Encoded:
         self._trim_end()
@@ -87,7 +78,11 @@ class Writer(WriterBase):
     def _regular_writers(self) -> RegularWriters | None:
         if self._assistant.pairs.pending:
             return None
-        return RegularWriters(_regular_user, self._assistant.regular, self._assistant.regular_results)
+        return super()._regular_writers()
+
+    def _regular_user(self, text: str) -> dict[str, Any] | None:
+        regular = text and not text.isspace() and (text.isascii() or is_encodable(text))
+        return {"role": "user", "content": text} if regular else None
 
     def _write(self, message: Message, index: int) -> None:
         if type(message) is Assistant:
@@ -142,11 +137,6 @@ class Writer(WriterBase):
         super()._complete(begun, end)
         if ends_with_assistant:
             self._assistant.last = self._written[-1]
-
-
-def _regular_user(text: str) -> dict[str, Any] | None:
-    regular = text and not text.isspace() and (text.isascii() or is_encodable(text))
-    return {"role": "user", "content": text} if regular else None
 
 
 def _blocks(content: str | list[Any]) -> list[Any]:

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Self
 
-from ...arguments import parse
-from ...conversation import Assistant, Message, TextPart, ToolResult
-from ...model import (
-    ApprovalRequest,
-    Block,
-    Opaque,
-    Reasoning,
-    Refusal,
-    Response,
-    ServerToolCall,
-    ServerToolResult,
-    Text,
-    ToolCall,
-)
-from ..surrogates import is_encodable
-from ..write_context import WriteContext, merged, shallow_copy
+from ...conversation import Assistant, Message
+from ...model import Block, Opaque, Reasoning, Response, ServerToolCall, ServerToolResult, Text, ToolCall
+from ..content_writer import ContentWriter, Format, UniqueIds, object_of
+from ..write_context import WriteContext, merged
 from .parts import kind_of
 from .schema import WIRE
 from .server_calls import ServerPairs
@@ -30,123 +18,66 @@ SERVER_IDS = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
 #: Providers of Claude, which accept each other's signatures, server blocks and ids.
 FAMILY = frozenset((None, "anthropic", "bedrock", "vertex", "google", "azure"))
 _THINKING = frozenset(("thinking", "redacted_thinking"))
-_FUNCTIONS = frozenset(("function", "legacy_function"))
 
 
-class AssistantWriter:
-    """Writer for the assistant messages of one request.
+def _client_call(id: str, name: str, arguments: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": id, "name": name, "input": arguments}
 
-    ``ids``: canonical call id -> id on the wire, for tool results. ``used``: the ids on the wire so far. ``pairs``: the
-    server calls that may be sent back. ``container``: the container id of the last response that has one. ``last``: the
-    last message without calls that `regular` wrote; the caller adds those of `write`. ``inputs``: the arguments that
-    `regular` wrote, in which the caller has to look for lone surrogates.
+
+def _plain(text: str) -> dict[str, Any] | None:
+    return {"type": "text", "text": text} if text else None  # refused when empty
+
+
+def _text_result(id: str, name: str, text: str) -> dict[str, Any] | None:
+    return {"type": "tool_result", "tool_use_id": id, "content": text} if text else None
+
+
+class AssistantWriter(ContentWriter):
+    """Writer for the assistant messages of one request, in which each id of a call must be unique.
+
+    ``pairs``: the server calls that may be sent back. ``container``: the container id of the last response that has
+    one. ``last``: the last message without calls that `regular` wrote; the caller adds those of `write`.
     """
 
+    _format = Format(_client_call, _plain, _text_result, wraps_results=True, keeps_response=True)
+
     def __init__(self, context: WriteContext) -> None:
-        self.ids: dict[str, str] = {}
-        self.used: set[str] = set()
+        super().__init__(context)
         self.pairs = ServerPairs()
         self.container: str | None = None
         self.last: dict[str, Any] | None = None
-        self.inputs: list[dict[str, Any]] = []
-        self._context = context
+        self._unique = UniqueIds()
         self._strict = context.provider in FAMILY
-        self._repeats: dict[str, int] = {}  # how often each repeated id was used
 
-    def fork(self, context: WriteContext) -> AssistantWriter:
-        """Return an independent copy, for another request."""
-        other = shallow_copy(self)
-        other._context = context
-        other.inputs = []
-        other.ids, other._repeats = self.ids.copy(), self._repeats.copy()
-        other.used, other.pairs = self.used.copy(), self.pairs.fork()
+    def fork(self, context: WriteContext) -> Self:
+        other = super().fork(context)
+        other.pairs = self.pairs.fork()
         return other
 
-    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
-        """Fast path: append the message for only text and regular function calls; return False for any other message.
-
-        An id of an earlier call is not regular. The ids of the calls are appended to ``call_ids``, even if the result
-        is False.
-        """
-        response = message.response
-        choices = response.choices
-        if message.extra or response.extra or not choices:
-            return False
-        context, used, inputs = self._context, self.used, self.inputs
-        accepts, names, plain = context.accepts_id, context.known_names, context.plain_length
-        written: list[dict[str, Any]] = []
-        for block in choices[0].blocks:
-            if type(block) is ToolCall:
-                arguments = block.arguments
-                if block.extra or arguments is None or block.kind != "function" or block.caller or block.namespace:
-                    return False
-                id = block.id
-                if id in used or id in call_ids:
-                    return False
-                if (len(id) > plain or not (id.isascii() and id.isidentifier())) and not accepts(id):
-                    return False
-                name = names.get(block.name) or context.name(block.name)
-                call_ids.append(id)
-                inputs.append(arguments)
-                written.append({"type": "tool_use", "id": id, "name": name, "input": arguments})
-            elif type(block) is Text:
-                text = block.text
-                if not text or block.extra or block.annotations or not (text.isascii() or is_encodable(text)):
-                    return False
-                written.append({"type": "text", "text": text})
-            else:
-                return False
-        if not call_ids and all(part["text"].isspace() for part in written):
-            return False
-        made = {"role": "assistant", "content": written}
+    def _append_message(self, parts: list[Any], call_ids: list[str], own: bool, out: list[Any]) -> bool:
+        message = {"role": "assistant", "content": parts}
         if not call_ids:
-            self.last = made
-        out.append(made)
+            if all(part["text"].isspace() for part in parts):
+                return False
+            self.last = message
+        out.append(message)
         return True
 
-    def regular_results(self, results: list[ToolResult], call_ids: list[str], out: list[Any]) -> bool:
-        """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
-        blocks = []
-        ids = iter(call_ids)
-        for result in results:  # every request runs this loop; zip takes longer
-            id = next(ids)
-            parts = result.parts
-            if result.call_id != id or result.extra or result.is_error or not result.plain or len(parts) != 1:
-                return False
-            part = parts[0]
-            if type(part) is not TextPart or part.extra:
-                return False
-            text = part.text
-            if not text or not (text.isascii() or is_encodable(text)):
-                return False
-            blocks.append({"type": "tool_result", "tool_use_id": id, "content": text})
-        self.used.update(call_ids)
-        out.append({"role": "user", "content": blocks})
-        return True
+    def _results_message(self, results: list[Any]) -> Any:
+        return {"role": "user", "content": results}
 
     def survey(self, messages: list[Message], stop: int, index: int) -> None:
         """Collect the server calls from message ``index`` on, unless that was done. ``stop``: end of the messages."""
         if index >= self.pairs.end:
             self.pairs.survey(messages, index, stop)
 
-    def write(self, message: Assistant) -> list[dict[str, Any]]:
-        """Return the content blocks of a message, and report losses."""
+    def write(self, message: Assistant) -> Any:
         response = message.response
-        own = self._is_own(response)
-        if own:
+        if self._is_own(response):
             container = response.extra.get("container")
             if isinstance(container, dict) and isinstance(container.get("id"), str):
                 self.container = container["id"]
-        written: list[dict[str, Any]] = []
-        for index, block in enumerate(response.choices[0].blocks if response.choices else ()):
-            if type(block) is ToolCall:
-                made: dict[str, Any] | None = self._call(block, own, index)
-            elif type(block) is Text:
-                made = self._text(block, own, index)
-            else:
-                made = self._state(block, index) if own else self._foreign(block, index)
-            if made is not None:
-                written.append(made)
+        written = super().write(message)
         while written and kind_of(written[-1]) in _THINKING:  # from a cut response; refused at the end of a message
             written.pop()
             self._context.lose("reasoning", "thinking at the end of a message was left out")
@@ -158,51 +89,22 @@ class AssistantWriter:
         provider = self._context.provider
         return response.provider == provider or (response.provider in FAMILY and provider in FAMILY)
 
-    def _call(self, call: ToolCall, own: bool, index: int) -> dict[str, Any]:
-        context = self._context
-        canonical = call.id
-        id = context.id(canonical)
-        if id in self.used:  # here ids must be unique in the whole request, elsewhere only in a round (ID-10, ID-21)
-            while id in self.used:
-                self._repeats[canonical] = number = self._repeats.get(canonical, 1) + 1
-                id = context.id(f"{canonical}#{number}")
-            context.ids[id] = canonical
-        self.used.add(id)
-        self.ids[canonical] = id
-        arguments = call.arguments
-        if arguments is None:
-            # A custom tool is declared here as a function with one text parameter (ARG-08, INV-02).
-            text = call.arguments_text
-            arguments = {"input": text} if call.kind == "custom" else _object(text)
-            if "_raw" in arguments:
-                context.lose("arguments", block=index)
-        block: dict[str, Any] = {"type": "tool_use", "id": id, "name": context.name(call.name), "input": arguments}
-        if call.kind not in _FUNCTIONS:
-            context.lose("kind", f"{call.name}: a {call.kind} call was written as a function call", index)
-        if own:
-            if call.caller is not None:
-                block["caller"] = call.caller
-            return merged(block, call.extra)
-        if call.namespace is not None or call.caller is not None:
-            context.lose("namespace", block=index)
-        context.lose_extra(call.extra, "", index)
-        return block
+    def _with_members(self, part: Any, call: ToolCall) -> dict[str, Any]:
+        if call.caller is not None:
+            part["caller"] = call.caller
+        return merged(part, call.extra)
 
     def _text(self, block: Text, own: bool, index: int) -> dict[str, Any] | None:
-        if not block.text:  # refused when empty
+        if (written := _plain(block.text)) is None:
             return None
-        written: dict[str, Any] = {"type": "text", "text": block.text}
-        if own:
-            if block.annotations:
-                written["citations"] = block.annotations
-            return merged(written, block.extra)
+        if not own:
+            self._lose_text(block, index)
+            return written
         if block.annotations:
-            self._context.lose("annotations", block=index)
-        self._context.lose_extra(block.extra, "", index)
-        return written
+            written["citations"] = block.annotations
+        return merged(written, block.extra)
 
-    def _state(self, block: Block, index: int) -> dict[str, Any] | None:
-        """Return a block of a response from this wire, other than text and client calls."""
+    def _state(self, block: Block, index: int) -> Any:
         if isinstance(block, Reasoning):
             return self._thinking(block, index)
         if isinstance(block, ServerToolCall):
@@ -245,7 +147,7 @@ class AssistantWriter:
         self.pairs.written.add(call.id)
         kind = "mcp_tool_use" if call.tool == "mcp" else "server_tool_use"
         return merged(
-            {"type": kind, "id": call.id, "name": call.name, "input": _object(call.arguments_text)}, call.extra
+            {"type": kind, "id": call.id, "name": call.name, "input": object_of(call.arguments_text)}, call.extra
         )
 
     def _server_result(self, result: ServerToolResult, index: int) -> dict[str, Any] | None:
@@ -255,29 +157,9 @@ class AssistantWriter:
         self._context.lose("server-tool", f"the {result.tool} result for {id} has no call and was left out", index)
         return None
 
-    def _foreign(self, block: Block, index: int) -> dict[str, Any] | None:
-        """Report the loss of a block without a counterpart on this wire. A refusal becomes text."""
-        lose = self._context.lose
-        if isinstance(block, Refusal):
-            lose("refusal", block=index)
-            return {"type": "text", "text": block.text} if block.text else None
-        if isinstance(block, Reasoning):
-            lose("reasoning", block=index)
-        elif isinstance(block, Opaque):
-            lose("opaque", f"a block of type {block.wire_type!r} was left out", index)
-        elif isinstance(block, (ServerToolCall, ServerToolResult, ApprovalRequest)):
-            lose("server-tool", block=index)
-        return None
-
 
 def is_blank(content: Any) -> bool:
     """Report whether a message content has nothing but white space."""
     if isinstance(content, str):
         return not content or content.isspace()
     return all(kind_of(block) == "text" and str(block.get("text")).isspace() for block in content)
-
-
-def _object(text: str) -> dict[str, Any]:
-    """Return the object in an argument text, or the text under `_raw`. NaN and infinity are not JSON (NUM-02)."""
-    arguments = parse(text).arguments
-    return {"_raw": text} if arguments is None else arguments

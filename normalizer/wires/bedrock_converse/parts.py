@@ -155,6 +155,8 @@ def write_content(parts: list[Part], context: WriteContext, *, in_result: bool =
 
 def beside_documents(blocks: list[Any], context: WriteContext) -> list[Any]:
     """Return the content of a user message, with a text if it has a document and no text (documented at `document`)."""
+    if len(blocks) == 1 and kind_of(blocks[0]) == "text":
+        return blocks
     kinds = {kind_of(block) for block in blocks}
     if "document" not in kinds or kinds & {"text", "guardContent"}:
         return blocks
@@ -164,14 +166,16 @@ def beside_documents(blocks: list[Any], context: WriteContext) -> list[Any]:
 
 def _text_block(part: TextPart, context: WriteContext) -> dict[str, Any] | None:
     """Return the block of a text, or None if it has only white space, which is refused."""
-    if not part.text or part.text.isspace():
-        if part.text:
+    text, extra = part.text, part.extra
+    if not text or text.isspace():
+        if text:
             context.lose("empty", "a text of only white space was left out")
         return None
-    if context.own and part.extra.get("guardContent") == "text":
-        return {"guardContent": {"text": {"text": part.text, **members_except(part.extra, "guardContent")}}}
-    context.lose_extra(part.extra)
-    return {"text": part.text}
+    if extra:
+        if context.own and extra.get("guardContent") == "text":
+            return {"guardContent": {"text": {"text": text, **members_except(extra, "guardContent")}}}
+        context.lose_extra(extra)
+    return {"text": text}
 
 
 def _media_block(part: MediaPart, context: WriteContext, in_result: bool) -> dict[str, Any]:

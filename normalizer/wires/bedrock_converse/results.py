@@ -46,9 +46,9 @@ def write_results(results: list[ToolResult], ids: dict[str, str], context: Write
         }
         if result.is_error:
             written["status"] = "error"
-        if context.own:
-            written = merged(written, result.extra)
-        else:
+        if not context.own:
             context.lose_extra(result.extra, "", None, *OF_RESULTS)
+        elif result.extra:
+            written = merged(written, result.extra)
         blocks.append({"toolResult": written})
     return blocks

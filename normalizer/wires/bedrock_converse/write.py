@@ -7,11 +7,10 @@ turn, and the user's words after them, are one user message.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from ...conversation import Assistant, Encoded, Request, System, ToolResults, User
-from ..fast_history import RegularWriters
-from ..surrogates import SurrogateReplacer, is_encodable, replace_in_members
+from ..surrogates import SurrogateReplacer, are_encodable, is_encodable, replace_in_members
 from ..write_context import OPENING, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from .parts import beside_documents, role_of, write_content
@@ -34,11 +33,6 @@ class Writer(WriterBase):
         self._assistant = AssistantWriter(self._context)
         self._system: list[Any] = []
 
-    def fork(self, request: Request) -> Self:
-        other = super().fork(request)
-        other._assistant = self._assistant.fork(other._context)
-        return other
-
     def encoded(self) -> Encoded:
         body: dict[str, Any] = {}
         if self._request.model is not None:
@@ -46,16 +40,13 @@ class Writer(WriterBase):
         if self._system:
             body["system"] = self._system
         params = write_params(self._request, self._context)
-        config = write_tools(self._request, self._context, self._assistant.called)
+        config = write_tools(self._request, self._context, dict.fromkeys(self._context.known_names.values()))
         body["messages"] = self._written
         if config is not None:
             beside = params.pop("toolConfig", None)
             body["toolConfig"] = {**beside, **config} if isinstance(beside, dict) else config
         body.update(params)
         return self._context.encoded(replace_in_members(body, "messages", self._context))
-
-    def _regular_writers(self) -> RegularWriters | None:
-        return RegularWriters(self._regular_user, self._assistant.regular, self._assistant.regular_results)
 
     def _regular_user(self, text: str) -> dict[str, Any] | None:
         """Return a user message of one text, or None if it is not regular. It replaces a user message before it."""
@@ -109,10 +100,11 @@ class Writer(WriterBase):
         if extra and not self._context.own:
             self._context.lose_extra(extra)
             extra = {}
-        replacer = SurrogateReplacer()
-        content = replacer.clean(content)
-        if replacer.replaced:
-            self._context.lose("corrupt-text")
+        if not are_encodable(content):
+            replacer = SurrogateReplacer()
+            content = replacer.clean(content)
+            if replacer.replaced:
+                self._context.lose("corrupt-text")
         last: Any = self._written[-1] if self._written else None
         if role_of(last) == role and isinstance(last.get("content"), list):
             self._written[-1] = {**last, "content": [*last["content"], *content], **extra}

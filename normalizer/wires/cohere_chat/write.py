@@ -6,10 +6,9 @@ Content that a message here cannot express is converted, and reported as a loss.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from ...conversation import Assistant, Encoded, Request, System, ToolResults, User
-from ..fast_history import RegularWriters
 from ..model_owners import report_foreign_model
 from ..surrogates import is_encodable, replace_in_members
 from ..write_context import IdStyle, NameStyle, WriteContext
@@ -34,11 +33,6 @@ class Writer(WriterBase):
         super().__init__(request, WriteContext(request, WIRE, provider, IDS, NAMES), (request.wire, provider))
         self._assistant = AssistantWriter(self._context)
 
-    def fork(self, request: Request) -> Self:
-        other = super().fork(request)
-        other._assistant = self._assistant.fork(other._context)
-        return other
-
     def encoded(self) -> Encoded:
         request, context = self._request, self._context
         body: dict[str, Any] = {}
@@ -50,8 +44,8 @@ class Writer(WriterBase):
         write_params(request, context, body)
         return context.encoded(replace_in_members(body, "messages", context))
 
-    def _regular_writers(self) -> RegularWriters | None:
-        return RegularWriters(_regular_user, self._assistant.regular, self._assistant.regular_results)
+    def _regular_user(self, text: str) -> dict[str, Any] | None:
+        return {"role": "user", "content": text} if text and (text.isascii() or is_encodable(text)) else None
 
     def _write_assistant(self, message: Assistant) -> None:
         if (written := self._assistant.write(message)) is not None:
@@ -78,10 +72,6 @@ class Writer(WriterBase):
             self._context.lose("empty", f"a {role} message without content was left out")
             return
         self._written.append({"role": role, "content": content, **self._context.kept_extra(message.extra)})
-
-
-def _regular_user(text: str) -> dict[str, Any] | None:
-    return {"role": "user", "content": text} if text and (text.isascii() or is_encodable(text)) else None
 
 
 write = Writer.write

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from ...conversation import Assistant, Encoded, Message, Request, System, ToolResults, User
-from ..fast_history import RegularWriters
-from ..surrogates import are_encodable, is_encodable, replace_in_members
+from ..surrogates import is_encodable, replace_in_members
 from ..write_context import OPENING, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from .parts import begins_with_call, write_parts
@@ -41,17 +40,12 @@ class Writer(WriterBase):
 
     def fork(self, request: Request) -> Self:
         other = super().fork(request)
-        other._assistant = self._assistant.fork(other._context)
         other._system = self._system[:]
         return other
 
     def add(self, messages: list[Message], start: int, stop: int) -> None:
         self._messages = messages
-        begun, inputs = len(self._written), self._assistant.inputs
         super().add(messages, start, stop)
-        if not are_encodable(inputs):
-            self._complete(begun, len(self._written))
-        inputs.clear()
 
     def encoded(self) -> Encoded:
         body: dict[str, Any] = {}
@@ -69,8 +63,9 @@ class Writer(WriterBase):
         body.update(params)
         return self._context.encoded(replace_in_members(body, "contents", self._context))
 
-    def _regular_writers(self) -> RegularWriters:
-        return RegularWriters(_regular_user, self._assistant.regular, self._assistant.regular_results)
+    def _regular_user(self, text: str) -> dict[str, Any] | None:
+        regular = text and (text.isascii() or is_encodable(text))
+        return {"role": "user", "parts": [{"text": text}]} if regular else None
 
     def _write_assistant(self, message: Assistant) -> None:
         parts = self._assistant.write(message)
@@ -114,11 +109,6 @@ class Writer(WriterBase):
     def _append(self, role: str, parts: list[Any], extra: dict[str, Any]) -> None:
         """Append a content. Contents of one role stay separate, which keeps their bytes."""
         self._written.append({"role": role, "parts": parts, **(self._context.kept_extra(extra) if extra else {})})
-
-
-def _regular_user(text: str) -> dict[str, Any] | None:
-    regular = text and (text.isascii() or is_encodable(text))
-    return {"role": "user", "parts": [{"text": text}]} if regular else None
 
 
 write = Writer.write

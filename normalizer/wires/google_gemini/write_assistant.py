@@ -2,199 +2,99 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from ... import json_codec
-from ...arguments import parse
-from ...conversation import Assistant, TextPart, ToolResult
-from ...model import (
-    ApprovalRequest,
-    Block,
-    Opaque,
-    Reasoning,
-    Refusal,
-    ServerToolCall,
-    ServerToolResult,
-    Text,
-    ToolCall,
-)
+from ...conversation import Assistant
+from ...model import Block, Opaque, Reasoning, ServerToolCall, ServerToolResult, Text, ToolCall
 from ..call_builder import is_synthetic
-from ..surrogates import is_encodable
-from ..write_context import WriteContext, merged, shallow_copy
-from .schema import WIRE
+from ..content_writer import ContentWriter, Format
+from ..write_context import WriteContext, merged
 
 #: The signature with which Gemini 3 accepts calls that another model made; without one it refuses them. This is
 #: base64 of `skip_thought_signature_validator` (https://ai.google.dev/gemini-api/docs/thought-signatures).
 UNVALIDATED = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
-_FUNCTIONS = frozenset(("function", "legacy_function"))
 
 
-class AssistantWriter:
+def _client_call(id: str, name: str, arguments: Any) -> dict[str, Any]:
+    return {"functionCall": {"id": id, "name": name, "args": arguments}}
+
+
+def _plain(text: str) -> dict[str, Any] | None:
+    return {"text": text} if text else None
+
+
+def _text_result(id: str, name: str, text: str) -> dict[str, Any]:
+    return {"functionResponse": {"id": id, "name": name, "response": {"output": text}}}
+
+
+class AssistantWriter(ContentWriter):
     """Writer for the assistant messages of one request.
 
-    ``names``: canonical call id -> name of the call on the wire, for its result. ``without_id``: the calls that are
-    written without an id, as they arrived; their results are, too. ``inputs``: the arguments that `regular` wrote, in
-    which the caller has to look for lone surrogates.
+    ``without_id``: the calls that are written without an id, as they arrived; their results are, too.
     """
 
-    def __init__(self, context: WriteContext) -> None:
-        self.names: dict[str, str] = {}
-        self.without_id: set[str] = set()
-        self.inputs: list[dict[str, Any]] = []
-        self._context = context
-        self._regular_names: list[str] = []  # of the calls that `regular` wrote last
-        self._regular_without_id: set[str] = set()  # and those of them without an id
+    _format = Format(
+        _client_call,
+        _plain,
+        _text_result,
+        wraps_results=True,
+        names_results=True,
+        own_differs=True,
+        members=frozenset(("thoughtSignature",)),
+    )
 
-    def fork(self, context: WriteContext) -> AssistantWriter:
-        """Return an independent copy, for another request."""
-        other = shallow_copy(self)
-        other._context = context
-        other.inputs = []
-        other.names, other.without_id = self.names.copy(), self.without_id.copy()
+    def __init__(self, context: WriteContext) -> None:
+        super().__init__(context)
+        self.without_id: set[str] = set()
+
+    def fork(self, context: WriteContext) -> Self:
+        other = super().fork(context)
+        other.without_id = self.without_id.copy()
         return other
 
-    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
-        """Fast path: append the message for only text and regular function calls; return False for any other message.
-
-        The ids of the calls are appended to ``call_ids``, even if the result is False.
-        """
-        response = message.response
-        choices = response.choices
-        if message.extra or not choices:
+    def _append_message(self, parts: list[Any], call_ids: list[str], own: bool, out: list[Any]) -> bool:
+        if not parts:
             return False
-        own = response.wire == WIRE
-        if not own and response.extra:
-            return False
-        context, inputs = self._context, self.inputs
-        accepts, known, plain = context.accepts_id, context.known_names, context.plain_length
-        names: list[str] = []
-        without_id: set[str] = set()
-        written: list[dict[str, Any]] = []
-        signed = own
-        for block in choices[0].blocks:
-            if type(block) is ToolCall:
-                arguments, extra = block.arguments, block.extra
-                if arguments is None or block.kind != "function" or block.caller or block.namespace:
-                    return False
-                if extra and (not own or extra.keys() != _SIGNATURE):
-                    return False
-                id = block.id
-                if id in call_ids:
-                    return False
-                name = known.get(block.name) or context.name(block.name)
-                if own and is_synthetic(id):
-                    without_id.add(id)
-                    call = {"name": name, "args": arguments}
-                elif (len(id) <= plain and id.isascii() and id.isidentifier()) or accepts(id):
-                    call = {"id": id, "name": name, "args": arguments}
-                else:
-                    return False
-                call_ids.append(id)
-                inputs.append(arguments)
-                names.append(name)
-                part: dict[str, Any] = {"functionCall": call}
-                if not signed:
-                    signed = True
-                    part["thoughtSignature"] = UNVALIDATED
-                elif extra:
-                    part.update(extra)
-                written.append(part)
-            elif type(block) is Text:
-                text = block.text
-                if not text or block.annotations or not (text.isascii() or is_encodable(text)):
-                    return False
-                if block.extra and (not own or block.extra.keys() != _SIGNATURE):
-                    return False
-                written.append({"text": text, **block.extra} if block.extra else {"text": text})
-            else:
-                return False
-        if not written:
-            return False
-        self._regular_names, self._regular_without_id = names, without_id
-        out.append({"role": "model", "parts": written})
+        self.without_id = set()
+        if call_ids and own:
+            for part in parts:
+                if "functionCall" in part:
+                    self._drop_id(part["functionCall"])
+        elif call_ids:
+            _sign(parts)
+        out.append({"role": "model", "parts": parts})
         return True
 
-    def regular_results(self, results: list[ToolResult], call_ids: list[str], out: list[Any]) -> bool:
-        """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
-        parts: list[dict[str, Any]] = []
-        ids, names = iter(call_ids), iter(self._regular_names)
-        without_id = self._regular_without_id
-        for result in results:  # every request runs this loop; zip takes longer
-            id = next(ids)
-            content = result.parts
-            if result.call_id != id or result.extra or result.is_error or not result.plain or len(content) != 1:
-                return False
-            part = content[0]
-            if type(part) is not TextPart or part.extra or not (part.text.isascii() or is_encodable(part.text)):
-                return False
-            written = {"id": id, "name": next(names), "response": {"output": part.text}}
-            if id in without_id:
-                del written["id"]
-            parts.append({"functionResponse": written})
-        self.names.update(zip(call_ids, self._regular_names, strict=True))
-        self.without_id.difference_update(call_ids)
-        self.without_id.update(without_id)
-        out.append({"role": "user", "parts": parts})
-        return True
+    def _results_message(self, results: list[Any]) -> Any:
+        if self.without_id:
+            for part in results:
+                if part["functionResponse"]["id"] in self.without_id:
+                    del part["functionResponse"]["id"]
+        return {"role": "user", "parts": results}
 
-    def write(self, message: Assistant) -> list[dict[str, Any]]:
-        """Return the parts of a message, and report losses."""
-        response = message.response
-        own = response.wire == WIRE
-        written: list[dict[str, Any]] = []
-        signed = own
-        for index, block in enumerate(response.choices[0].blocks if response.choices else ()):
-            if type(block) is ToolCall:
-                made: dict[str, Any] | None = self._call(block, own, index)
-                if not signed:
-                    signed = True
-                    made = {**made, "thoughtSignature": UNVALIDATED}  # type: ignore[dict-item]
-            elif type(block) is Text:
-                made = self._text(block, own, index)
-            else:
-                made = self._state(block, index) if own else self._foreign(block, index)
-            if made is not None:
-                written.append(made)
-        return written
+    def write(self, message: Assistant) -> Any:
+        self.without_id = set()
+        parts = super().write(message)
+        if not self._is_own(message.response):
+            _sign(parts)
+        return parts
 
-    def _call(self, call: ToolCall, own: bool, index: int) -> dict[str, Any]:
-        context = self._context
-        name = self.names[call.id] = context.name(call.name)
-        arguments = call.arguments
-        if arguments is None:
-            # A custom tool is declared here as a function with one text parameter (ARG-08, INV-02).
-            text = call.arguments_text
-            arguments = {"input": text} if call.kind == "custom" else object_of(text)
-            if "_raw" in arguments:
-                context.lose("arguments", block=index)
-        written: dict[str, Any] = {}
-        if own and is_synthetic(call.id):
-            self.without_id.add(call.id)
-        else:
-            self.without_id.discard(call.id)
-            written["id"] = context.id(call.id)
-        written["name"] = name
-        written["args"] = arguments
-        if call.kind not in _FUNCTIONS:
-            context.lose("kind", f"{call.name}: a {call.kind} call was written as a function call", index)
-        if own:
-            beside = {key: value for key, value in call.extra.items() if key != "id"}
-            return {"functionCall": written, **beside}
-        if call.namespace is not None or call.caller is not None:
-            context.lose("namespace", block=index)
-        context.lose_extra(call.extra, "", index)
-        return {"functionCall": written}
+    def _with_members(self, part: Any, call: ToolCall) -> dict[str, Any]:
+        self._drop_id(part["functionCall"])
+        return merged(part, call.extra, "id")
+
+    def _drop_id(self, call: dict[str, Any]) -> None:
+        if is_synthetic(call["id"]):
+            self.without_id.add(call.pop("id"))
 
     def _text(self, block: Text, own: bool, index: int) -> dict[str, Any] | None:
         if own:  # annotations are metadata of the response, and no content has them
             return merged({"text": block.text}, block.extra) if block.text or block.extra else None
-        if block.annotations:
-            self._context.lose("annotations", block=index)
-        self._context.lose_extra(block.extra, "", index)
-        return {"text": block.text} if block.text else None
+        self._lose_text(block, index)
+        return _plain(block.text)
 
-    def _state(self, block: Block, index: int) -> dict[str, Any] | None:
-        """Return a block of a response from this wire, other than text and client calls."""
+    def _state(self, block: Block, index: int) -> Any:
         if isinstance(block, Reasoning):
             signature = {} if block.signature is None else {"thoughtSignature": block.signature}
             if block.extra.get("member") == "thoughtSignature":
@@ -208,22 +108,13 @@ class AssistantWriter:
             return block.raw
         return self._foreign(block, index)
 
-    def _foreign(self, block: Block, index: int) -> dict[str, Any] | None:
-        """Report the loss of a block without a counterpart on this wire. A refusal becomes text."""
-        lose = self._context.lose
-        if isinstance(block, Refusal):
-            lose("refusal", block=index)
-            return {"text": block.text} if block.text else None
-        if isinstance(block, Reasoning):
-            lose("reasoning", block=index)
-        elif isinstance(block, Opaque):
-            lose("opaque", f"a block of type {block.wire_type!r} was left out", index)
-        elif isinstance(block, (ServerToolCall, ServerToolResult, ApprovalRequest)):
-            lose("server-tool", block=index)
-        return None
 
-
-_SIGNATURE = {"thoughtSignature"}
+def _sign(parts: list[Any]) -> None:
+    """Sign the first call of a message of another model."""
+    for part in parts:
+        if "functionCall" in part:
+            part["thoughtSignature"] = UNVALIDATED
+            return
 
 
 def _server_call(call: ServerToolCall) -> dict[str, Any]:
@@ -237,9 +128,3 @@ def _server_call(call: ServerToolCall) -> dict[str, Any]:
     others = call.extra.get("toolCall")
     data.update(others if isinstance(others, dict) else {})
     return {"toolCall": data, **{name: value for name, value in call.extra.items() if name != "toolCall"}}
-
-
-def object_of(text: str) -> dict[str, Any]:
-    """Return the object in an argument text, or the text under `_raw`. NaN and infinity are not JSON (NUM-02)."""
-    arguments = parse(text).arguments
-    return {"_raw": text} if arguments is None else arguments

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from ... import json_codec
 from ...conversation import JsonPart, Part, TextPart, ToolResult
 from ...model import ToolCall
-from ..surrogates import is_encodable
 from ..traverse import members_except
 from ..write_context import OF_RESULTS, WriteContext, merged
 from .parts import read_part, write_contents
@@ -43,17 +42,6 @@ def read_result(step: dict[str, Any], waiting: dict[str, list[ToolCall]]) -> Too
         extra=extra,
     )
     return replace(result, name=result.name or call.name, kind=call.kind) if call else result
-
-
-def regular_result(result: ToolResult, id: str, name: str) -> dict[str, Any] | None:
-    """Return the step of a result of one plain text for a call; None for any other result."""
-    parts = result.parts
-    if result.call_id != id or result.extra or result.is_error or not result.plain or len(parts) != 1:
-        return None
-    part = parts[0]
-    if type(part) is not TextPart or part.extra or not (part.text.isascii() or is_encodable(part.text)):
-        return None
-    return {"type": "function_result", "call_id": id, "name": name, "result": part.text}
 
 
 def write_result(result: ToolResult, id: str, name: str | None, context: WriteContext) -> dict[str, Any]:

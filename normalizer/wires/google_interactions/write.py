@@ -12,7 +12,7 @@ from ...conversation import Assistant, Encoded, Message, RawItem, Request, Syste
 from ...pairing import paired_segment
 from ..fast_history import RegularWriters
 from ..model_owners import report_foreign_model
-from ..surrogates import are_encodable, is_encodable, replace_in_members
+from ..surrogates import is_encodable, replace_in_members
 from ..write_context import AS_WRITTEN, HINTS, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from .parts import text_of, write_contents
@@ -44,16 +44,8 @@ class Writer(WriterBase):
 
     def fork(self, request: Request) -> Self:
         other = super().fork(request)
-        other._assistant = self._assistant.fork(other._context)
         other._instructions = self._instructions[:]
         return other
-
-    def add(self, messages: list[Message], start: int, stop: int) -> None:
-        begun, inputs = len(self._written), self._assistant.inputs
-        super().add(messages, start, stop)
-        if not are_encodable(inputs):
-            self._complete(begun, len(self._written))
-        inputs.clear()
 
     def encoded(self) -> Encoded:
         request, context = self._request, self._context
@@ -69,9 +61,12 @@ class Writer(WriterBase):
         return context.encoded(replace_in_members(body, "input", context))
 
     def _regular_writers(self) -> RegularWriters | None:
-        if self._turns:
+        return None if self._turns else super()._regular_writers()
+
+    def _regular_user(self, text: str) -> dict[str, Any] | None:
+        if not (text and (text.isascii() or is_encodable(text))):
             return None
-        return RegularWriters(_regular_user, self._assistant.regular, self._assistant.regular_results)
+        return {"type": "user_input", "content": [{"type": "text", "text": text}]}
 
     def _write_unstored(self) -> None:
         """Write the messages that the provider does not store. Their results may answer calls that it stores.
@@ -89,7 +84,7 @@ class Writer(WriterBase):
 
     def _write_assistant(self, message: Assistant) -> None:
         steps: list[dict[str, Any]] = []
-        self._assistant.write(message, steps)
+        self._assistant.write_steps(message, steps)
         self._append("model", steps, message)
 
     def _write_results(self, message: ToolResults) -> None:
@@ -143,12 +138,6 @@ class Writer(WriterBase):
             self._written.append(item.raw)
         else:
             self._context.lose("opaque", f"an item of {item.wire} was left out")
-
-
-def _regular_user(text: str) -> dict[str, Any] | None:
-    if not (text and (text.isascii() or is_encodable(text))):
-        return None
-    return {"type": "user_input", "content": [{"type": "text", "text": text}]}
 
 
 def _first_unstored(request: Request, messages: list[Message]) -> int:

@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ... import json_codec
-from ...arguments import parse
-from ...conversation import Assistant, ToolResult
+from ...conversation import Assistant
 from ...model import (
-    ApprovalRequest,
     Block,
     Opaque,
     Reasoning,
@@ -23,97 +21,59 @@ from ...model import (
     Text,
     ToolCall,
 )
+from ..content_writer import ContentWriter, Format, lose_item
 from ..surrogates import is_encodable
-from ..write_context import AS_WRITTEN, WriteContext, shallow_copy
+from ..write_context import AS_WRITTEN
 from .blocks import CONTENT, EMPTY_STEP, NEXT_STEP
 from .parts import KINDS
-from .results import regular_result
 from .schema import TOOLS, WIRE, ServerCall
 
-_FUNCTIONS = frozenset(("function", "legacy_function"))
 #: Canonical tool -> type of the provider's call.
 _CALLS = {tool: kind.__struct_config__.tag for kind, tool in TOOLS.items() if issubclass(kind, ServerCall)}
 #: Keys of ``extra`` that are not members of a content.
 _OF_STEP = (AS_WRITTEN, "step_error")
 
 
-class AssistantWriter:
-    """Writer for the assistant messages of one request.
+def _client_call(id: str, name: str, arguments: Any) -> dict[str, Any]:
+    return {"type": "function_call", "id": id, "name": name, "arguments": arguments}
 
-    ``names``: canonical call id -> name of the call on the wire, which its result repeats. ``inputs``: the arguments
-    that `regular` wrote, in which the caller has to look for lone surrogates.
-    """
 
-    def __init__(self, context: WriteContext) -> None:
-        self.names: dict[str, str] = {}
-        self.inputs: list[dict[str, Any]] = []
-        self._context = context
+def _plain(text: str) -> dict[str, Any] | None:
+    return {"type": "text", "text": text} if text else None
 
-    def fork(self, context: WriteContext) -> AssistantWriter:
-        """Return an independent copy, for another request."""
-        other = shallow_copy(self)
-        other._context = context
-        other.names, other.inputs = self.names.copy(), []
-        return other
+
+def _text_result(id: str, name: str, text: str) -> dict[str, Any]:
+    return {"type": "function_result", "call_id": id, "name": name, "result": text}
+
+
+class AssistantWriter(ContentWriter):
+    """Writer for the assistant messages of one request, whose results repeat the names of their calls."""
+
+    _format = Format(_client_call, _plain, _text_result, names_results=True, own_differs=True)
 
     def learn(self, message: Assistant) -> None:
         """Record the names of the calls in a message that is not sent because the provider stores it."""
         for call in message.response.calls:
             self.names[call.id] = self._context.name(call.name)
 
-    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
-        """Fast path: append signed thoughts, texts and regular function calls; return False for any other message.
+    def _regular_state(self, block: Block) -> dict[str, Any] | None:
+        regular = type(block) is Reasoning and not block.extra and block.encrypted is None and is_encodable(block.text)
+        return _thought(block) if regular else None  # type: ignore[arg-type]
 
-        The ids of the calls are appended to ``call_ids``, even if the result is False.
-        """
-        response = message.response
-        if message.extra or not response.choices:
-            return False
-        context, inputs = self._context, self.inputs
-        own, accepts, names, plain = (
-            self._is_own(response),
-            context.accepts_id,
-            context.known_names,
-            context.plain_length,
-        )
-        before: Any = None
-        for block in response.choices[0].blocks:
-            kind = type(block)
-            if type(block) is ToolCall:
-                id, arguments = block.id, block.arguments
-                if block.extra or arguments is None or block.kind != "function" or block.caller or block.namespace:
+    def _append_message(self, parts: list[Any], call_ids: list[str], own: bool, out: list[Any]) -> bool:
+        before = None
+        for part in parts:
+            kind = part["type"]
+            if kind == "text":
+                if before == "text":  # in the same step
                     return False
-                if (len(id) > plain or not (id.isascii() and id.isidentifier())) and not accepts(id):
-                    return False
-                name = names.get(block.name) or context.name(block.name)
-                self.names[id] = name
-                call_ids.append(id)
-                inputs.append(arguments)
-                out.append({"type": "function_call", "id": id, "name": name, "arguments": arguments})
-            elif type(block) is Text and before is not Text:
-                text = block.text
-                if not text or block.extra or block.annotations or not (text.isascii() or is_encodable(text)):
-                    return False
-                out.append({"type": "model_output", "content": [{"type": "text", "text": text}]})
-            elif own and type(block) is Reasoning and not block.extra and block.encrypted is None:
-                if not (block.text.isascii() or is_encodable(block.text)):
-                    return False
-                out.append(_thought(block))
+                out.append({"type": "model_output", "content": [part]})
             else:
-                return False
+                out.append(part)
             before = kind
         return before is not None
 
-    def regular_results(self, results: list[ToolResult], call_ids: list[str], out: list[Any]) -> bool:
-        """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
-        for result, id in zip(results, call_ids, strict=True):
-            step = regular_result(result, id, self.names[id])
-            if step is None:
-                return False
-            out.append(step)
-        return True
-
-    def write(self, message: Assistant, out: list[dict[str, Any]]) -> None:
+    def write_steps(self, message: Assistant, out: list[dict[str, Any]]) -> None:
         """Append the steps of one message to ``out``, and report losses."""
         response, lose = message.response, self._context.lose
         self._context.lose_extra(message.extra)
@@ -148,16 +108,13 @@ class AssistantWriter:
         """Return the content of an output for a block; None if the block is a step or is left out."""
         if isinstance(block, Text):
             if not own:
-                if block.annotations:
-                    self._context.lose("annotations", block=index)
-                self._context.lose_extra(block.extra, "a text", index)
-                return {"type": "text", "text": block.text} if block.text else None
+                self._lose_text(block, index, "a text")
+                return _plain(block.text)
             annotations = {"annotations": block.annotations} if block.annotations else {}
             extra = {k: v for k, v in block.extra.items() if k not in _OF_STEP}
             return {"type": "text", "text": block.text, **annotations, **extra}
         if isinstance(block, Refusal):
-            self._context.lose("refusal", block=index)
-            return {"type": "text", "text": block.text} if block.text else None
+            return self._foreign(block, index)  # type: ignore[no-any-return]
         if not own:
             return None
         if isinstance(block, ServerToolResult) and isinstance(block.raw, dict) and block.raw.get("type") in KINDS:
@@ -168,7 +125,7 @@ class AssistantWriter:
 
     # Steps
 
-    def _step(self, block: Block, own: bool, index: int) -> dict[str, Any] | None:
+    def _step(self, block: Block, own: bool, index: int) -> Any:
         """Return the step for a block that is not text; None if it is left out, which is reported."""
         if isinstance(block, ToolCall):
             return self._call(block, own, index)
@@ -179,41 +136,12 @@ class AssistantWriter:
                 return _server_call(block)
             if isinstance(block, (ServerToolResult, Opaque)) and isinstance(block.raw, dict):
                 return block.raw
-        self._lose(block, index)
+        if not isinstance(block, (Text, Refusal)):  # without text, they leave nothing
+            lose_item(block, self._context, index)
         return None
 
-    def _call(self, call: ToolCall, own: bool, index: int) -> dict[str, Any]:
-        context, arguments = self._context, call.arguments
-        if arguments is None:
-            # A custom tool is declared here as a function with one text parameter (ARG-08, INV-02).
-            text = call.arguments_text
-            parsed = parse(text).arguments
-            arguments = {"input": text} if call.kind == "custom" else {"_raw": text} if parsed is None else parsed
-            if "_raw" in arguments:
-                context.lose("arguments", block=index)
-        name = self.names[call.id] = context.name(call.name)
-        step = {"type": "function_call", "id": context.id(call.id), "name": name, "arguments": arguments}
-        if call.kind not in _FUNCTIONS:
-            context.lose("kind", f"{call.name}: a {call.kind} call was written as a function call", index)
-        if own:
-            return {**step, **{k: v for k, v in call.extra.items() if k not in step}}
-        if call.namespace is not None or call.caller is not None:
-            context.lose("namespace", block=index)
-        context.lose_extra(call.extra, f"the call {call.id}", index)
-        return step
-
-    def _lose(self, block: Block, index: int) -> None:
-        lose = self._context.lose
-        if isinstance(block, Reasoning):
-            lose("reasoning", block=index)
-        elif isinstance(block, ServerToolCall):
-            lose("server-tool", f"{block.name or block.tool} ({block.id}) was left out", index)
-        elif isinstance(block, ServerToolResult):
-            lose("server-tool", f"the result of {block.tool} ({block.call_id}) was left out", index)
-        elif isinstance(block, ApprovalRequest):
-            lose("server-tool", f"the approval request for {block.name} on {block.server} was left out", index)
-        elif isinstance(block, Opaque):
-            lose("opaque", f"a block of type {block.wire_type!r} was left out", index)
+    def _lose_members(self, call: ToolCall, index: int, owner: str = "", *known: str) -> None:
+        super()._lose_members(call, index, f"the call {call.id}")
 
 
 def _thought(block: Reasoning) -> dict[str, Any]:

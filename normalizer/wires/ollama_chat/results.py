@@ -41,16 +41,13 @@ def read_result(message: dict[str, Any], call: ToolCall | None) -> ToolResult:
 
 
 def write_results(
-    results: list[ToolResult], calls: dict[str, tuple[str | None, str]], context: WriteContext
+    results: list[ToolResult], ids: dict[str, str | None], names: dict[str, str], context: WriteContext
 ) -> list[dict[str, Any]]:
-    """Return the messages of tool results. ``calls``: canonical call id -> id (None: no id) and name on the wire."""
-    return [_write_result(result, calls, context) for result in results]
+    """Return the messages of tool results. ``ids``, ``names``: canonical call id -> id (None: no id) or name there."""
+    return [_write_result(result, ids.get(result.call_id), names.get(result.call_id), context) for result in results]
 
 
-def _write_result(
-    result: ToolResult, calls: dict[str, tuple[str | None, str]], context: WriteContext
-) -> dict[str, Any]:
-    id, name = calls.get(result.call_id, (None, ""))
+def _write_result(result: ToolResult, id: str | None, name: str | None, context: WriteContext) -> dict[str, Any]:
     content, images = write_parts(result.parts, context, "\n")
     message: dict[str, Any] = {"role": "tool", "content": mark_failed(content, result.is_error)}
     if images:

@@ -9,11 +9,10 @@ Content that the wire cannot express is converted, and most conversions are repo
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
-from ...conversation import Assistant, Encoded, Message, Request, System, ToolResults, User
-from ..fast_history import RegularWriters
-from ..surrogates import are_encodable, is_encodable, replace_in_members
+from ...conversation import Assistant, Encoded, Request, System, ToolResults, User
+from ..surrogates import is_encodable, replace_in_members
 from ..write_context import AS_WRITTEN, HINTS, IdStyle, NameStyle, WriteContext
 from ..writer import WriterBase
 from .parts import write_parts
@@ -35,18 +34,6 @@ class Writer(WriterBase):
         super().__init__(request, WriteContext(request, WIRE, provider, IDS, NAMES), (request.wire, provider))
         self._assistant = AssistantWriter(self._context)
 
-    def fork(self, request: Request) -> Self:
-        other = super().fork(request)
-        other._assistant = self._assistant.fork(other._context)
-        return other
-
-    def add(self, messages: list[Message], start: int, stop: int) -> None:
-        begun, inputs = len(self._written), self._assistant.inputs
-        super().add(messages, start, stop)
-        if not are_encodable(inputs):
-            self._complete(begun, len(self._written))
-        inputs.clear()
-
     def encoded(self) -> Encoded:
         body: dict[str, Any] = {}
         if self._request.model is not None:
@@ -56,8 +43,8 @@ class Writer(WriterBase):
         body.update(write_params(self._request, self._context))
         return self._context.encoded(replace_in_members(body, "messages", self._context))
 
-    def _regular_writers(self) -> RegularWriters | None:
-        return RegularWriters(_regular_user, self._assistant.regular, self._assistant.regular_results)
+    def _regular_user(self, text: str) -> dict[str, Any] | None:
+        return {"role": "user", "content": text} if text and (text.isascii() or is_encodable(text)) else None
 
     def _write_assistant(self, message: Assistant) -> None:
         if (written := self._assistant.write(message)) is not None:
@@ -65,7 +52,7 @@ class Writer(WriterBase):
 
     def _write_results(self, message: ToolResults) -> None:
         self._context.lose_extra(message.extra)
-        self._written += write_results(message.results, self._assistant.calls, self._context)
+        self._written += write_results(message.results, self._assistant.ids, self._assistant.names, self._context)
 
     def _write_user(self, message: User) -> None:
         self._write_spoken(message, "user")
@@ -86,10 +73,6 @@ class Writer(WriterBase):
             written["images"] = images
         written.update((key, value) for key, value in extra.items() if key not in HINTS)
         self._written.append(written)
-
-
-def _regular_user(text: str) -> dict[str, Any] | None:
-    return {"role": "user", "content": text} if text and (text.isascii() or is_encodable(text)) else None
 
 
 write = Writer.write

@@ -10,7 +10,7 @@ Content that a chat message cannot express is converted, and most conversions ar
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from ...conversation import Assistant, Encoded, Request, System, ToolResults, User
 from ..fast_history import RegularWriters
@@ -45,11 +45,6 @@ class Writer(WriterBase):
         super().__init__(request, context, basis)
         self._assistant = AssistantWriter(self._context, dialect, request.provider, self._must_think)
 
-    def fork(self, request: Request) -> Self:
-        other = super().fork(request)
-        other._assistant = self._assistant.fork(other._context)
-        return other
-
     def encoded(self) -> Encoded:
         request, written = self._request, self._written
         body: dict[str, Any] = {}
@@ -68,7 +63,10 @@ class Writer(WriterBase):
     def _regular_writers(self) -> RegularWriters | None:
         if self._dialect.bridge or self._must_think:
             return None
-        return RegularWriters(_regular_user, self._assistant.regular, self._assistant.regular_results)
+        return super()._regular_writers()
+
+    def _regular_user(self, text: str) -> dict[str, Any] | None:
+        return {"role": "user", "content": text} if text and (text.isascii() or is_encodable(text)) else None
 
     def _write_assistant(self, message: Assistant) -> None:
         if (written := self._assistant.write(message)) is not None:
@@ -104,10 +102,6 @@ class Writer(WriterBase):
         if self._bridged and self._written and _role(self._written[-1]) == "tool":
             self._context.lose("bridge")
             self._written.append({"role": "assistant", "content": BRIDGE})
-
-
-def _regular_user(text: str) -> dict[str, Any] | None:
-    return {"role": "user", "content": text} if text and (text.isascii() or is_encodable(text)) else None
 
 
 def _role(message: Any) -> Any:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from ... import json_codec
-from ...conversation import Assistant, TextPart, ToolResult
+from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, Response, ServerToolCall, ServerToolResult, Text, ToolCall
+from ..content_writer import FUNCTIONS, Format, MessageWriter, lose_kind
 from ..surrogates import is_encodable
-from ..write_context import AS_WRITTEN, HINTS, REPEATED, WriteContext, mark_failed, shallow_copy
+from ..write_context import HINTS, REPEATED, WriteContext
 from .dialects import Dialect
 from .schema import WIRE
 
@@ -19,129 +20,60 @@ from .schema import WIRE
 _RESPONSE_ONLY = frozenset(("channel", "parsed", "token_id", "audio"))
 #: Extra members of other wires that only hold position and state of an item; leaving them out is not a loss.
 _BOOKKEEPING = ("role", "execution")
-_FUNCTIONS = ("function", "legacy_function")
-_NOTHING: dict[str, Any] = {}
 
 
-class AssistantWriter:
-    """Writer for the assistant messages of one request.
+def _client_call(id: str, name: str, arguments: Any) -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
-    ``source``: the provider of the request. ``must_think``: calls need reasoning. ``ids``: canonical id -> id on the
-    wire (None: no id) for the calls of the last message; after `regular`, only ids that differ.
+
+def _plain(text: str) -> str:
+    return text
+
+
+def _text_result(id: str, name: str, text: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id, "content": text}
+
+
+class AssistantWriter(MessageWriter):
+    """Writer for the assistant messages of one request. An id in ``ids`` is None if the call has none.
+
+    ``source``: the provider of the request. ``must_think``: calls need reasoning.
     """
 
+    _format = Format(_client_call, _plain, _text_result, as_object=False, marks_failures=True, own_differs=True)
+
     def __init__(self, context: WriteContext, dialect: Dialect, source: str | None, must_think: bool) -> None:
-        self.ids: dict[str, str | None] = {}
-        self._context = context
+        super().__init__(context)
         self._dialect = dialect
         self._source = source
         self._must_think = must_think
 
-    def fork(self, context: WriteContext) -> AssistantWriter:
-        """Return an independent copy, for another request."""
-        other = shallow_copy(self)
-        other._context = context
-        return other
-
-    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
-        """Fast path: append a message of at most one text and function calls; return False for any other message.
-
-        The ids of the calls are appended to ``call_ids``, even if the result is False.
-        """
-        response = message.response
-        choices = response.choices
-        if message.extra or not choices:
+    def _append_message(self, parts: list[Any], call_ids: list[str], own: bool, out: list[Any]) -> bool:
+        number = len(parts) - len(call_ids)
+        if number > 1 or (number and type(parts[0]) is not str):
             return False
-        context, dialect = self._context, self._dialect
-        same = (response.wire == WIRE and response.provider == context.provider) or self._is_same(response)
-        choice = choices[0]
-        if same and choice.extra:
-            return False
-        names, plain = context.known_names, context.plain_length
-        text: str | None = None
-        calls: list[dict[str, Any]] = []
-        if self.ids:
-            self.ids = {}
-        for block in choice.blocks:
-            if type(block) is ToolCall:
-                id, arguments = block.id, block.arguments_text
-                if block.extra or block.kind != "function":
-                    return False
-                if not same and (block.namespace or block.caller or not arguments):
-                    return False
-                call_ids.append(id)
-                if not (arguments.isascii() or is_encodable(arguments)):
-                    return False
-                if (len(id) > plain or not (id.isascii() and id.isidentifier())) and not self._accepts(id, same):
-                    self.ids[id] = id = context.id(id)
-                name = names.get(block.name) or context.name(block.name)
-                calls.append({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
-            elif type(block) is Text and text is None and not (calls or block.annotations or block.extra):
-                text = block.text
-                if not (text.isascii() or is_encodable(text)):
-                    return False
-            else:
-                return False
-        if calls:
-            content = dialect.blank if text is None else text
-            out.append({"role": "assistant", "content": content, "tool_calls": calls})
-        elif text or (same and dialect.wordless):
+        text = parts[0] if number else None
+        if call_ids:
+            content = self._dialect.blank if text is None else text
+            out.append({"role": "assistant", "content": content, "tool_calls": parts[number:]})
+        elif text or (own and self._dialect.wordless):
             out.append({"role": "assistant", "content": text or ""})
         else:
             return False
         return True
 
-    def _accepts(self, id: str, same: bool) -> bool:
-        """Whether the target accepts an id unchanged. ``same``: it comes from the target."""
-        checked = self._dialect.ids_checked or not same
-        return (not checked and is_encodable(id)) or self._context.accepts_id(id) is not None
-
-    def regular_results(self, results: list[ToolResult], call_ids: list[str], out: list[Any]) -> bool:
-        """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
-        aliases = self.ids
-        ids = iter(call_ids)
-        for result in results:  # every request runs this loop; zip takes longer
-            id = next(ids)
-            parts = result.parts
-            if result.call_id != id or result.extra or not result.plain or len(parts) != 1:
-                return False
-            part = parts[0]
-            if type(part) is not TextPart or result.kind == "legacy_function":
-                return False
-            text = part.text
-            if not (text.isascii() or is_encodable(text)):
-                return False
-            if result.is_error or "[" <= text < "\\":  # it begins with a bracket
-                text = mark_failed(text, result.is_error)
-            out.append({"role": "tool", "tool_call_id": aliases.get(id, id) if aliases else id, "content": text})
-        return True
-
     def write(self, message: Assistant) -> dict[str, Any] | None:
-        """Return the wire's message, None if there is none; report losses, and set `ids` for the results."""
-        response = message.response
-        self.ids = {}
-        if not response.choices:
-            self._context.lose("empty", "a response without a choice was left out")
-            return None
-        if not self._must_think:
-            call_ids: list[str] = []
-            regular: list[dict[str, Any]] = []
-            if self.regular(message, call_ids, regular):
-                self.ids = {id: self.ids.get(id, id) for id in call_ids}
-                return regular[0]
-        same = self._is_same(response)
-        # Keep the original spelling only if the provider is known to have used it.
-        spelled = same and (self._context.provider is None or (response.provider or self._source) is not None)
-        builder = _MessageBuilder(message, same, spelled, self._dialect, self._context)
-        written = builder.build()
-        self.ids = builder.ids
-        if written is None:
-            self._context.lose("empty")
-        elif self._must_think and "tool_calls" in written and "reasoning_content" not in written:
+        call_ids: list[str] = []
+        regular: list[dict[str, Any]] = []
+        if not self._must_think and self.regular(message, call_ids, regular):
+            self.ids = {id: self.ids.get(id, id) for id in call_ids}
+            return regular[0]
+        written = super().write(message)
+        if written and self._must_think and "tool_calls" in written and "reasoning_content" not in written:
             written["reasoning_content"] = ""  # DeepSeek requires the member while it thinks
         return written
 
-    def _is_same(self, response: Response) -> bool:
+    def _is_own(self, response: Response) -> bool:
         """Whether a response goes back to the provider that produced it.
 
         If its provider is unknown, it counts as the same unless the target has a strict dialect or the response has
@@ -152,44 +84,20 @@ class AssistantWriter:
         source, target = response.provider or self._source, self._context.provider
         if source == target or target is None:
             return True
-        return source is None and not self._dialect.strict and all(call.kind in _FUNCTIONS for call in response.calls)
+        return source is None and not self._dialect.strict and all(call.kind in FUNCTIONS for call in response.calls)
 
-
-class _MessageBuilder:
-    """Builder for one message.
-
-    ``same``: it goes back to the provider that produced it. ``spelled``: it keeps its original spelling. ``ids``: as in
-    `AssistantWriter`, filled by `build`.
-    """
-
-    def __init__(self, message: Assistant, same: bool, spelled: bool, dialect: Dialect, context: WriteContext) -> None:
-        self.ids: dict[str, str | None] = {}
-        self._message = message
-        self._same = same
-        self._dialect = dialect
-        self._context = context
-        self._lose = context.lose
-        self._spelling: dict[str, Any] = (message.extra.get(AS_WRITTEN) if spelled else None) or _NOTHING
-        self._parts: list[dict[str, Any]] = []
+    def _begin(self, message: Assistant) -> bool:
+        self._same = same = super()._begin(message)
+        provider = self._context.provider
+        if same and provider is not None and (message.response.provider or self._source) is None:
+            self._spelling = {}  # the provider is not known to have used the original spelling
         self._rich = "parts" in self._spelling  # whether the content has to be a list
         self._members: dict[str, Any] = {}
-        self._calls: list[dict[str, Any]] = []
+        return same
 
-    def build(self) -> dict[str, Any] | None:
-        """Return the message; None if the target cannot represent any of it."""
-        for index, block in enumerate(self._message.response.choices[0].blocks):
-            if type(block) is ToolCall:
-                call = self._call(block, index)
-                if block.kind == "legacy_function" and self._same:
-                    self._members["function_call"] = call
-                else:
-                    self._calls.append(call)
-            elif type(block) is Text:
-                self._text(block, index)
-            else:
-                self._other(block, index)
+    def _finished(self, own: bool) -> dict[str, Any] | None:
         message: dict[str, Any] = {"role": "assistant"}
-        if self._parts:
+        if self._texts:
             message["content"] = self._content()
         message.update(self._members)
         if self._calls:
@@ -209,46 +117,50 @@ class _MessageBuilder:
         return message
 
     def _content(self) -> Any:
-        parts = self._parts
+        parts = self._texts
         if self._rich or (len(parts) > 1 and self._dialect.lists):
             return parts
         return parts[0]["text"] if len(parts) == 1 else "".join(part["text"] for part in parts)
 
-    def _text(self, block: Text, index: int) -> None:
-        if self._calls and not self._same:
-            self._lose("order", "text after a call was moved before it", index)
+    def _text(self, block: Text, own: bool, index: int) -> None:
+        if not own:
+            self._lose_order(index)
         part = {"type": "text", "text": block.text}
-        if block.extra and self._same:
+        if block.extra and own:
             part.update(block.extra)
             self._rich = True
         else:
             self._context.lose_extra(block.extra, "", index, *_BOOKKEEPING)
         if block.annotations:
-            if self._same and not self._dialect.strict:
+            if own and not self._dialect.strict:
                 self._members["annotations"] = block.annotations
             else:
-                self._lose("annotations", "", index)
-        self._parts.append(part)
+                self._context.lose("annotations", block=index)
+        self._texts.append(part)
 
-    def _other(self, block: Block, index: int) -> None:
-        same = self._same
+    def _state(self, block: Block, index: int) -> bool:
         if isinstance(block, Reasoning):
-            if same:
-                self._reasoning(block)
-            else:
-                self._lose("reasoning", "", index)
-        elif isinstance(block, Refusal):
-            if same or self._dialect.refusal:
+            self._reasoning(block)
+        elif isinstance(block, Opaque) and isinstance(block.raw, dict) and "type" in block.raw:
+            self._texts.append(block.raw)
+            self._rich = True
+        else:
+            return not isinstance(block, Refusal) and "executed_tools" in self._message.extra
+        return True
+
+    def _foreign(self, block: Block, index: int) -> None:
+        lose = self._context.lose
+        if isinstance(block, Refusal):
+            if self._same or self._dialect.refusal:
                 self._members["refusal"] = block.text
             else:
-                self._lose("refusal", "", index)
-                self._parts.append({"type": "text", "text": block.text})
-        elif isinstance(block, Opaque) and same and isinstance(block.raw, dict) and "type" in block.raw:
-            self._parts.append(block.raw)
-            self._rich = True
-        elif not (same and "executed_tools" in self._message.extra):
+                lose("refusal", block=index)
+                self._texts.append({"type": "text", "text": block.text})
+        elif isinstance(block, Reasoning):
+            lose("reasoning", block=index)
+        else:
             hosted = isinstance(block, (ServerToolCall, ServerToolResult))
-            self._lose("server-tool" if hosted else "opaque", "", index)
+            lose("server-tool" if hosted else "opaque", block=index)
 
     def _reasoning(self, block: Reasoning) -> None:
         """Put reasoning into the member it came from, or into the dialect's usual one."""
@@ -256,7 +168,7 @@ class _MessageBuilder:
         if member == "content":
             thinking = [{"type": "text", "text": block.text}]
             rest = {key: value for key, value in block.extra.items() if key != "member"}
-            self._parts.append({"type": "thinking", "thinking": thinking, **rest})
+            self._texts.append({"type": "thinking", "thinking": thinking, **rest})
             self._rich = True
             return
         details = block.extra.get("reasoning_details")
@@ -269,46 +181,45 @@ class _MessageBuilder:
         if block.text and (details is None or "member" in block.extra):
             self._members[member] = block.text
 
-    def _call(self, call: ToolCall, index: int) -> dict[str, Any]:
-        same, spelling = self._same, self._spelling
-        id: str | None = call.id
-        if call.id in spelling.get("ids", _NOTHING):
-            id = spelling["ids"][call.id]
-        elif not same or self._dialect.ids_checked or not is_encodable(call.id):
-            id = self._context.id(call.id)
+    def _call_id(self, canonical: str, own: bool) -> str:
+        unchecked = own and not self._dialect.ids_checked and is_encodable(canonical)
+        return canonical if unchecked else self._context.id(canonical)
+
+    def _call(self, call: ToolCall, own: bool, index: int) -> dict[str, Any] | None:
+        spelling, kind = self._spelling, call.kind
+        ids, indexes = spelling.get("ids", {}), spelling.get("indexes", {})
+        id = ids[call.id] if call.id in ids else self._call_id(call.id, own)
         self.ids[call.id] = id
         name = self._context.name(call.name)
         text: Any = call.arguments_text
-        kind = call.kind
-        if not same:
+        if not own:
             kind, text = self._translated(call, index)
         elif "objects" in spelling and call.arguments is not None:
             text = call.arguments
         if kind == "legacy_function":
-            return {"name": name, "arguments": text, **call.extra}
+            self._members["function_call"] = {"name": name, "arguments": text, **call.extra}
+            return None
         written: dict[str, Any] = {} if id is None else {"id": id}
         written["type"] = kind
         if kind == "custom":
             written["custom"] = {"name": name, "input": text}
         else:
             written["function"] = {"name": name, "arguments": text}
-        if same:
+        if own:
             written.update((key, value) for key, value in call.extra.items() if key != "id")
-        if call.id in spelling.get("indexes", _NOTHING):
-            written["index"] = spelling["indexes"][call.id]
+        if call.id in indexes:
+            written["index"] = indexes[call.id]
         return written
 
     def _translated(self, call: ToolCall, index: int) -> tuple[str, str]:
         """Return kind and argument text for a call that another provider's model made."""
-        if call.namespace is not None or call.caller is not None:
-            self._lose("namespace", "", index)
         # Members that another provider needs back are lost (failures THINK-06, PASS-02).
-        self._context.lose_extra(call.extra, "", index, *_BOOKKEEPING)
+        self._lose_members(call, index, "", *_BOOKKEEPING)
         text = call.arguments_text
         if call.kind == "custom" and self._dialect.custom:
             return "custom", text
-        if call.kind not in _FUNCTIONS:
-            self._lose("kind", f"{call.name}: a {call.kind} call was written as a function call", index)
+        if call.kind not in FUNCTIONS:
+            lose_kind(call, self._context, index)
             return "function", text if call.arguments is not None else json_codec.text({"input": text})
         return "function", text if text.strip() else "{}"
 
@@ -318,7 +229,7 @@ class _MessageBuilder:
         if not self._same:
             self._context.lose_extra(extra)
             return
-        members = {**extra, **extra.get(REPEATED, _NOTHING)}
+        members = {**extra, **extra.get(REPEATED, {})}
         message.update((k, v) for k, v in members.items() if k not in message and k not in HINTS)
         response_message = self._message.response.choices[0].extra.get("message")
         if isinstance(response_message, dict):

@@ -7,7 +7,7 @@ the history (``previous_response_id``, ``conversation``), only the messages afte
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from ...conversation import Assistant, Encoded, Message, RawItem, Request, System, ToolResults, User
 from ...pairing import paired_segment
@@ -41,11 +41,6 @@ class Writer(WriterBase):
         self._assistant = AssistantWriter(context, stateless)
         self._instructions: str | None = None
 
-    def fork(self, request: Request) -> Self:
-        other = super().fork(request)
-        other._assistant = self._assistant.fork(other._context)
-        return other
-
     def encoded(self) -> Encoded:
         request, context = self._request, self._context
         body: dict[str, Any] = {}
@@ -75,7 +70,7 @@ class Writer(WriterBase):
                 self._write(message, index)
 
     def _write_assistant(self, message: Assistant) -> None:
-        self._assistant.write(message, self._written)
+        self._assistant.write_items(message, self._written)
 
     def _write_results(self, message: ToolResults) -> None:
         context = self._context

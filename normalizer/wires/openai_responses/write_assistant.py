@@ -21,8 +21,9 @@ from ...model import (
     Text,
     ToolCall,
 )
+from ..content_writer import FUNCTIONS, ContentWriter, lose_item, lose_kind
 from ..surrogates import are_encodable, is_encodable
-from ..write_context import AS_WRITTEN, WriteContext, shallow_copy
+from ..write_context import AS_WRITTEN, WriteContext
 from .schema import WIRE
 from .server_calls import INTERNAL, SERVER, parsed, write_server_call
 
@@ -36,7 +37,6 @@ KINDS = {
     "apply_patch": "operation",
     "tool_search": "arguments",
 }
-_FUNCTIONS = frozenset(("function", "legacy_function"))
 #: Keys of a call's ``extra`` that are not sent; its `id` is the call id that two calls shared.
 _UNSENT = INTERNAL | {"id"}
 #: Extra members of a regular reasoning item with encrypted content.
@@ -55,7 +55,7 @@ PREFIXES = {
 }
 
 
-class AssistantWriter:
+class AssistantWriter(ContentWriter):
     """Writer for the assistant messages of one request.
 
     ``stateless``: the provider stores no items to refer to (THINK-08). ``kinds``: call id -> kind under which a call of
@@ -63,17 +63,11 @@ class AssistantWriter:
     """
 
     def __init__(self, context: WriteContext, stateless: bool) -> None:
+        super().__init__(context)
         self.kinds: dict[str, str] = {}
-        self._context = context
         self._stateless = stateless
         self._follows_reasoning = context.provider in (None, "openai", "azure")
         self._strict = context.provider in ("openai", "azure")
-
-    def fork(self, context: WriteContext) -> AssistantWriter:
-        """Return an independent copy, for another request."""
-        other = shallow_copy(self)
-        other._context = context
-        return other
 
     def learn(self, message: Assistant) -> None:
         """Record the kinds of the calls in a message that is not sent because the provider stores it."""
@@ -138,7 +132,7 @@ class AssistantWriter:
             before = kind
         return before is not None and before is not Reasoning
 
-    def write(self, message: Assistant, out: list[dict[str, Any]]) -> None:
+    def write_items(self, message: Assistant, out: list[dict[str, Any]]) -> None:
         """Append the items of one message to ``out``, and report losses."""
         response, lose = message.response, self._context.lose
         self._context.lose_extra(message.extra)
@@ -164,11 +158,11 @@ class AssistantWriter:
                 parts = []
             if type(block) is ToolCall:
                 self.kinds[block.id] = "function" if block.kind == "function" else self._kind(block, response)
-                out.append(self._call(block, response.wire == WIRE, own, with_ids, index))
+                out.append(self._call_item(block, response.wire == WIRE, own, with_ids, index))
             elif own:
                 self._write_state(block, index, out)
             else:
-                self._lose_state(block, index)
+                lose_item(block, self._context, index)
         if parts:
             self._write_message(parts, own, with_ids, out)
         while self._follows_reasoning and len(out) > begun and out[-1].get("type") == "reasoning":
@@ -220,7 +214,7 @@ class AssistantWriter:
 
     # Calls
 
-    def _call(self, call: ToolCall, same_wire: bool, own: bool, with_ids: bool, index: int) -> dict[str, Any]:
+    def _call_item(self, call: ToolCall, same_wire: bool, own: bool, with_ids: bool, index: int) -> dict[str, Any]:
         context, kind = self._context, call.kind
         if (with_ids or not own) and (regular := self._regular_call(call, own)):
             return regular
@@ -231,10 +225,10 @@ class AssistantWriter:
             item = {"type": "function_call", "call_id": context.id(call.id), "name": context.name(call.name)}
             if kind == "custom" or (same_wire and kind == "unresolved"):  # of xAI, which may have run it
                 item.update(type="custom_tool_call", input=text)
-            elif kind in _FUNCTIONS:
+            elif kind in FUNCTIONS:
                 item["arguments"] = text if own else text or "{}"
             else:
-                context.lose("kind", f"{call.name}: a {kind} call was written as a function call", index)
+                lose_kind(call, context, index)
                 item["arguments"] = text or "{}"
         if own:
             if call.wire_id is not None and with_ids and self._is_accepted_id(call.wire_id, item["type"]):
@@ -334,20 +328,7 @@ class AssistantWriter:
         elif isinstance(block, Opaque) and isinstance(block.raw, dict):
             out.append(block.raw)
         else:
-            self._lose_state(block, index)
-
-    def _lose_state(self, block: Block, index: int) -> None:
-        lose = self._context.lose
-        if isinstance(block, Reasoning):
-            lose("reasoning", "", index)
-        elif isinstance(block, ServerToolCall):
-            lose("server-tool", f"{block.name or block.tool} ({block.id}) was left out", index)
-        elif isinstance(block, ServerToolResult):
-            lose("server-tool", f"the result of {block.tool} ({block.call_id}) was left out", index)
-        elif isinstance(block, ApprovalRequest):
-            lose("server-tool", f"the approval request for {block.name} on {block.server} was left out", index)
-        elif isinstance(block, Opaque):
-            lose("opaque", f"a block of type {block.wire_type!r} was left out", index)
+            lose_item(block, self._context, index)
 
     def _regular_reasoning(self, block: Reasoning) -> dict[str, Any] | None:
         """Fast path: return the item of regular encrypted reasoning; None for any other reasoning."""

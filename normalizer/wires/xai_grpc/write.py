@@ -48,7 +48,6 @@ class Writer(WriterBase):
 
     def fork(self, request: Request) -> Self:
         other = super().fork(request)
-        other._assistant = AssistantWriter(other._context)
         other._written = ["".join(self._written)]
         return other
 

@@ -7,7 +7,7 @@ from typing import Any
 from ... import json_codec
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, Refusal, ServerToolCall, ServerToolResult, Text, ToolCall
-from ..write_context import WriteContext
+from ..content_writer import ContentWriter, lose_kind
 from . import schema as s
 from . import serialize
 
@@ -16,12 +16,8 @@ _STATUS_NUMBERS = {word: number for number, word in s.STATUSES.items()}
 _JSON_KINDS = frozenset(("function", "legacy_function", "unresolved"))
 
 
-class AssistantWriter:
+class AssistantWriter(ContentWriter):
     """Writer for the assistant messages of one request. ``ids``: canonical id -> wire id, for the last calls."""
-
-    def __init__(self, context: WriteContext) -> None:
-        self._context = context
-        self.ids: dict[str, str] = {}
 
     def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
         """Fast path: append the serialized message of only text and function calls; return False for any other message.
@@ -217,7 +213,7 @@ class _ForeignMessages:
     def _call(self, call: ToolCall, index: int) -> Any:
         text = call.arguments_text or "{}"
         if call.kind not in _JSON_KINDS:
-            self._context.lose("kind", f"{call.name}: a {call.kind} call was written as a function call", index)
+            lose_kind(call, self._context, index)
             if call.arguments is None:
                 text = json_codec.text({"input": call.arguments_text})
         if call.namespace or call.caller is not None:
