@@ -57,11 +57,11 @@ def test_an_agent_runs_independent_turns_with_its_options(wire: str) -> None:
     played = script([call("look", city="Horta")], [Say("It is fine.")], tools=["look"])
     first, second = Emulated(wire, played), Emulated(wire, played)
     for provider in (first, second):
-        agent = Agent(provider, [look], instructions="You know towns.", temperature=0.5, max_tokens=300)
+        agent = Agent(provider, [look], instructions="You know towns.", temperature=1, max_tokens=300)
         assert at_once(agent.run("Go.")).text == "It is fine."
         sent = request_sent(provider)
         assert texts(sent) == [GUIDED, "Go."]
-        assert (shared(sent)["temperature"], shared(sent)["max_tokens"]) == (0.5, 300)
+        assert (shared(sent)["temperature"], shared(sent)["max_tokens"]) == (1, 300)
     assert at_once(Agent(second, [look]).run("Go.", max_rounds=0)).termination == "max_rounds_reached"
 
 
@@ -70,12 +70,12 @@ def test_an_agent_runs_independent_turns_with_its_options(wire: str) -> None:
 def test_a_conversation_continues_with_the_history_and_one_system_prompt(wire: str) -> None:
     rounds = ([call("look", city="Horta")], [Say("It is fine.")], Round([Say("Yes.")], "Sure?"))
     provider = Emulated(wire, script(*rounds, tools=["look"]))
-    conversation = Agent(provider, [look], instructions="You know towns.", top_p=0.5).conversation()
+    conversation = Agent(provider, [look], instructions="You know towns.", top_p=1).conversation()
     assert at_once(conversation.send("Go.")).text == "It is fine."
     assert at_once(conversation.send("Sure?")).text == "Yes."
     sent = request_sent(provider, 2)
     assert texts(sent) == [GUIDED, "Go.", "Sure?"]
-    assert shared(sent)["top_p"] == 0.5
+    assert shared(sent)["top_p"] == 1
     assert conversation.turn is not None
     assert_legal(conversation.turn)
 
@@ -202,12 +202,12 @@ def test_a_parameter_that_a_wire_lacks_is_logged(caplog: pytest.LogCaptureFixtur
 @pytest.mark.parametrize("wire", WIRES)
 def test_options_replace_the_parameters_of_a_request_and_keep_its_others(wire: str) -> None:
     provider = Emulated(wire, HELLO)
-    at_once(Turn(provider, temperature=0.5, max_tokens=300).run("Go."))
+    at_once(Turn(provider, temperature=1, max_tokens=300).run("Go."))
     request = request_sent(provider)
     again = Emulated(wire, HELLO)
     at_once(Turn(again, max_tokens=200).run(request))
     params = shared(request_sent(again))
-    assert (params["temperature"], params["max_tokens"]) == (0.5, 200)
+    assert (params["temperature"], params["max_tokens"]) == (1, 200)
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -223,9 +223,9 @@ def test_a_request_of_another_wire_gets_the_parameters_too(wire: str) -> None:
     source = Emulated("anthropic.messages", HELLO)
     at_once(Turn(source).run("Go."))
     provider = Emulated(wire, HELLO)
-    at_once(Turn(provider, max_tokens=200, temperature=0.25).run(request_sent(source)))
+    at_once(Turn(provider, max_tokens=200, temperature=1).run(request_sent(source)))
     params = shared(request_sent(provider))
-    assert (params["temperature"], params["max_tokens"]) == (0.25, 200)
+    assert (params["temperature"], params["max_tokens"]) == (1, 200)
 
 
 def test_other_members_of_the_body_are_passed_under_the_names_of_the_wire() -> None:
@@ -248,9 +248,9 @@ def test_the_tool_choice_and_parallel_calls_can_be_set() -> None:
 
 def test_a_coordinator_takes_the_same_options() -> None:
     provider = Emulated("openai.chat", HELLO)
-    at_once(Coordinator(provider, [look], instructions="You know towns.", temperature=0.5).run("Go."))
+    at_once(Coordinator(provider, [look], instructions="You know towns.", temperature=1).run("Go."))
     assert texts(request_sent(provider)) == [GUIDED, "Go."]
-    assert provider.bodies[0]["temperature"] == 0.5
+    assert provider.bodies[0]["temperature"] == 1
 
 
 @pytest.mark.parametrize(
