@@ -253,8 +253,25 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
                 request(tools=[{"type": "web_search"}], tool_choice={"type": "web_search"}),
             ],
         ),
+        (
+            request(tool_choice={"type": "function", "name": "g"}),
+            "tool_choice",
+            [
+                request(
+                    user(),
+                    {"type": "additional_tools", "tools": [{"type": "namespace", "name": "n", "tools": [function()]}]},
+                    tool_choice={"type": "function", "name": "f"},
+                ),
+            ],
+        ),
     ],
-    "tools-needed": [(request(tool_choice="required"), "tool_choice", [request(tool_choice="auto")])],
+    "tools-needed": [
+        (
+            request(tool_choice="required"),
+            "tool_choice",
+            [request(tool_choice="auto"), request(tool_choice="required", prompt={"id": "pmpt_1"})],
+        )
+    ],
     "tool-choice": [
         (request(tools=[function()], tool_choice="any"), "tool_choice", [request(tool_choice="none")]),
         (request(tool_choice=5), "tool_choice", []),

@@ -35,10 +35,17 @@ def _tool_names(body: Any) -> Iterator[tuple[str, str]]:
     return ((f"{path}.name", text(tool.get("name"))) for path, tool in _declared(body) if text(tool.get("name")))
 
 
+def _known_tools(body: Any) -> list[dict[str, Any]]:
+    """Return the tools of the request, of its history, and those in namespaces."""
+    holders = [body, *(item for _, item in objects(body, "input"))]
+    tools = [tool for holder in holders for _, tool in objects(holder, "tools")]
+    return tools + [tool for space in tools for _, tool in objects(space, "tools")]
+
+
 def _forced(body: Any) -> Iterator[tuple[str, Any, list[Any]]]:
     choice = member(body, "tool_choice")
-    if member(choice, "type") in ("function", "custom"):
-        yield "tool_choice", choice.get("name"), [tool.get("name") for _, tool in objects(body, "tools")]
+    if member(choice, "type") in ("function", "custom") and not member(body, "prompt"):  # which has tools of its own
+        yield "tool_choice", choice.get("name"), [tool.get("name") for tool in _known_tools(body)]
 
 
 name_format = common_rules.name_format(_names, "failure NAME-04", pattern="[a-zA-Z0-9_-]{1,128}")
@@ -81,8 +88,8 @@ choice_declared = common_rules.choice_declared(_forced, _API)
 
 @rule("tools-needed", _API)
 def tools_needed(body: Any) -> Violations:
-    """A call can only be required if a tool is declared."""
-    if member(body, "tool_choice") == "required" and not [*objects(body, "tools")]:
+    """A call can only be required if a tool is declared, here, by the history or by a stored prompt."""
+    if member(body, "tool_choice") == "required" and not (member(body, "prompt") or _known_tools(body)):
         yield "tool_choice", "a call is required, but no tool is declared"
 
 
