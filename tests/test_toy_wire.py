@@ -18,6 +18,9 @@ from typing import Any
 import pytest
 
 from toolparity import StreamDecoder, answer, check_request, normalize, read_request, select, write_request
+from toolparity.conformance.oracle import facts
+from toolparity.conformance.oracle.settings import is_comparable
+from toolparity.conformance.oracle.words import unknown_words
 from toolparity.normalizer.errors import AmbiguousBody, UnknownWire
 from toolparity.normalizer.turns.clients import client
 from toolparity.normalizer.wires import registry
@@ -191,6 +194,11 @@ def test_a_stream_is_decoded_byte_by_byte_named_or_detected(toy: Any, named: boo
     response = decoder.finish()
     assert response.choices == normalize(BODY, toy).choices
     assert [finding.code for finding in response.findings] == ["unknown-tool"]
+
+
+def test_the_laws_have_the_facts_that_its_oracle_states(toy: Any) -> None:
+    assert (facts(toy).strict, is_comparable("parallel calls", {}, toy)) == (False, False)
+    assert list(unknown_words({"messages": [{"by": "user"}, {"by": "robot"}]}, toy)) == ['by "robot"']
 
 
 def test_an_error_names_it_as_a_candidate(toy: Any) -> None:

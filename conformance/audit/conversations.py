@@ -10,12 +10,9 @@ from toolparity.normalizer.conversation import Request, ToolResults, User
 from toolparity.normalizer.conversations import ExchangeRecord, record
 from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request, read_request
-from toolparity.normalizer.wires.registry import is_wire
+from toolparity.normalizer.wires.registry import is_wire, spec
 
 from .exchange import DecodedExchange
-
-#: The request rule of a wire that results precede other content of their message.
-_RESULTS_FIRST = {"anthropic.messages": "results-first"}
 
 
 def record_of(exchange: Exchange, decoded: DecodedExchange) -> ExchangeRecord | None:
@@ -41,8 +38,12 @@ def _read(body: Any, wire: Wire, provider: str | None) -> Request | None:
 
 def is_preceded(request: Request, body: Any, wire: Wire) -> bool:
     """Return whether other content precedes results in one message, which the canonical form does not show."""
-    rule = _RESULTS_FIRST.get(wire)
     last = request.messages[-2:]
-    if rule is None or len(last) < 2 or not isinstance(last[0], ToolResults) or not isinstance(last[1], User):
+    if (
+        spec(wire).results != "first"
+        or len(last) < 2
+        or not isinstance(last[0], ToolResults)
+        or not isinstance(last[1], User)
+    ):
         return False
-    return any(violation.rule == rule for violation in check_request(body, wire))
+    return any(violation.rule == "results-first" for violation in check_request(body, wire))

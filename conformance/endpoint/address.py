@@ -15,16 +15,6 @@ from toolparity.normalizer.wires.registry import spec
 from .errors import EndpointFailed
 
 _VERSION = re.compile(r"/v\d+(alpha|beta)?\d*$")
-#: Gemini's tools are part of this version of the API; its v1 has no `tools` (https://ai.google.dev/api).
-_GEMINI_VERSION = "/v1beta"
-#: The header that carries the key, where it is not `Authorization: Bearer`.
-_KEY_HEADERS = {
-    "anthropic.messages": "x-api-key",
-    "google.gemini": "x-goog-api-key",
-    "google.interactions": "x-goog-api-key",
-}
-#: Further headers that every request of a wire needs.
-_HEADERS = {"anthropic.messages": {"anthropic-version": "2023-06-01"}}
 
 
 class Endpoint(Struct, frozen=True):
@@ -48,8 +38,7 @@ class Endpoint(Struct, frozen=True):
         base = self.parts.path
         if base.endswith(facts.path) and "{model}" not in facts.path:
             return base
-        query = "?alt=sse" if stream and self.wire == "google.gemini" else ""
-        return self._below(base, path).replace("{model}", quote(model, safe="")) + query
+        return self._below(base, path).replace("{model}", quote(model, safe="")) + facts.stream_query * stream
 
     @property
     def models_path(self) -> str:
@@ -64,17 +53,16 @@ class Endpoint(Struct, frozen=True):
             return (base or facts.base_path) + path
         if _VERSION.search(base):
             return base + re.sub(r"^/v\d+", "", path)
-        return base + (re.sub(r"^/v1(?=/)", _GEMINI_VERSION, path) if self.wire.startswith("google.") else path)
+        return base + (re.sub(r"^/v1(?=/)", facts.version, path) if facts.version else path)
 
     def headers(self, key: str) -> dict[str, str]:
         """Return the headers of every request. ``key``: the API key, or "" for an endpoint without keys."""
-        headers = {"content-type": "application/json", **_HEADERS.get(self.wire, {})}
+        facts = spec(self.wire)
+        headers = {"content-type": "application/json", **facts.headers}
         if self.authorization:
             headers["authorization"] = self.authorization
-        elif key and self.wire in _KEY_HEADERS:
-            headers[_KEY_HEADERS[self.wire]] = key
         elif key:
-            headers["authorization"] = f"Bearer {key}"
+            headers[facts.key_header or "authorization"] = key if facts.key_header else f"Bearer {key}"
         return headers
 
 
@@ -102,13 +90,7 @@ def endpoint(url: str, wire: str) -> Endpoint:
 def wire_members(wire: str, *, stream: bool) -> Mapping[str, Any]:
     """Return the members that a request needs besides the conversation: for a stream, its usage, and required ones."""
     facts = spec(wire)
-    members: dict[str, Any] = {}
-    if wire == "anthropic.messages":
-        members["max_tokens"] = 4096  # required
-    if wire == "google.interactions":
-        members["store"] = False  # the whole history is sent
+    members = dict(facts.members)
     if not facts.stream_path and (stream or facts.streams_by_default):
         members["stream"] = stream
-    if stream and wire == "openai.chat":
-        members["stream_options"] = {"include_usage": True}
-    return members
+    return {**members, **facts.stream_members} if stream else members

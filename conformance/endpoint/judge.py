@@ -17,10 +17,6 @@ from .checks import BREAKS
 from .conversation import Asked
 from .probes import Probe
 
-#: The wires on which a provider may send calls without ids.
-_WITHOUT_IDS = ("google.gemini", "ollama.chat")
-#: The wires on which calls in a stream have no index.
-_WITHOUT_INDEXES = ("google.gemini", "ollama.chat")
 #: The longest excerpt of a value in a reason, in characters.
 _SHOWN = 160
 
@@ -64,7 +60,7 @@ def judge_response(asked: Asked, earlier: set[str], wire: str, *, stream: bool) 
         yield "stop", _first(broken, "stop") or _stop(response)
     if not response.calls and not broken.keys() & {"arguments", "declared"}:
         return
-    if stream and wire not in _WITHOUT_INDEXES:
+    if stream and not spec(wire).anonymous_calls:
         yield "indexes", _first(broken, "indexes")
     yield "declared", _first(broken, "declared")
     invalid = [call for call in response.calls if call.status != "complete"] if response.complete else []
@@ -107,7 +103,7 @@ def _broken(asked: Asked, wire: str, *, stream: bool) -> dict[str, list[str]]:
     """Return check -> the reasons for which the findings and the form of a reply break it."""
     broken: dict[str, list[str]] = {"form": [asked.problem] if asked.problem else []}
     for finding in () if asked.response is None else asked.response.findings:
-        excused = finding.code == "id-missing" and wire in _WITHOUT_IDS
+        excused = finding.code == "id-missing" and spec(wire).anonymous_calls
         if (check := BREAKS.get(finding.code)) is not None and not excused:
             broken.setdefault(check, []).append(f"{finding.code}: {finding.message}")
     if stream:

@@ -7,14 +7,13 @@ from copy import deepcopy
 from typing import Any
 
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.wires.registry import spec
 
 from ..raw_client import Reply
 from .conversation import read_reply
 
 #: The members of a request that hold the conversation.
 _MESSAGES = ("messages", "input", "contents")
-#: The wires whose owner accepts a tool without a name.
-_WITHOUT_NAMES = ("ollama.chat",)
 
 
 def malformed(body: dict[str, Any], wire: str) -> Iterator[tuple[str, bytes]]:
@@ -28,7 +27,7 @@ def malformed(body: dict[str, Any], wire: str) -> Iterator[tuple[str, bytes]]:
         changed[member][-1] = {**changed[member][-1], "role": "narrator"}
         yield "a message with an unknown role", json_codec.encode(changed)
     changed = deepcopy(body)
-    if wire not in _WITHOUT_NAMES and _remove_name(changed.get("tools") or changed.get("toolConfig")):
+    if not spec(wire).unnamed_tools and _remove_name(changed.get("tools") or changed.get("toolConfig")):
         yield "a tool without a name", json_codec.encode(changed)
 
 

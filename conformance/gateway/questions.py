@@ -23,14 +23,14 @@ from ..cases.case import Case
 from ..cases.expected import Expected
 from ..cases.scenarios import Scenario, scenarios
 from ..cases.traffic import responses
+from ..oracle import facts
 from .correlation import marked
 from .errors import NotJudged
 
 #: The user's message for a scenario that states none.
 _ASK = "Do what is needed."
-#: Client wire -> its optional parameter for the token limit. A request states it, except the plain ones of
-#: `_WITHOUT_LIMIT`. So a gateway that requires a limit fails in these cases, and the other cases judge the rest of it.
-_LIMITS = {"openai.chat": "max_completion_tokens", "openai.responses": "max_output_tokens"}
+#: The token limit that a request states if its wire has an optional one, except the plain ones of `_WITHOUT_LIMIT`.
+#: So a gateway that requires a limit fails in these cases, and the other cases judge the rest of it.
 _LIMIT = 4096
 _WITHOUT_LIMIT = ("single-call",)
 #: The scenarios whose request requires a call. So a gateway that drops the setting fails in these cases only.
@@ -64,7 +64,7 @@ def _question(case: Case, client: str) -> Request:
     speaks = client_surface(client, upstream)
     request = _stated_request(case, speaks) or _scripted_request(scenario, case, speaks)
     if _states_limit(case, speaks):
-        request = replace(request, params={_LIMITS[speaks.wire]: _LIMIT, **request.params})
+        request = replace(request, params={facts(speaks.wire).limit: _LIMIT, **request.params})
     if case.scenario in _WITH_REQUIRED_CALLS:
         request = replace(request, tool_choice=ToolChoice("required"))
     encoded = write_request(request, speaks.wire, provider=speaks.provider)
@@ -77,7 +77,7 @@ def _question(case: Case, client: str) -> Request:
 def _states_limit(case: Case, speaks: Surface) -> bool:
     """Return whether the request has a token limit. Other providers of a wire have the parameter under other names."""
     provider = responses(case.scenario, case.surface, case.mode)[0].provider or speaks.provider
-    if speaks.wire not in _LIMITS or provider != speaks.provider:
+    if not facts(speaks.wire).limit or provider != speaks.provider:
         return False
     return case.stream or case.scenario not in _WITHOUT_LIMIT
 
@@ -142,7 +142,7 @@ def _scripted_request(scenario: Scenario, case: Case, speaks: Surface) -> Reques
     request = opening(script, speaks, stream=case.stream)
     choices = _choices(scenario, case)
     if choices > 1:
-        if speaks.wire != "openai.chat":
+        if not facts(speaks.wire).several_choices:
             raise NotJudged(f"{speaks.wire} has no requests for several choices")
         request = replace(request, params={**request.params, "n": choices})
     return request

@@ -17,31 +17,10 @@ from toolparity.normalizer.wires.registry import spec
 from ..answer import AnsweredCall
 from ..cases.case import CaseRound
 from ..cases.expected import Expected, ExpectedCall
-from ..oracle import oracle
-
-
-class Expressible(NamedTuple):
-    """What a wire has a place for. ``stops``: the canonical stop reasons that it has a word for.
-
-    ``error_marks``: a tool result can be marked as an error.
-    """
-
-    stops: frozenset[str]
-    error_marks: bool = False
-
+from ..oracle import facts, oracle
 
 #: The token counts that each wire states.
 _TOTALS = ("input_tokens", "output_tokens")
-_COMMON = frozenset(("end_turn", "tool_calls", "max_tokens"))
-#: Client wire -> what it can express. A third party's wire has the words that all wires share.
-EXPRESSIBLE: dict[str, Expressible] = {
-    "openai.chat": Expressible(_COMMON | {"content_filter"}),
-    "openai.responses": Expressible(_COMMON | {"content_filter"}),
-    "anthropic.messages": Expressible(_COMMON | {"refusal", "pause", "context_window"}, error_marks=True),
-    "ollama.chat": Expressible(_COMMON),
-}
-
-
 _HANDOFF = ("handoff",)
 
 
@@ -54,10 +33,6 @@ class Pair(NamedTuple):
     @property
     def same(self) -> bool:
         return self.upstream == self.client
-
-    @property
-    def expressible(self) -> Expressible:
-        return EXPRESSIBLE.get(self.client, Expressible(_COMMON))
 
 
 class Reduction(NamedTuple):
@@ -77,7 +52,7 @@ class Reduction(NamedTuple):
 
 def _has_other_stop(pair: Pair, round: CaseRound) -> bool:
     expected = round.expected
-    return expected.complete and not expected.failed and expected.stop not in pair.expressible.stops
+    return expected.complete and not expected.failed and expected.stop not in facts(pair.client).stops
 
 
 def _has_state(pair: Pair, round: CaseRound) -> bool:
@@ -96,8 +71,12 @@ def _has_approvals(pair: Pair, round: CaseRound) -> bool:
 def _has_error_result(pair: Pair, round: CaseRound) -> bool:
     expected = round.expected
     answers_with_error = any(call.failed for call in expected.calls) or len(expected.runnable) < len(expected.calls)
-    marks = EXPRESSIBLE.get(pair.upstream, Expressible(_COMMON)).error_marks
-    return answers_with_error and marks and not pair.expressible.error_marks
+    return answers_with_error and _marks_errors(pair.upstream) and not _marks_errors(pair.client)
+
+
+def _marks_errors(wire: str) -> bool:
+    """Return whether a tool result can be marked as an error."""
+    return oracle(wire).failed_results({}) is not None
 
 
 def _has_free_text(pair: Pair, round: CaseRound) -> bool:

@@ -157,8 +157,7 @@ def state_of_grpc_lost(body: Any, follow_up: FollowUp) -> Any:
 @defect("replay", "request")
 def state_of_converse_lost(body: Any, follow_up: FollowUp) -> Any:
     """Loses redacted reasoning of Converse."""
-    if follow_up.to == "bedrock.converse":
-        _strip(body, "redactedContent")
+    _strip(body, "redactedContent")
     return body
 
 
@@ -173,8 +172,7 @@ def thoughts_of_interactions_lost(body: Any, follow_up: FollowUp) -> Any:
 @defect("replay", "request")
 def plan_of_cohere_lost(body: Any, follow_up: FollowUp) -> Any:
     """Sends Cohere's calls back without their plan."""
-    if follow_up.to == "cohere.chat":
-        _strip(body, "tool_plan")
+    _strip(body, "tool_plan")
     return body
 
 
@@ -226,8 +224,7 @@ def foreign_words_lost(body: Any, follow_up: FollowUp) -> Any:
 @defect("handoff", "request")
 def results_for_ollama_without_names(body: Any, follow_up: FollowUp) -> Any:
     """Sends results to Ollama without the name of their tool."""
-    if follow_up.to == "ollama.chat":
-        _strip(body, "tool_name")
+    _strip(body, "tool_name")
     return body
 
 

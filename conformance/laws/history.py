@@ -14,7 +14,7 @@ from toolparity.normalizer.wires.registry import spec
 from toolparity.reports.results import Effect
 
 from ..cases.case import CaseRound
-from ..oracle import oracle
+from ..oracle import facts, oracle
 from ..oracle.history import (
     Exchanged,
     conversation,
@@ -30,9 +30,6 @@ from ..oracle.replies import begins_with_thinking, container_of, has_reading, re
 from ..oracle.responses import Irregular, Json, read
 from ..oracle.settings import (
     TRANSPORT,
-    WITH_NAMED_RESULTS,
-    WITH_TYPED_TOOLS,
-    WITHOUT_STRICT,
     added_settings,
     instructions,
     is_comparable,
@@ -131,13 +128,6 @@ def _is_text(part: Any) -> bool:
 _TEXTS = (None, "text", "input_text", "output_text")
 
 
-#: Members that a request may leave out if they are empty, by the documentation of their wires.
-_MAY_BE_LEFT_OUT = {
-    "openai.chat": frozenset(("annotations", "content")),
-    "openai.responses": frozenset(("annotations", "logprobs")),
-}
-
-
 def _by_member(items: list[Any], wire: str) -> dict[str, list[str]]:
     """Return the scalars and the empty values of items by the name of the member that holds them, in order.
 
@@ -147,7 +137,7 @@ def _by_member(items: list[Any], wire: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name, value in _values(_sorted(items)):
         is_empty = value in ('""', "[]", "{}")
-        if name != "role" and not (is_empty and (by_messages or name in _MAY_BE_LEFT_OUT.get(wire, ()))):
+        if name != "role" and not (is_empty and (by_messages or name in facts(wire).may_omit)):
             found.setdefault(name, []).append(value)
     return found
 
@@ -210,10 +200,10 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
         ("the reasoning", [], _changed_thoughts(round, body)),
     ]
     for tool, other in zip(declared, there, strict=False):
-        if wire in WITH_TYPED_TOOLS:
+        if facts(wire).typed_tools:
             kind = "custom" if other.schema is None else "function"
             pairs.append((f"the type of the tool {tool.name}", kind, other.kind))
-        if tool.schema is not None and wire not in WITHOUT_STRICT:
+        if tool.schema is not None and facts(wire).strict:
             pairs.append((f"whether {tool.name} is strict", tool.strict, other.strict))
         pairs.append((f"the description of {tool.name}", tool.description, other.description))
         if tool.schema is not None and other.schema is not None:
@@ -225,7 +215,7 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
     calls, results = ([item for item in oracle(wire).items(body) if item.kind == kind] for kind in ("call", "result"))
     ids = [result.id for result in results]
     pairs.append(("the order of the results", [call.id for call in calls], ids))
-    if wire in WITH_NAMED_RESULTS:
+    if facts(wire).named_results:
         pairs.append(("the names of the results", [call.name for call in calls], [result.name for result in results]))
     if (marked := oracle(wire).failed_results(body)) is not None:
         made = [index for index, call in enumerate(round.expected.calls) if call.choice == 0]
@@ -238,8 +228,7 @@ def lost_on_the_way(round: CaseRound, body: Any, wire: Wire) -> Iterator[Failure
     pairs += [
         (f"the setting {name}", value, stated.get(name)) for name, value in both if is_comparable(name, stated, wire)
     ]
-    if wire == "google.gemini":
-        pairs.append(("the signatures of the calls", [], refused_calls(body)))
+    pairs.append(("the signatures of the calls", [], refused_calls(body)))
     pairs.append(("the settings", [], added_settings(request, body, wire)))
     pairs += _renamed(round, body, wire, names)
     for what, wanted, got in pairs:

@@ -18,9 +18,10 @@ from toolparity.normalizer.wires.write_context import LOSSES
 
 from ..answer import NextRequest
 from ..cases.case import CaseRound
+from ..oracle import facts
 from ..oracle.history import conversation, turns
 from ..oracle.responses import Irregular, Json, WireBlock, parsed_arguments, read
-from ..oracle.settings import STRUCTURE, TRANSPORT, WITHOUT_PARALLEL, WITHOUT_STRICT, declared_tools, settings, tools
+from ..oracle.settings import STRUCTURE, TRANSPORT, declared_tools, settings, tools
 from ..subjects import SubjectExchange
 from .law import Failure
 from .matching import json_equal
@@ -140,9 +141,8 @@ def _own(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of a request that goes back to its own wire: what its provider refuses to take back."""
     reasoning = handed_over.of_type("reasoning")
     unsigned = any(not (block["signature"] or block["encrypted"]) for block in reasoning)
-    is_anthropic = handed_over.wire == "anthropic.messages"
     takes_objects = spec(handed_over.wire).parsed_arguments
-    yield _both("unsigned-reasoning", is_anthropic and unsigned)
+    yield _both("unsigned-reasoning", facts(handed_over.wire).signed_thinking and unsigned)
     yield _both("reasoning", handed_over.request.get("store") is False and unsigned)
     yield _both("arguments", takes_objects and _has_other_arguments(handed_over))
     yield _both("param", "thinking" in handed_over.request and "thinking" not in handed_over.body)
@@ -151,6 +151,7 @@ def _own(handed_over: _HandedOver) -> Iterator[_Loss]:
 def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of a request for another wire: what only the provider of the response has."""
     wire, request, earlier = handed_over.wire, handed_over.request, handed_over.sent_earlier()
+    target = facts(wire)
     reasoning = handed_over.of_type("reasoning")
     thought = [each for each in earlier if each.get("type") in _THOUGHTS or _has([each], *_THOUGHT_MEMBERS)]
     lost = any(
@@ -165,20 +166,20 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     declared = tools(request, handed_over.round.exchange.wire)
     yield _both("hosted-tool", len(declared) < len(declared_tools(request)))
     custom = any(tool.schema is None for tool in declared)
-    yield _both("kind", custom and not wire.startswith("openai."))
+    yield _both("kind", custom and not target.custom_tools)
     yield _both("arguments", spec(wire).parsed_arguments and _has_other_arguments(handed_over))
     limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
     unlimited = not any(request.get(name) for name in limits)
-    has_default = (wire == "bedrock.converse" and not declared) or (wire == "anthropic.messages" and unlimited)
+    has_default = {"": False, "limit": unlimited, "tools": not declared}[target.required]
     yield _Loss("default", has_default, required=False)  # nothing is lost
     owner, models, model = spec(wire).owner, spec(wire).models, request.get("model")
     other_model = isinstance(model, str) and re.match(models, model) is None
     foreign = bool(models) and (owner != handed_over.round.exchange.provider or other_model)
     yield _Loss("model", foreign, required=False)  # its name is sent unchanged
-    strict = wire in WITHOUT_STRICT and any(tool.strict for tool in declared)
+    strict = not target.strict and any(tool.strict for tool in declared)
     left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
     single = settings(request, handed_over.round.exchange.wire).get("parallel calls") is False
-    yield _both("parallel", wire in WITHOUT_PARALLEL and single)
+    yield _both("parallel", single and not target.parallel)
     silent = TRANSPORT | ({"n"} if request.get("n") == 1 else set())
     yield _Loss("param", bool(left_out) or strict, bool(left_out - silent) or strict)
     called = [call for call in handed_over.of_type("tool_call") if call["namespace"] or call["caller"]]
@@ -186,9 +187,8 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _both("extra", _has_extra(handed_over))
     types = [block.members["type"] for block in handed_over.blocks]
     after = types[types.index("tool_call") :] if "tool_call" in types else []
-    moves = wire in ("openai.chat", "xai.grpc", "cohere.chat", "ollama.chat")
     may_move = {"text", "reasoning"} & {*after} or any(speaker == "model" for speaker, _ in turns(request))
-    yield _Loss("order", moves and bool(may_move), moves and "text" in after)
+    yield _Loss("order", target.calls_last and bool(may_move), target.calls_last and "text" in after)
 
 
 def _both(code: str, holds: bool) -> _Loss:

@@ -1,13 +1,16 @@
 """Independent readings of requests and responses, with which the laws judge a subject.
 
-There is one module for each wire, with the functions of `Oracle`. A third party's wire has a module ``oracle`` in its
-own package. No oracle calls a reader or a writer of the normalizer, because the suite tests them.
+There is one module for each wire, with the functions of `Oracle`, and with the wire's `Facts` in ``FACTS``. A third
+party's wire has a module ``oracle`` in its own package. No oracle calls a reader or a writer of the normalizer, because
+the suite tests them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, cast
+
+from msgspec import Struct
 
 from toolparity.cassettes.chunking import events
 from toolparity.cassettes.scripts import OfferedTool
@@ -29,6 +32,55 @@ class RequestItem(NamedTuple):
     id: str
     name: str
     content: Any
+
+
+#: Member -> the values that it may have; None is a member that is missing.
+Words = dict[str, frozenset[str | None]]
+
+
+def values_of(**members: str) -> Words:
+    """Return the values of members, which are separated by spaces; ``-`` is a member that is missing."""
+    return {name: frozenset(None if word == "-" else word for word in words.split()) for name, words in members.items()}
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What the format of a wire has, by the documentation of its provider.
+
+    ``item``, ``part``, ``call``: the words of items, parts and calls in a conversation: types, roles and states. Server
+    tools of the provider do not occur in a conversation of another one. ``call_id``: the member with the id of a call
+    in a response, or "". ``may_omit``: the members of a response that a request may leave out if they are empty.
+    ``calls_last``: a message has its calls behind its texts. ``named_results``: a result has the name of its tool.
+    ``signed_thinking``: thinking without a signature is refused.
+
+    Tools: ``typed_tools``: they have a type. ``custom_tools``: they may take free text. ``strict``: they can be strict.
+    ``strict_by_default``: they are, if they do not say so.
+
+    Settings: ``effort``: the path of the effort of reasoning, where it has OpenAI's words. ``several_choices``,
+    ``parallel``: a request can ask for several choices, and turn parallel calls off. ``limit``: the optional member for
+    the limit of output tokens. ``required``: what a request must have although the conversation has none: "limit" or
+    "tools". ``stops``: the canonical stop reasons that the wire has a word for. ``settings``: members with values that
+    no conversation of the suite states.
+    """
+
+    item: Words = {}
+    part: Words = {}
+    call: Words = {}
+    call_id: str = "id"
+    may_omit: frozenset[str] = frozenset()
+    calls_last: bool = False
+    named_results: bool = False
+    signed_thinking: bool = False
+    typed_tools: bool = False
+    custom_tools: bool = False
+    strict: bool = True
+    strict_by_default: bool = False
+    effort: tuple[str, ...] = ()
+    several_choices: bool = False
+    parallel: bool = True
+    limit: str = ""
+    required: Literal["", "limit", "tools"] = ""
+    stops: frozenset[str] = frozenset(("end_turn", "tool_calls", "max_tokens"))
+    settings: Json = {}
 
 
 class Oracle(Protocol):
@@ -73,19 +125,28 @@ def oracle(wire: str) -> Oracle:
     return cast(Oracle, spec(wire).part("oracle", home=__name__))
 
 
+def facts(wire: str) -> Facts:
+    """Return the facts about a wire. Raises UnknownWire if it has no oracle."""
+    return getattr(oracle(wire), "FACTS", _NO_FACTS)
+
+
+_NO_FACTS = Facts()
+
+
 def judged_wires() -> list[WireSpec]:
     """Return the specs of all wires that have an oracle."""
     return [wire for wire in specs() if wire.has_part("oracle", home=__name__)]
 
 
-#: The wires whose streams are JSON lines instead of server-sent events.
-JSON_LINES = frozenset(("ollama.chat",))
+def has_json_lines(wire: str) -> bool:
+    """Return whether the streams of a wire are JSON lines instead of server-sent events."""
+    return spec(wire).stream_type == "application/x-ndjson"
 
 
 def json_values(exchange: SubjectExchange) -> Iterator[Json]:
     """Yield the JSON object of a body, or that of each event of a stream. Invalid JSON is skipped."""
     texts = [exchange.body]
-    if exchange.stream and exchange.wire in JSON_LINES:
+    if exchange.stream and has_json_lines(exchange.wire):
         texts = exchange.body.splitlines()
     elif exchange.stream:
         lines = exchange.body.splitlines()

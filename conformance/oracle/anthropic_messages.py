@@ -10,6 +10,7 @@ from toolparity.cassettes.scripts import OfferedTool
 
 from ..subjects import SubjectExchange
 from . import (
+    Facts,
     Json,
     RequestItem,
     event_pieces,
@@ -18,6 +19,16 @@ from . import (
     last_usage,
     message_texts,
     name_and_description,
+    values_of,
+)
+
+FACTS = Facts(
+    item=values_of(role="user assistant system"),
+    part=values_of(type="text image document thinking redacted_thinking tool_use tool_result"),
+    signed_thinking=True,
+    required="limit",
+    stops=Facts().stops | {"refusal", "pause", "context_window"},
+    settings={"tool_choice": {"type": "none"}, "stop_sequences": ["."], "system": "Rhyme.", "temperature": 0.5},
 )
 
 

@@ -9,7 +9,15 @@ from toolparity.cassettes.scripts import OfferedTool
 from toolparity.normalizer import json_codec
 
 from ..subjects import SubjectExchange
-from . import Json, RequestItem, message_texts, name_and_description
+from . import Facts, Json, RequestItem, message_texts, name_and_description, values_of
+
+FACTS = Facts(
+    item=values_of(role="system user assistant"),
+    call_id="toolUseId",
+    parallel=False,
+    required="tools",
+    settings={"system": [{"text": "Rhyme."}], "inferenceConfig": {"temperature": 0.5}},
+)
 
 _CACHE = ("cacheReadInputTokens", "cacheWriteInputTokens")
 #: The members whose text must be sent back to the provider.

@@ -10,6 +10,7 @@ from toolparity.cassettes.scripts import OfferedTool
 
 from ..subjects import SubjectExchange
 from . import (
+    Facts,
     Json,
     RequestItem,
     event_pieces,
@@ -18,6 +19,17 @@ from . import (
     json_values,
     message_texts,
     name_and_description,
+    values_of,
+)
+
+FACTS = Facts(
+    item=values_of(role="system user assistant tool"),
+    part=values_of(type="text image_url thinking document"),
+    call=values_of(type="function"),
+    calls_last=True,
+    typed_tools=True,
+    parallel=False,
+    settings={"tool_choice": "NONE", "stop_sequences": ["."], "temperature": 0.5},
 )
 
 

@@ -9,7 +9,20 @@ from typing import Any
 from toolparity.cassettes.scripts import OfferedTool
 
 from ..subjects import SubjectExchange
-from . import Json, RequestItem, event_pieces, json_excerpt, json_values, name_and_description
+from . import Facts, Json, RequestItem, event_pieces, json_excerpt, json_values, name_and_description, values_of
+
+FACTS = Facts(
+    item=values_of(role="user model"),
+    call_id="",
+    named_results=True,
+    strict=False,
+    parallel=False,
+    settings={
+        "toolConfig": {"functionCallingConfig": {"mode": "NONE"}},
+        "systemInstruction": {"parts": [{"text": "Rhyme."}]},
+        "generationConfig": {"temperature": 0.5},
+    },
+)
 
 _SPEAKERS = {"user": "user", "assistant": "model"}
 #: The members of a part with an id that goes back with it.

@@ -9,7 +9,17 @@ from typing import Any
 from toolparity.cassettes.scripts import OfferedTool
 
 from ..subjects import SubjectExchange
-from . import Json, RequestItem, event_pieces, json_excerpt, json_values, name_and_description
+from . import Facts, Json, RequestItem, event_pieces, json_excerpt, json_values, name_and_description, values_of
+
+FACTS = Facts(
+    item=values_of(type="user_input model_output function_call function_result"),
+    part=values_of(type="text image audio video document"),
+    named_results=True,
+    typed_tools=True,
+    strict=False,
+    parallel=False,
+    settings={"system_instruction": "Rhyme.", "generation_config": {"temperature": 0.5}},
+)
 
 _SPEAKERS = {"user": "user_input", "assistant": "model_output"}
 

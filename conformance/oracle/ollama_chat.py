@@ -9,7 +9,17 @@ from typing import Any
 from toolparity.cassettes.scripts import OfferedTool
 
 from ..subjects import SubjectExchange
-from . import Json, RequestItem, json_excerpt, json_values, message_texts, name_and_description
+from . import Facts, Json, RequestItem, json_excerpt, json_values, message_texts, name_and_description, values_of
+
+FACTS = Facts(
+    item=values_of(role="system user assistant tool"),
+    calls_last=True,
+    named_results=True,
+    typed_tools=True,
+    strict=False,
+    parallel=False,
+    settings={"format": "json", "options": {"stop": ["."]}, "keep_alive": 0},
+)
 
 
 def request_body(ask: str, tools: Sequence[OfferedTool], model: str, *, stream: bool) -> Json:

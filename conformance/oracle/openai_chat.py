@@ -10,6 +10,7 @@ from toolparity.cassettes.scripts import OfferedTool
 
 from ..subjects import SubjectExchange
 from . import (
+    Facts,
     Json,
     RequestItem,
     event_pieces,
@@ -18,6 +19,22 @@ from . import (
     last_usage,
     message_texts,
     name_and_description,
+    values_of,
+)
+
+FACTS = Facts(
+    item=values_of(role="system developer user assistant tool"),
+    part=values_of(type="text image_url input_audio file refusal"),
+    call=values_of(type="function custom"),
+    may_omit=frozenset(("annotations", "content")),
+    calls_last=True,
+    typed_tools=True,
+    custom_tools=True,
+    effort=("reasoning_effort",),
+    several_choices=True,
+    limit="max_completion_tokens",
+    stops=Facts().stops | {"content_filter"},
+    settings={"tool_choice": "none", "parallel_tool_calls": False, "stop": ["."], "n": 2, "temperature": 0.5},
 )
 
 

@@ -10,6 +10,7 @@ from toolparity.cassettes.scripts import OfferedTool
 
 from ..subjects import SubjectExchange
 from . import (
+    Facts,
     Json,
     RequestItem,
     event_pieces,
@@ -19,6 +20,24 @@ from . import (
     message_texts,
     name_and_description,
     state_and_ids,
+    values_of,
+)
+
+FACTS = Facts(
+    item=values_of(
+        role="- system developer user assistant",
+        type="- message reasoning function_call function_call_output custom_tool_call custom_tool_call_output",
+    ),
+    part=values_of(type="input_text output_text input_image input_file refusal"),
+    call_id="call_id",
+    may_omit=frozenset(("annotations", "logprobs")),
+    typed_tools=True,
+    custom_tools=True,
+    strict_by_default=True,
+    effort=("reasoning", "effort"),
+    limit="max_output_tokens",
+    stops=Facts().stops | {"content_filter"},
+    settings={"tool_choice": "none", "parallel_tool_calls": False, "instructions": "Rhyme.", "temperature": 0.5},
 )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import reduce
 from typing import Any, NamedTuple
 
 from toolparity.normalizer import json_codec
 
-from . import Json, message_texts
+from . import Json, facts, message_texts
 from .history import conversation, role_of, texts_of
 
 #: Settings of the connection and of what a response may omit: they may differ from request to request.
@@ -41,7 +41,7 @@ def tools(body: Json, wire: str) -> list[Tool]:
         if isinstance(schema, str):
             schema = json_codec.decode(schema)
         if schema is not None or "custom" in tool or tool.get("type") == "custom":
-            default = wire == "openai.responses" and "parameters" in inner  # cohere.chat has it for all tools
+            default = facts(wire).strict_by_default and "parameters" in inner  # cohere.chat has it for all tools
             strict = inner.get("strict", body.get("strict_tools", default))
             kind = str(tool.get("type", ""))
             found.append(Tool(str(inner.get("name")), kind, inner.get("description") or "", schema, bool(strict)))
@@ -70,9 +70,10 @@ def settings(body: Json, wire: str) -> Json:
     if isinstance(choice, dict) and "disable_parallel_tool_use" in choice:
         found["parallel calls"] = not choice["disable_parallel_tool_use"]
     found["length"] = next((each[name] for each in holders for name in _LENGTHS if each.get(name) is not None), None)
-    if wire in _EFFORT:
-        found["effort"] = _EFFORT[wire](body)
-    if wire in _WITH_CHOICES:
+    if path := facts(wire).effort:
+        *outer, last = path
+        found["effort"] = reduce(lambda holder, name: holder.get(name) or {}, outer, body).get(last)
+    if facts(wire).several_choices:
         found["choices"] = body.get("n", 1)
     return {name: value for name, value in found.items() if value is not None}
 
@@ -80,21 +81,6 @@ def settings(body: Json, wire: str) -> Json:
 #: The members of the wires for the limit of output tokens, and the objects that contain them or the tool choice.
 _LENGTHS = ("max_completion_tokens", "max_output_tokens", "max_tokens", "maxTokens", "maxOutputTokens", "num_predict")
 _HOLDERS = ("generation_config", "generationConfig", "inferenceConfig", "options", "toolConfig")
-#: The wires on which the effort of reasoning has the same words, and how to read it.
-_EFFORT: dict[str, Callable[[Json], Any]] = {
-    "openai.chat": lambda body: body.get("reasoning_effort"),
-    "openai.responses": lambda body: (body.get("reasoning") or {}).get("effort"),
-}
-#: The wires whose requests can ask for several choices.
-_WITH_CHOICES = frozenset(("openai.chat", "xai.grpc"))
-#: The wires whose requests cannot turn parallel calls off.
-WITHOUT_PARALLEL = frozenset(("bedrock.converse", "cohere.chat", "ollama.chat", "google.gemini", "google.interactions"))
-#: The wires on which a result has the name of its tool.
-WITH_NAMED_RESULTS = frozenset(("google.gemini", "google.interactions", "ollama.chat"))
-#: The wires on which a tool has a type.
-WITH_TYPED_TOOLS = frozenset(("openai.chat", "openai.responses", "cohere.chat", "ollama.chat", "google.interactions"))
-#: The wires whose tools cannot be strict.
-WITHOUT_STRICT = frozenset(("google.gemini", "google.interactions", "ollama.chat"))
 #: The words of the wires for a tool choice.
 _CHOICES = {
     "any": "required",
@@ -117,13 +103,13 @@ STRUCTURE |= {"contents", "systemInstruction"}
 def added_settings(request: Json, body: Json, wire: str) -> list[str]:
     """Return the settings of a request for another wire that are not in the conversation, and members of messages.
 
-    A setting is known by its value. `anthropic.messages` requires a limit, and one choice is the default.
+    A setting is known by its value. A wire may require a limit, and one choice is the default.
     """
     stated = [*_values_of(request), *settings(request, wire).values()]
     added = [
         name
         for name, value in body.items()
-        if name not in STRUCTURE | TRANSPORT and not (name == "max_tokens" and wire == "anthropic.messages")
+        if name not in STRUCTURE | TRANSPORT and not (name == "max_tokens" and facts(wire).required == "limit")
         if (name, value) != ("n", 1) and any(each not in stated for each in _leaves(value))
     ]
     for name in ("tool_choice", "parallel_tool_calls"):
@@ -151,8 +137,8 @@ def is_comparable(setting: str, stated: Json, wire: str) -> bool:
     """
     comparable = {
         "effort": setting in stated,
-        "choices": wire in _WITH_CHOICES,
-        "parallel calls": wire not in WITHOUT_PARALLEL,
+        "choices": facts(wire).several_choices,
+        "parallel calls": facts(wire).parallel,
     }
     return comparable.get(setting, True)
 

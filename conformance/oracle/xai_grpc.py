@@ -14,7 +14,17 @@ from toolparity.cassettes.scripts import OfferedTool
 from toolparity.normalizer import json_codec
 
 from ..subjects import SubjectExchange
-from . import Json, RequestItem, message_texts, name_and_description
+from . import Facts, Json, RequestItem, message_texts, name_and_description, values_of
+
+FACTS = Facts(
+    item=values_of(role="ROLE_SYSTEM ROLE_DEVELOPER ROLE_USER ROLE_ASSISTANT ROLE_TOOL"),
+    call=values_of(
+        type="TOOL_CALL_TYPE_CLIENT_SIDE_TOOL", status="TOOL_CALL_STATUS_COMPLETED TOOL_CALL_STATUS_INCOMPLETE"
+    ),
+    calls_last=True,
+    several_choices=True,
+    settings={"tool_choice": {"mode": "TOOL_MODE_NONE"}, "parallel_tool_calls": False, "stop": ["."], "n": 2},
+)
 
 
 def request_body(ask: str, tools: Sequence[OfferedTool], model: str, *, stream: bool) -> Json:

@@ -6,12 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from toolparity.normalizer.model import Wire
-
-#: The content types of streams that are not server-sent events.
-_STREAM_TYPES: dict[Wire, str] = {
-    "bedrock.converse": "application/vnd.amazon.eventstream",
-    "ollama.chat": "application/x-ndjson",
-}
+from toolparity.normalizer.wires.registry import spec
 
 
 class Ask(NamedTuple):
@@ -32,7 +27,7 @@ class Ask(NamedTuple):
         """The content type of the response."""
         if not self.stream or self.status >= 400:
             return "application/json"
-        return _STREAM_TYPES.get(self.wire, "text/event-stream")
+        return spec(self.wire).stream_type
 
 
 class Code(NamedTuple):

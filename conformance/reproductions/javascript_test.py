@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from toolparity.normalizer.wires.registry import spec
+
 from .accusations import Accusation
 from .script import imports_of
 from .topics import topic_of
 
 #: The address that the test server replaces.
 _BASE = "https://provider.example/v1"
-_PATHS = {"openai.chat": "chat/completions", "openai.responses": "responses", "anthropic.messages": "messages"}
 
 
 def javascript_test(accusation: Accusation) -> str:
@@ -20,13 +21,14 @@ def javascript_test(accusation: Accusation) -> str:
     asking = [line.replace("baseURL", f'baseURL: "{_BASE}"') for line in code.lines]
     if accusation.is_of_agent:
         asking = ["const ran = [];", *asking]
+    path = spec(ask.wire).path.removeprefix("/v1")
     lines = [
         *imports_of(code.imports, node=True),
         'import { createTestServer } from "@ai-sdk/test-server/with-vitest";',
         'import { readFileSync } from "node:fs";',
         'import { expect, it } from "vitest";',
         "",
-        f'const URL = "{_BASE}/{_PATHS[ask.wire]}";',
+        f'const URL = "{_BASE}{path}";',
         "const server = createTestServer({ [URL]: {} });",
         "",
         f'it("{accusation.result.scenario}", async () => {{',

@@ -13,7 +13,6 @@ from xai_sdk.proto import chat_pb2
 
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.model import Wire
 from toolparity.reports.results import Result, Verdict
 
 from ..cases.broken import CUTS
@@ -22,8 +21,12 @@ from ..cases.offered import offered_tools
 from ..cases.scenarios import scenarios
 from ..cases.traffic import TrafficResponse, repieced, responses
 
-#: The suffixes of files with streams that are not server-sent events.
-_SUFFIXES: dict[Wire, str] = {"bedrock.converse": "bin", "ollama.chat": "jsonl"}
+#: The suffixes of files with streams, by content type.
+_SUFFIXES = {
+    "text/event-stream": "sse",
+    "application/vnd.amazon.eventstream": "bin",
+    "application/x-ndjson": "jsonl",
+}
 #: What precedes the reason of the baseline in the reason of an expected failure.
 KNOWN = " (expected: "
 #: A name in a response, which a server call has, too.
@@ -65,7 +68,7 @@ class CaseResponse:
     @property
     def by_messages(self) -> bool:
         """Whether the response consists of gRPC messages."""
-        return self.surface.wire == "xai.grpc"
+        return self.surface.by_messages
 
     @property
     def expected(self) -> Expected:
@@ -114,7 +117,7 @@ class CaseResponse:
         """The name of the file."""
         if self.by_messages:
             return f"{self.stem}.jsonl"
-        return f"{self.stem}.{_SUFFIXES.get(self.surface.wire, 'sse') if self.key.mode == 'stream' else 'json'}"
+        return f"{self.stem}.{_SUFFIXES[self.surface.spec.stream_type] if self.key.mode == 'stream' else 'json'}"
 
     @property
     def data(self) -> bytes:

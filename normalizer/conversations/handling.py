@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from ..wires.registry import spec
 from .codes import Unjudged
 from .findings import ConversationFinding, finding
 from .linker import Linker
@@ -14,8 +15,6 @@ from .records import CallRecord, MessageRecord, ResultRecord
 
 #: The handling of a call: it has one result, a finding says what is wrong, or it is not judged.
 Handling = Literal["answered", "finding"] | Unjudged
-#: Wires on which the results must directly follow the message with their calls.
-_ADJACENT = frozenset(("openai.chat", "anthropic.messages", "bedrock.converse", "cohere.chat"))
 
 
 class Judged(Struct):
@@ -235,7 +234,7 @@ def _judge_answered(judged: Judged, link: Link, call: _Call) -> None:
 def _judge_order(judged: Judged, link: Link, calls: list[_Call], following: list[MessageRecord]) -> None:
     """Report results that other content separates from their calls on a wire that demands adjacency."""
     child = link.child.record
-    if child.wire not in _ADJACENT or link.position < 0:
+    if not spec(child.wire).results or link.position < 0:
         return
     results = [number for number, message in enumerate(following) if message.results]
     if not results:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..wires.registry import spec
 from .codes import Recognized
 from .findings import ConversationFinding, finding
 from .links import Link
 from .records import ExchangeRecord, MessageRecord
 
-#: Wires on which the provider encrypts reasoning anew in each event of a stream, so that equal reasoning has several
-#: texts. Any of them may be sent back.
-_ENCRYPTED_ANEW = frozenset(("openai.responses",))
 #: How many equal rounds in a row are a call that repeats itself.
 _EQUAL_ROUNDS = 3
 
@@ -103,7 +101,7 @@ def _reasoning(link: Link) -> Iterator[ConversationFinding]:
     if not following or following[0].role != "results" or len(turn) < len(messages) - link.position:
         return  # the turn is over: reasoning of earlier turns may be left out
     lost = len([seal for seal in response.seals if seal not in kept.seals])
-    if child.wire in _ENCRYPTED_ANEW:
+    if spec(child.wire).sealed_anew:
         lost = len(response.seals) - len(kept.seals)
     if lost > 0:
         call = response.calls[0]

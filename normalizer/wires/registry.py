@@ -119,13 +119,22 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     providers other than the owner serve the wire as well. ``models``: pattern for the beginning of the owner's model
     names. ``parsed_arguments``: whole bodies contain the arguments of calls as JSON objects instead of text, and with
     ``parsed_streams`` streams do, too. ``streams_by_default``: a request without the member ``stream`` is for a stream.
-    ``stop_words``: the wire's words for stop reasons that `wires.stop_words` does not list.
+    ``stop_words``: the wire's words for stop reasons that `wires.stop_words` does not list. ``results``: results must
+    directly follow the message with their calls ("adjacent"), and also precede other content of their message
+    ("first"). ``reasoning_items``: reasoning is an item that refers to the item after it, so that it need not come
+    first. ``sealed_anew``: the provider encrypts reasoning anew in each event of a stream, so that equal reasoning has
+    several texts, any of which may be sent back. ``anonymous_calls``: calls may have no ids, and those of streams have
+    no index. ``unnamed_tools``: the owner accepts a tool without a name.
 
     HTTP: ``base_path``: the end of the SDK's base URL. ``path``, ``models_path``: the paths that the SDK appends to it
     for an answer and for the list of models. ``stream_path``: the path of a streamed answer, where it differs.
     ``model_member``: the member of a request that names the model. If ``path`` contains ``{model}``, a body over HTTP
-    does not have this member. ``hosts``: suffixes of the owner's host names. ``addresses``: patterns for
-    host and path of requests in recorded traffic.
+    does not have this member. ``version``: the version of the API that has tools, if ``path`` begins with another one.
+    ``stream_query``: the query of a streamed answer. ``stream_type``: the content type of streams. ``key_header``: the
+    header with the API key, if it is not a bearer token in ``authorization``. ``headers``: further headers that every
+    request needs. ``members``, ``stream_members``: members that a request needs besides the conversation: each one, and
+    one whose stream shall have all that a body has. ``hosts``: suffixes of the owner's host names. ``addresses``:
+    patterns for host and path of requests in recorded traffic.
 
     SDK: ``sdk``: the name of the official SDK's distribution. ``sdk_modules``: prefixes of the modules of its objects,
     or of the full names of its protobuf messages.
@@ -151,9 +160,21 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
     parsed_streams: bool = False
     streams_by_default: bool = False
     stop_words: Mapping[str, StopReason] = {}
+    results: Literal["", "adjacent", "first"] = ""
+    reasoning_items: bool = False
+    sealed_anew: bool = False
+    anonymous_calls: bool = False
+    unnamed_tools: bool = False
     base_path: str = ""
     path: str = ""
     stream_path: str = ""
+    version: str = ""
+    stream_query: str = ""
+    stream_type: str = "text/event-stream"
+    key_header: str = ""
+    headers: Mapping[str, str] = {}
+    members: Mapping[str, Any] = {}
+    stream_members: Mapping[str, Any] = {}
     model_member: str = "model"
     models_path: str = ""
     hosts: tuple[str, ...] = ()

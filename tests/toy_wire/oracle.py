@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toolparity.cassettes.scripts import OfferedTool
-from toolparity.conformance.oracle import Json, RequestItem, event_pieces, json_excerpt, json_values
+from toolparity.conformance.oracle import Facts, Json, RequestItem, event_pieces, json_excerpt, json_values, values_of
 from toolparity.conformance.subjects import SubjectExchange
 
+FACTS = Facts(item=values_of(by="system user model tool"), strict=False, parallel=False)
 pieces = event_pieces
 excerpt = json_excerpt
 

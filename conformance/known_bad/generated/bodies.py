@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from toolparity.normalizer.wires.write_context import LOSSES
 
+from ...oracle import facts
 from .lists import REORDERINGS
 from .operators import other_scalar
 
@@ -74,7 +75,7 @@ class RequestMutant(NamedTuple):
             return _OF_LOSSES[self.operator](request, self.path.removeprefix(_LOSS).rstrip("]"))
         body = request["body"]
         if self.operator == "invent":
-            return _invent(body, self.path.removeprefix("."), _SETTINGS[self.wire])
+            return _invent(body, self.path.removeprefix("."), facts(self.wire).settings)
         return _OPERATORS[self.operator](body, [place for place in places(body) if place.path == self.path])
 
 
@@ -116,7 +117,7 @@ def request_traits(request: Any) -> Iterator[str]:
 
 def request_mutants(wire: str, own: bool, traits: Iterable[str]) -> Iterator[RequestMutant]:
     """Yield the mutants of everything that requests with these traits have, and of the losses."""
-    for name in _SETTINGS[wire]:
+    for name in facts(wire).settings:
         yield RequestMutant("invent", f".{name}", wire, own, ".model")
     for trait in traits:
         if trait.startswith(_SEVERAL):
@@ -126,34 +127,6 @@ def request_mutants(wire: str, own: bool, traits: Iterable[str]) -> Iterator[Req
             continue
         for operator in _OF_LOSS if trait.startswith(_LOSS) else _OF_ELEMENTS if trait.endswith("]") else _OF_MEMBERS:
             yield RequestMutant(operator, trait, wire, own, trait)
-
-
-#: Wire -> settings with a value that no conversation of the suite states.
-_SETTINGS: dict[str, dict[str, Any]] = {
-    "openai.chat": {"tool_choice": "none", "parallel_tool_calls": False, "stop": ["."], "n": 2, "temperature": 0.5},
-    "openai.responses": {
-        "tool_choice": "none",
-        "parallel_tool_calls": False,
-        "instructions": "Rhyme.",
-        "temperature": 0.5,
-    },
-    "anthropic.messages": {
-        "tool_choice": {"type": "none"},
-        "stop_sequences": ["."],
-        "system": "Rhyme.",
-        "temperature": 0.5,
-    },
-    "xai.grpc": {"tool_choice": {"mode": "TOOL_MODE_NONE"}, "parallel_tool_calls": False, "stop": ["."], "n": 2},
-    "cohere.chat": {"tool_choice": "NONE", "stop_sequences": ["."], "temperature": 0.5},
-    "bedrock.converse": {"system": [{"text": "Rhyme."}], "inferenceConfig": {"temperature": 0.5}},
-    "google.gemini": {
-        "toolConfig": {"functionCallingConfig": {"mode": "NONE"}},
-        "systemInstruction": {"parts": [{"text": "Rhyme."}]},
-        "generationConfig": {"temperature": 0.5},
-    },
-    "google.interactions": {"system_instruction": "Rhyme.", "generation_config": {"temperature": 0.5}},
-    "ollama.chat": {"format": "json", "options": {"stop": ["."]}, "keep_alive": 0},
-}
 
 
 def _invent(body: Any, name: str, settings: dict[str, Any]) -> bool:

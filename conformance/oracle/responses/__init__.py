@@ -1,7 +1,8 @@
 """Independent readings of responses: the blocks and members that the canonical form of a response must have.
 
-There is one module for each wire, with a function ``response``. A third party's wire has it in a module
-``oracle_responses`` of that wire's package; without one, the law `content` does not apply to it. A reading follows the
+There is one module for each wire, with a function ``response``, and with the function ``reply`` that `oracle.replies`
+calls. A third party's wire has it in a module ``oracle_responses`` of that wire's package; without one, the law
+`content` does not apply to it. A reading follows the
 provider's documentation. It raises Irregular for traffic that deviates from it: the scenario states what is expected.
 """
 
@@ -18,7 +19,7 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import spec
 
 from ...subjects import SubjectExchange
-from .. import JSON_LINES, json_values
+from .. import has_json_lines, json_values
 
 Json = dict[str, Any]
 
@@ -125,7 +126,7 @@ def _regular(exchange: SubjectExchange) -> WireResponse:
     if not wire.has_part(name, home=__name__):
         raise Irregular("the wire has no oracle of responses")
     server_sent = exchange.stream and wire.framing != "messages" and exchange.body[:1] != b"\x00"
-    is_broken = _is_broken if exchange.wire not in JSON_LINES else _is_not_json
+    is_broken = _is_not_json if has_json_lines(exchange.wire) else _is_broken
     if server_sent and any(map(is_broken, exchange.body.splitlines())):
         raise Irregular("an event is not JSON")
     reading: WireResponse = wire.part(name, home=__name__).response(exchange)

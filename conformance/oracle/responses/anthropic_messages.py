@@ -19,6 +19,7 @@ from . import (
     call,
     count,
     opaque,
+    parsed_arguments,
     reasoning,
     response_values,
     server_call,
@@ -64,6 +65,22 @@ def response(exchange: SubjectExchange) -> WireResponse:
     return WireResponse(
         message.get("id"), message.get("model"), [choice], _usage(message.get("usage")), error, kept, values
     )
+
+
+def reply(exchange: SubjectExchange) -> list[Json]:
+    """Return what the model said, as it must go back. Raises Irregular."""
+    values, stream = response_values(exchange), exchange.stream
+    message = assembled(values)[0] if stream else values[0]
+    blocks = []
+    for block in message.get("content") or []:
+        if block.get("type") == "thinking" and not block.get("signature"):
+            raise Irregular("thinking without a signature, which the provider refuses")
+        blocks.append({key: member for key, member in block.items() if key != "streamed_input"})
+        if written := block.get("streamed_input"):
+            blocks[-1]["input"], status = parsed_arguments(written)
+            if status != "complete":
+                raise Irregular("arguments that are not an object")
+    return blocks
 
 
 def assembled(events: list[Json]) -> tuple[Json, Json | None, bool]:

@@ -19,6 +19,7 @@ from . import (
     call,
     count,
     opaque,
+    parsed_arguments,
     reasoning,
     server_call,
     server_result,
@@ -52,6 +53,22 @@ def response(exchange: SubjectExchange) -> WireResponse:
     error = None if failure is None else wire_error(failure, None)
     kept = without(body, "output", "content", "stopReason", "usage", "role")
     return WireResponse(None, None, [WireChoice(0, blocks, stop)], _usage(body.get("usage")), error, kept, told)
+
+
+def reply(exchange: SubjectExchange) -> list[Json]:
+    """Return what the model said, as it must go back. Raises Irregular."""
+    documents = values(exchange)
+    if not is_event_stream(exchange.body):
+        return [documents[0]["output"]["message"]]
+    body, failure, _ = assembled(documents)
+    if failure is not None:
+        raise Irregular("the response failed")
+    for block in body["content"]:
+        if call := block.get("toolUse"):
+            call["input"], status = parsed_arguments(take_text(call))
+            if status != "complete":
+                raise Irregular("arguments that are not an object")
+    return [{"role": "assistant", "content": body["content"]}]
 
 
 def assembled(events: list[Json]) -> tuple[Json, Json | None, bool]:

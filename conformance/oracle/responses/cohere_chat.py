@@ -45,6 +45,15 @@ def response(exchange: SubjectExchange) -> WireResponse:
     return WireResponse(body.get("id"), None, [choice], _usage(body.get("usage")), error, kept, values)
 
 
+def reply(exchange: SubjectExchange) -> list[Json]:
+    """Return what the model said, as it must go back. Raises Irregular."""
+    values, stream = response_values(exchange), exchange.stream
+    message = assembled(values)[0]["message"] if stream else values[0].get("message")
+    if not isinstance(message, dict):
+        raise Irregular("the response has no message")
+    return [{name: member for name, member in message.items() if member}]
+
+
 def assembled(events: list[Json]) -> tuple[Json, bool]:
     """Return the body that the events of a stream describe, and whether its last call ended."""
     body: Json = {}

@@ -83,6 +83,14 @@ def response(exchange: SubjectExchange) -> WireResponse:
     )
 
 
+def reply(exchange: SubjectExchange) -> list[Json]:
+    """Return what the model said, as it must go back. Raises Irregular."""
+    values = response_values(exchange)
+    if any("error" in value for value in values):
+        raise Irregular("the response failed")
+    return [{"role": "model", "parts": assembled(values)[1]["parts"]}]
+
+
 def assembled(answers: list[Json]) -> tuple[Json, Json]:
     """Return the members of the answers, of which the last value counts, and the candidate with all its ``parts``.
 

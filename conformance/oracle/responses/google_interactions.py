@@ -20,6 +20,7 @@ from . import (
     call,
     count,
     opaque,
+    parsed_arguments,
     reasoning,
     response_values,
     server_call,
@@ -64,6 +65,22 @@ def response(exchange: SubjectExchange) -> WireResponse:
     return WireResponse(
         body.get("id"), body.get("model"), [WireChoice(0, blocks, stop)], _usage(body.get("usage")), error, kept, values
     )
+
+
+def reply(exchange: SubjectExchange) -> list[Json]:
+    """Return what the model said, as it must go back. Raises Irregular."""
+    values, stream = response_values(exchange), exchange.stream
+    if not stream:
+        return values[0].get("steps") or []
+    _, steps, failure, _ = assembled(values)
+    if failure is not None:
+        raise Irregular("the response failed")
+    for step in steps:
+        if text := step.pop("streamed_arguments", None):
+            step["arguments"], status = parsed_arguments(text)
+            if status != "complete":
+                raise Irregular("arguments that are not an object")
+    return steps
 
 
 def assembled(events: list[Json]) -> tuple[Json, list[Json], Json | None, bool]:

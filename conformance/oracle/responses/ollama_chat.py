@@ -66,6 +66,17 @@ def response(exchange: SubjectExchange) -> WireResponse:
     return WireResponse(None, body.get("model"), [choice], _usage(body), error, kept, values)
 
 
+def reply(exchange: SubjectExchange) -> list[Json]:
+    """Return what the model said, as it must go back. Raises Irregular."""
+    values = response_values(exchange)
+    if any("error" in value for value in values):
+        raise Irregular("the response failed")
+    message, _ = assembled(values)
+    for entry in message.get("tool_calls") or []:  # a call's position is its index
+        entry["function"] = {key: value for key, value in entry["function"].items() if key != "index"}
+    return [message]
+
+
 def assembled(events: list[Json]) -> tuple[Json, Json]:
     """Return the message of the events, or of a body, and the other members; the last value of each one counts."""
     message: Json = {}

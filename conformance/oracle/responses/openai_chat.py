@@ -49,6 +49,18 @@ def response(exchange: SubjectExchange) -> WireResponse:
     return WireResponse(body.get("id"), body.get("model"), read, usage, error, kept, values)
 
 
+def reply(exchange: SubjectExchange) -> list[Json]:
+    """Return what the model said, as it must go back. Raises Irregular."""
+    values, stream = response_values(exchange), exchange.stream
+    choices = assembled(values)[0] if stream else values[0].get("choices") or []
+    if not choices:
+        raise Irregular("the response has no choice")
+    message = dict(choices[0].get("message") or {})
+    if calls := message.get("tool_calls"):  # Mistral's messages have the index of each call, which is its position
+        message["tool_calls"] = [{key: value for key, value in call.items() if key != "index"} for call in calls]
+    return [message]
+
+
 def assembled(chunks: list[Json]) -> tuple[list[Json], Json, bool]:
     """Return the choices and the other members of a stream, and whether every choice has a finish reason."""
     choices: dict[int, Json] = {}

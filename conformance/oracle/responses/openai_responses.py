@@ -83,6 +83,15 @@ def response(exchange: SubjectExchange) -> WireResponse:
     return WireResponse(body.get("id"), body.get("model"), [choice], usage, error, kept, values)
 
 
+def reply(exchange: SubjectExchange) -> list[Json]:
+    """Return what the model said, as it must go back. Raises Irregular."""
+    values, stream = response_values(exchange), exchange.stream
+    items = assembled(values)[1] if stream else values[0].get("output") or []
+    if any(item.get("type") == "reasoning" and not item.get("encrypted_content") for item in items):
+        raise Irregular("reasoning without state, which the provider may refuse")
+    return items
+
+
 def assembled(events: list[Json]) -> tuple[Json, list[Json], bool]:
     """Return the members of the response, the items, and whether the stream has its terminal event."""
     body: Json = {}

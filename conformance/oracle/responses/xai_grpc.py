@@ -76,6 +76,22 @@ def _type(exchange: SubjectExchange) -> Any:
     return chat_pb2.GetChatCompletionChunk if exchange.stream else chat_pb2.GetChatCompletionResponse
 
 
+def reply(exchange: SubjectExchange) -> list[Json]:
+    """Return what the model said, as it must go back. Raises Irregular."""
+    messages = [message_json(exchange, piece) for piece in exchange.pieces]
+    steps = assembled(messages)[0] if exchange.stream else messages[0].get("outputs", [])
+    if any(step.get("finish_reason") in CUT for step in steps):
+        raise Irregular("the status of a call that was cut")
+    said = []
+    for step in steps:
+        message = dict(step.get("message", {}))
+        message["content"] = [{"text": message["content"]}] if message.get("content") else []
+        calls = message.get("tool_calls", [])
+        message["tool_calls"] = [{"status": "TOOL_CALL_STATUS_COMPLETED", **call} for call in calls]
+        said.append(message)
+    return said
+
+
 def assembled(chunks: list[Json]) -> tuple[list[Json], Json]:
     """Return the outputs of a stream with their messages, and the other members."""
     outputs: dict[int, Json] = {}

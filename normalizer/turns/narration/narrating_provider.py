@@ -45,7 +45,7 @@ from ...decoder import StreamDecoder
 from ...events import BlockDelta, BlockStart, Event
 from ...model import Choice, Reasoning, Response, Stop, StopReason, Text, ToolCall, Usage
 from ...requests import read_request, write_request
-from ...wires.registry import wire_name
+from ...wires.registry import spec, wire_name
 from ..backoff import ran_elsewhere
 from ..machine.state import add_usage
 from ..provider import Provider
@@ -54,8 +54,6 @@ from .narrator import Narrator, NarratorInput, input_for
 
 #: Stop reasons of an answer that the narrator may replace or complete. The turn acts on all others itself.
 _NARRATED: tuple[StopReason, ...] = ("end_turn", "tool_calls", "stop_sequence", "unknown")
-#: Wires on which reasoning is an item that refers to the item after it. On the others, reasoning has to come first.
-_REASONING_ITEMS = ("openai.responses", "google.interactions")
 
 
 class NarratingProvider:
@@ -116,7 +114,7 @@ class NarratingProvider:
         """Return the first model's answer with the narrator's report in front of its text and its calls."""
         first, *others = decision.choices
         is_reasoning = [isinstance(block, Reasoning) for block in first.blocks]
-        position = 0 if self.wire in _REASONING_ITEMS else is_reasoning.index(False)
+        position = 0 if spec(self.wire).reasoning_items else is_reasoning.index(False)
         report = Text(f"{text}\n\n" if first.text.strip() else text)
         blocks = [*first.blocks[:position], report, *first.blocks[position:]]
         return replace(decision, choices=[replace(first, blocks=blocks), *others])

@@ -78,6 +78,7 @@ SPEC = WireSpec(
     package=__package__,
     owner="cohere",
     models=r"command-|command$|c4ai-",
+    results="adjacent",
     path="/v2/chat",
     models_path="/v1/models",
     hosts=("api.cohere.com", "api.cohere.ai"),

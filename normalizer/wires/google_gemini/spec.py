@@ -82,8 +82,12 @@ SPEC = WireSpec(
     models=r"gemini|gemma",
     parsed_arguments=True,
     parsed_streams=True,
+    anonymous_calls=True,
     path="/v1/models/{model}:generateContent",
     stream_path="/v1/models/{model}:streamGenerateContent",
+    version="/v1beta",  # https://ai.google.dev/api
+    stream_query="?alt=sse",
+    key_header="x-goog-api-key",
     models_path="/v1/models",
     hosts=("generativelanguage.googleapis.com", "aiplatform.googleapis.com"),
     addresses=(r":(stream)?[gG]enerateContent$",),
