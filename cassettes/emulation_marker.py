@@ -32,7 +32,7 @@ def contradictions(origin: str, responses: list[dict[str, Any]]) -> Iterator[str
         if declared is not None and declared != origin:
             yield f"interaction {number} is marked {declared}, but the cassette is {origin}"
         elif declared is None and origin == EMULATED:
-            yield f"interaction {number} lacks the header {HEADER}that the emulated providers send"
+            yield f"interaction {number} lacks the header {HEADER}, which the emulated providers send"
 
 
 def _told(response: Mapping[str, Any]) -> Iterator[str]:

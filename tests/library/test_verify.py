@@ -157,7 +157,8 @@ def test_an_emulated_cassette_whose_answers_do_not_say_so_is_not_believed(librar
         del content["interactions"][1]["response"]["headers"]["x-toolparity-origin"]
 
     rewritten(path, edit, honest=True)
-    assert problem(library, "origin").what.startswith("interaction 2 lacks the header x-toolparity-origin")
+    wanted = "interaction 2 lacks the header x-toolparity-origin, which the emulated providers send"
+    assert problem(library, "origin").what == wanted
 
 
 def test_an_edited_answer_with_its_digest_mended_no_longer_replays(library: Path) -> None:
