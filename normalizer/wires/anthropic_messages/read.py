@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 from ... import json_codec
-from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
+from ...conversation import Assistant, RawItem, Request, System, User
 from ...errors import MalformedBody
-from ...model import Response, ToolCall
-from ..decode_context import Context
 from ..exact_messages import body_bytes, exact_contents
+from ..history_reader import HistoryReader
 from ..traverse import members_except, request_object
 from .decode import decode
 from .parts import kind_of, read_parts
@@ -33,7 +32,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     respelled = not isinstance(body, (bytes, bytearray, str))
     data = body_bytes(body)
     request = request_object(data, WIRE, "messages")
-    history = _History(provider, respelled)
+    history = _History(WIRE, provider, respelled)
     if request.get("system"):
         history.messages.append(_system(request["system"], {}))
     for message, content in zip(request["messages"], exact_contents(data, request["messages"]), strict=True):
@@ -57,15 +56,12 @@ def read(body: Any, provider: str | None = None) -> Request:
     )
 
 
-class _History:
-    """State of reading one request: the messages so far, and the pending assistant messages."""
+class _History(HistoryReader):
+    """Reader of the messages of one request, of which adjacent assistant messages are pending until they are one."""
 
-    def __init__(self, provider: str | None, respelled: bool) -> None:
-        self.messages: list[Message] = []
-        self._provider = provider
-        self._respelled = respelled
+    def __init__(self, wire: str, provider: str | None, respelled: bool) -> None:
+        super().__init__(wire, provider, respelled)
         self._pending: list[tuple[dict[str, Any], bytes]] = []
-        self._calls: list[tuple[str, ToolCall]] = []  # calls of the last assistant message, with their ids on the wire
 
     def add_message(self, message: Any, content: bytes) -> None:
         """Add the next message. ``content``: the bytes of its content."""
@@ -83,7 +79,7 @@ class _History:
         elif role == "user" and isinstance(blocks, str):
             self.messages.append(User(read_parts(blocks), extra=extra))
         elif role == "user" and isinstance(blocks, list):
-            self._add_user(blocks, extra)
+            self._add_divided(blocks, extra, _is_result, read_result, read_parts)
         else:
             self.messages.append(RawItem(WIRE, message))
 
@@ -95,31 +91,16 @@ class _History:
         extra = {
             key: value for message, _ in pending for key, value in members_except(message, "role", "content").items()
         }
-        context = Context(WIRE, self._provider, findings=[], respelled=self._respelled)
+        context = self._context()
         content = _concatenated(pending)
         try:
             answer = decode(b'{"content":' + content + b"}", context)
         except MalformedBody:
             self.messages.extend(RawItem(WIRE, message) for message, _ in pending)
             return
-        response = Response(WIRE, self._provider, None, None, answer.choices).with_findings(context.findings)
-        wire_ids = {id for message, _ in pending for id in _ids(message["content"])}
-        named = ((call.extra.get("id", call.id), call) for call in response.calls)
-        self._calls = [(id if isinstance(id, str) and id in wire_ids else "", call) for id, call in named]
+        response = self._response(answer.choices, context)
+        self._open_calls(list(response.calls), {id for message, _ in pending for id in _ids(message["content"])})
         self.messages.append(Assistant(response, extra))
-
-    def _add_user(self, blocks: list[Any], extra: dict[str, Any]) -> None:
-        results = [block for block in blocks if _is_result(block)]
-        others = [block for block in blocks if not _is_result(block)]
-        if results:
-            waiting: dict[str, list[ToolCall]] = {}
-            for id, call in self._calls:  # a repeated or missing id differs from the id of the canonical call
-                waiting.setdefault(id, []).append(call)
-            self.messages.append(
-                ToolResults([read_result(block, waiting) for block in results], {} if others else extra)
-            )
-        if others or not results:
-            self.messages.append(User(read_parts(others), plain=False, extra=extra))
 
 
 def _concatenated(pending: list[tuple[dict[str, Any], bytes]]) -> bytes:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
+from ...conversation import Assistant, RawItem, Request, System
 from ...errors import MalformedBody
-from ...model import Response, ToolCall
-from ..decode_context import Context
 from ..exact_messages import body_bytes, exact_contents
+from ..history_reader import HistoryReader
 from ..traverse import members_except, request_object
 from .decode import decode
 from .parts import read_parts
@@ -32,7 +31,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     respelled = not isinstance(body, (bytes, bytearray, memoryview, str))
     data = body_bytes(body)
     request = request_object(data, WIRE, "messages")
-    history = _History(provider, respelled)
+    history = _History(WIRE, provider, respelled)
     if request.get("system"):
         history.messages.append(_system(request["system"], {}))
     for message, content in zip(request["messages"], exact_contents(data, request["messages"]), strict=True):
@@ -60,15 +59,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     )
 
 
-class _History:
-    """State of reading one request: the messages so far, and the calls of the last assistant message."""
-
-    def __init__(self, provider: str | None, respelled: bool) -> None:
-        self.messages: list[Message] = []
-        self._provider = provider
-        self._respelled = respelled
-        self._calls: list[tuple[str, ToolCall]] = []  # with their ids on the wire
-
+class _History(HistoryReader):
     def add_message(self, message: Any, content: bytes) -> None:
         """Add the next message. ``content``: the bytes of its content."""
         role = message.get("role") if isinstance(message, dict) else None
@@ -82,33 +73,18 @@ class _History:
         elif role == "system":
             self.messages.append(_system(blocks, extra))
         else:
-            self._add_user(blocks, extra)
+            self._add_divided(blocks, extra, _is_result, read_result, read_parts)
 
     def _add_assistant(self, message: Any, blocks: list[Any], content: bytes, extra: dict[str, Any]) -> None:
-        context = Context(WIRE, self._provider, findings=[], respelled=self._respelled)
+        context = self._context()
         try:
             answer = decode(b'{"output":{"message":{"content":' + content + b"}}}", context)
         except MalformedBody:
             self.messages.append(RawItem(WIRE, message))
             return
-        response = Response(WIRE, self._provider, None, None, answer.choices).with_findings(context.findings)
-        wire_ids = set(_ids(blocks))
-        named = ((call.extra.get("id", call.id), call) for call in response.calls)
-        self._calls = [(id if isinstance(id, str) and id in wire_ids else "", call) for id, call in named]
+        response = self._response(answer.choices, context)
+        self._open_calls(list(response.calls), set(_ids(blocks)))
         self.messages.append(Assistant(response, extra))
-
-    def _add_user(self, blocks: list[Any], extra: dict[str, Any]) -> None:
-        results = [block for block in blocks if _is_result(block)]
-        others = [block for block in blocks if not _is_result(block)]
-        if results:
-            waiting: dict[str, list[ToolCall]] = {}
-            for id, call in self._calls:  # a repeated or missing id differs from the id of the canonical call
-                waiting.setdefault(id, []).append(call)
-            self.messages.append(
-                ToolResults([read_result(block, waiting) for block in results], {} if others else extra)
-            )
-        if others or not results:
-            self.messages.append(User(read_parts(others), plain=False, extra=extra))
 
 
 def _ids(blocks: list[Any]) -> list[str]:

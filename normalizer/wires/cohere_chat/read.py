@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from ... import json_codec
-from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
+from ...conversation import Assistant, Message, RawItem, Request, System, User
 from ...errors import MalformedBody
-from ...model import Response, ToolCall
 from ..call_builder import CallBuilder
-from ..decode_context import Context
+from ..history_reader import HistoryReader
 from ..schema import Note, Reader
 from ..traverse import items, members_except, request_object
 from ..write_context import AS_WRITTEN
@@ -40,7 +39,7 @@ def read(body: Any, provider: str | None = None) -> Request:
         return read_v1.read(request, provider)
     request = request_object(request, WIRE, "messages")
     try:
-        messages = _History(provider).read(request["messages"])
+        messages = _History(WIRE, provider).read(request["messages"])
     except RecursionError:
         raise MalformedBody("the request is nested too deep", body=body) from None
     tools, model, strict = request.get("tools"), request.get("model"), request.get("strict_tools")
@@ -63,44 +62,33 @@ def read(body: Any, provider: str | None = None) -> Request:
     )
 
 
-class _History:
-    """Reads the messages in order and tracks which calls of the last assistant message still lack a result."""
-
-    def __init__(self, provider: str | None) -> None:
-        self._provider = provider
-        self._messages: list[Message] = []
-        self._open: list[tuple[str | None, ToolCall]] = []
-
+class _History(HistoryReader):
     def read(self, messages: list[Any]) -> list[Message]:
         for message in messages:
             self._add(message)
-        return self._messages
+        return self.messages
 
     def _add(self, message: Any) -> None:
         role = message.get("role") if isinstance(message, dict) else None
         content = message.get("content") if isinstance(message, dict) else None
         if role == "assistant":
-            self._messages.append(self._assistant(message))
+            self.messages.append(self._assistant(message))
         elif role == "tool" and isinstance(content, (str, list)):
-            result = read_result(message, self._answered(message.get("tool_call_id")))
-            last = self._messages[-1] if self._messages else None
-            if type(last) is ToolResults:
-                last.results.append(result)
-            else:
-                self._messages.append(ToolResults([result]))
+            id = message.get("tool_call_id")
+            self._add_result(read_result(message, self._answered(lambda wire_id, call: wire_id == id)))
         elif role in ("user", "system") and isinstance(content, (str, list)):
             extra = members_except(message, "role", "content")
             parts, plain = read_parts(content), isinstance(content, str)
-            self._messages.append(
+            self.messages.append(
                 User(parts, plain, extra) if role == "user" else System(parts, plain=plain, extra=extra)
             )
         else:
-            self._messages.append(RawItem(WIRE, message))
+            self.messages.append(RawItem(WIRE, message))
 
     def _assistant(self, source: dict[str, Any]) -> Assistant:
         notes: list[Note] = []
         message = _reader.read(json_codec.bytes_of(source), notes)
-        context = Context(WIRE, self._provider, findings=[])
+        context = self._context()
         message.extra_ = None
         choice = build_choice(CallBuilder.of(context, 0, None), message, None)
         extra = members_except(source, *_BLOCKS)
@@ -110,24 +98,10 @@ class _History:
         written: dict[str, Any] = {"text": True} if isinstance(message.content, str) else {}
         calls = [call for call in items(source, "tool_calls") if isinstance(call, dict)]
         wire_ids = {call["id"] for call in calls if isinstance(call.get("id"), str)}
-        self._open = []
-        ids: dict[str, str | None] = {}
-        for call in choice.calls:
-            id = call.id if call.id in wire_ids else call.extra.get("id")
-            if id != call.id:
-                ids[call.id] = id
-            self._open.append((id, call))
+        self._open_calls(choice.blocks, wire_ids)
+        ids = {call.id: id for id, call in self._open if id != call.id}
         if ids:
             written["ids"] = ids
         if written:
             extra[AS_WRITTEN] = written
-        response = Response(WIRE, self._provider, None, None, [choice])
-        return Assistant(response.with_findings(context.findings), extra)
-
-    def _answered(self, id: Any) -> ToolCall | None:
-        """Return the open call that a result answers and mark it as answered; None if there is none."""
-        for index, (wire_id, call) in enumerate(self._open):
-            if wire_id == id:
-                del self._open[index]
-                return call
-        return None
+        return Assistant(self._response([choice], context), extra)

@@ -18,10 +18,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ... import json_codec
-from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
+from ...conversation import Assistant, RawItem, Request, System, User
 from ...errors import MalformedBody
-from ...model import Response, ToolCall
-from ..decode_context import Context
+from ...model import ToolCall
+from ..history_reader import HistoryReader
 from ..schema import Note, Reader
 from ..traverse import members_except, request_object
 from ..write_context import AS_WRITTEN
@@ -50,7 +50,7 @@ def read(body: Any, provider: str | None = None) -> Request:
     """
     respelled = not isinstance(body, (bytes, bytearray, str))
     request = request_object(body, WIRE, "messages")
-    history = _History(provider, respelled)
+    history = _History(WIRE, provider, respelled)
     try:
         for message, exact in zip(request["messages"], _exact(body, request["messages"]), strict=True):
             history.add(message, exact)
@@ -82,15 +82,7 @@ def _exact(body: Any, messages: list[Any]) -> list[bytes]:
     return [json_codec.bytes_of(message) for message in messages]
 
 
-class _History:
-    """Reads the messages in order and tracks which calls of the last assistant message still lack a result."""
-
-    def __init__(self, provider: str | None, respelled: bool) -> None:
-        self.messages: list[Message] = []
-        self._provider = provider
-        self._respelled = respelled
-        self._open: list[tuple[str | None, ToolCall]] = []  # with their ids on the wire
-
+class _History(HistoryReader):
     def add(self, message: Any, exact: bytes) -> None:
         """Add the next message. ``exact``: its bytes."""
         role = message.get("role") if isinstance(message, dict) else None
@@ -99,7 +91,7 @@ class _History:
         elif role == "assistant":
             self.messages.append(self._assistant(message, exact))
         elif role == "tool":
-            self._add_result(message)
+            self._add_result(read_result(message, self._answer(message)))
         else:
             extra = members_except(message, "role", "content", "images")
             if message.get("content") is None:
@@ -107,36 +99,25 @@ class _History:
             parts = read_parts(message)
             self.messages.append(User(parts, extra=extra) if role == "user" else System(parts, extra=extra))
 
-    def _add_result(self, message: dict[str, Any]) -> None:
-        result = read_result(message, self._answered(message.get("tool_call_id"), message.get("tool_name")))
-        if self.messages and type(last := self.messages[-1]) is ToolResults:
-            last.results.append(result)
-        else:
-            self.messages.append(ToolResults([result]))
-
-    def _answered(self, id: Any, name: Any) -> ToolCall | None:
-        """Return the open call that a result answers and mark it as answered; None if there is none.
+    def _answer(self, message: dict[str, Any]) -> ToolCall | None:
+        """Return the open call that a result answers.
 
         Their ids decide. If one of them has none, it is the next call of this name, or the next one if it has no name.
         """
-        for index, (wire_id, call) in enumerate(self._open):
-            if wire_id == id if id and wire_id else not name or call.name == name:
-                del self._open[index]
-                return call
-        return None
+        id, name = message.get("tool_call_id"), message.get("tool_name")
+        return self._answered(lambda wire_id, call: wire_id == id if id and wire_id else not name or call.name == name)
 
     def _assistant(self, source: dict[str, Any], exact: bytes) -> Assistant:
         notes: list[Note] = []
         message = _reader.read(exact, notes)
-        context = Context(WIRE, self._provider, findings=[], respelled=self._respelled)
+        context = self._context()
         builder = call_builder(context, f"message {len(self.messages)}")  # derived ids of two messages differ
         choice = build_choice(builder, message.thinking, message.content, message.tool_calls, None, {})
         extra = members_except(source, *_BLOCKS)
         extra.update(message.extra_ or ())
         if written := self._spellings(source, choice.calls):
             extra[AS_WRITTEN] = written
-        response = Response(WIRE, self._provider, None, None, [choice])
-        return Assistant(response.with_findings(context.findings), extra)
+        return Assistant(self._response([choice], context), extra)
 
     def _spellings(self, source: dict[str, Any], calls: list[ToolCall]) -> dict[str, Any]:
         """Return the value of ``as_written`` for an assistant message, and let the next results answer its calls."""
@@ -144,7 +125,7 @@ class _History:
         entries = source.get("tool_calls")
         entries = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
         wire_ids = {entry["id"] for entry in entries if isinstance(entry.get("id"), str)}
-        self._open = [(call.id if call.id in wire_ids else call.extra.get("id"), call) for call in calls]
+        self._open_calls(list(calls), wire_ids)
         if all(entry.get("id") is None for entry in entries) and calls:
             written["ids"] = dict.fromkeys(call.id for call in calls)
         if len(entries) == len(calls):

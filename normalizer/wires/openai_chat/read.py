@@ -22,11 +22,11 @@ from __future__ import annotations
 from typing import Any
 
 from ... import json_codec
-from ...conversation import Assistant, Message, RawItem, Request, System, ToolResults, User
+from ...conversation import Assistant, Message, RawItem, Request, System, User
 from ...errors import MalformedBody
-from ...model import Response, ToolCall
+from ...model import ToolCall
 from ..call_builder import CallBuilder
-from ..decode_context import Context
+from ..history_reader import HistoryReader
 from ..schema import Note, Reader
 from ..traverse import items, request_object
 from ..write_context import AS_WRITTEN, REPEATED
@@ -60,7 +60,7 @@ def read(body: Any, provider: str | None) -> Request:
     """
     body = request_object(body, WIRE, "messages")
     try:
-        messages = _History(provider).read(body["messages"])
+        messages = _History(WIRE, provider).read(body["messages"])
     except RecursionError:
         raise MalformedBody("the request is nested too deep", body=b"") from None
     params = {key: value for key, value in body.items() if key not in _BESIDE}
@@ -74,26 +74,20 @@ def read(body: Any, provider: str | None) -> Request:
     return Request(WIRE, model, messages, tools, read_choice(body, params), parallel, provider=provider, params=params)
 
 
-class _History:
-    """Reads the messages in order and tracks which calls of the last assistant message still lack a result."""
-
-    def __init__(self, provider: str | None) -> None:
-        self._provider = provider
-        self._messages: list[Message] = []
-        self._open: list[tuple[str | None, ToolCall]] = []
-
+class _History(HistoryReader):
     def read(self, messages: list[Any]) -> list[Message]:
         for message in messages:
-            self._messages.append(self._convert(message))
-        return _merge_results(self._messages)
+            self._add(message)
+        return self.messages
 
-    def _convert(self, message: Any) -> Message:
+    def _add(self, message: Any) -> None:
         role = message.get("role") if isinstance(message, dict) else None
-        if role == "assistant":
-            return self._assistant(message)
         if role in ("tool", "function"):
-            call = self._answered(message.get("tool_call_id"), message.get("name"), role)
-            return ToolResults([read_result(message, call)])
+            self._add_result(read_result(message, self._answer(message, role)))
+        else:
+            self.messages.append(self._assistant(message) if role == "assistant" else self._spoken(message, role))
+
+    def _spoken(self, message: Any, role: Any) -> Message:
         if role not in ("system", "developer", "user") or "content" not in message:
             return RawItem(WIRE, message)
         content = message["content"]
@@ -110,7 +104,7 @@ class _History:
     def _assistant(self, source: dict[str, Any]) -> Assistant:
         notes: list[Note] = []
         message = _reader.read(json_codec.bytes_of(source), notes)
-        context = Context(WIRE, self._provider, findings=[])
+        context = self._context()
         beside: dict[str, Any] = {}
         choice = build_choice(CallBuilder.of(context, 0, None), message, None, beside)
         extra = {k: v for k, v in source.items() if k not in _SAID or v in (None, "", []) or k in beside}
@@ -128,8 +122,7 @@ class _History:
         written = self._spellings(source, [block for block in choice.blocks if type(block) is ToolCall])
         if written:
             extra[AS_WRITTEN] = written
-        response = Response(WIRE, self._provider, None, None, [choice])
-        return Assistant(response.with_findings(context.findings), extra)
+        return Assistant(self._response([choice], context), extra)
 
     def _spellings(self, source: dict[str, Any], calls: list[ToolCall]) -> dict[str, Any]:
         """Return the value of ``as_written`` for an assistant message.
@@ -145,13 +138,8 @@ class _History:
             written["reasoning"] = "reasoning_content"
         entries = [entry for entry in items(source, "tool_calls") if isinstance(entry, dict)]
         wire_ids = {entry["id"] for entry in entries if isinstance(entry.get("id"), str)}
-        self._open = []
-        ids: dict[str, str | None] = {}
-        for call in calls:
-            wire = call.id if call.id in wire_ids else call.extra.get("id") if call.extra else None
-            if wire != call.id and call.kind != "legacy_function":
-                ids[call.id] = wire
-            self._open.append((wire, call))
+        self._open_calls(list(calls), wire_ids)
+        ids = {call.id: id for id, call in self._open if id != call.id and call.kind != "legacy_function"}
         if ids:
             written["ids"] = ids
         indexes = {
@@ -164,17 +152,14 @@ class _History:
             written["objects"] = True
         return written
 
-    def _answered(self, id: Any, name: Any, role: str) -> ToolCall | None:
-        """Return the open call that a result answers and mark it as answered; None if there is none.
+    def _answer(self, message: dict[str, Any], role: str) -> ToolCall | None:
+        """Return the open call that a result answers.
 
-        A result without an id answers the next open call, or for the role ``function`` the next one of its name. Only
-        calls of the last assistant message are open, because later ones may reuse their ids (failure ID-10).
+        A result without an id answers the next open call, or for the role ``function`` the next one of its name.
         """
-        for index, (wire, call) in enumerate(self._open):
-            if wire == id if isinstance(id, str) and id else role == "tool" or call.name == name:
-                del self._open[index]
-                return call
-        return None
+        id, name = message.get("tool_call_id"), message.get("name")
+        by_id = isinstance(id, str) and id
+        return self._answered(lambda wire, call: wire == id if by_id else role == "tool" or call.name == name)
 
 
 def _is_redundant(member: str, source: dict[str, Any]) -> bool:
@@ -184,14 +169,3 @@ def _is_redundant(member: str, source: dict[str, Any]) -> bool:
     if member == "function_call":
         return True  # `extra` holds it only if it is empty or duplicates an entry in tool_calls
     return member == "prefix" and source["prefix"] is False
-
-
-def _merge_results(messages: list[Message]) -> list[Message]:
-    """Merge adjacent results into one message."""
-    joined: list[Message] = []
-    for message in messages:
-        if type(message) is ToolResults and joined and type(last := joined[-1]) is ToolResults:
-            last.results.extend(message.results)
-        else:
-            joined.append(message)
-    return joined
