@@ -205,7 +205,7 @@ def test_white_space_before_a_stream_is_not_kept() -> None:
     decoder = StreamDecoder("openai.chat")
     for piece in [b"\n", b" \t", b"\r\n"] * 1000:
         decoder.feed(piece)
-    assert decoder._unframed == b""
+    assert decoder._beginning.unframed == b""
     for piece in stream("openai.chat", STEPS):
         decoder.feed(piece)
     assert [call.id for call in decoder.finish().calls] == ["call_a"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import RAW, EventReader, StreamEvent
+from .base import RAW, EventReader, Mark, StreamEvent
 from .eventstream import EventStreamReader, looks_like_event_stream
 from .jsonseq import JsonArrayReader, JsonLinesReader
 from .sse import SseReader
@@ -40,6 +40,7 @@ __all__ = [
     "EventStreamReader",
     "JsonArrayReader",
     "JsonLinesReader",
+    "Mark",
     "EventReader",
     "SseReader",
     "StreamEvent",
