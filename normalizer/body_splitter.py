@@ -3,18 +3,19 @@
 A body is one response: a single JSON object, or the events of one stream in any framing. A file can contain several:
 JSON lines or an array of responses, consecutive responses or streams, responses of different wires. `responses` splits
 such data. Each wire's spec classifies the JSON documents: ``shape`` recognizes whole responses and events, ``boundary``
-the first and last event of a response. On some wires the last event has the form of a whole response; it ends the open
-stream, or is a stream by itself. An error that follows the events of an unfinished stream belongs to that stream; any
-other error is a response.
+the first and last event of a response, and `wires.limits` says when another one begins. On some wires the last event
+has the form of a whole response; it ends the open stream, or is a stream by itself. An error that follows the events of
+a stream belongs to that stream; any other error is a response.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from .detect import end_of_stream_wire, event_wire, is_error, json_object, whole_wire
+from .detect import end_of_stream_wire, event_wire, json_object, whole_wire
 from .readers import RAW, EventStreamReader, JsonLinesReader, SseReader, StreamEvent, sniff, without_mark
-from .wires.registry import Boundary, has_grown, spec
+from .wires.limits import Boundary, Limits, is_error
+from .wires.registry import spec
 
 
 class _Document(NamedTuple):
@@ -28,40 +29,29 @@ class _Document(NamedTuple):
 class _Open:
     """A stream whose events are being collected."""
 
-    def __init__(self, before: list[StreamEvent]) -> None:
+    def __init__(self, before: list[StreamEvent], *, documents: bool) -> None:
         self.items = before
         self.wire: str | None = None
-        self.id: str | None = None
-        self.ended = False
         self.whole = False  # a whole response among server-sent events, which excludes all else
-        self.finished: set[int] = set()
-        self.counted: tuple[int, int] | None = None
+        self._limits = Limits(empty=True)
+        self._documents = documents
 
     def take(self, item: StreamEvent, document: _Document) -> None:
         self.items.append(item)
         self.wire = self.wire or document.wire
-        self.id = self.id or document.boundary.id
-        self.ended = self.ended or document.boundary.ends
         self.whole = document.kind == "response"
-        self.finished |= document.boundary.finished
-        self.counted = document.boundary.counted or self.counted
+        self._limits.failed = self._limits.failed or document.kind == "error"
+        self._limits.take(document.boundary)
 
     def excludes(self, document: _Document) -> bool:
         """Return whether a document cannot belong to this stream."""
         if self.whole or document.kind == "response":
             return True
-        if document.kind == "unknown":
+        if document.kind != "event":
             return False
         if None not in (document.wire, self.wire) and document.wire != self.wire:
             return True
-        if document.kind == "error":
-            return self.ended
-        limits = document.boundary
-        other_id = bool(limits.id and self.id and limits.id != self.id)
-        if limits.begins:
-            return other_id or (self.ended and not has_grown(self.counted, limits.counted))
-        after_end = self.ended and limits.greets and not limits.finished
-        return after_end or (other_id and bool(limits.continued & self.finished))
+        return self._limits.excludes(document.boundary, documents=self._documents)
 
 
 def responses(data: bytes) -> list[bytes]:
@@ -94,7 +84,7 @@ def _streams(items: list[StreamEvent]) -> list[list[StreamEvent]]:
     for item in items:
         document = _server_sent(item, parts[-1].wire if parts else None)
         if not parts or parts[-1].excludes(document):
-            parts.append(_Open([]))
+            parts.append(_Open([], documents=False))
         parts[-1].take(item, document)
     return [part.items for part in parts]
 
@@ -109,7 +99,7 @@ def _grouped(items: list[StreamEvent]) -> list[list[StreamEvent]]:
         if stream is not None and document.kind != "response" and not stream.excludes(document):
             stream.take(item, document)
         elif document.kind == "event":
-            stream = _Open(unknown)
+            stream = _Open(unknown, documents=True)
             stream.take(item, document)
             parts.append(stream.items)
             unknown = []
@@ -131,7 +121,7 @@ def _document(item: StreamEvent) -> _Document:
     if wire is not None:
         limits = spec(wire).boundary(body)
         return _Document("event", wire, limits) if limits.ends else _Document("response", wire)
-    return _Document("error", boundary=Boundary(ends=True)) if is_error(body) else _event_document(body)
+    return _Document("error") if is_error(body) else _event_document(body)
 
 
 def _server_sent(item: StreamEvent, likely: str | None) -> _Document:
@@ -140,8 +130,11 @@ def _server_sent(item: StreamEvent, likely: str | None) -> _Document:
     body = json_object(data)
     if name is RAW:
         wire = None if body is None else whole_wire(body)
-        return _Document() if wire is None else _Document("response", wire)
-    if body is not None:
+        if wire is not None:
+            return _Document("response", wire)
+    if body is not None and is_error(body):
+        return _Document("error")
+    if body is not None and name is not RAW:
         return _event_document(body, likely)
     ended = end_of_stream_wire(data, likely)
     return _Document() if ended is None else _Document("event", ended, Boundary(ends=True))

@@ -13,7 +13,7 @@ from .events import Event
 from .model import Response, Wire
 from .payloads import Payload, payload_of
 from .readers import DEFAULT_MAX_EVENT_BYTES, EventReader, JsonLinesReader, SseReader, StreamEvent
-from .recovery import Beginning, recover
+from .recovery import Beginning, check_raw, recover
 from .wires.declared_tools import declared_by
 from .wires.decode_context import Context, Declared
 from .wires.registry import spec
@@ -172,9 +172,11 @@ class StreamDecoder:
         """Decode the events that the reader completed, and report its problems."""
         if reader.problems:
             self._report(reader.problems)
+            check_raw(events)
         if events and not self._begun:
-            events = self._beginning.take(events, may_be_whole=isinstance(reader, JsonLinesReader))
-            self._begin()
+            documents = isinstance(reader, JsonLinesReader)
+            events = self._beginning.take(events, may_be_whole=documents)
+            self._begin(documents)
         if events:
             self._stream.feed(events, out)
 
@@ -192,12 +194,13 @@ class StreamDecoder:
         for _, event in events:
             self._stream.event(None, event, out)
 
-    def _begin(self) -> None:
+    def _begin(self, documents: bool = False) -> None:
         """Use the decoder of the events, once an event showed which one it is."""
         self._stream = self._beginning.stream
         if self._stream is not None:
             self._begun = True
             self._stream.emits = self._emits
+            self._stream.documents = documents
             self._fast_reader = self._reader
 
     def _report(self, problems: list[tuple[str, str]]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from . import json_codec
 from .errors import AmbiguousBody, MalformedBody
 from .readers import StreamEvent, sniff, without_mark
+from .wires.limits import is_error
 from .wires.registry import Shape, WireSpec, spec, specs
 
 
@@ -77,12 +78,6 @@ def whole_body_wire(body: dict[str, Any], wire: str | None, *, or_error: bool = 
 def whole_wire(body: dict[str, Any]) -> str | None:
     """Return the wire whose whole response a JSON object is, by its type marker or its members; else None."""
     return next((wire.name for wire, shape in _shapes(body) if shape.whole), None)
-
-
-def is_error(body: dict[str, Any]) -> bool:
-    """Return whether a JSON object is an error of any wire, but not a chunk or an event that reports one."""
-    has_error = body.get("error") is not None
-    return has_error and not isinstance(body.get("choices"), list) and "sequence_number" not in body
 
 
 def _detect_stream(data: bytes) -> str:

@@ -12,15 +12,15 @@ from typing import Any, NoReturn
 from msgspec.structs import replace
 
 from .body_splitter import responses
-from .detect import MOST_BEFORE, body_wires, detect_events, is_error, json_object, whole_body_wire
+from .detect import MOST_BEFORE, body_wires, detect_events, json_object, whole_body_wire, whole_wire
 from .errors import AmbiguousBody, MalformedBody, NotAResponse, SeveralBodies
 from .events import Event
 from .model import Response
 from .readers import (
     MARK,
+    RAW,
     EventReader,
     EventStreamReader,
-    JsonArrayReader,
     JsonLinesReader,
     Mark,
     SseReader,
@@ -31,6 +31,7 @@ from .readers import (
 from .wires.declared_tools import declared_by
 from .wires.decode_context import Context
 from .wires.error_response import error_response
+from .wires.limits import is_error
 from .wires.registry import WireSpec, spec
 from .wires.stream_base import StreamBase
 
@@ -78,12 +79,22 @@ def recover(
 
 
 def _is_stream(body: bytes) -> bool:
-    """Return whether a body is a stream: event framing, a JSON array, or several JSON objects."""
+    """Return whether a body is a stream: event framing, a JSON array of objects, or several JSON objects.
+
+    Its beginning or its end may be damaged. Only a single incomplete object is a damaged body.
+    """
     reader = sniff(body, len(body) + 1)
-    if isinstance(reader, JsonLinesReader):
-        fewest = 1 if isinstance(reader, JsonArrayReader) else 2
-        return len(reader.feed(body)) >= fewest
-    return isinstance(reader, EventStreamReader) or body.lstrip().startswith(_FIELDS)
+    if reader is None or isinstance(reader, EventStreamReader) or body.lstrip().startswith(_FIELDS):
+        return reader is not None
+    events = [data for name, data in reader.feed(body) + reader.close() if name is not RAW]
+    return len(events) >= (2 if type(reader) is JsonLinesReader else 1)
+
+
+def check_raw(events: list[StreamEvent]) -> None:
+    """Raise SeveralBodies if the text between server-sent events is a whole response."""
+    for name, data in events:
+        if name is RAW and (body := json_object(data)) is not None and whole_wire(body) is not None:
+            raise SeveralBodies("a complete body between the events of a stream", body=data)
 
 
 class WholeBody(StreamBase):

@@ -251,11 +251,21 @@ def test_a_finish_reason_in_every_event_ends_no_response(named: bool) -> None:
         assert "event-after-end" not in codes(response)
 
 
-@pytest.mark.parametrize("figures", [{"promptTokenCount": 5, "totalTokenCount": 9}, {"promptTokenCount": 6}, {}, None])
-def test_a_second_response_is_rejected_if_its_figures_do_not_continue_the_first(figures: dict[str, Any] | None) -> None:
-    first = {**answer(CALL), "usageMetadata": {"promptTokenCount": 5, "totalTokenCount": 9}}
-    with pytest.raises(SeveralBodies):
-        streamed(first, {**answer(CALL), "usageMetadata": figures})
+@pytest.mark.parametrize(
+    ("id", "total", "several"),
+    [("r1", 9, True), ("r1", None, False), (None, 9, True), (None, 8, True), (None, None, False)],
+)
+def test_a_second_response_is_rejected_if_its_figures_do_not_continue_the_first(
+    id: str | None, total: int | None, several: bool
+) -> None:
+    first, second = ({**answer(CALL), "responseId": id} for _ in range(2))
+    first["usageMetadata"] = {"promptTokenCount": 5, "totalTokenCount": 9}
+    second["usageMetadata"] = {"promptTokenCount": 5, "totalTokenCount": total} if total else None
+    if several:
+        with pytest.raises(SeveralBodies):
+            streamed(first, second)
+    else:
+        assert [call.name for call in streamed(first, second).calls] == ["f", "f"]
 
 
 def test_a_second_response_with_another_id_is_rejected() -> None:

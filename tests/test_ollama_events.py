@@ -10,7 +10,7 @@ import pytest
 from tests.failures.play import Call, Say, Think, codes, feed, ollama_line, plain, play, stream
 from toolparity import Reasoning, Stop, StreamDecoder, Text, Usage, normalize
 from toolparity.normalizer.body_splitter import responses
-from toolparity.normalizer.errors import TooManyCalls
+from toolparity.normalizer.errors import SeveralBodies, TooManyCalls
 
 WIRE = "ollama.chat"
 F = Call(('{"x":1}',), "a", "f")
@@ -110,7 +110,9 @@ def test_members_that_no_field_holds_are_kept() -> None:
 
 def test_events_after_the_last_one_are_reported() -> None:
     frames = stream(WIRE, [Say("a")], "end_turn")
-    assert codes(feed(WIRE, [*frames, frames[0]])[0]) == ["event-after-end"]
+    assert codes(feed(WIRE, [*frames, frames[-1]])[0]) == ["event-repeated"]
+    with pytest.raises(SeveralBodies):
+        feed(WIRE, [*frames, frames[0]])
 
 
 def test_responses_that_follow_each_other_are_told_apart_by_their_last_events() -> None:

@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.detect import event_wire, is_error, whole_wire
+from toolparity.normalizer.detect import event_wire, whole_wire
+from toolparity.normalizer.wires.limits import is_error
 from toolparity.normalizer.wires.registry import specs
 
 from ..errors import UnreadableSource

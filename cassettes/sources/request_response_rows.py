@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.detect import is_error
+from toolparity.normalizer.wires.limits import is_error
 
 from ..errors import UnreadableSource
 from . import http

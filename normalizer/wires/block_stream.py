@@ -19,6 +19,7 @@ from ..events import BlockDelta, BlockStart, BlockStop, ChoiceStop, Event, Usage
 from ..model import Block, Choice, Response, Stop, ToolCall, Usage
 from .call_builder import MAX_CALLS, CallBuilder
 from .decode_context import Context
+from .limits import Limits
 from .misplaced_arguments import requires_arguments
 from .schema import UNFIT, Reader
 from .stop_reason import CUTS, effective_stop
@@ -387,6 +388,10 @@ class BlockStream(StreamBase, Generic[B]):
             out.append(UsageUpdate(figures))
 
     # The response
+
+    def limits(self) -> Limits:
+        """See `StreamBase.limits`."""
+        return Limits({self.id} if self.id else None, ended=self.ended, failed=self.failed)
 
     def finish(self) -> Response:
         """Return the response. It is incomplete after an error, or without its terminal event (TERM-01)."""

@@ -41,6 +41,7 @@ from msgspec import Struct
 
 from ..errors import UnknownWire
 from ..model import Response, StopReason, Wire
+from .limits import Boundary
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -78,28 +79,6 @@ class Shape(NamedTuple):
     event: bool = False
     error: bool = False
     marked: bool = False
-
-
-class Boundary(NamedTuple):
-    """What a stream event shows about the limits of its response, for data that contains several responses.
-
-    ``id``: the id of the response. ``begins``, ``ends``: it is the first or a last event of a response. ``greets``: it
-    has a member that most servers send only in the first event. ``continued``, ``finished``: the choices in this event,
-    and those that end in it. ``counted``: the tokens of the prompt, and all tokens up to this event; see `has_grown`.
-    """
-
-    id: str | None = None
-    begins: bool = False
-    ends: bool = False
-    greets: bool = False
-    continued: frozenset[int] = frozenset()
-    finished: frozenset[int] = frozenset()
-    counted: tuple[int, int] | None = None
-
-
-def has_grown(before: tuple[int, int] | None, after: tuple[int, int] | None) -> bool:
-    """Return whether the figures of two events prove one response: the same prompt, and more tokens since then."""
-    return before is not None and after is not None and before[0] == after[0] and before[1] < after[1]
 
 
 def _no_shape(body: dict[str, Any]) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from .. import json_codec
-from ..errors import MalformedBody
+from ..errors import MalformedBody, SeveralBodies
 from ..events import BlockDelta, Event, StreamError
 from ..model import Choice, Error, Response, Usage
 from ..readers.base import RAW, Mark, StreamEvent
 from .decode_context import Context
 from .error_response import error_of
+from .limits import Boundary, Limits, is_error
+from .registry import spec
 from .schema import Note
 from .stop_reason import stopped_by_error
 
@@ -25,10 +27,12 @@ class StreamBase:
 
     A wire's Stream implements ``event(name, data, out)`` and ``finish() -> Response``. It may override ``run`` with a
     fast path for the most frequent events, and must pass all others to ``take``. ``emits``: whether the caller uses the
-    events; if not, ``run`` may leave out the deltas.
+    events; if not, ``run`` may leave out the deltas. ``documents``: the events are JSON documents without framing.
     """
 
     emits = True
+    documents = False
+    failed = False  # whether an error came that ends a response
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -62,6 +66,8 @@ class StreamBase:
             return
         try:
             self.event(name, data, out)
+        except SeveralBodies:
+            raise
         except MalformedBody:
             self.fail_undecodable(data, out)
 
@@ -82,6 +88,18 @@ class StreamBase:
         events executes the call twice (BerriAI/litellm 37273).
         """
         self._context.find_once("event-repeated", f"a second {event}", None if has_call else "warning")
+
+    def limits(self) -> Limits:
+        """Return the limits of the response so far. By default, nothing shows that another response begins."""
+        return Limits()
+
+    def check_same(self, event: bytes | Boundary) -> None:
+        """Raise SeveralBodies if an event, or its boundary, belongs to another response than this stream."""
+        if not isinstance(event, Boundary):
+            body = json_codec.decode_or_text(event)
+            event = spec(self._context.wire).boundary(body) if isinstance(body, dict) else Boundary()
+        if self.limits().excludes(event, documents=self.documents):
+            raise SeveralBodies("a second response after the first one")
 
     @property
     def failure(self) -> Error | None:
@@ -109,6 +127,7 @@ class StreamBase:
     def fail(self, raw: Any, out: list[Event]) -> None:
         """Record a stream error. ``raw``: the error as the provider or the framing reports it."""
         self._error = error_of(raw, self._context.status)
+        self.failed = self.failed or (isinstance(raw, dict) and (is_error(raw) or raw.get("type") == "error"))
         self._context.find("stream-error", f"{self._error.type}: {self._error.message}"[:500])
         if isinstance(raw, dict) and isinstance(raw.get("error"), dict) and "failed_generation" in raw["error"]:
             self._context.find("provider-rejected-call", "failed_generation contains the model's text")

@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from tests.failures.play import Call, Say, plain, stream
 from tests.traffic import chat_body, chat_stream, interaction, row, write_rows
 from tests.wires import SSE_WIRES
-from toolparity import StreamDecoder, normalize
+from toolparity import Response, StreamDecoder, normalize
 from toolparity.cassettes.sources import Exchange, Problem, read
 from toolparity.conformance.audit.exchange import decode
 from toolparity.conformance.cli import main
 from toolparity.normalizer.body_splitter import responses
 from toolparity.normalizer.errors import SeveralBodies
+from toolparity.normalizer.model import Wire
 
 wires = pytest.mark.parametrize("wire", SSE_WIRES)
 ERROR = {"type": "error", "error": {"type": "overloaded_error", "message": "Busy."}}
@@ -31,7 +32,7 @@ def run(*args: Any) -> Result:
 
 def body(wire: str, *ids: str) -> dict[str, Any]:
     made: dict[str, Any] = json.loads(plain(wire, [Say("I look."), *(Call(("{}",), id) for id in ids)]))
-    return made
+    return made | ({"responseId": "-".join(ids)} if "responseId" in made else {})
 
 
 def calls(found: Exchange) -> tuple[str | None, list[str]]:
@@ -46,8 +47,9 @@ def events(wire: str, *ids: str, name: str = "r1") -> list[dict[str, Any]]:
     found = [json.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
     for event in found:
         for holder in (event, event.get("response"), event.get("message")):
-            if isinstance(holder, dict) and "id" in holder:
-                holder["id"] = name
+            for member in ("id", "responseId"):
+                if isinstance(holder, dict) and member in holder:
+                    holder[member] = name
     return found
 
 
@@ -156,8 +158,11 @@ def test_several_bodies_in_one_recording_or_cassette_are_an_error(tmp_path: Path
 def test_normalize_rejects_several_bodies(wire: str, tell: bool) -> None:
     other = "openai.chat" if wire != "openai.chat" else "anthropic.messages"
     one, two = plain(wire, [Call(("{}",), "a")]), plain(other, [Call(("{}",), "b")])
-    several: list[Any] = [one + one, one + b"\n" + two, b"[" + one + b"," + one + b"]", [json.loads(one)] * 2]
-    several += [(one + one).decode(), b"".join(stream(wire, [Say("a")]) * 2)]
+    again = one.replace(b'"responseId": "r1"', b'"responseId": "r2"')
+    several: list[Any] = [one + again, one + b"\n" + two, b"[" + one + b"," + again + b"]"]
+    several += [[json.loads(one), json.loads(again)], (one + again).decode()]
+    events = b"".join(stream(wire, [Say("a")]))
+    several.append(events + events.replace(b'"responseId": "r1"', b'"responseId": "r2"'))
     for bodies in several:
         with pytest.raises(SeveralBodies):
             normalize(bodies, wire if tell else None)
@@ -219,3 +224,89 @@ def test_an_unsupported_encoding_is_named_in_the_error(tmp_path: Path, name: str
     assert result.exit_code == 4
     assert "UTF-16" in result.stderr
     assert "UTF-8" in result.stderr
+
+
+def chunk(id: str | None, delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+    return {"id": id, "object": "chat.completion.chunk", "choices": [{"delta": delta, "finish_reason": finish}]}
+
+
+def part(id: str | None, *parts: dict[str, Any], finish: str | None = "STOP", total: int = 0) -> dict[str, Any]:
+    figures = {"usageMetadata": {"promptTokenCount": 5, "totalTokenCount": total}} if total else {}
+    made = {"content": {"parts": list(parts)}} | ({"finishReason": finish} if finish else {})
+    return {"candidates": [made], "responseId": id, **figures}
+
+
+def tool(name: str) -> dict[str, Any]:
+    return {"index": 0, "id": f"call_{name}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+
+
+def called(name: str) -> dict[str, Any]:
+    return {"functionCall": {"name": name, "args": {}}}
+
+
+OTHER_ID = [chunk("chatcmpl-1", {"role": "assistant"}), chunk("gen-1", {"tool_calls": [tool("f")]})]
+ENDED = [*OTHER_ID[1:], chunk("gen-1", {}, "tool_calls")]
+STARTED: dict[str, Any] = {"type": "message_start", "message": {"id": "m1", "role": "assistant", "content": []}}
+BLOCK = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+ON_MESSAGES: list[dict[str, Any]] = [
+    STARTED,
+    {"type": "content_block_start", "index": 0, "content_block": BLOCK},
+    {"type": "content_block_stop", "index": 0},
+    {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+    {"type": "message_stop"},
+]
+RESULT = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}
+#: The events of a stream, and the names of its calls; None if it contains more than one response.
+LIMITS: dict[str, tuple[list[dict[str, Any]], list[str] | None]] = {
+    "first id differs, finish twice": ([*OTHER_ID, *[chunk("gen-1", {}, "tool_calls")] * 2], ["f"]),
+    "finish of a gateway": ([*ENDED, chunk("gw-1", {"content": ""}, "stop")], ["f"]),
+    "content with another id": ([*ENDED, chunk("gen-2", {"tool_calls": [tool("g")]})], None),
+    "id of each chunk": ([*OTHER_ID, chunk("a", {}, "tool_calls"), chunk("b", {"role": "assistant"}, "stop")], ["f"]),
+    "rounds of code": (
+        [part("r", {"text": "a"}), part("r", RESULT, finish=None), part("r", called("f"))],
+        ["f"],
+    ),
+    "empty end first": ([part("r", {"text": ""}), part("r", called("f"))], ["f"]),
+    "empty end first, no ids": ([part(None, total=9), part(None, called("f"), total=9)], ["f"]),
+    "end in each": ([part("r", called("f")), part("r", called("g"))], ["f", "g"]),
+    "end in each, no ids": ([part(None, called("f")), part(None, called("g"))], ["f", "g"]),
+    "fewer tokens": ([part(None, called("f"), total=9), part(None, called("g"), total=8)], None),
+    "other id": ([part("r", called("f")), part("q", called("g"))], None),
+    "two starts": ([STARTED, *ON_MESSAGES], ["f"]),
+    "two messages": ([*ON_MESSAGES, *ON_MESSAGES], None),
+}
+
+
+@pytest.mark.parametrize("case", LIMITS)
+def test_a_stream_a_body_and_a_file_agree_where_a_response_ends(tmp_path: Path, case: str) -> None:
+    found, names = LIMITS[case]
+    wire: Wire = "openai.chat" if "choices" in found[0] else "google.gemini"
+    wire = "anthropic.messages" if "type" in found[0] else wire
+    data = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in found)
+    (tmp_path / "s.sse").write_bytes(data)
+    if names is None:
+        for read_all in (normalize, fed):
+            with pytest.raises(SeveralBodies):
+                read_all(data, wire)
+        assert len(list(read(tmp_path / "s.sse"))) == 2
+        return
+    for response in (fed(data, wire), normalize(data, wire)):
+        assert [call.name for call in response.calls] == names
+    (only,) = read(tmp_path / "s.sse")
+    assert isinstance(only, Exchange)
+    assert [call.name for call in decode(only).response.calls] == names  # type: ignore[union-attr]
+
+
+def test_an_error_after_events_with_a_finish_reason_is_not_hidden() -> None:
+    """Recorded from Vertex AI: a finish reason in each event, then an error without framing."""
+    data = b"".join(b"data: " + json.dumps(part(None, {"text": text})).encode() + b"\n\n" for text in ("a", "b"))
+    data += json.dumps({"error": {"code": 499, "message": "Cancelled."}}, indent=2).encode()
+    for response in (fed(data, "google.gemini"), normalize(data, "google.gemini")):
+        assert (response.text, response.error and response.error.message) == ("ab", "Cancelled.")
+    assert responses(data) == [data]
+
+
+def fed(data: bytes, wire: Wire) -> Response:
+    decoder = StreamDecoder(wire)
+    decoder.feed(data)
+    return decoder.finish()

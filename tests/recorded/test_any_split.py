@@ -9,10 +9,10 @@ of a smaller sample and shrinks them.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from zlib import crc32
 
 import pytest
@@ -25,9 +25,13 @@ from tests.merging import merged
 from tests.recorded.rows import Row, feed, streams
 from tests.thoroughness import examples
 from tests.wires import BYTE_WIRES, SSE_WIRES
-from toolparity import Choice, Reasoning, Refusal, Response, Text, ToolCall
+from toolparity import Choice, Reasoning, Refusal, Response, Text, ToolCall, normalize
 from toolparity.normalizer import json_codec
+from toolparity.normalizer.body_splitter import responses
+from toolparity.normalizer.detect import json_object
+from toolparity.normalizer.errors import SeveralBodies, ToolparityError
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
+from toolparity.normalizer.model import Wire
 
 #: The members that hold what deltas spell out, by the type that a BlockStart names.
 SPOKEN: dict[str, tuple[type[Any], str]] = {
@@ -136,6 +140,60 @@ def test_messages_of_xai_as_bytes_or_as_objects_are_one_response(recordings: Pat
         assert whole.complete is (len(objects) > 1), row.id
         assert list(disagreements(whole, events)) == [], row.id
     assert found
+
+
+def damaged(row: Row) -> Iterator[bytes]:
+    """The body whole, and with an event lost, repeated, and swapped with the next one, and an error at its end."""
+    data = row.data
+    yield data
+    events = [event for event in data.split(b"\n\n" if b"\n\n" in data else b"\n") if event.strip()]
+    if row.body_encoding or len(events) < 2 or data.lstrip()[:1] == b"[":
+        return
+    at = random.Random(crc32(row.id.encode())).randrange(len(events) - 1)
+    error = b'{"error":{"message":"Down.","code":503}}'
+    lost, swapped = events[:at] + events[at + 1 :], [*events[:at], events[at + 1], events[at], *events[at + 2 :]]
+    for changed in (
+        lost,
+        [*events[:at], *events[at:][:1], *events[at:]],
+        swapped,
+        [*events, events[-1]],
+        [*events, error],
+    ):
+        yield b"\n\n".join(changed) + b"\n\n"
+
+
+def fed(row: Row, data: bytes) -> Response:
+    return feed(row, [data])[0]
+
+
+def normalized(row: Row, data: bytes) -> Response:
+    return normalize(data, cast(Wire, row.wire), provider=row.provider, status=row.status)
+
+
+def outcome(read: Callable[[Row, bytes], Response], row: Row, data: bytes) -> Response | type[ToolparityError]:
+    try:
+        response = read(row, data)
+    except ToolparityError as error:
+        return type(error)
+    return response.with_findings([f for f in response.findings if f.code != "stream-body"])
+
+
+@pytest.mark.parametrize("folder", ["recordings", "recordings3"])
+@pytest.mark.parametrize("wire", BYTE_WIRES)
+def test_a_stream_a_body_and_a_file_agree_where_a_response_ends(wire: str, folder: str, recordings: Path) -> None:
+    folders = recordings.parent / folder
+    if not (folders / f"{wire}.jsonl.gz").exists():
+        pytest.skip(f"{folder} has no traffic of this wire")
+    for row in thoroughness.sampled(streams(folders, wire), plain=100):
+        if row.failed or row.body is None:
+            continue  # the body of a failed request is not a stream
+        for data in damaged(row):
+            if json_object(data) is not None:
+                continue  # one event: it is read as a body
+            streamed = outcome(fed, row, data)
+            assert outcome(normalized, row, data) == streamed, row.id
+            assert (streamed is SeveralBodies) is (len(responses(data)) > 1), row.id
+            assert data is not row.data or streamed is not SeveralBodies, row.id
 
 
 @pytest.mark.parametrize("wire", BYTE_WIRES)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from toolparity.normalizer.wires.decode_context import Declared
-from toolparity.normalizer.wires.registry import Boundary, Shape, WireSpec
+from toolparity.normalizer.wires.limits import Boundary
+from toolparity.normalizer.wires.registry import Shape, WireSpec
 
 
 def shape(body: dict[str, Any]) -> Shape | None:

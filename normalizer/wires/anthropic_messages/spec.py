@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..registry import Boundary, Shape, WireSpec
+from ..limits import Boundary
+from ..registry import Shape, WireSpec
 from ..sdk_objects import model_json
 
 _EVENTS = frozenset(

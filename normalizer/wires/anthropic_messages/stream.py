@@ -12,6 +12,7 @@ from ...model import Block
 from ..block_stream import NO_ARGUMENTS, NO_FRAGMENT, Fragment
 from ..call_builder import CallBuilder, respell_arguments
 from ..decode_context import Context
+from ..limits import Boundary
 from ..schema import Reader, Wire
 from . import schema as s
 from .blocks import convert, usage
@@ -64,6 +65,7 @@ class Stream(RoutedStream):
     def _begin(self, message: s.Message | None, out: list[CanonicalEvent]) -> None:
         if message is None:
             return
+        self.check_same(Boundary(message.id, begins=True))
         if self.starts_again("message_start") and self.blocks:
             return
         self.id, self.model = message.id, message.model

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..registry import Boundary, Shape, WireSpec
+from ..limits import Boundary
+from ..registry import Shape, WireSpec
 from .schema import EVENTS, EXCEPTIONS, WIRE
 
 #: The vendors in the ids of models, which an area of inference may precede: `us.anthropic.claude-sonnet-4-6`.

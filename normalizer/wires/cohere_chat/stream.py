@@ -18,6 +18,7 @@ from ...model import Choice
 from ..block_stream import NO_FRAGMENT, BlockStream, Fragment
 from ..call_builder import CallBuilder, respell_arguments
 from ..decode_context import Context
+from ..limits import Boundary
 from ..misplaced_arguments import mark_beside_nameless
 from ..schema import Reader
 from . import schema as s
@@ -116,6 +117,7 @@ class Stream(BlockStream[PartState]):
                 self.close(self.ended_by(("call", event.index)), out)
 
     def _begin(self, event: s.EventMembers, piece: s.MessagePiece | None, out: list[CanonicalEvent]) -> None:
+        self.check_same(Boundary(event.id, begins=True))
         if self.starts_again("message-start") and self.blocks:
             return
         self.id = event.id
@@ -216,6 +218,7 @@ class Stream(BlockStream[PartState]):
         """Process an event of version 1."""
         match event.event_type:
             case "stream-start":
+                self.check_same(Boundary(event.generation_id, begins=True))
                 self.starts_again("stream-start")
                 self.id = event.generation_id
             case "text-generation":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ... import json_codec
-from ..registry import Boundary, Shape, WireSpec
+from ..limits import Boundary
+from ..registry import Shape, WireSpec
 from ..sdk_objects import model_json
 from .spelling import use_standard_base64
 
@@ -30,7 +31,7 @@ def shape(body: dict[str, Any]) -> Shape | None:
 
 
 def boundary(event: dict[str, Any]) -> Boundary:
-    """See `Boundary`. An event with a finish reason of the first candidate can be the last, or a whole response."""
+    """See `Boundary`. An event with a finish reason can be the last, or a whole response, or one of many."""
     listed, id = event.get("candidates"), event.get("responseId", event.get("response_id"))
     candidates = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
     continued = frozenset(map(_index, candidates))
@@ -39,13 +40,17 @@ def boundary(event: dict[str, Any]) -> Boundary:
     )
     return Boundary(
         id if isinstance(id, str) and id else None,
-        begins=0 in finished,
-        ends=0 in finished,
-        greets=0 in continued,
         continued=continued,
         finished=finished,
         counted=counted(event.get("usageMetadata")),
+        empty=not any(map(_says, candidates)),
     )
+
+
+def _says(candidate: dict[str, Any]) -> bool:
+    content = candidate.get("content")
+    parts = content.get("parts") if isinstance(content, dict) else None
+    return any(part != {"text": ""} for part in parts) if isinstance(parts, list) else False
 
 
 def counted(figures: Any) -> tuple[int, int] | None:

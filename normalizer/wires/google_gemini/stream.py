@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import Any
 
 from ... import json_codec
-from ...errors import SeveralBodies, TooManyCalls
+from ...errors import TooManyCalls
 from ...events import BlockDelta, BlockStart, BlockStop, ChoiceStop, UsageUpdate
 from ...events import Event as CanonicalEvent
 from ...model import Choice, Response, Stop
 from ..block_stream import NO_FRAGMENT, BlockStream, Fragment
 from ..call_builder import MAX_CALLS
 from ..decode_context import Context
+from ..limits import Limits
 from ..misplaced_arguments import mark_beside_nameless
-from ..registry import has_grown
 from ..schema import Reader
 from . import schema as s
 from .blocks import text_of, usage
@@ -41,6 +41,7 @@ class Stream(BlockStream[PartState]):
         super().__init__(context)
         self._candidates: dict[int, CandidateState] = {}
         self._figures: dict[str, Any] = {}
+        self._ids: set[str] = set()  # of the events with a finish reason
         self._feedback: dict[str, Any] | None = None
 
     def fragment(self, event: s.GenerateContent) -> Fragment:
@@ -99,7 +100,11 @@ class Stream(BlockStream[PartState]):
                 if len(self._candidates) >= MAX_CALLS:
                     raise TooManyCalls(f"the stream has more than {MAX_CALLS} candidates")
                 state = self._candidates[index] = CandidateState(index, s.Candidate())
-            self._take_candidate(state, candidate, event, out)
+            self._take_candidate(state, candidate, event, data, out)
+            if candidate.finish_reason is not None:
+                self.by_index.pop(index, None)  # further text can be of another response
+                if event.response_id:
+                    self._ids.add(event.response_id)
         if event.usage_metadata is not None:
             self._take_figures(event.usage_metadata)
             figures = usage(self._figures)
@@ -111,15 +116,19 @@ class Stream(BlockStream[PartState]):
         self._figures = figures if self._figures.keys() <= figures.keys() else {**self._figures, **figures}
 
     def _take_candidate(
-        self, state: CandidateState, candidate: s.Candidate, event: s.GenerateContent, out: list[CanonicalEvent]
+        self,
+        state: CandidateState,
+        candidate: s.Candidate,
+        event: s.GenerateContent,
+        data: bytes,
+        out: list[CanonicalEvent],
     ) -> None:
         content = candidate.content
         if content is not None:
-            if content.parts and state.candidate.finish_reason is not None:
-                if candidate.finish_reason is None:
+            if content.parts and (state.candidate.finish_reason is not None or self.failed):
+                self.check_same(data)
+                if candidate.finish_reason is None and state.parts:
                     self._context.find_once("event-after-end", "content after the finish reason")
-                elif not self._is_continued(event):
-                    raise SeveralBodies("a second response after a complete one")
             for part in content.parts or ():
                 self._take_part(state, part, out)
             if content.extra_ is not None:
@@ -135,13 +144,18 @@ class Stream(BlockStream[PartState]):
             state.end = end
         state.merge(candidate)
 
-    def _is_continued(self, event: s.GenerateContent) -> bool:
-        """Return whether an event after a finish reason belongs to the same response although it has one as well.
+    def limits(self) -> Limits:
+        """See `StreamBase.limits`.
 
-        Servers of 2024 and some gateways send one in every event (one-api issue 1408, new-api issue 378).
+        Servers of 2024 and some gateways send a finish reason in every event (one-api issue 1408, new-api issue 378).
         """
-        grown = has_grown(counted(self._figures), counted(event.usage_metadata))
-        return grown and event.response_id in (None, self.id)
+        return Limits(
+            self._ids | ({self.id} if self.id else set()),
+            failed=self.failed,
+            finished=frozenset(i for i, state in self._candidates.items() if state.candidate.finish_reason is not None),
+            counted=counted(self._figures),
+            empty=not any(state.parts for state in self._candidates.values()),
+        )
 
     def _take_part(self, state: CandidateState, part: s.Part, out: list[CanonicalEvent]) -> None:
         if is_text(part):

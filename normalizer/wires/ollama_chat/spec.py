@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..registry import Boundary, Shape, WireSpec
+from ..limits import Boundary
+from ..registry import Shape, WireSpec
 from ..sdk_objects import model_json
 
 _CHUNK = Shape(body=True, event=True, marked=True)
 #: The last event of a stream has the same members as a whole response.
 _LAST = Shape(body=True, whole=True, event=True, marked=True)
-_WITHIN, _END = Boundary(begins=True), Boundary(begins=True, ends=True)
 
 
 def shape(body: dict[str, Any]) -> Shape | None:
@@ -22,8 +22,10 @@ def shape(body: dict[str, Any]) -> Shape | None:
 
 
 def boundary(event: dict[str, Any]) -> Boundary:
-    """See `Boundary`. No event marks the beginning: the one after the last event begins another response."""
-    return _END if event.get("done") is True else _WITHIN
+    """See `Boundary`. No event marks the beginning: content after the last event begins another response."""
+    message = event.get("message")
+    said = isinstance(message, dict) and any(message.get(name) for name in ("content", "thinking", "tool_calls"))
+    return Boundary(ends=event.get("done") is True, greets=True, empty=not said)
 
 
 def sdk_bytes(source: Any, event: bool) -> bytes:

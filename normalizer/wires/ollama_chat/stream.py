@@ -64,6 +64,8 @@ class Stream(BlockStream[MessageBlockState]):
         if event.message is None and event.done is None:
             self.unknown("an event without a message", json_codec.decode_or_text(data))
             return
+        if self.ended:
+            self.check_same(data)
         if self.ended and not event.done:
             self._context.find("event-after-end", "an event after the last one")
         self.model = event.model or self.model

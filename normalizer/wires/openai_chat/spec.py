@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..registry import Boundary, Shape, WireSpec
+from ..limits import Boundary
+from ..registry import Shape, WireSpec
 from ..sdk_objects import model_json
 
 #: Members that the SDK's parsing helpers add; they hold objects of the caller's classes.
@@ -37,7 +38,13 @@ def boundary(event: dict[str, Any]) -> Boundary:
         greets=any(delta.get("role") for delta in deltas),
         continued=frozenset(map(_index, choices)),
         finished=frozenset(_index(choice) for choice in choices if choice.get("finish_reason")),
+        empty=not any(map(_says, choices)),
     )
+
+
+def _says(choice: dict[str, Any]) -> bool:
+    delta = choice.get("delta") or choice.get("message")
+    return any(delta.values()) if isinstance(delta, dict) else False
 
 
 def _index(choice: dict[str, Any]) -> int:

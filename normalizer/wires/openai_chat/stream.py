@@ -11,6 +11,7 @@ from ...events import BlockDelta, ChoiceStop, Event, UsageUpdate
 from ...model import Response, Stop, Usage
 from ..call_builder import MAX_CALLS, CallBuilder
 from ..decode_context import Context
+from ..limits import Limits
 from ..schema import UNFIT, Reader
 from ..stream_base import merged_delta
 from . import schema as s
@@ -92,6 +93,7 @@ class Stream(DeltaStream):
         self._template: DeltaTemplate | None = None  # the form of the last chunk, if it only appended a text
         self._attempts = _ATTEMPTS
         self._id: str | None = None
+        self._ids: set[str] = set()  # of the first chunk, and of those with a stop reason
         self._model: str | None = None
         self._extra: dict[str, Any] = {}
         self._figures: Usage | None = None
@@ -148,7 +150,7 @@ class Stream(DeltaStream):
                     out.append(merged_delta(index, key, target, start))
                 target = None
                 if piece is not None:
-                    self._add_piece(piece, out)
+                    self._add_piece(piece, data, out)
                 else:
                     self._carry(pieces)
                     pieces = []
@@ -171,7 +173,7 @@ class Stream(DeltaStream):
             return None
         choice = choices[0]
         state = self._choices.get(choice.index)
-        if state is None or choice.finish_reason is not None or _carries(choice):
+        if state is None or state.stop or choice.finish_reason is not None or _carries(choice):
             return None
         delta = choice.delta
         call = None
@@ -190,12 +192,14 @@ class Stream(DeltaStream):
             self._attempts -= self._template is not None
         return more
 
-    def _add_piece(self, piece: s.Piece, out: list[Event]) -> None:
+    def _add_piece(self, piece: s.Piece, data: bytes, out: list[Event]) -> None:
         """Add a regular chunk, except the members that `_carry` adds."""
         for choice in piece.choices:
             state = self._choices.get(choice.index)
             if state is None:
-                state = self._begin(choice.index)
+                state = self._begin(choice.index, piece.id)
+            if state.stop or self._done or self.failed:
+                self.check_same(data)
             delta = choice.delta
             calls = None if delta.tool_calls is None else [call.call() for call in delta.tool_calls]
             self._add_content(state, delta.content, calls, delta.reasoning_content, out)
@@ -206,7 +210,7 @@ class Stream(DeltaStream):
             if _carries(choice):
                 state.extra.update(s.carry_choice_piece(choice))
             if choice.finish_reason:
-                self._end(state, choice, piece.usage, out)
+                self._end(state, choice, piece.usage, piece.id, out)
         if piece.usage is not None:
             self._count(piece.usage, out)
             self._has_usage = True
@@ -251,7 +255,9 @@ class Stream(DeltaStream):
                     index = next(number for number, other in enumerate(choices) if other is choice)
                 state = self._choices.get(index)
                 if state is None:
-                    state = self._begin(index)
+                    state = self._begin(index, chunk.id)
+                if state.stop or self._done or self.failed:
+                    self.check_same(data)
                 if choice.delta is not None:
                     self._add_message(state, choice.delta, out)
                 if choice.message is not None:
@@ -261,7 +267,7 @@ class Stream(DeltaStream):
                     more = True
                     state.extra.update(carried)
                 if choice.finish_reason:
-                    self._end(state, choice, chunk.usage, out)
+                    self._end(state, choice, chunk.usage, chunk.id, out)
                 if choice.error:
                     self.fail(choice.error, out)
         if chunk.usage is not None:
@@ -275,7 +281,14 @@ class Stream(DeltaStream):
             self._identify((chunk,))
         self._extra.update(s.carry_body(chunk))
 
-    def _begin(self, index: int) -> ChoiceState:
+    def limits(self) -> Limits:
+        """See `StreamBase.limits`."""
+        finished = frozenset(index for index, state in self._choices.items() if state.stop)
+        return Limits(self._ids, ended=self._done, failed=self.failed, finished=finished)
+
+    def _begin(self, index: int, id: str | None) -> ChoiceState:
+        if id and not self._choices:
+            self._ids.add(id)
         if len(self._choices) >= MAX_CALLS:
             raise TooManyCalls(f"more than {MAX_CALLS} choices", hint="the stream is not a valid response")
         state = self._choices[index] = ChoiceState(index, CallRouter(self._context))
@@ -287,12 +300,14 @@ class Stream(DeltaStream):
             if self._figures is not None:
                 out.append(UsageUpdate(self._figures))
 
-    def _end(self, state: ChoiceState, choice: Any, figures: Any, out: list[Event]) -> None:
+    def _end(self, state: ChoiceState, choice: Any, figures: Any, id: str | None, out: list[Event]) -> None:
         """Record the stop reason. The last one counts, and a repeated one emits no event (FIN-01, XAI-04).
 
         Several providers send it in a chunk of its own and again with the usage. Only a chunk that adds nothing to the
         last one with a stop reason is reported.
         """
+        if id:
+            self._ids.add(id)
         raw, end = choice.finish_reason, (choice, figures)
         if end == state.end:
             calls = state.calls.all or state.functions is not None

@@ -16,6 +16,7 @@ from ...model import Reasoning, Refusal, Response, Text
 from ..block_stream import NO_FRAGMENT, BlockState, BlockStream, Fragment
 from ..call_builder import CallBuilder
 from ..decode_context import Context
+from ..limits import Limits
 from ..schema import Reader, Wire
 from . import schema as s
 from .blocks import Conversion, CustomTools, convert, is_hosted
@@ -84,11 +85,18 @@ class Stream(BlockStream[BlockState]):
         """See `BlockStream.apply`."""
         kind = event.type or ""
         if kind in KNOWN:
+            if kind == "response.created" and (self._first_body or self.failed or self._terminal is not None):
+                self.check_same(data)
             self._apply(event, out)
         elif kind in ("error", "response.error") or name == "error" or (not kind and (event.error or event.message)):
             self.fail(json_codec.decode_or_text(data), out)
         else:
             self.unknown(f"event {kind!r}", json_codec.decode_or_text(data))
+
+    def limits(self) -> Limits:
+        """See `StreamBase.limits`."""
+        body = self._read_first_body()
+        return Limits({body.id} if body.id else None, ended=self._terminal is not None, failed=self.failed)
 
     def _apply(self, event: Any, out: list[CanonicalEvent]) -> None:
         """Process an event of a type in `stream_events.KNOWN`: a delta, or one with the members of a regular event."""
