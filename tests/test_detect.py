@@ -136,3 +136,14 @@ def test_an_empty_stream_of_no_wire_is_a_typed_error_and_of_a_told_one_incomplet
 def test_a_wire_that_does_not_exist_is_an_error_that_lists_those_that_do(make: Any) -> None:
     with pytest.raises(UnknownWire, match=r"openai\.chat, openai\.responses, anthropic\.messages, xai\.grpc"):
         make()
+
+
+def test_an_error_of_google_names_its_wire_and_that_of_another_api_does_not() -> None:
+    error: dict[str, Any] = {"code": 400, "message": "Bad.", "status": "INVALID_ARGUMENT"}
+    body = json.dumps({"error": error}).encode()
+    decoder = StreamDecoder()
+    decoder.feed(body)
+    for response in (normalize(body), decoder.finish()):
+        assert (response.wire, response.error and response.error.type) == ("google.gemini", "INVALID_ARGUMENT")
+    with pytest.raises(AmbiguousBody, match="several wires"):
+        normalize({"error": {"code": 400, "message": "Bad."}})

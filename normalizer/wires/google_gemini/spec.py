@@ -19,14 +19,22 @@ _ADDED = {"sdk_http_response": True, "parsed": True, "automatic_function_calling
 _MARKS = frozenset(("usageMetadata", "modelVersion", "responseId", "promptFeedback"))
 _RESPONSE = Shape(body=True, event=True, marked=True)
 _UNMARKED = Shape(body=True, event=True)
+_ERROR = Shape(error=True, marked=True)
 
 
 def shape(body: dict[str, Any]) -> Shape | None:
-    """See `Shape`. A whole body and the events of a stream have the same form."""
+    """See `Shape`. A whole body and the events of a stream have the same form.
+
+    An error has the code of HTTP and the name of a code of gRPC (google.rpc.Code), which errors of no other wire have.
+    """
     if isinstance(body.get("candidates"), list):
         return _UNMARKED if _MARKS.isdisjoint(body) else _RESPONSE
     if isinstance(body.get("promptFeedback"), dict) or ("modelVersion" in body and "usageMetadata" in body):
         return _RESPONSE
+    error = body.get("error")
+    if len(body) == 1 and isinstance(error, dict) and type(error.get("code")) is int:
+        status = error.get("status")
+        return _ERROR if isinstance(status, str) and status.isupper() else None
     return None
 
 
