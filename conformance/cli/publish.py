@@ -42,6 +42,7 @@ from ..laws.consequences import CONSEQUENCES
 from ..reproductions import reproductions
 from ..runner import kill, suite
 from ..runner.judge import CaseFilter
+from ..runner.release import required
 from ..subjects import SUBJECTS, environments, library_of, role_of
 from ..subjects.peers import PEERS
 from .console import ProgressBar
@@ -191,12 +192,17 @@ def publish(result: Run, folder: Path = FOLDER) -> None:
 
 
 def behind(folder: Path = FOLDER) -> list[str]:
-    """List the differences between the suite and the publication: "scenario parallel-four is missing"."""
+    """List the differences between the suite and the publication: "scenario single-call is not published".
+
+    Scenarios that no release requires yet may be missing: publications are made for releases.
+    """
     published = summary(folder)
+    released = {scenario for scenario, _, _ in required().cases}
+    new = {*scenarios()} - released - {*published.scenarios}
     kinds = (
         ("subject", {*SUBJECTS}, {item.name for item in published.subjects} - {*PEERS}),
         ("law", {*IDS}, {*published.laws}),
-        ("scenario", {*scenarios()}, {*published.scenarios}),
+        ("scenario", {*scenarios()} - new, {*published.scenarios}),
     )
     return [
         f"{kind} {name} {'is not published' if name in now else 'was removed from the suite'}"

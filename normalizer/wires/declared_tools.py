@@ -110,7 +110,7 @@ class _Collected:
             if kind == "custom":
                 self.custom.add(name)
         elif not isinstance(name, str):
-            labels = [*tool, kind] if isinstance(kind, str) else tool
+            labels = [label for label in (*tool, kind) if isinstance(label, str)]
             self.hosted.update(re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", label) for label in labels)
 
     def declared(self, n: int = 1, named: bool = False) -> Declared:
