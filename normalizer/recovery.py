@@ -30,7 +30,7 @@ from .readers import (
 )
 from .wires.declared_tools import declared_by
 from .wires.decode_context import Context
-from .wires.error_response import error_response
+from .wires.error_response import NO_ANSWER, error_response
 from .wires.limits import is_error
 from .wires.registry import WireSpec, spec
 from .wires.stream_base import StreamBase
@@ -74,7 +74,7 @@ def recover(
         raise MalformedBody(error.what, body=body, hint=f"it looks like {' or '.join(others)}") from None
     if isinstance(error, NotAResponse):
         # The server sent other JSON: return it as an error that keeps the body, with no call to execute.
-        return error_response(context, {"type": "no_answer", "message": error.what, "body": document})
+        return error_response(context, {"type": NO_ANSWER, "message": error.what, "body": document})
     raise error
 
 

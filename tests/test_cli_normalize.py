@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.thoroughness import examples
 from tests.traffic import chat_body, chat_stream, row, write_rows
+from tests.wires import BYTE_WIRES
 from toolparity.cassettes.sources import Problem, decoding
 from toolparity.conformance.audit import parallel
 from toolparity.conformance.cli import main
@@ -239,6 +240,17 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 0
+
+
+def test_a_json_object_that_is_no_response_is_unreadable_on_every_wire(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"level": "INFO", "msg": "ready"}')
+    (tmp_path / "b.jsonl").write_text('{"message": "a", "time": 1}\n')
+    for wire in BYTE_WIRES:
+        result = run(tmp_path, "--wire", wire)
+        assert result.exit_code == 4
+        assert [(line["response"], line["findings"][0]["code"]) for line in lines(result)] == [
+            (None, "malformed-body")
+        ] * 2
 
 
 # One result, however it is computed

@@ -92,7 +92,7 @@ def test_a_body_that_fits_two_wires_is_an_error_that_names_both(
 
 @wires
 def test_a_body_that_is_neither_an_answer_nor_an_error_of_its_wire_is_an_error_that_keeps_it(wire: str) -> None:
-    for body in ({}, {"a": 1}, {"error": None}):
+    for body in ({}, {"a": 1}, {"error": None}, {"level": "INFO", "msg": "ready"}, {"message": "a", "time": 1}):
         response = normalize(body, wire)
         assert response.error is not None
         assert response.error.type == "no_answer"

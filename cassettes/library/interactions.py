@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Response
+from toolparity.normalizer.wires.error_response import NO_ANSWER
 from toolparity.normalizer.wires.registry import spec, wire_name
 
 from ..errors import UnreadableSource
@@ -21,8 +22,6 @@ from ..sources.decoding import response_of
 #: xAI's chat service. If the source has no address, the method follows from the mode (plain or streamed).
 _SERVICE = "grpc://api.x.ai/xai_api.Chat/"
 _METHODS = {False: "GetCompletion", True: "GetCompletionChunk"}
-#: The error type that `normalize` assigns to a body that is neither an answer nor an error.
-_NO_ANSWER = "no_answer"
 #: Headers that are needed to read the body.
 _KEPT = frozenset(("content-type", "content-encoding"))
 
@@ -45,7 +44,7 @@ def interaction(exchange: Exchange) -> dict[str, Any]:
 def _is_hollow(exchange: Exchange, response: Response) -> bool:
     """Return whether decoding gave nothing. A body with an error status may be empty: the status is the answer."""
     refused = exchange.status is not None and exchange.status >= 400
-    error = response.error is not None and response.error.type != _NO_ANSWER
+    error = response.error is not None and response.error.type != NO_ANSWER
     return response.id is None and not response.choices and not refused and not error
 
 

@@ -22,6 +22,7 @@ from toolparity.normalizer.findings import Code, Finding
 from toolparity.normalizer.model import Policy, Response
 from toolparity.normalizer.policies import Selection, select
 from toolparity.normalizer.textmode import report
+from toolparity.normalizer.wires.error_response import NO_ANSWER
 from toolparity.normalizer.wires.registry import is_wire
 
 #: The reasons why an exchange has no response. If its wire is known, the command ends with exit code 4.
@@ -105,6 +106,9 @@ def decode(exchange: Exchange) -> DecodedExchange:
         return _nothing(wire, "malformed-body", str(error))
     except Exception as error:  # one exchange must not stop the others
         return _nothing(wire, "decoder-fault", f"{type(error).__name__}: {error}"[:500])
+    is_traffic = exchange.request is not None or exchange.status is not None
+    if response.error is not None and response.error.type == NO_ANSWER and not is_traffic:
+        return _nothing(wire, "malformed-body", response.error.message)  # any JSON object, such as a line of a log
     return DecodedExchange(wire, response, response.findings)
 
 

@@ -53,8 +53,17 @@ def _retryable(kind: str, status: int | None) -> bool | None:
     return False if re.search(_FINAL, kind) else None
 
 
+#: The type of the error of a body that is JSON, but neither a response nor an error.
+NO_ANSWER = "no_answer"
 #: Members that mark a body as an error, in all dialects.
-_OF_ERRORS = ("error", "errors", "detail", "code", "msg")
+_OF_ERRORS = ("error", "errors")
+#: Members that say what is wrong, and those beside them. Only a body without any other member is an error by itself: a
+#: line of a log has a message, too. Recorded are {message}, {id, message}, {error_type, id, message} and {detail};
+#: vLLM's ErrorResponse of 2024 has {object, message, type, param, code}, AWS's JSON protocols have {__type, message}.
+_WORDS = frozenset(("message", "msg", "detail", "details", "code"))
+_BESIDE_WORDS = frozenset(
+    ("type", "__type", "object", "status", "status_code", "error_type", "param", "id", "request_id", "requestId")
+)
 
 
 def response_without_output(
@@ -64,8 +73,8 @@ def response_without_output(
     raw = json_codec.decode(data)
     failed = context.status is not None and context.status >= 400
     if not failed and isinstance(raw, dict):
-        failed = any(raw.get(name) is not None for name in _OF_ERRORS) or isinstance(raw.get("message"), str)
-        failed = failed or raw.get("status") == "failed"
+        failed = any(raw.get(name) is not None for name in _OF_ERRORS) or raw.get("status") == "failed"
+        failed = failed or (any(raw.get(name) is not None for name in _WORDS) and raw.keys() <= _WORDS | _BESIDE_WORDS)
     if not failed:
         raise NotAResponse(f"the body is neither a response nor an error of {context.wire}", body=data)
     return error_response(context, raw, id=id, model=model)

@@ -44,7 +44,7 @@ def _known_tools(body: Any) -> list[dict[str, Any]]:
 
 def _forced(body: Any) -> Iterator[tuple[str, Any, list[Any]]]:
     choice = member(body, "tool_choice")
-    if member(choice, "type") in ("function", "custom") and not member(body, "prompt"):  # which has tools of its own
+    if member(choice, "type") in ("function", "custom") and not member(body, "prompt"):  # which declares tools, too
         yield "tool_choice", choice.get("name"), [tool.get("name") for tool in _known_tools(body)]
 
 
