@@ -356,9 +356,9 @@ class BlockStream(StreamBase, Generic[B]):
         return again
 
     def end(self, raw: str | None, out: list[Event]) -> None:
-        """Record the stop reason of an end event. The last one counts."""
+        """Record the stop reason of an end event. The last one counts; one that differs repeats nothing (FIN-11)."""
         if raw:
-            self._report_second_end(self._has_stop)
+            self._report_second_end(self._has_stop and raw == self.stop)
             if raw != self.stop:
                 out.append(ChoiceStop(0, Stop(reason_of(raw), raw)))
             self.stop, self._has_stop = raw, True

@@ -22,7 +22,9 @@ def test_every_member_has_subjects() -> None:
 
 def test_the_subjects_are_killed() -> None:
     names = [name for name in inputs() if name not in equivalents()]
-    figures = survival.run(FEW, names, jobs=1)
+    # Of concatenated messages, only a repeated end shows that they were several.
+    few = replace(FEW, scenarios=(*FEW.scenarios, "figures-with-a-second-finish"))
+    figures = survival.run(few, names, jobs=1)
     assert figures.survivors == []
     assert figures.subjects > 40
 
@@ -37,7 +39,7 @@ def test_the_same_meaning_changes_nothing() -> None:
 
 
 def test_concatenated_messages_are_read_or_refused() -> None:
-    """Proof of `may-be-refused`: each answer is the same, except that errors become unreadable."""
+    """Each answer is the same, except that errors become unreadable, and ends that were sent twice."""
     mutant = inputs()["input/join:pieces@messages"]
     subject = input_bench._Misinformed(mutant)
     refused = 0
