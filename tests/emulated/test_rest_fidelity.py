@@ -98,13 +98,16 @@ def exchanges(recordings: Path, name: str) -> tuple[Row, ...]:
 
 
 def with_calls(row: Row) -> bool:
-    """Whether the answer holds calls to tools that the surfaces play. Azure's members are not part of OpenAI's wire."""
+    """Whether the answer holds calls to tools that the surfaces play.
+
+    Azure's members are not part of OpenAI's wire, and neither are those that only Codex gets.
+    """
     body = row.body or ""
     tools = (row.request or {}).get("tools") or ()
     return (
         ('_call"' in body or '"tool_calls":' in body.replace('" :', '":'))
         and {tool.get("type") for tool in tools} <= _PLAYED
-        and "content_filter" not in body
+        and not any(member in body for member in ("content_filter", "internal_chat_message_metadata_passthrough"))
     )
 
 

@@ -67,6 +67,8 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
         told["content"] = _blocks(told.get("content"))  # absent, "" and [] are all an empty result
         if told.get("is_error") is False:  # the default
             del told["is_error"]
+    if told.get("type") == "thinking":  # unsigned: the API's types require the member, other servers do not
+        told.setdefault("signature", "")
     if told.get("type") == "text" and told.get("citations") == []:  # no citations
         del told["citations"]
     return told

@@ -7,6 +7,7 @@ The equivalences, each with its reason:
 * an assistant's content null, "", [] or absent = one another (nothing is said in words; providers differ in which of
   them they take);
 * empty ``annotations``, ``tool_calls``, ``refusal``, ``reasoning`` and ``reasoning_content`` = none;
+* results that follow one message in any order = in the order of their ids (each names its call);
 * a call or tool without ``type`` = one of type "function" (the old spelling);
 * ``index`` of a call in a history = none (left over from a stream; the list has an order);
 * ``tool_choice`` "any" = "required" (Mistral's word for it);
@@ -15,12 +16,13 @@ The equivalences, each with its reason:
 After erasing (`erased`), the canonical fields alone are left, so these are the same too:
 
 * ``reasoning`` and ``reasoning_content`` (two names for one member; a gateway sends both with one text);
-* ``reasoning_details`` by what they say: their text, signature and data;
+* ``reasoning_details`` by what they say: their text, signature and data; text alone = ``reasoning``;
 * one thought in several pieces of text = their words joined (Mistral).
 """
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 from msgspec.structs import replace
@@ -36,7 +38,7 @@ _LINKS = ("image_url", "document_url")
 def meaning(body: dict[str, Any], *, erased: bool = False) -> dict[str, Any]:
     """The body without what makes no difference."""
     plain = _given(body)
-    plain["messages"] = [_message(message, erased) for message in body["messages"]]
+    plain["messages"] = _sorted_results([_message(message, erased) for message in body["messages"]])
     if isinstance(plain.get("tools"), list):
         plain["tools"] = [{"type": "function", **_given(tool)} for tool in plain["tools"]]
     if plain.get("tool_choice") == "any":
@@ -46,6 +48,15 @@ def meaning(body: dict[str, Any], *, erased: bool = False) -> dict[str, Any]:
 
 def _given(members: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in members.items() if value is not None}
+
+
+def _sorted_results(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    runs = groupby(messages, key=lambda message: message["role"] == "tool")
+    return [m for results, run in runs for m in (sorted(run, key=_answered) if results else run)]
+
+
+def _answered(message: dict[str, Any]) -> str:
+    return str(message.get("tool_call_id"))
 
 
 def _message(message: dict[str, Any], erased: bool) -> dict[str, Any]:
@@ -86,10 +97,10 @@ def _reasoning(plain: dict[str, Any]) -> None:
         {name: detail[name] for name in ("text", "summary", "signature", "data") if detail.get(name)}
         for detail in plain.pop("reasoning_details", ())
     ]
-    if said:
+    if any(detail.keys() - {"text"} for detail in said):
         plain["reasoning_details"] = said
-    elif spoken:
-        plain["reasoning"] = spoken[0]
+    elif said or spoken:
+        plain["reasoning"] = spoken[0] if spoken else "".join(detail["text"] for detail in said)
 
 
 def _thought(part: Any) -> Any:

@@ -36,6 +36,9 @@ def meaning(request: Any) -> Any:
             content["role"] = "user"
         if not content["parts"]:
             continue
+        for part in content["parts"]:
+            if "functionCall" in part:  # the SDK for Go leaves out an empty object of arguments
+                part["functionCall"].setdefault("args", {})
         if contents and contents[-1]["role"] == content["role"] == "user":
             contents[-1]["parts"] += content["parts"]  # one turn in several contents
         else:

@@ -136,19 +136,31 @@ def test_an_answer_that_is_replayed_says_what_the_next_recorded_request_said(
     with capsys.disabled():
         print(f"\n{WIRE}: {pairs - len(different)} of {pairs} replayed answers equal, {exact} with the same bytes")
     assert pairs > 500
-    assert different == []
+    assert different == list(REWRITTEN)
 
 
+#: Exchanges whose client changed the value of the arguments, and how.
+REWRITTEN = {
+    "langchaingo-vx.openai.chat.testdata-testexecutorwithopenaifunctionagent-httprr.2.86b6c29b": "the value of the "
+    "only argument in the place of the object",
+}
 #: What clients say of an assistant's message that no answer holds.
 ADDED = ("name", "prefix")
 
 
 def by_value(message: dict[str, Any]) -> dict[str, Any]:
     calls = [
-        {**call, "function": {**call["function"], "arguments": json.loads(call["function"]["arguments"] or "{}")}}
+        {**call, "function": {**call["function"], "arguments": value_of(call["function"]["arguments"] or "{}")}}
         for call in message["tool_calls"]
     ]
     return {**message, "tool_calls": calls}
+
+
+def value_of(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 # What reading and writing do, case by case

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import json
 import re
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 from tests.history.handing import PROVIDERS, WIRES, assert_the_sdk_takes_it, home, missing, untrue
 from tests.history.talks import conversations
 from tests.history.views import Said, said, value
+from tests.recorded.rows import lines
 from tests.thoroughness import examples
 from toolparity import ServerToolCall
 from toolparity.normalizer.conversation import Assistant, Encoded, Message, Request, ToolDefinition
@@ -46,8 +46,7 @@ def recorded(recordings: Path) -> dict[str, list[Told]]:
     """Conversations with calls that a provider accepted, by wire."""
     found: dict[str, list[Told]] = {}
     for wire in WIRES:
-        with gzip.open(recordings / f"{wire}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            rows = [json.loads(line) for line in lines]
+        rows = [json.loads(line) for line in lines(recordings, wire)]
         told = [Told(row) for row in rows if row["request"] and row["status"] == 200]
         told = [
             t for t in told if any(isinstance(turn, Assistant) and turn.response.calls for turn in t.request.messages)

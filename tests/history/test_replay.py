@@ -14,7 +14,6 @@ things out of what they send back; the comparison covers what the client kept:
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 from collections import defaultdict
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ import pytest
 
 from tests.history.handing import WIRES
 from tests.history.views import Said, said, value
+from tests.recorded.rows import lines
 from toolparity import Response, StreamDecoder, normalize
 from toolparity.normalizer.conversation import Assistant, Request, ToolResults
 from toolparity.normalizer.errors import MalformedBody
@@ -76,10 +76,9 @@ def decoded(row: dict[str, Any]) -> Response:
 def pairs(recordings: Path, wire: str) -> Iterator[Pair]:
     """Each response with calls whose turn a later request of the same cassette carries; the first such request."""
     cassettes: dict[Any, list[dict[str, Any]]] = defaultdict(list)
-    with gzip.open(recordings / f"{wire}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for line in lines:
-            row = json.loads(line)
-            cassettes[row["source"]["repo"], row["source"]["path"]].append(row)
+    for line in lines(recordings, wire):
+        row = json.loads(line)
+        cassettes[row["source"]["repo"], row["source"]["path"]].append(row)
     for rows in cassettes.values():
         for place, row in enumerate(rows):
             if row["status"] != 200 or not (row["body"] or row.get("frames")):

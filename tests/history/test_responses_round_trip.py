@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gzip
 import json
 import tomllib
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from openai.types.responses import ResponseInputItemParam, ToolParam
 from pydantic import TypeAdapter, ValidationError
 
 from tests.history.responses_meaning import erased, meaning
+from tests.recorded.rows import excused, lines
 from toolparity import Response, StreamDecoder, normalize
 from toolparity.normalizer.conversation import Assistant, Request
 from toolparity.normalizer.requests import check_request, read_request, write_request
@@ -28,8 +28,7 @@ _tools: TypeAdapter[Any] = TypeAdapter(list[ToolParam])
 @pytest.fixture(scope="module")
 def recorded(recordings: Path) -> list[dict[str, Any]]:
     """Every recorded exchange of the wire with a request."""
-    with gzip.open(recordings / f"{WIRE}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
+    rows = [json.loads(line) for line in lines(recordings, WIRE)]
     return [row for row in rows if isinstance(row["request"], dict)]
 
 
@@ -94,7 +93,7 @@ def test_what_servers_returned_is_canonical_and_carries_more(recorded: list[dict
 
 def test_what_the_provider_took_breaks_no_rule_before_or_after_the_round_trip(recorded: list[dict[str, Any]]) -> None:
     for row in recorded:
-        if row["status"] == 200:
+        if row["status"] == 200 and not excused(row["id"]):
             provider = row["provider"]
             assert not check_request(row["request"], WIRE, provider=provider), row["id"]
             written = write_request(read_request(row["request"], WIRE, provider=provider))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.recorded.rows import Row, rows
+from tests.recorded.rows import Row, accepted, rows
 from tests.wires import WIRES
 from toolparity import check_request
 from toolparity.normalizer.wires.registry import spec
@@ -53,14 +53,6 @@ OTHER_CAUSES = {
 UNFORESEEN = {
     "required function  is not present": "OpenRouter passed the forced tool, which is declared, to xAI without its "
     "name; it accepted such requests at other times",
-}
-
-
-#: Recorded exchanges with status 200 whose request a rule refuses, by a part of their ids, and why.
-EXCUSED = {
-    "otel-js.openai.responses.mock-responses-openai-responses-records-function-call": "written by hand",
-    "llama-stack.google.interactions.recordings-2e4874779bace486": "turns, which the reader does not know",
-    "llama-stack-old.other.ollama_chat.responses-f1592dee71e5": "the image was replaced by its digest",
 }
 
 
@@ -111,10 +103,9 @@ def test_each_other_cause_explains_a_refusal(words: str, recordings: Path) -> No
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_no_accepted_request_breaks_a_rule(wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    accepted = [row for row in rows(recordings, wire) if not row.failed and row.request]
-    accepted = [row for row in accepted if not any(part in row.id for part in EXCUSED)]
-    broken = {row.id: found for row in accepted if (found := refused(row))}
+    taken = accepted(recordings, wire)
+    broken = {row.id: found for row in taken if (found := refused(row))}
     with capsys.disabled():
-        print(f"\n  {wire}: {len(accepted)} accepted requests, {len(broken)} of them refused by a rule", end="")
+        print(f"\n  {wire}: {len(taken)} accepted requests, {len(broken)} of them refused by a rule", end="")
     assert broken == {}
-    assert accepted
+    assert taken

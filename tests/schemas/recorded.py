@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.recorded.rows import lines
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.schemas import SourceTool, read_tools
 
@@ -31,11 +31,10 @@ class Declared(NamedTuple):
 
 def requests_with_tools(folder: Path) -> Iterator[Declared]:
     """Yield every recorded request that declares function tools."""
-    for file in sorted(folder.glob("*.jsonl.gz")):
-        with gzip.open(file, "rt") as lines:
-            for row in map(json.loads, lines):
-                if tools := _tools(row["request"]):
-                    yield Declared(row["id"], row["wire"], _target(row), row["status"] or 200, row["body"] or "", tools)
+    for wire in sorted(file.name.removesuffix(".jsonl.gz") for file in folder.glob("*.jsonl.gz")):
+        for row in map(json.loads, lines(folder, wire)):
+            if tools := _tools(row["request"]):
+                yield Declared(row["id"], row["wire"], _target(row), row["status"] or 200, row["body"] or "", tools)
 
 
 def _tools(request: Any) -> list[SourceTool]:

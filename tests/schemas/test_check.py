@@ -234,7 +234,7 @@ def test_the_recorded_refusals_of_schemas_are_foreseen(recordings: Path) -> None
         for declared in requests_with_tools(recordings)
         if declared.status == 400 and declared.target is not None and "Invalid schema for function" in declared.body
     ]
-    assert len(refusals) == 2
+    assert len(refusals) == 3
     for declared in refusals:
         found = check_tools([tool.definition for tool in declared.tools], declared.target or "")
         assert {v.rule for v in found} & {"closed", "all-required"}, declared.id

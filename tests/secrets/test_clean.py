@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import yaml
 from xai_sdk.proto import chat_pb2 as chat
 
+from tests.recorded.rows import files
 from tests.secrets.cassettes import answer, cassette, chat_stream, grpc_body, pieces, response_body, sse
 from tests.secrets.fakes import ALNUM, HEX, letters, uuid
 from tests.thoroughness import is_thorough
@@ -144,7 +146,7 @@ def test_recorded_traffic_keeps_its_meaning_and_raises_no_false_alarm(recordings
     alarms = []
     seen = 0
     step *= 1 if is_thorough() else 6
-    for number, found in enumerate(read(recordings / f"{wire}.jsonl.gz")):
+    for number, found in enumerate(chain(*map(read, files(recordings, wire)))):
         if (
             number % (step if is_thorough() else 6 * step)
             or not isinstance(found, Exchange)

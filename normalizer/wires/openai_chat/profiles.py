@@ -188,7 +188,7 @@ PROFILES: dict[str, Profile] = {
     "openrouter": Profile(
         "OpenRouter",
         _seen(
-            indexes=("numbered", "all 0"),
+            indexes=("numbered", "all 0", "1"),
             arguments=_BOTH,
             stops_of_calls=("tool_calls", "stop"),
             stops=("stop", "length"),
