@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.failures.play import Call, Say, plain, stream
+from tests.recorded.rows import files
 from tests.traffic import chat_body, chat_stream, interaction, row, write_rows
 from tests.wires import SSE_WIRES
 from toolparity import Response, StreamDecoder, normalize
@@ -179,7 +180,7 @@ def test_a_stream_decoder_rejects_a_second_body_at_any_split(wire: str) -> None:
 
 def test_each_recorded_body_is_one_response(recordings: Path) -> None:
     count = 0
-    for path in sorted(recordings.glob("*.jsonl.gz")):
+    for path in files(recordings, "*"):
         for found in read(path):
             assert not isinstance(found, Problem)
             if found.wire in SSE_WIRES and found.body:
