@@ -102,7 +102,6 @@ def misfiled(recordings: Path, wire: str) -> list[Row]:
 #: Recorded exchanges with status 200 whose request a rule refuses, by a part of their ids, and why.
 EXCUSED = {
     "otel-js.openai.responses.mock-responses-openai-responses-records-function-call": "written by hand",
-    "llama-stack.google.interactions.recordings-2e4874779bace486": "turns, which the reader does not know",
     "llama-stack-old.other.ollama_chat.responses-f1592dee71e5": "the image was replaced by its digest",
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.recorded.rows import Row, accepted, rows
+from tests.recorded.rows import Row, accepted, excused, rows
 from tests.wires import WIRES
 from toolparity import check_request
 from toolparity.normalizer.wires.registry import spec
@@ -109,3 +109,4 @@ def test_no_accepted_request_breaks_a_rule(wire: str, recordings: Path, capsys: 
         print(f"\n  {wire}: {len(taken)} accepted requests, {len(broken)} of them refused by a rule", end="")
     assert broken == {}
     assert taken
+    assert [row.id for row in rows(recordings, wire) if excused(row.id) and not refused(row)] == []
