@@ -132,7 +132,7 @@ def _fitting(member: Member, parameter: Parameter, context: WriteContext) -> Any
     if isinstance(value, bool) and member.kind in (int, Number):
         return None
     accepted: bool = isinstance(value, member.kind) and (member.values is None or value in member.values)
-    if not accepted:
+    if not accepted or (parameter.name == "max_tokens" and value < 1):  # local servers take 0 and -1 for "no limit"
         return None
     if member.least is not None and value < member.least:
         context.lose("param", f"{parameter.member}: {value} was raised to the minimum, {member.least}")

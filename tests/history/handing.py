@@ -227,7 +227,9 @@ def _true(request: Request, loss: Loss) -> bool:
         case "default" if "tools" in loss.message:  # for the calls of the history
             return all(tool.kind == "hosted" for tool in request.tools)
         case "default":
-            return not any("max" in name and isinstance(value, int) for name, value in request.params.items())
+            return not any(
+                "max" in name and isinstance(value, int) and value > 0 for name, value in request.params.items()
+            )
         case "model":
             return request.model is not None
         case "media":
