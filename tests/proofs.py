@@ -1,7 +1,7 @@
 """The proofs that the plain run keeps: a case that passed for each law, known failure, class of faults and known-bad
 subject.
 
-A test names what it proves by its name (``test_IDX_01_…`` in tests/failures), by its file (tests/faults), or with the
+A test names what it proves by its name (``test_IDX_01_…``), by its file (tests/faults), or with the
 fixture ``proves``. The summary of a whole plain run names what is missing, and fails the run.
 """
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 HERE = Path(__file__).parent
 #: The name of the property of a report with the ids that its case proves.
 PROPERTY = "proves"
-_FAILURE = re.compile(r"test_([A-Z][A-Z0-9]*)_([0-9]+)_")
+_FAILURES = re.compile(r"test_((?:[A-Z][A-Z0-9]*_[0-9]+_)+)")
 
 
 class Missing(NamedTuple):
@@ -25,13 +25,17 @@ class Missing(NamedTuple):
     count: int
 
 
+def failures_in(name: str) -> set[str]:
+    """Return the known failures that the name of a test function begins with, such as ``test_IDX_01_IDX_02_…``."""
+    match = _FAILURES.match(name)
+    return {"-".join(id) for id in re.findall(r"([A-Z][A-Z0-9]*)_([0-9]+)_", match[1])} if match else set()
+
+
 def proved_by(nodeid: str) -> set[str]:
     """Return the ids that a case proves by its name or its file."""
     path, _, name = nodeid.partition("::")
-    if path.startswith("tests/faults/"):
-        return {Path(path).stem}
-    match = _FAILURE.match(name.rpartition("::")[2]) if path.startswith("tests/failures/") else None
-    return {f"{match[1]}-{match[2]}"} if match else set()
+    proved = failures_in(name.rpartition("::")[2])
+    return proved | {Path(path).stem} if path.startswith("tests/faults/") else proved
 
 
 def missing(proved: set[str]) -> list[Missing]:

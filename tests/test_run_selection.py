@@ -136,7 +136,7 @@ def test_an_order_follows_from_its_seed_and_keeps_files_together() -> None:
 def test_cases_prove_what_their_names_and_files_state() -> None:
     assert proofs.proved_by("tests/failures/test_index.py::test_IDX_01_a_missing_index[openai.chat]") == {"IDX-01"}
     assert proofs.proved_by("tests/failures/test_index.py::test_helpers") == set()
-    assert proofs.proved_by("tests/history/test_x.py::test_IDX_01_x") == set()
+    assert proofs.proved_by("tests/history/test_x.py::test_IDX_01_IDX_02_x") == {"IDX-01", "IDX-02"}
     (fault, *_) = sorted(proofs.expected()["classes of faults"])
     assert proofs.proved_by(f"tests/faults/{fault}.py::test_x") == {fault}
 

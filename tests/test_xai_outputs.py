@@ -152,7 +152,7 @@ def test_a_client_call_that_failed_cannot_run(streamed: bool) -> None:
 
 @either
 @pytest.mark.parametrize("kind", [4, 99])
-def test_what_the_request_declares_decides_who_runs_a_call_of_a_hosted_type(streamed: bool, kind: int) -> None:
+def test_SRV_31_what_the_request_declares_decides_who_runs_a_call_of_a_hosted_type(streamed: bool, kind: int) -> None:
     """Failure SRV-31, and the hosted tool, its result and an end without calls, which show that xAI ran the call."""
     own: dict[str, Any] = {"function": {"name": "code_execution"}}
     call = tool_call(TURIN, "c1", "code_execution", type=kind)

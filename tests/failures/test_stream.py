@@ -232,7 +232,7 @@ ENDS: dict[str, tuple[set[int], set[int], set[int]]] = {
 
 
 @all_wires
-def test_a_start_or_end_that_comes_twice_or_never_is_reported_and_counts_once(wire: str) -> None:
+def test_END_31_a_start_or_end_that_comes_twice_or_never_is_reported_and_counts_once(wire: str) -> None:
     frames = stream(wire, [Say("Hi."), LOOKUP])
     if wire == "google.gemini":
         frames[-1] = sse(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.proofs import failures_in
+
 HERE = Path(__file__).parent
-CATALOGUE = HERE.parents[2] / "shared" / "failures.md"
+CATALOGUES = [HERE.parents[2] / "shared" / name for name in ("failures.md", "failures3.md")]
 pytestmark = pytest.mark.recorded
 #: The classes of the catalogue: what decoding, the writing of requests and acting on the calls answer for.
 CLASSES = frozenset(
@@ -18,28 +19,27 @@ CLASSES = frozenset(
     index id name whole-in-one parse args sse stream terminal finish server-tools responses custom-tools legacy
     truncation early-finish numbers unicode usage refusal robustness errors repair history results thinking
     translate tool-choice policy text-mode server-parse execution cancel peer-pinned
+    identity incomplete server form schema params textmode
     """.split()  # noqa: SIM905 - a list of words reads better so
 )
 _ID = re.compile(r"[A-Z][A-Z0-9]*-[0-9]+")
-_NAME = re.compile(r"test_([A-Z][A-Z0-9]*)_([0-9]+)_")
 
 
 def catalogue() -> dict[str, str]:
     """Class by id, of every row."""
-    if not CATALOGUE.is_file():
+    if not all(path.is_file() for path in CATALOGUES):
         pytest.skip("the catalogue of failures is not part of this repository")
-    rows = (line.split("|") for line in CATALOGUE.read_text(encoding="utf-8").splitlines() if line.startswith("|"))
+    lines = (line for path in CATALOGUES for line in path.read_text(encoding="utf-8").splitlines())
+    rows = [line.split("|") for line in lines if line.startswith("|")]
     return {row[1].strip(): row[2].strip() for row in rows if len(row) > 3 and _ID.fullmatch(row[1].strip())}
 
 
 def covered() -> set[str]:
-    """The ids that test functions in this folder are named after."""
+    """The ids that test functions of any folder are named after."""
     found = set()
-    for path in HERE.glob("test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            match = _NAME.match(node.name) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
-            if match:
-                found.add(f"{match[1]}-{match[2]}")
+    for path in HERE.parent.rglob("test_*.py"):
+        for name in re.findall(r"^ *(?:async )?def (test_[A-Z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            found |= failures_in(name)
     return found
 
 

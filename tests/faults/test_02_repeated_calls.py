@@ -108,7 +108,7 @@ def test_calls_with_one_id_and_different_names_are_both_kept(wire: str, streamed
 
 
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
-def test_a_copy_without_arguments_is_not_a_second_call(wire: str, streamed: bool) -> None:
+def test_DUP_31_a_copy_without_arguments_is_not_a_second_call(wire: str, streamed: bool) -> None:
     """Failure DUP-31, whichever copy comes first. Calls without arguments under other ids, or other names, stay."""
     texts = ("{}", "") if wire in TEXTUAL else ("{}",)
     for bare in texts:

@@ -254,7 +254,9 @@ def test_three_consecutive_calls_are_three_calls(index: Any, id: str | None) -> 
 
 @pytest.mark.parametrize("size", [3, 100])
 @pytest.mark.parametrize(("index", "id", "again"), [(0, "a", None), (0, "a", "a"), (0, None, None), (None, "a", None)])
-def test_a_name_after_the_arguments_belongs_to_them(index: Any, id: str | None, again: str | None, size: int) -> None:
+def test_NAME_31_a_name_after_the_arguments_belongs_to_them(
+    index: Any, id: str | None, again: str | None, size: int
+) -> None:
     heads = [piece(index, id), *(piece(index, arguments=part) for part in cut(F, size))]
     late = piece(index, again, "f")
     second = [piece(1, "b", arguments=G), piece(1, None, "g")] if index == 0 and id else []

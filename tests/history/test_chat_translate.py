@@ -767,7 +767,7 @@ def test_two_different_thoughts_of_one_message_are_missed_elsewhere() -> None:
 
 @pytest.mark.parametrize("strict", [None, False, True])
 @pytest.mark.parametrize("target", ["openai.chat", "openai.responses"])
-def test_openai_gets_an_object_schema_with_properties(target: Any, strict: bool | None) -> None:
+def test_SCH_31_openai_gets_an_object_schema_with_properties(target: Any, strict: bool | None) -> None:
     for wire in (None, "anthropic.messages"):  # a tool that the application declares, and one of another wire
         bare = {"type": "object", "additionalProperties": False}
         tool = ToolDefinition("f", parameters=bare, strict=strict, wire=wire)

@@ -20,7 +20,7 @@ TABLE = Path(model_rules.__file__).with_name("model_rules.toml")
 ROWS = {row["id"]: row for row in tomllib.loads(TABLE.read_text("utf-8"))["rule"]}
 
 
-def test_each_row_refuses_its_example_and_not_the_accepted_neighbour() -> None:
+def test_PAR_31_PAR_32_each_row_refuses_its_example_and_not_the_accepted_neighbour() -> None:
     wrong: dict[str, Any] = {}
     for id, examples in EXAMPLES.items():
         row, wire = ROWS[id], ROWS[id]["wire"]

@@ -61,7 +61,7 @@ def test_a_response_in_which_nothing_differs_is_the_very_same() -> None:
     assert Encoded("openai.chat", {}, names={"alias": "g"}).restored(given) is given
 
 
-def test_tools_in_namespaces_and_in_the_history_are_handed_over_and_their_calls_restored() -> None:
+def test_NS_31_tools_in_namespaces_and_in_the_history_are_handed_over_and_their_calls_restored() -> None:
     """As Codex declares them; an answer of the target calls a member, and the next request hands the call over."""
 
     def function(name: str) -> dict[str, Any]:

@@ -144,6 +144,14 @@ def test_each_change_has_its_code_and_its_way_back(
     assert adapted.restore("tool", on_wire) == ("tool", value)
 
 
+def test_SCH_32_an_empty_enum_value_is_refused_by_gemini_and_adapted() -> None:
+    schema, target = _object("a", a={**_TEXT, "enum": ["", "a"]}), "google.gemini/parameters"
+    assert check_tools([ToolDefinition("tool", parameters=schema)], target)
+    adapted = _adapt(schema, target)
+    assert check_tools(adapted.tools, target) == []
+    assert adapted.restore("tool", adapted.express("tool", {"a": ""})[1]) == ("tool", {"a": ""})
+
+
 def test_every_code_has_a_case() -> None:
     assert TOOL_LOSSES.keys() - {code for code, *_ in _CHANGES} == {
         "tool-name",

@@ -150,7 +150,7 @@ class GatedChat(EmulatedChat):
         super().__init__({SCRIPT.id: SCRIPT})
         self._stage = stage
 
-    async def GetCompletionChunk(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
+    async def GetCompletionChunk(self, request: Any, context: Any) -> AsyncIterator[Any]:
         line = self._stage.take()
         # The call may be over before the gate is reached, while one of the pieces in front of it is sent.
         context.add_done_callback(lambda _: line.gone.set())

@@ -104,12 +104,6 @@ SPELLINGS: list[tuple[str, str, list[Any]]] = [
     ("invoke", '<invoke name="f">words</invoke>', [BAD]),
     ("qwen-coder", "<function=g>\n<parameter=b>\nx\n</parameter>\n</function>", [G]),
     ("qwen-coder", "<tool_call>\n<function=g>\n<parameter=b>x</parameter></function>\n</tool_call><|im_end|>", [G]),
-    ("qwen-coder", "<function=g>\n<parameter=b>\nx\n</parameter>\n</function>\n</tool_call>", [G]),  # ollama#16686
-    (
-        "qwen-coder",
-        "<function=g><parameter=b>x</parameter></function></tool_call>\n<function=f></function>",
-        [G, EMPTY],
-    ),
     ("qwen-coder", '<function=f>{"a": 1}</function>', [F]),
     ("qwen-coder", '<tool_call>\n<function=f>\n{"a": 1}\n</function>\n</tool_call>', [F]),
     ("glm", "<tool_call>g\n<arg_key>b</arg_key><arg_value>x</arg_value>\n</tool_call>", [G]),
@@ -339,6 +333,13 @@ def test_but_not_where_more_than_that_is_missing(dialect: str, cut: str) -> None
     assert [call.status for call in response.calls] != ["complete"]
     assert "closer-cut" not in codes(response)
     assert "</tool:f>" not in response.calls[0].arguments_text
+
+
+@pytest.mark.parametrize("dialect", ["qwen-coder", None])
+def test_TEXT_31_a_call_without_its_opening_tag_is_read(dialect: str | None) -> None:
+    text = "<function=g>\n<parameter=b>\nx\n</parameter>\n</function>\n</tool_call>"
+    assert shapes(read(text, dialect)) == [G]
+    assert shapes(read(f"{text}\n<function=f></function>", dialect)) == [G, EMPTY]
 
 
 @pytest.mark.parametrize("stop", ["</function>", "</tool_call>"])

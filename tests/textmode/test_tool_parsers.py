@@ -37,7 +37,7 @@ def test_the_page_has_every_parser_of_both_lists_and_says_what_happens_to_its_ca
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_a_notation_is_what_the_page_says(notation: str) -> None:
+def test_TEXT_32_a_notation_is_what_the_page_says(notation: str) -> None:
     dialect, call = NOTATIONS[notation]
     assert [leak.dialect for leak in detect(call)] == [dialect] * bool(dialect)
     assert codes(report(answer(call))) == ["leaked-markup"] * bool(dialect)

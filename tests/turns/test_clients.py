@@ -269,7 +269,7 @@ class Recorder(chat_pb2_grpc.ChatServicer):  # type: ignore[misc]
         finally:
             self.left.set()
 
-    async def GetCompletionChunk(self, request: Any, context: Any) -> AsyncIterator[Any]:  # noqa: N802
+    async def GetCompletionChunk(self, request: Any, context: Any) -> AsyncIterator[Any]:
         self.bodies.append(request)
         if len(self.bodies) <= self.failures:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "busy")

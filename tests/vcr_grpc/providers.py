@@ -21,7 +21,7 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc]
     def __init__(self) -> None:
         self._polls = 0
 
-    def GetCompletion(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def GetCompletion(self, request: Any, context: Any) -> Any:
         if request.model == "bad":
             context.set_trailing_metadata((("x-reason", "model"),))
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no such model: bad")
@@ -34,7 +34,7 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc]
         answer.MergeFromString(UNKNOWN_FIELD)
         return answer
 
-    def GetCompletionChunk(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
+    def GetCompletionChunk(self, request: Any, context: Any) -> Iterator[Any]:
         for word in ("you ", "said ", request.messages[0].content[0].text):
             chunk = chat_pb2.GetChatCompletionChunk(id="r", model=request.model)
             output = chunk.outputs.add()
@@ -45,12 +45,12 @@ class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc]
         if request.model == "bad":
             context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "enough")
 
-    def StartDeferredCompletion(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def StartDeferredCompletion(self, request: Any, context: Any) -> Any:
         self._polls = 0
         self._deferred = self.GetCompletion(request, context)
         return deferred_pb2.StartDeferredResponse(request_id="d")
 
-    def GetDeferredCompletion(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def GetDeferredCompletion(self, request: Any, context: Any) -> Any:
         self._polls += 1
         if self._polls < 3:
             return chat_pb2.GetDeferredCompletionResponse(status=deferred_pb2.PENDING)
