@@ -134,7 +134,8 @@ def _flattened(
 ) -> tuple[Request, dict[str, tuple[str, str]], list[Loss]]:
     """Return the request with a flat list of tools if the target lacks the namespaces of its wire."""
     flatten = spec(request.wire).flatten if is_wire(request.wire) else None
-    if flatten is None or (target == request.wire and provider in (None, request.provider, *_OWNERS)):
+    kept = provider in (None, request.provider) or (request.provider is None and provider in _OWNERS)
+    if flatten is None or (target == request.wire and kept):
         return request, {}, []
     return flatten(request)
 

@@ -38,7 +38,7 @@ from toolparity import (
     select,
     write_request,
 )
-from toolparity.normalizer.conversation import Assistant, Request, System, TextPart, ToolDefinition, User
+from toolparity.normalizer.conversation import Assistant, RawItem, Request, System, TextPart, ToolDefinition, User
 from toolparity.normalizer.model import Stop
 
 WIRE = "google.interactions"
@@ -325,6 +325,12 @@ def test_of_a_stored_history_only_the_new_steps_and_the_instruction_are_sent() -
     assert body["system_instruction"] == "Be brief."
     assert body["input"] == [{"type": "function_result", "call_id": "c", "name": "f", "result": "r"}]
     assert check_request(body, WIRE) == []
+
+
+def test_an_item_of_a_turn_with_a_type_that_is_no_text_is_kept() -> None:
+    turn = {"role": "model", "content": [{"type": []}]}
+    request = read_request({"model": "m", "input": [{"role": "user", "content": "a"}, turn]}, "google.interactions")
+    assert request.messages[1] == RawItem("google.interactions", turn)
 
 
 def test_a_history_in_turns_is_handed_over_and_continued_in_turns() -> None:

@@ -7,6 +7,7 @@ for violation in check_tools(tools, "anthropic.messages"):
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -101,7 +102,7 @@ def _keywords(schema: Schema) -> Iterator[tuple[str, str, Effect, str, str]]:
             effect = effect_of(rule, value)
             if effect == "accepted" or (effect == "ignored" and keyword in ANNOTATIONS):
                 continue
-            shown = "" if rule.values is None else f" {value!r:.60}"
+            shown = "" if rule.values is None else f" {reprlib.repr(value):.60}"
             yield f"{node.pointer}/{escaped(keyword)}", "keyword", effect, f"{keyword}{shown} is {effect}", rule.source
 
 

@@ -168,7 +168,7 @@ def _property_names(schema: Schema) -> Found:
     fits = re.compile(schema.rules.property_names).fullmatch
     for node in schema.nodes:
         for name in properties_of(node.schema):
-            if not fits(name):
+            if not (isinstance(name, str) and fits(name)):
                 yield node.pointer, f"the property {name!r} does not match {schema.rules.property_names}"
 
 

@@ -73,7 +73,7 @@ def response_without_output(
     raw = json_codec.decode(data)
     failed = context.status is not None and context.status >= 400
     if not failed and isinstance(raw, dict):
-        failed = any(raw.get(name) is not None for name in _OF_ERRORS) or raw.get("status") == "failed"
+        failed = any(raw.get(name) not in (None, [], False) for name in _OF_ERRORS) or raw.get("status") == "failed"
         failed = failed or (any(raw.get(name) is not None for name in _WORDS) and raw.keys() <= _WORDS | _BESIDE_WORDS)
     if not failed:
         raise NotAResponse(f"the body is neither a response nor an error of {context.wire}", body=data)

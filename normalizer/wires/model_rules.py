@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -82,8 +83,13 @@ def fit_model(body: Any, wire: str, provider: str | None, lose: Callable[[str, s
             if _put(body, path, None) is not None:
                 lose(_loss(path), f"{path} was left out, because of {body[spec(wire).model_member]}: {row.message}")
         for path, value in row.set.items():
-            _put(body, path, value)
-            lose(_loss(path), f"{path} was set to {value}, because of {body[spec(wire).model_member]}: {row.message}")
+            before = _put(body, path, deepcopy(value))  # callers change bodies
+            gone = [*before.keys() - value.keys()] if isinstance(before, dict) and isinstance(value, dict) else []
+            less = f" without {', '.join(sorted(map(str, gone)))}" if gone else ""
+            lose(
+                _loss(path),
+                f"{path} was set to {value}{less}, because of {body[spec(wire).model_member]}: {row.message}",
+            )
         for path, name in row.rename.items():
             body.setdefault(name, _put(body, path, None))
 

@@ -279,7 +279,7 @@ LIMITS: dict[str, tuple[list[dict[str, Any]], list[str] | None]] = {
 
 
 @pytest.mark.parametrize("case", LIMITS)
-def test_a_stream_a_body_and_a_file_agree_where_a_response_ends(tmp_path: Path, case: str) -> None:
+def test_GEM_31_a_stream_a_body_and_a_file_agree_where_a_response_ends(tmp_path: Path, case: str) -> None:
     found, names = LIMITS[case]
     wire: Wire = "openai.chat" if "choices" in found[0] else "google.gemini"
     wire = "anthropic.messages" if "type" in found[0] else wire

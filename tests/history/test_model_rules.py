@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from toolparity import check_request, read_request, write_request
-from toolparity.normalizer.conversation import Request, TextPart, User
+from toolparity.normalizer.conversation import Request, TextPart, ToolChoice, ToolDefinition, User
 from toolparity.normalizer.model import Wire
 from toolparity.normalizer.wires import model_rules
 from toolparity.normalizer.wires.registry import spec
@@ -57,6 +57,7 @@ def test_a_request_that_is_handed_over_leaves_out_what_the_model_refuses() -> No
     targets: tuple[tuple[Wire, str | None, str, set[str]], ...] = (
         ("anthropic.messages", None, "claude-sonnet-4-5", {"top_p"}),
         ("anthropic.messages", None, "claude-opus-4-7", {"temperature", "top_p"}),
+        ("anthropic.messages", None, "claude-opus-5", {"temperature", "top_p"}),
         ("bedrock.converse", None, "us.anthropic.claude-sonnet-4-5-20250929-v1:0", {"topP"}),
         ("openai.chat", "azure", "gpt-5-mini", {"temperature", "top_p"}),
         ("openai.chat", None, "gpt-4o", set()),
@@ -70,6 +71,16 @@ def test_a_request_that_is_handed_over_leaves_out_what_the_model_refuses() -> No
         reported = {loss.message.split()[0].rpartition(".")[2] for loss in encoded.losses if model in loss.message}
         assert (reported, len(names)) == (left_out, 2 - len(left_out)), (wire, model)
         assert check_request(encoded.body, wire, provider=provider) == []
+
+
+def test_a_body_shares_nothing_with_the_table_and_a_replaced_member_is_told() -> None:
+    tool, choice = ToolDefinition("f", parameters={"type": "object"}), ToolChoice("required")
+    request = Request("openai.chat", "claude-opus-5-5", [User([TextPart("hi")])], [tool], choice, False)
+    for _ in range(2):
+        encoded = write_request(request, "anthropic.messages")
+        assert encoded.body["tool_choice"] == {"type": "auto"}
+        assert any("without disable_parallel_tool_use" in loss.message for loss in encoded.losses)
+        encoded.body["tool_choice"]["type"] = "changed by the caller"
 
 
 def test_a_request_that_stays_with_its_provider_is_not_changed() -> None:

@@ -83,7 +83,8 @@ def test_NS_31_tools_in_namespaces_and_in_the_history_are_handed_over_and_their_
     }
     request = read_request(body, "openai.responses", provider="openai")
     assert write_request(request).body == body
-    for wire, provider in {**PROVIDERS, "openai.responses": "xai"}.items():
+    targets = {**PROVIDERS, "openai.responses": "xai"}
+    for wire, provider in [*targets.items(), ("openai.responses", "azure")]:
         encoded = write_request(request, wire, provider=provider)
         assert RequestWriter(wire, provider=provider).write(request) == encoded
         assert check_request(encoded.body, wire, provider=provider) == []

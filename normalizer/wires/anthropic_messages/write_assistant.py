@@ -8,6 +8,7 @@ from typing import Any, Self
 from ...conversation import Assistant, Message
 from ...model import Block, Opaque, Reasoning, Response, ServerToolCall, ServerToolResult, Text, ToolCall
 from ..content_writer import ContentWriter, Format, UniqueIds, object_of
+from ..surrogates import is_encodable
 from ..write_context import WriteContext, merged
 from .parts import kind_of
 from .schema import WIRE
@@ -39,14 +40,20 @@ class AssistantWriter(ContentWriter):
     one. ``last``: the last message without calls that `regular` wrote; the caller adds those of `write`.
     """
 
-    _format = Format(_client_call, _plain, _text_result, wraps_results=True, keeps_response=True)
+    _format = Format(
+        _client_call,
+        _plain,
+        _text_result,
+        wraps_results=True,
+        result_keys=("type", "tool_result", "tool_use_id", "content"),
+    )
 
     def __init__(self, context: WriteContext) -> None:
         super().__init__(context)
         self.pairs = ServerPairs()
         self.container: str | None = None
         self.last: dict[str, Any] | None = None
-        self._unique = UniqueIds()
+        self._unique: UniqueIds = UniqueIds()
         self._strict = context.provider in FAMILY
 
     def fork(self, context: WriteContext) -> Self:
@@ -54,13 +61,43 @@ class AssistantWriter(ContentWriter):
         other.pairs = self.pairs.fork()
         return other
 
-    def _append_message(self, parts: list[Any], call_ids: list[str], own: bool, out: list[Any]) -> bool:
-        message = {"role": "assistant", "content": parts}
+    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
+        # as in the base class, without its calls of functions for each part: every request runs this loop
+        response = message.response
+        choices = response.choices
+        if message.extra or response.extra or not choices:
+            return False
+        context, inputs, used = self._context, self.inputs, self._unique.used
+        accepts, names, plain = context.accepts_id, context.known_names, context.plain_length
+        if self.ids:
+            self.ids = {}
+        parts: list[dict[str, Any]] = []
+        for block in choices[0].blocks:
+            if type(block) is ToolCall:
+                id, arguments = block.id, block.arguments
+                if block.extra or arguments is None or block.kind != "function" or block.caller or block.namespace:
+                    return False
+                if id in used or id in call_ids:
+                    return False
+                if (len(id) > plain or not (id.isascii() and id.isidentifier())) and not accepts(id):
+                    return False
+                name = names.get(block.name) or context.name(block.name)
+                call_ids.append(id)
+                inputs.append(arguments)
+                parts.append({"type": "tool_use", "id": id, "name": name, "input": arguments})
+            elif type(block) is Text:
+                text = block.text
+                if not text or block.extra or block.annotations or not (text.isascii() or is_encodable(text)):
+                    return False
+                parts.append({"type": "text", "text": text})
+            else:
+                return False
+        written = {"role": "assistant", "content": parts}
         if not call_ids:
             if all(part["text"].isspace() for part in parts):
                 return False
-            self.last = message
-        out.append(message)
+            self.last = written
+        out.append(written)
         return True
 
     def _results_message(self, results: list[Any]) -> Any:

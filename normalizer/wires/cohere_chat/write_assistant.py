@@ -11,6 +11,7 @@ from ... import json_codec
 from ...conversation import Assistant
 from ...model import ApprovalRequest, Block, Opaque, Reasoning, Text, ToolCall
 from ..content_writer import FUNCTIONS, Format, MessageWriter, lose_kind
+from ..surrogates import is_encodable
 from ..write_context import AS_WRITTEN, merged
 from .blocks import MEMBER, PLAN
 
@@ -31,21 +32,51 @@ class AssistantWriter(MessageWriter):
     """Writer for the assistant messages of one request."""
 
     _nothing = "an assistant message without content was left out"
-    _format = Format(_client_call, _plain, _text_result, as_object=False, marks_failures=True, keeps_choice=True)
+    _format = Format(
+        _client_call,
+        _plain,
+        _text_result,
+        marks_failures=True,
+        result_keys=("role", "tool", "tool_call_id", "content"),
+    )
 
-    def _append_message(self, parts: list[Any], call_ids: list[str], own: bool, out: list[Any]) -> bool:
-        number = len(parts) - len(call_ids)
-        texts = parts[:number]
-        if not parts:
+    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
+        # as in the base class, without its calls of functions for each part: every request runs this loop
+        choices = message.response.choices
+        if message.extra or not choices or choices[0].extra:
             return False
-        for part in texts:
-            if "text" not in part:  # a call before a text
+        context = self._context
+        names, plain = context.known_names, context.plain_length
+        if self.ids:
+            self.ids = {}
+        texts: list[dict[str, Any]] = []
+        calls: list[dict[str, Any]] = []
+        for block in choices[0].blocks:
+            if type(block) is ToolCall:
+                id, text = block.id, block.arguments_text
+                if block.extra or block.kind != "function" or block.namespace or block.caller or not text:
+                    return False
+                if not (text.isascii() or is_encodable(text)):
+                    return False
+                call_ids.append(id)
+                if (len(id) > plain or not (id.isascii() and id.isidentifier())) and not context.accepts_id(id):
+                    self.ids[id] = id = context.id(id)
+                name = names.get(block.name) or context.name(block.name)
+                calls.append({"id": id, "type": "function", "function": {"name": name, "arguments": text}})
+            elif type(block) is Text and not (calls or block.annotations or block.extra):
+                text = block.text
+                if not text or not (text.isascii() or is_encodable(text)):
+                    return False
+                texts.append({"type": "text", "text": text})
+            else:
                 return False
+        if not (texts or calls):
+            return False
         written: dict[str, Any] = {"role": "assistant"}
         if texts:
             written["content"] = texts
-        if call_ids:
-            written["tool_calls"] = parts[number:]
+        if calls:
+            written["tool_calls"] = calls
         out.append(written)
         return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 from ...conversation import Request, ToolChoice, ToolDefinition
@@ -91,6 +92,6 @@ def _write_choice(choice: ToolChoice, tools: list[Any], context: WriteContext) -
         context.lose("tool-choice", f"{choice.name or 'no tool'} is not declared; the choice was replaced by auto")
         return "auto"
     if choice.mode == "raw":
-        context.lose("tool-choice", f"{choice.raw!r} was replaced by auto")
+        context.lose("tool-choice", f"{reprlib.repr(choice.raw)} was replaced by auto")
         return "auto"
     return _WORDS[choice.mode]

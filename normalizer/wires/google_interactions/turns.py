@@ -29,16 +29,22 @@ def spelling(content: Any) -> dict[str, Any]:
     return {AS_WRITTEN: TEXT if isinstance(content, str) else TURN}
 
 
-def is_from_turn(message: Message) -> bool:
-    """Return whether a message was read from a turn."""
-    return not isinstance(message, RawItem) and message.extra.get(AS_WRITTEN) in (TURN, TEXT, MORE)
+def has_turns(messages: list[Message]) -> bool:
+    """Return whether any message was read from a turn."""
+    for message in messages:  # a loop, since every request runs this
+        if isinstance(message, RawItem) or not message.extra:
+            continue
+        if message.extra.get(AS_WRITTEN) in (TURN, TEXT, MORE):
+            return True
+    return False
 
 
 def steps_of(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the steps for the content of a model's turn."""
     steps: list[dict[str, Any]] = []
     for each in [{"type": "text", "text": content}] if isinstance(content, str) else content:
-        if member(each, "type") not in CONTENTS:
+        kind = member(each, "type")
+        if not isinstance(kind, str) or kind not in CONTENTS:
             steps.append(each)
         elif steps and steps[-1]["type"] == "model_output":
             steps[-1]["content"].append(each)

@@ -20,7 +20,7 @@ from .request_params import write_params
 from .results import write_result
 from .schema import WIRE
 from .tools import write_tools
-from .turns import MORE, is_from_turn, turn_of
+from .turns import MORE, has_turns, turn_of
 from .write_assistant import AssistantWriter
 
 #: Google does not document which ids it accepts. The recorded ids match this pattern.
@@ -36,7 +36,7 @@ class Writer(WriterBase):
         own = request.wire == WIRE and (None in (request.provider, provider) or request.provider == provider)
         stored = own and request.previous_response_id is not None
         #: whether to write turns instead of steps, because the request has them
-        self._turns = own and any(is_from_turn(message) for message in request.messages)
+        self._turns = own and has_turns(request.messages)
         basis = None if stored else (request.wire, request.provider, provider, self._turns)
         super().__init__(request, WriteContext(request, WIRE, provider, IDS, NAMES, own), basis)
         self._assistant = AssistantWriter(self._context)

@@ -10,6 +10,7 @@ from typing import Any
 from ...conversation import Assistant
 from ...model import Block, Reasoning, Text, ToolCall
 from ..content_writer import Format, MessageWriter, lose_kind, object_arguments
+from ..surrogates import is_encodable
 from ..write_context import HINTS
 
 #: Extra members of other wires that only hold position and state of an item; leaving them out is not a loss.
@@ -41,16 +42,40 @@ class AssistantWriter(MessageWriter):
         own_differs=True,
     )
 
-    def _append_message(self, parts: list[Any], call_ids: list[str], own: bool, out: list[Any]) -> bool:
-        number = len(parts) - len(call_ids)
-        if number > 1 or (number and type(parts[0]) is not str):
+    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
+        # as in the base class, without its calls of functions for each part: every request runs this loop
+        response = message.response
+        choices = response.choices
+        if message.extra or not choices or (choices[0].extra and self._is_own(response)):
             return False
-        text = parts[0] if number else ""
-        if not (call_ids or text):
+        context, inputs, known = self._context, self.inputs, self.names
+        accepts, names, plain = context.accepts_id, context.known_names, context.plain_length
+        if self.ids:
+            self.ids = {}
+        text: str | None = None
+        calls: list[dict[str, Any]] = []
+        for block in choices[0].blocks:
+            if type(block) is ToolCall:
+                id, arguments = block.id, block.arguments
+                if block.extra or arguments is None or block.kind != "function" or block.caller or block.namespace:
+                    return False
+                if (len(id) > plain or not (id.isascii() and id.isidentifier())) and not accepts(id):
+                    return False
+                known[id] = name = names.get(block.name) or context.name(block.name)
+                call_ids.append(id)
+                inputs.append(arguments)
+                calls.append({"id": id, "function": {"name": name, "arguments": arguments}})
+            elif type(block) is Text and text is None and not (calls or block.annotations or block.extra):
+                text = block.text
+                if not (text.isascii() or is_encodable(text)):
+                    return False
+            else:
+                return False
+        if not (calls or text):
             return False
-        written: dict[str, Any] = {"role": "assistant", "content": text}
-        if call_ids:
-            written["tool_calls"] = parts[number:]
+        written: dict[str, Any] = {"role": "assistant", "content": text or ""}
+        if calls:
+            written["tool_calls"] = calls
         out.append(written)
         return True
 

@@ -40,7 +40,13 @@ class AssistantWriter(MessageWriter):
     ``source``: the provider of the request. ``must_think``: calls need reasoning.
     """
 
-    _format = Format(_client_call, _plain, _text_result, as_object=False, marks_failures=True, own_differs=True)
+    _format = Format(
+        _client_call,
+        _plain,
+        _text_result,
+        marks_failures=True,
+        result_keys=("role", "tool", "tool_call_id", "content"),
+    )
 
     def __init__(self, context: WriteContext, dialect: Dialect, source: str | None, must_think: bool) -> None:
         super().__init__(context)
@@ -48,15 +54,43 @@ class AssistantWriter(MessageWriter):
         self._source = source
         self._must_think = must_think
 
-    def _append_message(self, parts: list[Any], call_ids: list[str], own: bool, out: list[Any]) -> bool:
-        number = len(parts) - len(call_ids)
-        if number > 1 or (number and type(parts[0]) is not str):
+    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
+        # as in the base class, without its calls of functions for each part: every request runs this loop
+        response = message.response
+        choices = response.choices
+        if message.extra or not choices:
             return False
-        text = parts[0] if number else None
-        if call_ids:
-            content = self._dialect.blank if text is None else text
-            out.append({"role": "assistant", "content": content, "tool_calls": parts[number:]})
-        elif text or (own and self._dialect.wordless):
+        context, dialect, choice = self._context, self._dialect, choices[0]
+        own = (response.wire == WIRE and response.provider == context.provider) or self._is_own(response)
+        if own and choice.extra:
+            return False
+        accepts, names, plain = context.accepts_id, context.known_names, context.plain_length
+        if self.ids:
+            self.ids = {}
+        text: str | None = None
+        calls: list[dict[str, Any]] = []
+        for block in choice.blocks:
+            if type(block) is ToolCall:
+                id, arguments = block.id, block.arguments_text
+                if block.extra or block.kind != "function" or block.namespace or block.caller or not arguments:
+                    return False
+                if not (arguments.isascii() or is_encodable(arguments)):
+                    return False
+                call_ids.append(id)
+                if (len(id) > plain or not (id.isascii() and id.isidentifier())) and not accepts(id):
+                    self.ids[id] = id = self._call_id(id, own)
+                name = names.get(block.name) or context.name(block.name)
+                calls.append({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+            elif type(block) is Text and text is None and not (calls or block.annotations or block.extra):
+                text = block.text
+                if not (text.isascii() or is_encodable(text)):
+                    return False
+            else:
+                return False
+        if calls:
+            content = dialect.blank if text is None else text
+            out.append({"role": "assistant", "content": content, "tool_calls": calls})
+        elif text or (own and dialect.wordless):
             out.append({"role": "assistant", "content": text or ""})
         else:
             return False
