@@ -149,8 +149,6 @@ class ContentWriter:
                 if (part := write_text(text)) is None:
                     return False
                 parts.append({**part, **extra} if extra else part)
-            elif own and (part := self._regular_state(block)) is not None:
-                parts.append(part)
             else:
                 return False
         return self._append_message(parts, call_ids, own, out)
@@ -189,10 +187,6 @@ class ContentWriter:
         if wraps:
             out.append(self._results_message(written))
         return True
-
-    def _regular_state(self, block: Block) -> Any:
-        """Return the part of a block of an own response that is neither text nor a call; None if it is not regular."""
-        return None
 
     def _append_message(self, parts: list[Any], call_ids: list[str], own: bool, out: list[Any]) -> bool:
         """Append what the parts of a regular message become; return False if the message is not regular."""

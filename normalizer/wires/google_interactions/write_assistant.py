@@ -49,27 +49,46 @@ def _text_result(id: str, name: str, text: str) -> dict[str, Any]:
 class AssistantWriter(ContentWriter):
     """Writer for the assistant messages of one request, whose results repeat the names of their calls."""
 
-    _format = Format(_client_call, _plain, _text_result, names_results=True, own_differs=True)
+    _format = Format(_client_call, _plain, _text_result, names_results=True)
 
     def learn(self, message: Assistant) -> None:
         """Record the names of the calls in a message that is not sent because the provider stores it."""
         for call in message.response.calls:
             self.names[call.id] = self._context.name(call.name)
 
-    def _regular_state(self, block: Block) -> dict[str, Any] | None:
-        regular = type(block) is Reasoning and not block.extra and block.encrypted is None and is_encodable(block.text)
-        return _thought(block) if regular else None  # type: ignore[arg-type]
-
-    def _append_message(self, parts: list[Any], call_ids: list[str], own: bool, out: list[Any]) -> bool:
-        before = None
-        for part in parts:
-            kind = part["type"]
-            if kind == "text":
-                if before == "text":  # in the same step
+    def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
+        # as in the base class, without its calls of functions for each part: every request runs this loop
+        response = message.response
+        if message.extra or not response.choices:
+            return False
+        context, inputs, own = self._context, self.inputs, self._is_own(response)
+        accepts, names, plain = context.accepts_id, context.known_names, context.plain_length
+        if self.ids:
+            self.ids = {}
+        before: Any = None
+        for block in response.choices[0].blocks:
+            kind = type(block)
+            if type(block) is ToolCall:
+                id, arguments = block.id, block.arguments
+                if block.extra or arguments is None or block.kind != "function" or block.caller or block.namespace:
                     return False
-                out.append({"type": "model_output", "content": [part]})
+                if (len(id) > plain or not (id.isascii() and id.isidentifier())) and not accepts(id):
+                    return False
+                self.names[id] = name = names.get(block.name) or context.name(block.name)
+                call_ids.append(id)
+                inputs.append(arguments)
+                out.append({"type": "function_call", "id": id, "name": name, "arguments": arguments})
+            elif type(block) is Text and before is not Text:  # else in the same step
+                text = block.text
+                if not text or block.extra or block.annotations or not (text.isascii() or is_encodable(text)):
+                    return False
+                out.append({"type": "model_output", "content": [{"type": "text", "text": text}]})
+            elif own and type(block) is Reasoning and not block.extra and block.encrypted is None:
+                if not is_encodable(block.text):
+                    return False
+                out.append(_thought(block))
             else:
-                out.append(part)
+                return False
             before = kind
         return before is not None
 

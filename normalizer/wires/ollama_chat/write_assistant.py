@@ -39,7 +39,6 @@ class AssistantWriter(MessageWriter):
         marks_failures=True,
         names_results=True,
         any_plain=True,
-        own_differs=True,
     )
 
     def regular(self, message: Assistant, call_ids: list[str], out: list[Any]) -> bool:
