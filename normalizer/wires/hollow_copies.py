@@ -25,7 +25,13 @@ def drop_hollow_copies(context: Context, choices: list[Choice]) -> None:
         hollow: set[int] = set()
         gone: dict[int, int] = {}  # removed block -> place of its call
         for index, call in enumerate(blocks):
-            if type(call) is not ToolCall or not is_synthetic(call.id) or (id := call.extra.get("id")) not in places:
+            if (
+                type(call) is not ToolCall
+                or not is_synthetic(call.id)
+                or not isinstance(id := call.extra.get("id"), str)
+            ):
+                continue
+            if id not in places:
                 continue
             first = blocks[place := places[id]]
             assert type(first) is ToolCall

@@ -278,3 +278,10 @@ def test_a_call_that_appears_in_two_outputs_runs_once(again: str) -> None:
         grpc_chunk(grpc_call("a", "f", again), index=1, role=2, finish=4),
     ]
     assert triples(stream("xai.grpc", chunks)) == [("a", "f", json.loads(FIRST))]
+
+
+def test_an_id_of_a_wrong_type_beside_repeated_ones_is_no_error() -> None:
+    calls = [("c1", {"x": 1}), ("c1", {"x": 2}), ([1], {"x": 3})]
+    content = [{"type": "tool_use", "id": id, "name": "f", "input": value} for id, value in calls]
+    body = {"id": "m", "type": "message", "role": "assistant", "stop_reason": "tool_use", "content": content}
+    assert len(normalize(json.dumps(body).encode(), "anthropic.messages").calls) == 3

@@ -311,3 +311,16 @@ def fed(data: bytes, wire: Wire) -> Response:
     decoder = StreamDecoder(wire)
     decoder.feed(data)
     return decoder.finish()
+
+
+def test_an_id_that_first_appears_in_another_response_joins_nothing() -> None:
+    def event(name: str, prompt: int, total: int, **members: Any) -> bytes:
+        parts = [{"functionCall": {"name": name, "args": {}}}]
+        figures = {"promptTokenCount": prompt, "totalTokenCount": total}
+        candidates = [{"content": {"parts": parts}, "finishReason": "STOP"}]
+        body = {"candidates": candidates, "usageMetadata": figures, **members}
+        return b"data: " + json.dumps(body).encode() + b"\n\n"
+
+    decoder = StreamDecoder("google.gemini")
+    with pytest.raises(SeveralBodies):
+        decoder.feed(event("f", 100, 120) + event("g", 29, 50, responseId="r2"))

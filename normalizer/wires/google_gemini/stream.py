@@ -86,7 +86,6 @@ class Stream(BlockStream[PartState]):
         """See `BlockStream.apply`."""
         if event.error is not None:
             self.fail(json_codec.decode_or_text(data), out)
-        self.id = self.id or event.response_id
         self.model = self.model or event.model_version
         if event.prompt_feedback is not None:
             self._feedback = event.prompt_feedback
@@ -105,6 +104,7 @@ class Stream(BlockStream[PartState]):
                 self.by_index.pop(index, None)  # further text can be of another response
                 if event.response_id:
                     self._ids.add(event.response_id)
+        self.id = self.id or event.response_id  # not before `check_same`: a first id can be that of another response
         if event.usage_metadata is not None:
             self._take_figures(event.usage_metadata)
             figures = usage(self._figures)
