@@ -152,8 +152,8 @@ def _lanes(workers: int) -> dict[Path, int]:
     lanes: dict[Path, int] = {}
     files = sorted((ROOT / "tests").rglob("*.py"))
     sizes = [path.stat().st_size ** 0.5 for path in files]
-    before = 0.0
+    before, total = 0.0, sum(sizes)
     for path, size in zip(files, sizes, strict=True):
-        lanes[path] = int((before + size / 2) * workers / sum(sizes))
+        lanes[path] = int((before + size / 2) * workers / total)
         before += size
     return lanes

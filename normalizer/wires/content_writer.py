@@ -71,14 +71,10 @@ class ContentWriter:
         self.inputs: list[dict[str, Any]] = []
         self._context = context
         self._unique: UniqueIds | None = None
-        if (form := self._format) is not None:  # plain tuples are unpacked faster
-            self._of_messages = (
-                form.call,
-                form.text,
-                form.names_results,
-                form.own_differs,
-                form.members,
-            )
+        if (form := self._format) is not None:
+            self._form = form
+            # plain tuples are unpacked faster
+            self._of_messages = (form.call, form.text, form.names_results, form.own_differs, form.members)
             self._of_results = (
                 form.result,
                 form.wraps_results,
@@ -226,7 +222,7 @@ class ContentWriter:
             id = self._unique.take(id, canonical, context)
         self.ids[canonical] = id
         name = self.names[canonical] = context.name(call.name)
-        part = self._of_messages[0](id, name, object_arguments(call, context, index))
+        part = self._form.call(id, name, object_arguments(call, context, index))
         lose_kind(call, context, index)
         if own:
             return self._with_members(part, call)
@@ -264,7 +260,7 @@ class ContentWriter:
     def _foreign(self, block: Block, index: int) -> Any:
         """Report the loss of a block without a counterpart on this wire. A refusal becomes text."""
         lose_block(block, self._context, index)
-        return self._of_messages[1](block.text) if isinstance(block, Refusal) else None
+        return self._form.text(block.text) if isinstance(block, Refusal) else None
 
 
 class MessageWriter(ContentWriter):

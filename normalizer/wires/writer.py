@@ -20,7 +20,7 @@ class WriterBase:
     """
 
     settled = True
-    #: the `ContentWriter` of the wire; without one, there is no fast path
+    #: the `ContentWriter` of the wire; a wire without one has no fast path
     _assistant: Any = None
 
     def __init__(self, request: Request, context: WriteContext, basis: tuple[Any, ...] | None) -> None:

@@ -22,20 +22,20 @@ def written(target: str, tools: list[ToolDefinition], choice: ToolChoice) -> tup
     request = Request(source, "m", ASKED, tools, choice, params={"max_tokens": 99})
     encoded = write_request(request, target, provider=PROVIDERS[target])
     assert check_request(encoded.body, target, provider=PROVIDERS[target]) == []
-    told = [loss.code for loss in encoded.losses if loss.code not in SILENT]
+    reported = [loss.code for loss in encoded.losses if loss.code not in SILENT]
     body = encoded.body
     if target == "bedrock.converse":
-        return body.get("toolConfig", {}).get("toolChoice"), told
+        return body.get("toolConfig", {}).get("toolChoice"), reported
     if isinstance(body, dict):
         calling = body.get("toolConfig", {}).get("functionCallingConfig")
-        return (body.get("generation_config") or body).get("tool_choice", calling), told
-    return (body.tool_choice if body.HasField("tool_choice") else None), told
+        return (body.get("generation_config") or body).get("tool_choice", calling), reported
+    return (body.tool_choice if body.HasField("tool_choice") else None), reported
 
 
 @pytest.mark.parametrize("target", PROVIDERS)
 @pytest.mark.parametrize("name", ["web_search", None])
 def test_a_forced_tool_that_is_not_declared_leaves_the_choice_to_the_model(target: str, name: str | None) -> None:
-    choice, told = written(target, [HOSTED, OWN], ToolChoice("named", name))
+    choice, reported = written(target, [HOSTED, OWN], ToolChoice("named", name))
     free: dict[str, Any] = {
         "anthropic.messages": {"type": "auto"},
         "google.gemini": {"mode": "AUTO"},
@@ -49,7 +49,7 @@ def test_a_forced_tool_that_is_not_declared_leaves_the_choice_to_the_model(targe
         assert choice == {"auto": {}}
     else:
         assert choice == free.get(target, "auto")
-    assert told == ["tool-choice"]
+    assert reported == ["tool-choice"]
 
 
 @pytest.mark.parametrize("target", PROVIDERS)
@@ -71,10 +71,10 @@ def test_a_choice_whose_tools_are_gone_is_left_out_on_its_own_wire() -> None:
             request = read_request(write_request(source, wire, provider=provider).body, wire, provider=provider)
             encoded = write_request(replace(request, tools=[]))
             forced = request.tool_choice is not None and request.tool_choice.mode in ("required", "named")
-            told = [loss.code for loss in encoded.losses]
+            reported = [loss.code for loss in encoded.losses]
             found = check_request(encoded.body, wire, provider=provider)
-            if found or told != ["tool-choice"] * forced:
-                wrong[wire, choice.mode] = (found, told)
+            if found or reported != ["tool-choice"] * forced:
+                wrong[wire, choice.mode] = (found, reported)
     assert wrong == {}
 
 

@@ -135,7 +135,7 @@ def core(items: list[Said], ids: list[str]) -> list[tuple[Any, ...]]:
             if id in open_ids:
                 open_ids.remove(id)
             found.append(("result", id, one.text.strip()))
-    return sorted(found, key=lambda told: told[0] == "result" and 1 + ids.index(told[1]))
+    return sorted(found, key=lambda item: item[0] == "result" and 1 + ids.index(item[1]))
 
 
 def differences(mine: list[Said], theirs: list[Said], ids: list[str]) -> list[Any]:

@@ -133,7 +133,8 @@ class AssistantWriter(ContentWriter):
             extra = {k: v for k, v in block.extra.items() if k not in _OF_STEP}
             return {"type": "text", "text": block.text, **annotations, **extra}
         if isinstance(block, Refusal):
-            return self._foreign(block, index)  # type: ignore[no-any-return]
+            refused: dict[str, Any] | None = self._foreign(block, index)
+            return refused
         if not own:
             return None
         if isinstance(block, ServerToolResult) and isinstance(block.raw, dict) and block.raw.get("type") in KINDS:

@@ -10,7 +10,7 @@ arguments. Servers violate each part of it. These rules apply to a fragment, in 
 3. Without an id, the index decides: the last call that opened it owns it (IDX-07, IDX-18). If a name arrives after
    complete arguments, it opens the next call, from a server that sends no ids. If that name is the owner's and comes
    without arguments, it may only repeat the head. It is a call only if arguments follow. If the owner has no name yet,
-   a name without arguments is its own (vercel/ai 14737), also with its id.
+   a name without arguments belongs to it (vercel/ai 14737), also with its id.
 4. Without id and index, a new name opens a call, and any other fragment continues the last one (IDX-05, IDX-18).
 5. An unknown index with only arguments continues the last call if its arguments are incomplete (IDX-10).
 

@@ -303,7 +303,7 @@ class Stream(DeltaStream):
     def _end(self, state: ChoiceState, choice: Any, figures: Any, id: str | None, out: list[Event]) -> None:
         """Record the stop reason. The last one counts, and a repeated one emits no event (FIN-01, XAI-04).
 
-        Several providers send it in a chunk of its own and again with the usage. Only a chunk that adds nothing to the
+        Several providers send it in a separate chunk and again with the usage. Only a chunk that adds nothing to the
         last one with a stop reason is reported.
         """
         if id:

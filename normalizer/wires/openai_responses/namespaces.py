@@ -34,23 +34,22 @@ def flatten(request: Request) -> tuple[Request, Namespaces, list[Loss]]:
         if not (_is_namespace(tool.raw) or (tool.kind != "hosted" and tool.name in taken)):
             tools.append(tool)
             taken.add(tool.name)
-    names: Namespaces = {}
+    flat_names: dict[tuple[str, str], str] = {}
     losses: list[Loss] = []
     for space in [tool.raw for tool in declared if _is_namespace(tool.raw)]:
         for tool in map(read_tool, items(space, "tools")):
-            if (space["name"], tool.name) not in names.values():
-                flat = _flat(space["name"], tool.name, taken)
+            if (origin := (space["name"], tool.name)) not in flat_names:
+                flat_names[origin] = flat = _flat(*origin, taken)
                 tools.append(replace(tool, name=flat))
                 taken.add(flat)
-                names[flat] = (space["name"], tool.name)
         if text(member(space, "description")):
             losses.append(Loss("namespace", f"the description of {space['name']} was left out"))
-    flat_names = {origin: flat for flat, origin in names.items()}
     choice = request.tool_choice
     if choice is not None and choice.mode == "named" and choice.name not in taken:
-        flat = next((flat for flat, (_, name) in names.items() if name == choice.name), choice.name or "")
+        flat = next((flat for (_, name), flat in flat_names.items() if name == choice.name), choice.name or "")
         choice = replace(choice, name=flat, raw=None)
     messages = [_flattened(message, flat_names) for message in request.messages]
+    names = {flat: origin for origin, flat in flat_names.items()}
     return replace(request, tools=tools, tool_choice=choice, messages=messages), names, losses
 
 
