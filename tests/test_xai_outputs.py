@@ -153,7 +153,7 @@ def test_a_client_call_that_failed_cannot_run(streamed: bool) -> None:
 @either
 @pytest.mark.parametrize("kind", [4, 99])
 def test_SRV_31_what_the_request_declares_decides_who_runs_a_call_of_a_hosted_type(streamed: bool, kind: int) -> None:
-    """Failure SRV-31, and the hosted tool, its result and an end without calls, which show that xAI ran the call."""
+    """Failure SRV-31, and the hosted tool and its result, which show that xAI ran the call."""
     own: dict[str, Any] = {"function": {"name": "code_execution"}}
     call = tool_call(TURIN, "c1", "code_execution", type=kind)
     calls = {"tool_calls": [call, tool_call(TURIN, "c2", "lookup")], "finish": "REASON_TOOL_CALLS"}
@@ -171,7 +171,10 @@ def test_SRV_31_what_the_request_declares_decides_who_runs_a_call_of_a_hosted_ty
     ]
     for steps, request in cases:
         assert kept(read(streamed, *steps, request=request)) == ["c2"]
-    assert kept(read(streamed, {**calls, "tool_calls": [call], "finish": "REASON_STOP"}, request=[own])) == []
+    for reason in ("REASON_STOP", "REASON_MAX_LEN"):  # without a call that is silently left out
+        ended = read(streamed, {**calls, "finish": reason}, request=requests[0])
+        assert [call.id for call in ended.calls] == ["c1", "c2"]
+        assert "call-type-disagrees" in codes(ended)
 
 
 @either

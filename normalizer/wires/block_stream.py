@@ -440,7 +440,8 @@ class BlockStream(StreamBase, Generic[B]):
     def lacks_arguments(self, state: B) -> bool:
         """Report whether a call without an end got no arguments although its tool requires some (INC-31)."""
         block_type, id, name = state.header()
-        if block_type != "tool_call" or state.parts or state.initial().strip() not in NO_ARGUMENTS:
+        blank = not "".join(state.parts).strip() and state.initial().strip() in NO_ARGUMENTS
+        if block_type != "tool_call" or not blank:
             return False
         self._context.find("arguments-missing", f"{name} ({id})", 0)
         return requires_arguments(self._context, name)

@@ -256,6 +256,17 @@ def test_END_31_a_start_or_end_that_comes_twice_or_never_is_reported_and_counts_
         assert (codes(response), ran(response)) == (["event-missing"], ["call_a"]), number
 
 
+def test_a_repeated_end_is_reported_however_its_chunks_are_read() -> None:
+    """A chunk with unusual members is read by another type, and after several of them each chunk alone."""
+    frames = stream("openai.chat", [LOOKUP], "tool_calls")
+    head, end = frames[:-2], frames[-2]
+    unusual = sse({"choices": [{"index": 0, "delta": {"content": None, "foo": 1}, "finish_reason": None}]})
+    pieces = [*head, *[unusual] * 7, end, unusual, end, frames[-1]]
+    for fed in (pieces, [b"".join(pieces)]):
+        response, _ = feed("openai.chat", fed)
+        assert codes(response).count("event-repeated") == 1
+
+
 def test_of_a_repeated_start_the_arguments_count_and_other_results_stay() -> None:
     def start(**block: Any) -> bytes:
         return sse({"type": "content_block_start", "index": 0, "content_block": block})

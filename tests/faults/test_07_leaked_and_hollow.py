@@ -53,12 +53,15 @@ def test_an_empty_fragment_of_a_call_is_not_reported() -> None:
     assert codes(response) == []
 
 
+@pytest.mark.parametrize("pieces", [(), (" ",)])
 @pytest.mark.parametrize("wire", ["anthropic.messages", "bedrock.converse", "google.interactions", "cohere.chat"])
-def test_INC_31_a_call_without_arguments_and_end_does_not_run_if_its_tool_requires_some(wire: str) -> None:
+def test_INC_31_a_call_without_arguments_and_end_does_not_run_if_its_tool_requires_some(
+    wire: str, pieces: tuple[str, ...]
+) -> None:
     """Failure INC-31. The other wires have no blocks that end, or never ran such a call."""
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     tool = {"type": "function", "name": "lookup", "parameters": schema}
-    lost = stream(wire, [Call((), closed=False), Call(('{"city":"Turin"}',), "call_b", closed=False)])
+    lost = stream(wire, [Call(pieces, closed=False), Call(('{"city":"Turin"}',), "call_b", closed=False)])
     response = play(wire, lost, request={"tools": [tool]})
     assert [call.status for call in response.calls] == ["truncated", "complete"]
     assert ran(response) == ["call_b"]

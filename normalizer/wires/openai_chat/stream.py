@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from ... import json_codec, model
 from ...errors import TooManyCalls
 from ...events import BlockDelta, ChoiceStop, Event, UsageUpdate
@@ -308,7 +310,7 @@ class Stream(DeltaStream):
         """
         if id:
             self._ids.add(id)
-        raw, end = choice.finish_reason, (choice, figures)
+        raw, end = choice.finish_reason, (_members(choice), figures)
         if end == state.end:
             calls = state.calls.all or state.functions is not None
             self.report_repeated(f"end of choice {state.index}", bool(calls))
@@ -343,3 +345,14 @@ class Stream(DeltaStream):
         doubts = Doubts()
         message = state.message(doubts)
         return build_choice(builder, message, state.stop, state.extra, broken_off, state.function_calls(), doubts)
+
+
+def _members(choice: Any) -> Any:
+    """Return the members of a choice that are set, by whichever type the chunk was decoded."""
+    return _set(msgspec.to_builtins(choice))
+
+
+def _set(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: kept for name, each in value.items() if (kept := _set(each)) not in (None, "", [], {})}
+    return value

@@ -61,7 +61,7 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
     if last.calls and last.role != s.ROLE_TOOL and (reason in CUTS or not complete):
         cut = last.calls[-1]
     conversion = _Conversion(
-        CallBuilder.of(context, index, response_id), cut, [], {}, set(), _executed(context, outputs, reason)
+        CallBuilder.of(context, index, response_id), cut, [], {}, set(), _executed(context, outputs)
     )
     extra: dict[str, Any] = {}
     for output in outputs:
@@ -79,12 +79,12 @@ def _choice(context: Context, outputs: list[Output], index: int, response_id: st
     return Choice(index, conversion.blocks, effective_stop(conversion.builder, reason, raw), extra)
 
 
-def _executed(context: Context, outputs: list[Output], reason: StopReason | None) -> set[int]:
+def _executed(context: Context, outputs: list[Output]) -> set[int]:
     """Return the `id()` of each call that xAI executed although its type does not show it.
 
     A call without a type was executed if it is in an output of role tool, unless another output contains it and the
-    request declares its tool. A call of a declared function with the type of a hosted tool was executed if it has a
-    result, or if the response does not end for calls.
+    request declares its tool. A call of a declared function with the type of a hosted tool was executed only if it has
+    a result: xAI has no tool to run that the request did not declare.
     """
     executed = [
         call for output in outputs if output.role == s.ROLE_TOOL for call in output.calls if call.type == s.TYPE_UNSET
@@ -94,7 +94,7 @@ def _executed(context: Context, outputs: list[Output], reason: StopReason | None
         id(call)
         for output in outputs
         for call in output.calls
-        if call.is_typed_server_call and (reason != "tool_calls" or call.id in answered)
+        if call.is_typed_server_call and call.id and call.id in answered
     }
     if not executed:
         return retyped
