@@ -237,9 +237,9 @@ def _canonical_form(answer: dict[str, Any]) -> SubjectAnswer:
     if response is None:
         return SubjectAnswer(findings=findings, warnings=log, complete=False, error="the answer has no response")
     # Laws read the blocks as JSON, with all members that a subject may leave out.
-    response = msgspec.to_builtins(msgspec.convert(response, Response))
+    response = msgspec.to_builtins(json_codec.convert(response, Response))
     if selection is not None:
-        selection = msgspec.to_builtins(msgspec.convert(selection, Selection))
+        selection = msgspec.to_builtins(json_codec.convert(selection, Selection))
     members = ("name", "id", "arguments", "arguments_text", "status", "kind")
     calls = {
         (choice["index"], index): AnsweredCall(*(block[member] for member in members))

@@ -6,7 +6,10 @@ UNI-02, NUM-02). Both directions try msgspec first and fall back to the `json` m
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import cache
+from threading import Lock
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,6 +17,31 @@ from .errors import MalformedBody
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+_T = TypeVar("_T")
+_BUILDING = Lock()
+
+
+def decoder(kind: type[_T]) -> Callable[[bytes | bytearray | memoryview | str], _T]:
+    """Return msgspec's decoder of JSON to a type. Use it instead of ``msgspec.json.decode(data, type=…)``.
+
+    msgspec keeps its description of a struct in the struct's class, and stores it there before it is complete. Two
+    threads that decode or convert to the same struct for the first time then crash the process (msgspec 0.22). Here one
+    thread at a time builds descriptions, and types that other modules build are built while these are imported.
+    """
+    found: Callable[[bytes | bytearray | memoryview | str], _T] = _decoder(kind)  # type: ignore[arg-type]
+    return found
+
+
+@cache
+def _decoder(kind: Any) -> Callable[[bytes | bytearray | memoryview | str], Any]:
+    with _BUILDING:
+        return msgspec.json.Decoder(kind).decode
+
+
+def convert(value: Any, kind: Any) -> Any:
+    """Return `msgspec.convert` of a value, for types whose first use may be in several threads. See `decoder`."""
+    decoder(kind)
+    return msgspec.convert(value, kind)
 
 
 def decode(data: bytes | str) -> Any:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -82,7 +81,7 @@ class _Writer:
         blocks: list[Block] = []
         at = 0
         for entry in read["read"]:
-            source = msgspec.convert(entry["text"], Text)
+            source = json_codec.convert(entry["text"], Text)
             end = entry["at"] + entry["count"]
             extracted = choice.blocks[entry["at"] : end]
             calls = [(block.name, block.arguments_text) for block in extracted if isinstance(block, ToolCall)]

@@ -30,7 +30,7 @@ def body_bytes(body: Any) -> bytes:
 def exact_contents(data: bytes, messages: list[Any]) -> list[bytes]:
     """Return the ``content`` of each message as its original bytes."""
     try:
-        return [bytes(message.content) for message in msgspec.json.decode(data, type=_RawBody).messages]
+        return [bytes(message.content) for message in json_codec.decoder(_RawBody)(data).messages]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         contents = [message.get("content") if isinstance(message, dict) else None for message in messages]
         return [json_codec.encode(content) for content in contents]

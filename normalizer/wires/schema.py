@@ -9,7 +9,6 @@ The code of a wire therefore only handles well-typed structs, and no data is los
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, Generic, TypeVar, Union, cast
 
 import msgspec
@@ -74,18 +73,12 @@ def carrier(cls: type[Struct], *represented: str) -> Callable[[Any], dict[str, A
     return carry
 
 
-@cache
-def strict_decoder(cls: type[T]) -> Callable[[bytes], Any]:
-    """Return msgspec's decoder of a struct type. It is made once, because each stream has a `Reader`."""
-    return msgspec.json.Decoder(cls).decode
-
-
 class Reader(Generic[S]):
     """Parser from JSON to one struct type: strict and fast first, then lenient if the input does not fit."""
 
     def __init__(self, cls: type[S]) -> None:
         self._cls = cls
-        self.strict: Callable[[bytes], S] = strict_decoder(cls)
+        self.strict: Callable[[bytes], S] = json_codec.decoder(cls)
         self.lenient = False
 
     def read(self, data: bytes, notes: list[Note]) -> S:
@@ -120,7 +113,7 @@ def event_decoder(*kinds: type[Struct]) -> Callable[[bytes], Any]:
     It raises an exception of `UNFIT` if the payload fits none of them.
     """
     one_of: Any = Union[kinds]  # noqa: UP007 - of a tuple
-    return msgspec.json.Decoder(one_of).decode
+    return json_codec.decoder(one_of)
 
 
 def tagged(base: type[T], kind: str) -> type[T]:

@@ -140,7 +140,7 @@ class _Inputs(msgspec.Struct):
 def _input_texts(body: bytes) -> list[Any]:
     """Return the exact text of the input of each block of a plain message."""
     try:
-        return [bytes(block.input).decode() for block in msgspec.json.decode(body, type=_Inputs).content]
+        return [bytes(block.input).decode() for block in json_codec.decoder(_Inputs)(body).content]
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Irregular(str(error)) from None
 

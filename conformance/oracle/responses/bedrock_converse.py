@@ -158,7 +158,7 @@ class _Body(msgspec.Struct):
 def _input_texts(body: bytes) -> list[str | None]:
     """Return the exact text of the input of each block of a plain response."""
     try:
-        blocks = msgspec.json.decode(body, type=_Body).output.message.content
+        blocks = json_codec.decoder(_Body)(body).output.message.content
         return [None if block.call is None else bytes(block.call.input).decode() for block in blocks]
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Irregular(str(error)) from None

@@ -132,7 +132,7 @@ def _argument_texts(exchange: SubjectExchange) -> list[str]:
     if exchange.stream:
         texts = [line.removeprefix(b"data:") for line in exchange.body.splitlines() if line.startswith(b"data:")]
     try:
-        answers = [msgspec.json.decode(text, type=_Answer) for text in texts]
+        answers = [json_codec.decoder(_Answer)(text) for text in texts]
         parts = [part for answer in answers for each in answer.candidates for part in each.content.parts]
         return [bytes(part.function_call.args).decode() for part in parts if part.function_call is not None]
     except (msgspec.DecodeError, UnicodeError) as error:

@@ -149,7 +149,7 @@ class _Steps(msgspec.Struct):
 def _argument_texts(body: bytes) -> list[Any]:
     """Return the exact text of the arguments of each step of a plain body."""
     try:
-        return [bytes(step.arguments).decode() for step in msgspec.json.decode(body, type=_Steps).steps]
+        return [bytes(step.arguments).decode() for step in json_codec.decoder(_Steps)(body).steps]
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Irregular(str(error)) from None
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from toolparity.normalizer import json_codec
+
 from ...subjects import SubjectExchange
 from . import (
     ANYTHING,
@@ -97,7 +99,7 @@ def _argument_texts(exchange: SubjectExchange) -> list[str]:
     """Return the exact text of the arguments of each call."""
     lines = exchange.body.splitlines() if exchange.stream else [exchange.body]
     try:
-        events = [msgspec.json.decode(line, type=_Event) for line in lines if line.strip()]
+        events = [json_codec.decoder(_Event)(line) for line in lines if line.strip()]
         return [bytes(call.function.arguments).decode() for event in events for call in event.message.tool_calls]
     except (msgspec.DecodeError, UnicodeError) as error:
         raise Irregular(str(error)) from None

@@ -145,7 +145,7 @@ def _action_texts(exchange: SubjectExchange, items: list[Json]) -> list[str]:
     if exchange.stream:
         events = [line.removeprefix(b"data:") for line in data.splitlines() if line.startswith(b"data:")]
         data = next(event for event in reversed(events) if b'"output"' in event)
-    body = msgspec.json.decode(data, type=_Event)
+    body = json_codec.decoder(_Event)(data)
     output = body.response.output if body.response is not None else body.output
     return [bytes(item.action or item.operation).decode() for item in output]
 

@@ -40,7 +40,7 @@ class EventRow(Struct, frozen=True, gc=False):
     @property
     def event(self) -> TurnEvent:
         """The decoded event."""
-        return cast(TurnEvent, msgspec.convert(json_codec.decode(self.data), TurnEvent))
+        return cast(TurnEvent, json_codec.convert(json_codec.decode(self.data), TurnEvent))
 
 
 class TurnRow(Struct, frozen=True):
@@ -112,7 +112,7 @@ def block_row(block: TurnBlock, round: int, cut: bool) -> dict[str, Any]:
 def block_of(row: Any, stored: Mapping[str, str]) -> TurnBlock:
     """Return the block of a row. ``stored``: the turn's long values by digest. Raises KeyError if one is missing."""
     if row.exact is not None:
-        return msgspec.convert(json_codec.decode(unpack(row.exact, stored)), TurnBlock)
+        return cast(TurnBlock, json_codec.convert(json_codec.decode(unpack(row.exact, stored)), TurnBlock))
     return TurnBlock(row.sequence, row.block_type, row.text_content, row.content)
 
 

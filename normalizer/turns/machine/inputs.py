@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import msgspec
 from msgspec import Struct
 
+from ... import json_codec
 from ...conversation import ToolResult
 from ...model import Error, Response, Usage
 from .state import CallOutcome, Termination
@@ -248,4 +248,4 @@ def load_input(value: Any) -> Input:
         value = {**value, "type": _RENAMED[value["type"]]}
         if "how" in value:
             value["outcome"] = value.pop("how")
-    return cast(Input, msgspec.convert(value, Input))
+    return cast(Input, json_codec.convert(value, Input))

@@ -283,7 +283,8 @@ def load(data: bytes | str) -> TurnState:
     if version < 3:
         document = {**_renamed(document, _RENAMED), "version": VERSION}
     try:
-        return msgspec.convert(document, TurnState)
+        state: TurnState = json_codec.convert(document, TurnState)
+        return state
     except msgspec.ValidationError as error:
         raise InvalidState(f"not a turn state: {error}") from None
 

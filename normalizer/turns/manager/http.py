@@ -92,7 +92,7 @@ async def body(request: Request, kind: type[_T]) -> _T:
     if _NUL.search(data):
         raise HTTPException(400, "invalid body: it contains NUL")
     try:
-        return msgspec.json.decode(data, type=kind)
+        return json_codec.decoder(kind)(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise HTTPException(400, f"invalid body: {error}") from None
 

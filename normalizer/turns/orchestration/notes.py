@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, cast
 
-import msgspec
 from msgspec import Struct
 
 from ... import json_codec
@@ -125,10 +124,10 @@ def to_input(note: OrchestrationNote) -> AddNote:
 def note_of(event: events.Noted) -> OrchestrationNote:
     """Return the note that a `noted` event contains."""
     data = {**event.data, "type": event.note, "round": event.round}
-    return cast(OrchestrationNote, msgspec.convert(data, OrchestrationNote))
+    return cast(OrchestrationNote, json_codec.convert(data, OrchestrationNote))
 
 
 def recoveries(state: TurnState) -> list[Recovery]:
     """Return the recoveries that a turn's state contains, those of earlier coordinators included."""
     kept = [note for note in state.notes if note.note == "recovery"]
-    return [msgspec.convert({**note.data, "round": note.round}, Recovery) for note in kept]
+    return [json_codec.convert({**note.data, "round": note.round}, Recovery) for note in kept]

@@ -6,11 +6,11 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator
 from typing import Any
 
-import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ... import events as stream
+from ... import json_codec
 from ...conversation import Request
 from ...model import Error, Response, ToolCall
 from ..block_rows import ROW_TYPES
@@ -78,9 +78,9 @@ def segments_of(recording: bytes) -> list[Segment]:
             readers.append(_Reader(Segment(initial_state(line))))
         elif "request" in line:
             segment = readers[-1].segment
-            segment.requests = [*(segment.requests or []), msgspec.convert(line["request"], Request)]
+            segment.requests = [*(segment.requests or []), json_codec.convert(line["request"], Request)]
         elif "run" in line:
-            finished = msgspec.convert(line["run"], FinishedCall)
+            finished = json_codec.convert(line["run"], FinishedCall)
             readers[-1].segment.runs[finished.call.id, finished.call.name].append(finished)
         else:
             readers[-1].add(input_of(line, number), line.get("events") or [], line.get("at") or 0.0)

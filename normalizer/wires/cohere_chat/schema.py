@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import msgspec
 from msgspec import Raw, Struct, field
 
+from ... import json_codec
 from ..schema import Unknown, Wire, carrier, event_decoder, tagged
 
 WIRE = "cohere.chat"
@@ -230,7 +230,7 @@ decode_event = event_decoder(
     CallFragment,
     *(tagged(EventMembers, kind) for kind in sorted(EVENTS.difference(_FRAGMENTS))),
 )
-decode_event_v1 = msgspec.json.Decoder(TextFragmentV1).decode
+decode_event_v1 = json_codec.decoder(TextFragmentV1)
 
 carry_body = carrier(
     Body, "id", "message", "finish_reason", "usage", "generation_id", "text", "tool_calls", "citations", "meta"

@@ -75,7 +75,7 @@ def _exact(data: bytes, contents: list[Any], original: Any) -> list[bytes]:
     """Return the bytes of each content, which keeps the exact argument texts unless its members are respelled."""
     if contents is original:
         try:
-            return [bytes(content) for content in msgspec.json.decode(data, type=_RawBody).contents]
+            return [bytes(content) for content in json_codec.decoder(_RawBody)(data).contents]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
     return [json_codec.encode(content) for content in contents]

@@ -95,7 +95,7 @@ def _exact(body: Any, given: list[Any]) -> list[bytes]:
     """Return each item of the input as its original bytes, which keeps the exact argument texts."""
     if isinstance(body, (bytes, bytearray, memoryview, str)):
         try:
-            return [bytes(item) for item in msgspec.json.decode(body, type=_RawBody).input]
+            return [bytes(item) for item in json_codec.decoder(_RawBody)(body).input]
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             pass
     return [json_codec.bytes_of(item) for item in given]

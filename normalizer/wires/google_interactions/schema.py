@@ -12,7 +12,8 @@ from typing import Any
 
 from msgspec import Raw, Struct, field
 
-from ..schema import Unknown, Wire, carrier, constant, strict_decoder
+from ... import json_codec
+from ..schema import Unknown, Wire, carrier, constant
 
 WIRE = "google.interactions"
 NOTHING = Raw(b"")
@@ -340,7 +341,7 @@ class Piece(Struct, tag_field="event_type", tag="step.delta", forbid_unknown_fie
     event_id: Any = None
 
 
-decode_piece = strict_decoder(Piece)
+decode_piece = json_codec.decoder(Piece)
 
 carry_body = carrier(
     Interaction,

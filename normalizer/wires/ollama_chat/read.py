@@ -76,7 +76,7 @@ def _exact(body: Any, messages: list[Any]) -> list[bytes]:
     if isinstance(body, (bytes, bytearray, memoryview, str)):
         data = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else bytes(body)
         try:
-            return [bytes(message) for message in msgspec.json.decode(data, type=_RawBody).messages]
+            return [bytes(message) for message in json_codec.decoder(_RawBody)(data).messages]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
     return [json_codec.bytes_of(message) for message in messages]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec import Raw, Struct, field
 
+from ... import json_codec
 from ..schema import Wire, carrier
 
 WIRE = "ollama.chat"
@@ -82,7 +82,7 @@ class Piece(Struct, forbid_unknown_fields=True, gc=False):
     created_at: Any = None
 
 
-decode_piece = msgspec.json.Decoder(Piece).decode
+decode_piece = json_codec.decoder(Piece)
 
 carry_body = carrier(
     Body,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
+from ... import json_codec
 from ...model import Block, Choice, Refusal, Response, Stop, Text
 from ..call_builder import CallBuilder
 from ..decode_context import Context
@@ -88,7 +88,7 @@ class _Body(Struct, forbid_unknown_fields=True, gc=False):
     time_info: Any = None
 
 
-_read = msgspec.json.Decoder(_Body).decode
+_read = json_codec.decoder(_Body)
 _carry_body = carrier(_Body, "id", "choices", "object", "model", "usage")
 _carry_choice = carrier(_Choice, "index", "message", "delta", "finish_reason")
 

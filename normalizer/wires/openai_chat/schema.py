@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct, field
 from msgspec.structs import fields as struct_fields
 
+from ... import json_codec
 from ..schema import Wire, carrier
 
 WIRE = "openai.chat"
@@ -172,7 +172,7 @@ class Piece(Struct, forbid_unknown_fields=True, gc=False):
     p: Any = None
 
 
-decode_piece = msgspec.json.Decoder(Piece).decode
+decode_piece = json_codec.decoder(Piece)
 #: Members of a `Piece` that the response keeps in ``extra``, as `carry_body` does for a `Body`.
 CARRIED = ("provider", "created", "service_tier", "system_fingerprint")
 

@@ -7,6 +7,7 @@ constraints; it is imported only for them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, time
 from importlib import import_module
 from types import UnionType
@@ -33,6 +34,10 @@ class MsgspecType(Struct, frozen=True):
     """A type that msgspec handles."""
 
     annotation: Any
+
+    def __post_init__(self) -> None:
+        with suppress(Exception):  # `convert` raises what is wrong with a type
+            json_codec.decoder(self.annotation)  # before tools run in several threads
 
     def convert(self, value: Any) -> Any:
         """Return a JSON value as this type. Raises ValueError and whatever the type itself raises."""
