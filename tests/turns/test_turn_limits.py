@@ -80,7 +80,7 @@ def test_a_turn_is_cancelled_when_its_time_is_over() -> None:
         return ""
 
     turn = Turn(
-        Emulated("openai.chat", script([call("look")], [Say("Done.")])), Counting(look=hang).tools(), seconds=0.05
+        Emulated("openai.chat", script([call("look")], [Say("Done.")])), Counting(look=hang).tools(), seconds=0.5
     )
     outcome = at_once(turn.run("Go."))
     assert (outcome.termination, ended) == ("cancelled", ["ended"])

@@ -83,7 +83,7 @@ def test_after_the_time_limit_the_model_is_asked_once_more() -> None:
 def test_a_hanging_tool_is_cancelled_at_the_time_limit() -> None:
     provider = Sequenced("openai.chat", script([call("look", at=1), call("count", of="x")], [Say("Too slow.")]))
     tools = FaultyTools(Counting().tools(), {"look": Hang()})
-    coordinator = Coordinator(provider, tools, limits=Limits(seconds=0.3))
+    coordinator = Coordinator(provider, tools, limits=Limits(seconds=1))
     directed(coordinator)
     assert coordinator.orchestrated.answer == "Too slow."
     assert [call.outcome for call in coordinator.turn.state.rounds[0].calls] == ["cancelled", "returned"]
@@ -91,7 +91,7 @@ def test_a_hanging_tool_is_cancelled_at_the_time_limit() -> None:
 
 def test_a_hanging_provider_is_cancelled_at_the_time_limit_and_asked_once_more() -> None:
     provider = Sequenced("openai.chat", LONG, faults={2: Hang(after=1), 3: Hang(after=1)})
-    limits = Limits(seconds=0.3, last_seconds=0.05)
+    limits = Limits(seconds=1, last_seconds=0.5)
     coordinator = Coordinator(provider, Counting().tools(), limits=limits)
     directed(coordinator)
     done = coordinator.orchestrated
@@ -156,12 +156,12 @@ def test_time_spent_in_an_approver_does_not_count_towards_the_time_limit() -> No
 
 def test_a_call_approved_late_is_still_cancelled_at_the_time_limit() -> None:
     async def approve(arguments: Any) -> bool:
-        await asyncio.sleep(0.4)  # longer than the limit of the turn
+        await asyncio.sleep(1.1)  # longer than the limit of the turn
         return True
 
     tools = FaultyTools(Counting().tools(look={"approval": True}), {"look": Hang()})
     provider = Sequenced("openai.chat", script([call("look", at=1)], [Say("Too slow.")]))
-    coordinator = Coordinator(provider, tools, limits=Limits(seconds=0.3), approve=approve)
+    coordinator = Coordinator(provider, tools, limits=Limits(seconds=1), approve=approve)
     directed(coordinator)
     assert coordinator.orchestrated.answer == "Too slow."
     assert [call.outcome for call in coordinator.turn.state.rounds[0].calls] == ["cancelled"]

@@ -142,7 +142,7 @@ def test_fallbacks_are_run_again_by_the_dispatcher(error: Exception, fallback_fa
     faults: dict[Any, Any] = {"look": Raise(error)}
     if fallback_fails:
         faults["count"] = Hang()
-    tools = FaultyTools(_fallbacks(timeout=0.02), faults)
+    tools = FaultyTools(_fallbacks(timeout=0.3), faults)
     recording = recording_of(coordinated(tools), Sequenced("openai.chat", LONG))
     assert repeated(recording, coordinated(_fallbacks())).difference is None
     without = Tools([*(tool for tool in _fallbacks().values() if tool.name != "look"), Tool.of(_look, name="look")])

@@ -61,9 +61,7 @@ def test_every_fault_of_a_provider_has_its_ending_here() -> None:
 @pytest.mark.parametrize("fault", PROVIDER_FAULTS)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_fault_of_the_provider_ends_the_turn_as_it_must(wire: str, fault: str, number: int) -> None:
-    turn, provider, counting = turn_with(
-        wire, {number: PROVIDER_FAULTS[fault]}, seconds=0.2 if fault == "hangs" else 30
-    )
+    turn, provider, counting = turn_with(wire, {number: PROVIDER_FAULTS[fault]}, seconds=1 if fault == "hangs" else 30)
     outcome = at_once(turn.run("Go."))
     endings = ENDINGS[fault]
     assert [injection.position for injection in provider.injected] == [number]
@@ -76,7 +74,7 @@ def test_a_fault_that_does_not_ask_reaches_no_provider() -> None:
     for fault in (RefuseConnection(), Status(500), Cut(), Break(), Hang()):
         inner = Emulated("openai.chat", LOOKED)
         provider = FaultyProvider(inner, {1: fault})
-        at_once(Turn(provider, Counting().tools(), seconds=0.02).run("Go."))
+        at_once(Turn(provider, Counting().tools(), seconds=0.3).run("Go."))
         assert (len(provider.requests), len(inner.bodies)) == (1, 0), fault
 
 
@@ -107,7 +105,7 @@ def test_an_answer_with_or_without_a_fault_is_closed(fault: ProviderFault | None
         def ask(self, body: Any) -> Any:
             return answer
 
-    at_once(Turn(FaultyProvider(Inner(), {1: fault} if fault is not None else {}), seconds=0.05).run("Go."))
+    at_once(Turn(FaultyProvider(Inner(), {1: fault} if fault is not None else {}), seconds=0.3).run("Go."))
     assert answer.closed > 0
 
 

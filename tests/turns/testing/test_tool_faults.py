@@ -47,7 +47,7 @@ def ran(tools: Tools, *names: str) -> list[FinishedCall]:
 
 
 def declared() -> list[Tool]:
-    return [Tool.of(look, timeout=0.05), Tool.of(count, timeout=0.05)]
+    return [Tool.of(look, timeout=0.5), Tool.of(count, timeout=0.5)]
 
 
 def test_every_fault_has_its_outcome_in_the_table_of_the_tests() -> None:
