@@ -33,31 +33,43 @@ class BlockBuilder:
         self.over: CallOverLimit | None = None
         self._entries: list[_Entry] = []
         self._revisable_from = 0  # index of the first entry that may still turn out to be reasoning
-        self._findings: list[tuple[int, FindingReported]] = []
+        self._findings: dict[int, list[FindingReported]] = {}  # by the number of entries before them
+        self._calls: list[int] = []  # indexes of the calls that may still turn out to be reasoning
+        self._doubted = 0  # number of the first of these calls that are all doubted
         self._doubts: dict[int, str] = {}
 
     def take(self, events: list[ScanEvent]) -> None:
         """Process the next events of the text."""
         entries = self._entries
         for event in events:
-            if isinstance(event, (TextFragment, ReasoningFragment, CallParsed)):
+            if isinstance(event, CallParsed):
+                self._calls.append(len(entries))
+                entries.append(event)
+            elif isinstance(event, (TextFragment, ReasoningFragment)):
                 entries.append(event)
             elif isinstance(event, ReasoningEnded):
                 entries.append(event)
-                self._revisable_from = len(entries)
+                self._keep_entries()
             elif isinstance(event, RevisedToReasoning):
                 del entries[self._revisable_from :]
                 self._doubts = {index: why for index, why in self._doubts.items() if index < self._revisable_from}
                 entries += [ReasoningFragment(event.text), ReasoningEnded()]
-                self._revisable_from = len(entries)
+                self._keep_entries()
             elif isinstance(event, FindingReported):
-                self._findings.append((len(entries), event))
+                self._findings.setdefault(len(entries), []).append(event)
             elif isinstance(event, CallsDoubted):
-                calls = [n for n in range(self._revisable_from, len(entries)) if isinstance(entries[n], CallParsed)]
-                for n in calls if event.calls is None else calls[-event.calls :]:
+                calls = self._calls
+                for n in calls[self._doubted :] if event.calls is None else calls[-event.calls :]:
                     self._doubts.setdefault(n, event.message)
+                self._doubted = len(calls) if event.calls is None else self._doubted
             elif isinstance(event, CallOverLimit):
                 self.over = event
+
+    def _keep_entries(self) -> None:
+        """Process the end of reasoning: the entries so far are what they are."""
+        self._revisable_from = len(self._entries)
+        self._calls.clear()
+        self._doubted = 0
 
     @property
     def calls(self) -> int:
@@ -83,16 +95,17 @@ class BlockBuilder:
                 blocks.append(Text(text))
             elif kind is ReasoningFragment and not text.isspace():
                 blocks.append(Reasoning(text))
-        for at, note in self._findings:
+        for at, notes in self._findings.items():
             if at >= len(self._entries) or not isinstance(self._entries[at], CallParsed):
-                context.find(note.code, note.message, builder.choice)
+                for note in notes:
+                    context.find(note.code, note.message, builder.choice)
         return blocks
 
     def _call(
         self, ended: CallParsed, index: int, builder: CallBuilder, context: Context, block: int, cut: bool
     ) -> ToolCall:
         choice = builder.choice
-        notes = [note for at, note in self._findings if at == index]
+        notes = self._findings.get(index, [])
         for note in notes:
             context.find(note.code, note.message, choice, block)
         doubt = self._doubts.get(index)

@@ -55,8 +55,8 @@ class Markdown:
             self._lead = lead if len(lead) <= _LONGEST_LEAD and _LEAD.fullmatch(lead) else None
 
     def interrupt(self) -> None:
-        """Process something other than text, after which text continues in the middle of a line."""
-        self._lead, self.last = None, ""
+        """Process something other than text. A fence may follow it directly, unless a span of code is open."""
+        self._lead, self.last = None if self.span else "", ""
 
     def add_marks(self, buf: str, at: int, final: bool) -> int | None:
         """Process the marks at an index and return the index after them; None if the next chunk decides."""

@@ -368,7 +368,7 @@ class Scanner:
         self._doubt_now = self._doubt_next = ""
         self._calls_before_span = self._calls_before_backquote = None
         self._after_markup = True
-        self._markdown.interrupt()
+        self._markdown = Markdown()
 
     # interface for call parsers (`CallSink`)
 

@@ -183,6 +183,14 @@ def test_text_that_says_json_types_is_read_by_its_marks() -> None:
     assert shapes(read(text, "dsml")) == [("f", {"a": 1, "b": "1"}, "complete")]
 
 
+@pytest.mark.parametrize("text", ["<|python_tag|>", "<|python_tag|> \n<|eom_id|>", "<|python_tag|>\n"])
+def test_a_tag_without_code_is_no_call(text: str) -> None:
+    response = read(f"Before. {text}", "llama")
+    assert response.calls == []
+    assert response.text == f"Before. {text}"
+    assert "stray-markup" in codes(response)
+
+
 @pytest.mark.parametrize("dialect", ["hermes", "llama", "mistral", "deepseek", "kimi"])
 @pytest.mark.parametrize(
     "value", ['"}', '\\"}', "\\", '\\\\"]}', '{"a": "', "}{", ',]"', "</tool_call>", "<|tool_call_end|>"]

@@ -23,6 +23,8 @@ EXAMPLES = {
     "a fence behind the mark of a list": f"- ```xml\n  {ONE}\n  ```\n",
     "a fence in a quotation": f"> ```xml\n> {LINE}\n> ```\n",
     "a fence of tildes that holds backquotes": f"~~~ `md`\n```\n{ONE}\n~~~\n",
+    "a fence directly after reasoning": f"<think>So.</think>```xml\n{ONE}\n```\n",
+    "a fence directly after </think>": f"So.\n</think>```xml\n{ONE}\n```\n",
     "a fence that does not end": f"```xml\n{ONE}\nand so on",
     "backquotes": f"Begin with `{LINE}`.",
     "several backquotes": f"Begin with `` {LINE} ``.",
@@ -30,6 +32,8 @@ EXAMPLES = {
     "backquotes behind an odd one": f"It`s `{LINE}` that I mean.",
     "a tag in backquotes behind an odd one": "It`s `<tool:f>` that begins one.",
 }
+#: Examples with a tag that `detect` reports.
+REPORTED = ("odd one", "words in", "</think>")
 CALLS = {
     "backquotes behind no fence": f"```json``` begins a fence.\n{ONE}",
     "a word in backquotes directly before": f"I run `ls`{ONE}",
@@ -67,9 +71,16 @@ def test_it_is_the_same_wherever_the_text_is_cut(what: str) -> None:
         assert said("tool-xml", [text[:at], text[at:]])[0] == whole, text[:at]
 
 
-@pytest.mark.parametrize("what", [what for what in EXAMPLES if "odd one" not in what and "words in" not in what])
+@pytest.mark.parametrize("what", [what for what in EXAMPLES if not any(word in what for word in REPORTED)])
 def test_no_example_is_told_as_a_leak(what: str) -> None:
     assert detect(EXAMPLES[what]) == []
+
+
+def test_a_fence_directly_after_a_call_holds_an_example() -> None:
+    response = read(f"{ONE}```xml\n{ONE}\n```\n")
+    assert shapes(response)[:1] == F
+    assert len(response.calls) == 1
+    assert "markup-in-code" in codes(response)
 
 
 def test_only_the_calls_of_a_span_are_doubted() -> None:

@@ -26,18 +26,22 @@ CODE = "code_interpreter"
 
 
 class CodeCall:
-    """Parser of code up to the control token or the end of the text."""
+    """Parser of code up to the control token or the end of the text. Without any code there is no call."""
 
     def __init__(self, sink: CallSink) -> None:
         self._sink = sink
         self._find = Finder(*_ENDS)
         self._text: list[str] = []
+        self._begun = False
         self.done = False
-        sink.begin_call(CODE, None)
 
     def feed(self, buf: str, at: int, final: bool) -> int:
         position, token = self._find.find(buf, at, final)
-        self._text.append(buf[at:position])
+        code = buf[at:position]
+        self._text.append(code)
+        if not self._begun and code and not code.isspace():
+            self._begun = True
+            self._sink.begin_call(CODE, None)
         if token:
             self._end()
         return position
@@ -46,10 +50,13 @@ class CodeCall:
         self._end(endless=True)
 
     def _end(self, endless: bool = False) -> None:
-        text = json_codec.text({"code": "".join(self._text)})
+        code, self.done = "".join(self._text), True
+        if not self._begun:
+            self._sink.withdraw(code)
+            return
+        text = json_codec.text({"code": code})
         self._sink.add_arguments(text)
         self._sink.end_call(CallParsed(CODE, None, text, respelled=True, endless=endless))
-        self.done = True
 
     def awaits(self, token: str, held: str) -> bool:
         return False
