@@ -114,7 +114,7 @@ class CallBuilder(Struct, gc=False):
         Returns None, without any effect, for a call that `build` has to examine.
         """
         names, seen = self.names, self.seen
-        if not id or not name or id in seen or (names is not None and name not in names):
+        if not id or not name or id in seen or (name.isspace() if names is None else name not in names):
             return None
         if ("\\" in text and "\\u" in text) or "\ufffd" in text:
             return None
@@ -132,7 +132,7 @@ class CallBuilder(Struct, gc=False):
         ``block``: index of the block. The arguments and the synthetic id are those of `build`.
         """
         names = self.names
-        if not name or (names is not None and name not in names) or "\\u" in text or "\ufffd" in text:
+        if not name or (name.isspace() if names is None else name not in names) or "\\u" in text or "\ufffd" in text:
             return None
         try:
             arguments = parse_object(text)
@@ -187,7 +187,7 @@ class CallBuilder(Struct, gc=False):
             find(code, f"{code}: {name}", choice, block)
         if "\ufffd" in text or "\\ufffd" in text.lower():
             find("corrupt-text", f"the arguments of {name} contain U+FFFD", choice, block)
-        if not name:
+        if not name or name.isspace():
             status, arguments = "invalid", None
             find("nameless-call", "", choice, block)
         names = self.names

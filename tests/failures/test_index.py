@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.building import (
@@ -10,9 +12,13 @@ from tests.building import (
     block_start,
     block_stop,
     chat,
+    chat_body,
+    chat_call,
     chunk,
     codes,
     function_call,
+    gemini_body,
+    gemini_call,
     grpc_call,
     grpc_chunk,
     item_events,
@@ -336,6 +342,17 @@ def test_IDX_14_a_slot_without_a_name_and_arguments_is_not_a_call(empty: dict[st
     response = chat(empty, piece(1, "a", "f", '{"x":1}'))
     assert triples(response) == [("a", "f", {"x": 1})]
     assert codes(response) == ["nameless-call"]
+
+
+@pytest.mark.parametrize("name", ["", " ", "\n\t"])
+def test_a_call_whose_name_is_white_space_does_not_run(name: str) -> None:
+    bodies = {
+        "openai.chat": json.dumps(chat_body(chat_call("a", name, "{}"))),
+        "google.gemini": gemini_body(gemini_call(None, name, "{}")),
+    }
+    for response in (chat(piece(0, "a", name, "{}")), *(normalize(body, wire) for wire, body in bodies.items())):
+        assert select(response).kept == []
+        assert "nameless-call" in codes(response)
 
 
 def test_IDX_14_anthropic_blocks_may_begin_at_any_index() -> None:
