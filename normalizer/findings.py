@@ -97,8 +97,8 @@ CODES: dict[str, Code] = {
     ),
     "event-missing": Code(
         "warning",
-        "A block has no end event although the response is complete, or no start event.",
-        "Nothing; the block counts as complete. Report it to the maintainer of the server or proxy.",
+        "A block has no end event although the response is complete, or a block or the response has no start event.",
+        "Nothing; what arrived counts as complete. Report it to the maintainer of the server or proxy.",
     ),
     # types of blocks, events and members
     "unknown-block": Code(

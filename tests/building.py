@@ -135,10 +135,16 @@ def responses_body(*items: dict[str, Any], status: str = "completed", **more: An
     return {"id": "resp_1", "object": "response", "model": "m", "status": status, "output": list(items), **more}
 
 
-def responses(*events: dict[str, Any], end: dict[str, Any] | None = None, **told: Any) -> Response:
-    """Decode a stream of events; the terminal event, holding ``end``, is added."""
+def responses_events(*events: dict[str, Any], end: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    """A whole stream with these events. ``end``: the body in its terminal event."""
     body = responses_body() if end is None else end
-    return stream("openai.responses", sse(*events, {"type": "response.completed", "response": body}), **told)
+    created = {"type": "response.created", "response": responses_body(status="in_progress")}
+    return [created, *events, {"type": "response.completed", "response": body}]
+
+
+def responses(*events: dict[str, Any], end: dict[str, Any] | None = None, **told: Any) -> Response:
+    """Decode a stream of `responses_events`."""
+    return stream("openai.responses", sse(*responses_events(*events, end=end)), **told)
 
 
 def item_events(index: int, item: dict[str, Any], size: int = 3) -> list[dict[str, Any]]:
@@ -321,7 +327,7 @@ def responses_sse(calls: Sequence[Given], size: int) -> bytes:
     """A streamed openai.responses body."""
     items = [function_call(*call, id=f"fc_{number}") for number, call in enumerate(calls)]
     events = [event for index, item in enumerate(items) for event in item_events(index, item, size)]
-    return sse(*events, {"type": "response.completed", "response": responses_body(*items)})
+    return sse(*responses_events(*events, end=responses_body(*items)))
 
 
 def _responses_streamed(calls: Sequence[Given], size: int, told: dict[str, Any]) -> Response:

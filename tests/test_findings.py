@@ -28,6 +28,7 @@ from tests.building import (
     json_delta,
     piece,
     responses_body,
+    responses_events,
     sse,
     text_delta,
     tool_start,
@@ -86,8 +87,7 @@ def chunks(*events: dict[str, Any], finish: str | None = "tool_calls", done: boo
 
 def told(*events: dict[str, Any], end: dict[str, Any] | None = None) -> Case:
     """A stream of openai.responses."""
-    last = {"type": "response.completed", "response": end or responses_body()}
-    return Case("openai.responses", sse(*events, last), True)
+    return Case("openai.responses", sse(*responses_events(*events, end=end)), True)
 
 
 def ended(stop: str | None, wire: str = "openai.chat") -> Case:

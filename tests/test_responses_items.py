@@ -445,7 +445,7 @@ def test_a_custom_call_of_xai_is_neither_run_nor_lost_where_nobody_told_the_tool
     body = responses_body(UNTOLD, model="grok-4")
     response = normalize(body, WIRE)
     if streamed:
-        response = play(WIRE, sse(added(0, UNTOLD), done(0, UNTOLD), terminal([UNTOLD], model="grok-4")))
+        response = play(WIRE, sse(CREATED, added(0, UNTOLD), done(0, UNTOLD), terminal([UNTOLD], model="grok-4")))
     (call,) = response.calls
     assert (call.id, call.name, call.arguments_text) == ("x1", "edit", '{"query":"a"}')
     assert (call.kind, call.status, call.arguments) == ("unresolved", "invalid", None)

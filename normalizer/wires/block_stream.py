@@ -372,8 +372,10 @@ class BlockStream(StreamBase, Generic[B]):
         if is_second:
             self.report_repeated("end of the response", any(state.is_client_call for state in self.blocks))
 
-    def report_unended(self) -> None:
-        """Report the indexes of a complete response that have no end event, except for a block that was cut."""
+    def report_missing(self) -> None:
+        """Report a response without start event, and its indexes without end event, except for a block that was cut."""
+        if self.blocks and not self.started:
+            self._context.find_once("event-missing", "the response has no start")
         if self.has_ends and not all(state.stopped for state in self.blocks):
             ended = {state.index for state in self.blocks if state.stopped}
             cut = self.blocks[-1] if self.stop and reason_of(self.stop) in CUTS else None
@@ -424,7 +426,7 @@ class BlockStream(StreamBase, Generic[B]):
     def converted(self, builder: CallBuilder, complete: bool, cut_last: bool) -> list[Block]:
         """Return the canonical blocks. ``cut_last``: the response was cut inside the last one."""
         if complete:
-            self.report_unended()
+            self.report_missing()
         states = self.in_order()
         last = len(states) - 1 if cut_last else -1
         blocks: list[Block] = []

@@ -288,7 +288,7 @@ class Stream(BlockStream[PartState]):
             if state.implied or not (state.stopped or (complete and not self.lacks_arguments(state)))
         )
         if complete and not self._is_v1:
-            self.report_unended()
+            self.report_missing()
         if self._is_v1:
             body = self._finished_v1(calls)
             builder.response_id = self.id = body.generation_id or self.id

@@ -296,6 +296,8 @@ class Stream(BlockStream[BlockState]):
         complete = body is not None and self._error is None
         self._report_incomplete(complete)
         if complete and ended == "completed":
+            if states and not self._first_body:
+                context.find("event-missing", "the response has no start")
             for state in states:
                 # OpenAI leaves out the end of some lists of tools, and announces messages without any text.
                 has_content = state.fragments or self._block_type(state.item) == "tool_call"
