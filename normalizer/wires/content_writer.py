@@ -34,7 +34,7 @@ class Format(NamedTuple):
 
     call: Callable[[str, str, Any], Any]
     text: Callable[[str], Any]
-    result: Callable[[str, str, str], Any]
+    result: Callable[[str, str, str], Any] | None = None
     #: whether one message has all results of a round
     wraps_results: bool = False
     #: whether a failed result is marked in its text
@@ -47,9 +47,8 @@ class Format(NamedTuple):
     own_differs: bool = False
     #: the extra members of a regular part of an own message, which are also members on the wire
     members: frozenset[str] = frozenset()
-    #: the key and the constant of a result, and its keys of the id and the text, if it has no others: a fast way to
-    #: the same as ``result`` gives for a text that is not empty
-    result_keys: tuple[str, str, str, str] | None = None
+    #: instead of ``result``: the key and the constant of a result, and its keys of the id and the text
+    result_keys: tuple[str, str, str, str] = ("", "", "", "")
 
 
 class ContentWriter:
@@ -81,7 +80,7 @@ class ContentWriter:
                 form.marks_failures,
                 form.names_results,
                 form.any_plain,
-                *(form.result_keys or ("", "", "", "")),
+                *form.result_keys,
             )
 
     def fork(self, context: WriteContext) -> Self:
@@ -153,15 +152,18 @@ class ContentWriter:
         """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
         write_result, wraps, marks, names_results, any_plain, kind_key, kind, id_key, text_key = self._of_results
         aliases = self.ids
-        ids = iter(call_ids)
+        answered: list[str] = []
         written: list[Any] = [] if wraps else out
-        for result in results:  # every request runs this loop; zip takes longer
-            id = next(ids)
-            parts = result.parts
-            if result.call_id != id or result.extra or not (result.plain or any_plain) or len(parts) != 1:
+        for result in results:  # every request runs this loop
+            id = result.call_id
+            answered.append(id)
+            try:
+                [part] = result.parts  # takes less time than `len`
+            except ValueError:
                 return False
-            part = parts[0]
-            if type(part) is not TextPart or part.extra or result.kind == "legacy_function":
+            if result.extra or not (result.plain or any_plain) or result.kind == "legacy_function":
+                return False
+            if type(part) is not TextPart or part.extra:
                 return False
             text = part.text
             if not (text.isascii() or is_encodable(text)):
@@ -171,13 +173,18 @@ class ContentWriter:
                     text = mark_failed(text, result.is_error)
             elif result.is_error:
                 return False
-            if kind_key and text:
-                written.append({kind_key: kind, id_key: aliases.get(id, id) if aliases else id, text_key: text})
-                continue
-            name = self.names[id] if names_results else ""
-            if (made := write_result(aliases.get(id, id) if aliases else id, name, text)) is None:
-                return False
-            written.append(made)
+            wire_id = aliases.get(id, id) if aliases else id
+            if write_result is None:
+                if not text:
+                    return False
+                written.append({kind_key: kind, id_key: wire_id, text_key: text})
+            else:
+                name = self.names.get(id, "") if names_results else ""
+                if (made := write_result(wire_id, name, text)) is None:
+                    return False
+                written.append(made)
+        if answered != call_ids:
+            return False
         if self._unique is not None:
             self._unique.used.update(call_ids)
         if wraps:

@@ -17,8 +17,8 @@ class RegularWriters(NamedTuple):
 
     ``user(text)`` returns the message, None if it is not regular. ``assistant(message, call_ids, out)`` appends the
     messages or items to ``out`` and the ids of the calls to ``call_ids``. ``results(results, call_ids, out)`` appends
-    the results of these calls, which are as many. Both report whether everything is regular, and the results answer the
-    calls in order; if not, the caller removes what they appended to ``out``.
+    the results of these calls. Both report whether everything is regular, and the results answer the calls one by one,
+    in order; if not, the caller removes what they appended to ``out``.
     """
 
     user: Callable[[str], Any | None]
@@ -33,8 +33,11 @@ def write_regular(writers: RegularWriters, messages: list[Message], start: int, 
     while index < stop:
         message = messages[index]
         if type(message) is User:
-            parts = message.parts
-            if message.extra or not message.plain or len(parts) != 1 or type(part := parts[0]) is not TextPart:
+            try:
+                [part] = message.parts  # takes less time than `len`
+            except ValueError:
+                return index
+            if message.extra or not message.plain or type(part) is not TextPart:
                 return index
             if part.extra or (written := user(part.text)) is None:
                 return index
@@ -51,7 +54,6 @@ def write_regular(writers: RegularWriters, messages: list[Message], start: int, 
                 if (
                     type(answers) is not ToolResults
                     or answers.extra
-                    or len(answers.results) != len(call_ids)
                     or (index + 1 < stop and type(messages[index + 1]) is ToolResults)
                     or not results(answers.results, call_ids, out)
                 ):

@@ -29,10 +29,6 @@ def _plain(text: str) -> dict[str, Any] | None:
     return {"type": "text", "text": text} if text else None  # refused when empty
 
 
-def _text_result(id: str, name: str, text: str) -> dict[str, Any] | None:
-    return {"type": "tool_result", "tool_use_id": id, "content": text} if text else None
-
-
 class AssistantWriter(ContentWriter):
     """Writer for the assistant messages of one request, in which each id of a call must be unique.
 
@@ -43,7 +39,6 @@ class AssistantWriter(ContentWriter):
     _format = Format(
         _client_call,
         _plain,
-        _text_result,
         wraps_results=True,
         result_keys=("type", "tool_result", "tool_use_id", "content"),
     )

@@ -24,10 +24,6 @@ def _plain(text: str) -> dict[str, Any] | None:
     return {"type": "text", "text": text} if text else None
 
 
-def _text_result(id: str, name: str, text: str) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": id, "content": text}
-
-
 class AssistantWriter(MessageWriter):
     """Writer for the assistant messages of one request."""
 
@@ -35,7 +31,6 @@ class AssistantWriter(MessageWriter):
     _format = Format(
         _client_call,
         _plain,
-        _text_result,
         marks_failures=True,
         result_keys=("role", "tool", "tool_call_id", "content"),
     )

@@ -31,10 +31,9 @@ def spelling(content: Any) -> dict[str, Any]:
 
 def has_turns(messages: list[Message]) -> bool:
     """Return whether any message was read from a turn."""
-    for message in messages:  # a loop, since every request runs this
-        if isinstance(message, RawItem) or not message.extra:
-            continue
-        if message.extra.get(AS_WRITTEN) in (TURN, TEXT, MORE):
+    for message in messages:  # a loop, since every request runs this; `isinstance` takes longer
+        extra = {} if type(message) is RawItem else message.extra  # type: ignore[union-attr]
+        if extra and extra.get(AS_WRITTEN) in (TURN, TEXT, MORE):
             return True
     return False
 

@@ -30,10 +30,6 @@ def _plain(text: str) -> str:
     return text
 
 
-def _text_result(id: str, name: str, text: str) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": id, "content": text}
-
-
 class AssistantWriter(MessageWriter):
     """Writer for the assistant messages of one request. An id in ``ids`` is None if the call has none.
 
@@ -43,7 +39,6 @@ class AssistantWriter(MessageWriter):
     _format = Format(
         _client_call,
         _plain,
-        _text_result,
         marks_failures=True,
         result_keys=("role", "tool", "tool_call_id", "content"),
     )

@@ -68,11 +68,11 @@ def read_result(item: dict[str, Any]) -> ToolResult:
 
 def regular_results(results: list[ToolResult], call_ids: list[str], out: list[Any]) -> bool:
     """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
-    ids = iter(call_ids)
-    for result in results:  # every request runs this loop; zip takes longer
-        id = next(ids)
-        parts = result.parts
-        if result.call_id != id or result.extra or result.is_error or not result.plain or len(parts) != 1:
+    answered: list[str] = []
+    for result in results:  # every request runs this loop
+        id, parts = result.call_id, result.parts
+        answered.append(id)
+        if result.extra or result.is_error or not result.plain or len(parts) != 1:
             return False
         part = parts[0]
         if type(part) is not TextPart or part.extra or result.wire_id is not None:
@@ -81,7 +81,7 @@ def regular_results(results: list[ToolResult], call_ids: list[str], out: list[An
         if ("[" <= text < "\\" and text[:6] == "[tool_") or not (text.isascii() or is_encodable(text)):
             return False  # the first comparison is faster: it looks for a bracket
         out.append({"type": "function_call_output", "call_id": id, "output": text})
-    return True
+    return answered == call_ids
 
 
 def write_result(result: ToolResult, kind: str, call_id: str, context: WriteContext) -> list[dict[str, Any]]:

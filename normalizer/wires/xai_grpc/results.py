@@ -25,11 +25,11 @@ def read_result(message: Any, id: str, extra: dict[str, Any]) -> ToolResult:
 
 def regular_results(results: list[ToolResult], call_ids: list[str], out: list[Any]) -> bool:
     """Append results of one plain text each to ``out``, and report whether all are regular and in order."""
-    ids = iter(call_ids)
-    for result in results:  # every request runs this loop; zip takes longer
-        id = next(ids)
+    if [result.call_id for result in results] != call_ids:
+        return False
+    for result in results:  # every request runs this loop
         parts = result.parts
-        if result.call_id != id or result.extra or len(parts) != 1:
+        if result.extra or len(parts) != 1:
             return False
         part = parts[0]
         if type(part) is not TextPart or part.extra:
@@ -39,7 +39,7 @@ def regular_results(results: list[ToolResult], call_ids: list[str], out: list[An
             text = mark_failed(text, result.is_error)
         if (piece := serialize.piece(text)) is None:
             return False
-        serialize.append_result(id, piece, out)
+        serialize.append_result(result.call_id, piece, out)
     return True
 
 
