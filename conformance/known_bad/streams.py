@@ -34,6 +34,15 @@ def first_piece_decides(exchange: SubjectExchange) -> SubjectExchange:
     return msgspec.structs.replace(exchange, pieces=exchange.pieces[:100]) if len(exchange.pieces) > 400 else exchange
 
 
+@defect("conservation", "exchange")
+def first_finish_reason_ends(exchange: SubjectExchange) -> SubjectExchange:
+    """Stops reading a stream of Gemini at the first chunk with a finish reason."""
+    if exchange.wire != "google.gemini":
+        return exchange
+    ends = (number for number, piece in enumerate(exchange.pieces, 1) if b'"finishReason"' in piece)
+    return msgspec.structs.replace(exchange, pieces=exchange.pieces[: next(ends, None)])
+
+
 @defect("any-cut")
 def early_break_is_an_empty_answer(form: CanonicalForm, exchange: SubjectExchange) -> None:
     """Takes a stream that broke before any content for a complete, empty response."""
