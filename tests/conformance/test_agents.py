@@ -491,6 +491,14 @@ def test_agents_get_functions_only() -> None:
     assert "gives agents functions" in verdict.reason
 
 
+def test_an_agent_is_not_offered_a_tool_whose_name_the_provider_reserves() -> None:
+    """The response has the tool's own name, and an agent may have sent another one."""
+    case = Case("declared-function-typed-as-hosted", "xai.grpc", "stream", "all")
+    verdicts = Judge(subject("turns")).result(case).verdicts
+    assert {verdict.outcome for verdict in verdicts} == {"unsupported"}
+    assert all("code_execution is reserved" in verdict.reason for verdict in verdicts)
+
+
 #: It asks for approvals beside calls: the next request waits for the decision of the agent's caller.
 APPROVALS = Case("two-of-each-kind", "openai.responses", "plain", "all")
 
