@@ -185,7 +185,7 @@ class Encoded(Struct, frozen=True, gc=False):
 
     ``losses``: the content that the body does not carry unchanged. ``ids`` and ``names``: the id or name on the wire ->
     the canonical one, if they differ. ``namespaces``: canonical name of a tool that was declared without its namespace
-    -> namespace and name. `restored` applies all of them to the provider's response. ``body`` shares objects with
+    -> namespace ("" for none) and name. `restored` applies all of them to the provider's response. ``body`` shares objects with
     the request: change only a copy of it.
     """
 
@@ -215,6 +215,7 @@ class Encoded(Struct, frozen=True, gc=False):
         id, name = self.ids.get(block.id, block.id), self.names.get(block.name, block.name)
         namespace = block.namespace
         if name in self.namespaces:
-            namespace, name = self.namespaces[name]
+            space, name = self.namespaces[name]
+            namespace = space or None
         same = id == block.id and name == block.name
         return block if same else replace(block, id=id, name=name, namespace=namespace)

@@ -61,13 +61,17 @@ def test_a_response_in_which_nothing_differs_is_the_very_same() -> None:
     assert Encoded("openai.chat", {}, names={"alias": "g"}).restored(given) is given
 
 
+def function(name: str) -> dict[str, Any]:
+    return {"type": "function", "name": name, "parameters": {"type": "object", "properties": {}}}
+
+
+def in_namespace(space: str, *names: str) -> dict[str, Any]:
+    return {"type": "namespace", "name": space, "tools": [function(name) for name in names]}
+
+
 def test_NS_31_tools_in_namespaces_and_in_the_history_are_handed_over_and_their_calls_restored() -> None:
     """As Codex declares them; an answer of the target calls a member, and the next request hands the call over."""
-
-    def function(name: str) -> dict[str, Any]:
-        return {"type": "function", "name": name, "parameters": {"type": "object", "properties": {}}}
-
-    space = {"type": "namespace", "name": "mcp__cal", "tools": [function("list"), function("move")]}
+    space = in_namespace("mcp__cal", "list", "move")
     asked = {"type": "function_call", "call_id": "call_1", "name": "list", "namespace": "mcp__cal", "arguments": "{}"}
     body = {
         "model": "m",
@@ -77,7 +81,7 @@ def test_NS_31_tools_in_namespaces_and_in_the_history_are_handed_over_and_their_
             asked,
             {"type": "function_call_output", "call_id": "call_1", "output": "none"},
         ],
-        "tools": [{**space, "name": "crm__", "tools": [function("list")]}, function("f")],
+        "tools": [in_namespace("crm__", "list"), function("f")],
         "tool_choice": {"type": "function", "name": "move"},
         "max_output_tokens": 99,
     }
@@ -96,3 +100,53 @@ def test_NS_31_tools_in_namespaces_and_in_the_history_are_handed_over_and_their_
         assert [(call.namespace, call.name) for call in restored.calls] == [("mcp__cal", "list")]
         again = write_request(replace(request, messages=[*request.messages, Assistant(restored)])).body["input"]
         assert again[-1] == {**again[-1], **asked, "call_id": again[-1]["call_id"]}
+
+
+COLLIDING = [
+    in_namespace("a", "b__c"),
+    in_namespace("a__b", "c"),
+    function("a__b__c"),
+    in_namespace("a__", "b__c", "d"),
+    function("d"),
+    in_namespace("", "d"),
+    function("a__b__c_"),
+]
+
+
+@pytest.mark.parametrize("wire", PROVIDERS)
+def test_a_flat_name_of_a_tool_does_not_depend_on_later_tools_and_leads_back_to_it(wire: str) -> None:
+    def written(tools: list[Any], added: list[Any]) -> Encoded:
+        items = [{"role": "user", "content": "hi"}, {"type": "additional_tools", "role": "developer", "tools": added}]
+        body = {"model": "m", "input": items, "tools": tools}
+        request = read_request(body, "openai.responses", provider="openai")
+        return write_request(request, wire, provider=PROVIDERS[wire])
+
+    def called(encoded: Encoded) -> dict[str, tuple[str | None, str]]:
+        names = declared_by(encoded.body, spec(wire)).names
+        calls = [encoded.restored(said(wire, ToolCall("c", name, {}, "{}"))).calls[0] for name in names]
+        return {name: (call.namespace, call.name) for name, call in zip(names, calls, strict=True)}
+
+    before = called(written(COLLIDING[:1], []))
+    for size in range(2, len(COLLIDING) + 1):
+        names = called(written(COLLIDING[:size], []))
+        assert before.items() <= names.items()
+        for split in range(1, size):
+            assert called(written(COLLIDING[:split], COLLIDING[split:size])) == names
+        before = names
+    spaces: list[Any] = [("a", "b__c"), ("a__b", "c"), (None, "a__b__c"), ("a__", "b__c"), ("a__", "d"), (None, "d")]
+    assert sorted(before.values(), key=str) == sorted([*spaces, (None, "a__b__c_")], key=str)
+
+
+def test_a_choice_by_name_means_the_tool_without_a_namespace_or_the_only_one() -> None:
+    cal, crm = in_namespace("cal", "list", "move"), in_namespace("crm", "list")
+
+    def choice(name: str, *tools: Any) -> tuple[Any, list[str]]:
+        body = {"model": "m", "input": "hi", "tools": [*tools], "tool_choice": {"type": "function", "name": name}}
+        written = write_request(read_request(body, "openai.responses"), "openai.chat")
+        chosen = written.body["tool_choice"]
+        return chosen if isinstance(chosen, str) else chosen["function"]["name"], [loss.code for loss in written.losses]
+
+    assert choice("move", cal, crm) == ("cal__move", [])
+    assert choice("list", cal, crm, function("list")) == ("list", [])
+    assert choice("list", cal, crm) == ("auto", ["tool-choice"])
+    assert choice("cal__list", cal, crm) == ("cal__list", [])
