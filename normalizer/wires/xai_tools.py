@@ -11,10 +11,11 @@ TOOLS_OF_XAI: dict[str | None, str] = {
     **{name: name for name in ("search_images", "view_image", "view_x_video")},
 }
 
-_RESERVED = frozenset(
-    ("browse_page", "code_execution", "collections_search", "file_search", "tool_search", "web_search", "x_search")
-)
-#: Names that xAI refuses for client tools, which differ by wire (XAI-08).
-RESERVED_ON_CHAT = _RESERVED | {"attachment_search"}
-RESERVED_ON_RESPONSES = _RESERVED | {"code_interpreter"}
-RESERVED_ON_GRPC = _RESERVED | {"attachment_search", "image_generation", "live_search"}
+#: The name that xAI refuses for a client function. Source: NousResearch/hermes-agent#95003 and #99499 (XAI-08).
+REFUSED = frozenset(("tool_search",))
+_HOSTED = REFUSED | {"browse_page", "code_execution", "collections_search", "file_search", "web_search", "x_search"}
+#: Names of hosted tools, which differ by wire. xAI accepts a client function with one of them, but may report its calls
+#: as hosted ones, or search itself: UKGovernmentBEIS/inspect_ai#5460, NousResearch/hermes-agent#42502.
+RESERVED_ON_CHAT = _HOSTED | {"attachment_search"}
+RESERVED_ON_RESPONSES = _HOSTED | {"code_interpreter"}
+RESERVED_ON_GRPC = _HOSTED | {"attachment_search", "image_generation", "live_search"}

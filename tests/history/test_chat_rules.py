@@ -100,9 +100,9 @@ CASES: dict[str, tuple[str | None, dict[str, Any], str, dict[str, Any]]] = {
     ),
     "name-free": (
         "xai",
-        body(USER, tools=[{"type": "function", "function": {"name": "web_search"}}]),
+        body(USER, tools=[{"type": "function", "function": {"name": "tool_search"}}]),
         "tools[0].function.name",
-        body(USER, tools=[{"type": "function", "function": {"name": "web_search_2"}}]),
+        body(USER, tools=[{"type": "function", "function": {"name": "web_search"}}]),
     ),
     "arguments-text": (
         "openai",

@@ -213,7 +213,7 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
         (request(call(name="a b"), told()), "input[0].name", []),
     ],
     "name-free": [
-        (request(tools=[function("web_search")]), "tools[0].name", [request(tools=[{"type": "web_search"}])])
+        (request(tools=[function("tool_search")]), "tools[0].name", [request(tools=[function("web_search")])])
     ],
     "tool-unique": [
         (

@@ -116,9 +116,9 @@ CASES: dict[str, list[tuple[Body, str, list[Body]]]] = {
     ],
     "name-free": [
         (
-            request(tools=[function("web_search")]),
+            request(tools=[function("tool_search")]),
             "tools[0].function.name",
-            [request(tools=[{"web_search": {}}, function("my_web_search")])],
+            [request(tools=[{"web_search": {}}, function("code_execution")])],
         ),
     ],
     "tool-unique": [

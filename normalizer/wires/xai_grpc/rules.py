@@ -15,7 +15,7 @@ from ...errors import MalformedBody
 from .. import common_rules
 from ..common_rules import Places, Round, Step
 from ..rule import Check, Rule, Violations, rule, rules_in
-from ..xai_tools import RESERVED_ON_GRPC
+from ..xai_tools import REFUSED
 from .schema import ROLE_ASSISTANT, ROLE_TOOL, TYPE_CLIENT, TYPE_UNSET, GetCompletionsRequest, request_from
 
 _SDK = "documentation of xai-sdk, xai_sdk/chat.py"
@@ -140,7 +140,7 @@ result_asked_for = _common_rule(common_rules.result_asked_for, _rounds, "HIST-07
 answered_once = _common_rule(common_rules.answered_once, _rounds, _MEANING)
 id_unique = _common_rule(common_rules.id_unique, _ids_of_turns, "XAI-01")
 name_format = _common_rule(common_rules.name_format, _names, "REST documentation", pattern="[a-zA-Z0-9_-]{1,64}")
-name_free = _common_rule(common_rules.name_free, _names, "XAI-08", reserved=RESERVED_ON_GRPC)
+name_free = _common_rule(common_rules.name_free, _names, "XAI-08", reserved=REFUSED)
 tool_unique = _common_rule(common_rules.tool_unique, _names, "NAME-08")
 choice_declared = _common_rule(common_rules.choice_declared, _forced, _SDK)
 

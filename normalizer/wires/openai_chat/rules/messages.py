@@ -10,7 +10,7 @@ from ... import common_rules
 from ...common_rules import Places, calls_of, message_list, message_rounds, messages_of, roles_of
 from ...rule import Violations, rule
 from ...traverse import items, member, objects, text
-from ...xai_tools import RESERVED_ON_CHAT
+from ...xai_tools import REFUSED
 from ..dialects import USER_AFTER_TOOL
 
 OPENAI = ("openai", "azure")
@@ -72,7 +72,7 @@ result_asked_for = common_rules.result_asked_for(message_rounds, f"{_REFUSAL}; H
 answered_once = common_rules.answered_once(message_rounds, f"{_REFUSAL}; ID-08", _PAIRING)
 id_unique = common_rules.id_unique(_ids_of_turns, "ID-09", _PAIRING)
 name_format = common_rules.name_format(_names, f"{_REFERENCE}; NAME-04", pattern="[a-zA-Z0-9_-]{1,64}")
-name_free = common_rules.name_free(_names, "XAI-08", ["xai"], reserved=RESERVED_ON_CHAT)
+name_free = common_rules.name_free(_names, "XAI-08", ["xai"], reserved=REFUSED)
 
 
 def _parts(body: Any) -> Iterator[tuple[str, Any]]:

@@ -11,7 +11,7 @@ from ...rule import Violations, rule
 from ...strict_schema import lacking_for_strict
 from ...tool_rules import refused_tools
 from ...traverse import member, objects, text
-from ...xai_tools import RESERVED_ON_RESPONSES
+from ...xai_tools import REFUSED
 from ..request_params import SMALLEST_LIMIT
 from .items import typed_items
 
@@ -49,7 +49,9 @@ def _forced(body: Any) -> Iterator[tuple[str, Any, list[Any]]]:
 
 
 name_format = common_rules.name_format(_names, "failure NAME-04", pattern="[a-zA-Z0-9_-]{1,128}")
-name_free = common_rules.name_free(_tool_names, "failure XAI-08", _XAI, reserved=RESERVED_ON_RESPONSES)
+name_free = common_rules.name_free(
+    _tool_names, "NousResearch/hermes-agent#95003; failure XAI-08", _XAI, reserved=REFUSED
+)
 tool_unique = common_rules.tool_unique(_tool_names, "failure NAME-07")
 
 
