@@ -185,8 +185,8 @@ class Encoded(Struct, frozen=True, gc=False):
 
     ``losses``: the content that the body does not carry unchanged. ``ids`` and ``names``: the id or name on the wire ->
     the canonical one, if they differ. ``namespaces``: canonical name of a tool that was declared without its namespace
-    -> namespace ("" for none) and name. `restored` applies all of them to the provider's response. ``body`` shares objects with
-    the request: change only a copy of it.
+    -> namespace ("" for none) and name. `restored` applies all of them to the provider's response. ``body`` shares
+    objects with the request: change only a copy of it.
     """
 
     wire: Wire

@@ -39,16 +39,21 @@ def schema_of(root: Any, rules: SchemaRules) -> Schema:
 
 
 def _root_object(schema: Schema) -> Found:
-    if not isinstance(schema.root, dict) or types_of(schema.root) != ["object"]:
-        yield (
-            "",
-            f"type must be object, got {schema.root.get('type') if isinstance(schema.root, dict) else schema.root!r}",
-        )
+    kind = schema.root.get("type") if isinstance(schema.root, dict) else schema.root
+    if kind != "object":
+        yield "", f"type must be object, got {kind!r}"
 
 
 def _root_properties(schema: Schema) -> Found:
     if is_object(schema.root) and not isinstance(schema.root.get("properties"), dict):
         yield "", "properties is missing"
+
+
+def _root_members(schema: Schema) -> Found:
+    for keyword, kind in (("properties", dict), ("required", list)):
+        value = schema.root.get(keyword) if isinstance(schema.root, dict) else None
+        if value is not None and not isinstance(value, kind):
+            yield f"/{keyword}", f"{keyword} must be of type {kind.__name__}, got {type(value).__name__}"
 
 
 def _typed(schema: Schema) -> Found:
@@ -176,6 +181,7 @@ def _property_names(schema: Schema) -> Found:
 CHECKS: dict[str, Callable[[Schema], Found]] = {
     "root-object": _root_object,
     "root-properties": _root_properties,
+    "root-members": _root_members,
     "typed": _typed,
     "single-type": _single_type,
     "closed": _closed,

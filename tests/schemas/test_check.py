@@ -51,6 +51,8 @@ _BROKEN = [
         "acyclic",
         f"{_A}/$ref",
     ),
+    ("bedrock.converse", False, {"type": ["object"]}, "root-object", "/parameters"),
+    ("ollama.chat", False, {"type": "object", "properties": []}, "root-members", "/parameters/properties"),
     ("openai.chat", False, _object(a={"type": "array"}), "items", _A),
     ("openai.chat", False, {"type": "object"}, "root-properties", "/parameters"),
     ("openai.responses", True, {"type": "object", "additionalProperties": False}, "root-properties", "/parameters"),

@@ -72,9 +72,9 @@ class Rewriter:
             return self._reference(node, pointer)
         node = self.merged(node, pointer)
         if "enum" in node or "const" in node:
-            return self._enum(node, pointer)
+            return self._enum(node, pointer, root=root)
         if "anyOf" in node or "oneOf" in node:
-            return unions.rewrite(self, node, pointer)
+            return unions.rewrite(self, node, pointer, root=root)
         kinds = types_of(node)
         if not kinds and self.has("typed"):
             return self._untyped(node, pointer)
@@ -167,14 +167,14 @@ class Rewriter:
             self.definitions[name].update(schema)
         return Rewritten({"$ref": reference}, Reference(name, self._codecs))
 
-    def _enum(self, node: dict[str, Any], pointer: str) -> Rewritten:
+    def _enum(self, node: dict[str, Any], pointer: str, *, root: bool) -> Rewritten:
         rest = {key: value for key, value in node.items() if key not in ("enum", "const")}
         values = [node["const"]] if "const" in node else node["enum"]
         others = {**rest, "enum": node["enum"]} if "const" in node and "enum" in node else rest
         values = [value for value in (values if isinstance(values, list) else []) if fits(self.complete(others), value)]
         if not values:
             self.report("constraint", pointer, "an enum without a possible value")
-            return self.schema(rest, pointer)
+            return self.schema(rest, pointer, root=root)
         scalar = not any(isinstance(value, (dict, list)) for value in values)
         kinds = {type(value) for value in values}
         texts = (self.has("string-enum") and kinds != {str}) or (self.has("enum-not-empty") and "" in values)

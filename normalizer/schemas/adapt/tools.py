@@ -147,6 +147,8 @@ def _candidate(number: int, tool: ToolDefinition, name: str, rules: ToolRules, *
     if rules.description_source and tool.description == "":
         report("annotation", "/description", "description")
         plain = replace(plain, description=None)
+    if rules.schema_source and tool.parameters is None:
+        plain = replace(plain, parameters=NO_PARAMETERS)
     of_schema = schema_rules(rules, strict=strict)
     if _is_accepted(plain, rules, of_schema):
         return _Candidate(plain, SAME, losses, strict)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 _NULL = {"type": "null"}
 
 
-def rewrite(rewriter: Rewriter, node: dict[str, Any], pointer: str) -> Rewritten:
+def rewrite(rewriter: Rewriter, node: dict[str, Any], pointer: str, *, root: bool = False) -> Rewritten:
     """Return the schema of a union."""
     keyword = "anyOf" if "anyOf" in node else "oneOf"
     variants = _distributed(rewriter, node, keyword, pointer)
     about = {key: value for key, value in node.items() if key == "description"}
     if variants is None:
-        return rewriter.schema({key: value for key, value in node.items() if key != keyword}, pointer)
+        return rewriter.schema({key: value for key, value in node.items() if key != keyword}, pointer, root=root)
     if keyword == "oneOf" and len(variants) > 1:
         overlap = not all(exclusive(one, other) for one, other in combinations(variants, 2))
         rewriter.report("overlapping-one-of" if overlap else "one-of", pointer, "")
@@ -34,7 +34,7 @@ def rewrite(rewriter: Rewriter, node: dict[str, Any], pointer: str) -> Rewritten
         found = found or rewriter.schema({**others[0], **about}, pointer)
         return Rewritten({**found.schema, "nullable": True}, found.codec)
     if len(variants) == 1:
-        return rewriter.schema({**variants[0], **about}, pointer)
+        return rewriter.schema({**variants[0], **about}, pointer, root=root)
     if not rewriter.rules.accepts("anyOf", variants):
         return rewriter.json_text({keyword: variants, **about}, pointer)
     rewritten = [rewriter.schema(variant, f"{pointer}/{keyword}/{n}") for n, variant in enumerate(variants)]

@@ -38,6 +38,7 @@ CHAT = ToolRules(
     wire="cohere.chat",
     name="[a-zA-Z_][a-zA-Z0-9_]*",
     name_source="https://docs.cohere.com/v1/reference/chat",
+    schema_source=_TOOLS,
     strict_scope="request",
     plain=PLAIN,
     strict=STRICT,

@@ -17,6 +17,7 @@ Effect = Literal["accepted", "ignored", "refused"]
 SHAPES: dict[str, str] = {
     "root-object": "the root schema must have the type object",
     "root-properties": "the root schema must have properties, even if they are empty",
+    "root-members": "properties of the root schema must be an object, and required a list",
     "typed": "a schema must have type, anyOf, enum, const or $ref",
     "single-type": "type must be one word",
     "closed": "an object must set additionalProperties to false",
@@ -97,7 +98,7 @@ class ToolRules(Struct, frozen=True, kw_only=True):
 
     ``dialect``: "" for the provider that owns the wire, else a provider or a member of the request. ``name``: the
     pattern of tool names. ``unique_source``: where the provider refuses a second tool of one name; "" if it does not.
-    ``description_source``: the same for an empty description.
+    ``description_source``: the same for an empty description, ``schema_source`` for a function without parameters.
     ``strict_scope``: where strict mode is set: for each "tool", for a whole "request", "always",
     or "never". ``plain`` and ``strict``: the rules for schemas; ``strict`` is None without a
     separate strict mode. ``caps``: maxima for the list of tools.
@@ -110,6 +111,7 @@ class ToolRules(Struct, frozen=True, kw_only=True):
     name_length: int = 64
     unique_source: str = ""
     description_source: str = ""
+    schema_source: str = ""
     strict_scope: Literal["tool", "request", "always", "never"] = "never"
     plain: SchemaRules
     strict: SchemaRules | None = None

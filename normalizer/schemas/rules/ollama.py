@@ -16,6 +16,6 @@ CHAT = ToolRules(
         keywords=accepted(_TYPES, "anyOf", "type", "items", "description", "enum", "properties"),
         root={**accepted(_TYPES, "required"), "anyOf": Keyword("ignored", _TYPES), "enum": Keyword("ignored", _TYPES)},
         others=Keyword("ignored", _TYPES),
-        shapes={"root-object": _UNMARSHAL, "no-boolean": _UNMARSHAL, "resolvable": _TYPES},
+        shapes={"root-object": _UNMARSHAL, "root-members": _UNMARSHAL, "no-boolean": _UNMARSHAL, "resolvable": _TYPES},
     ),
 )

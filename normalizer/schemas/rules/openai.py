@@ -6,8 +6,6 @@ Recorded traffic corrects two statements that are still widespread: strict mode 
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from .model import Cap, Keyword, SchemaRules, ToolRules, accepted, refused
 
 _GUIDE = "https://platform.openai.com/docs/guides/structured-outputs#supported-schemas"
@@ -19,7 +17,9 @@ _ITEMS = "https://github.com/sigoden/aichat/pull/1049"
 _ONE_OF = "https://github.com/ai-dynamo/dynamo/pull/15153"
 _NAMES = "https://github.com/vercel-labs/json-render/issues/180"
 _SDK = "https://github.com/openai/openai-python/blob/main/src/openai/lib/_pydantic.py"
-_CLOSED = "recorded 400: 'additionalProperties' is required to be supplied and to be false"
+_CLOSED = (
+    "recorded 400: 'additionalProperties' is required to be supplied and to be false; lastmile-ai/openai-agents-mcp#2"
+)
 _REQUIRED = "recorded 400: 'required' is required to be supplied and to be an array including every key in properties"
 _FORMATS = ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid")
 
@@ -76,11 +76,6 @@ STRICT = SchemaRules(
         "text-length": Cap(120_000, _GUIDE),
     },
 )
-#: The Responses API closes objects without additionalProperties (recorded strict tools with status 200).
-STRICT_RESPONSES = replace(
-    STRICT,
-    shapes={name: source for name, source in STRICT.shapes.items() if name != "closed"} | {"closed-by-default": _GUIDE},
-)
 CHAT = ToolRules(
     wire="openai.chat",
     name="[a-zA-Z0-9_-]{1,64}",
@@ -96,6 +91,6 @@ RESPONSES = ToolRules(
     name_source=_REFERENCE,
     strict_scope="tool",
     plain=PLAIN,
-    strict=STRICT_RESPONSES,
+    strict=STRICT,
     caps={"tools": Cap(128, _TOO_MANY)},
 )

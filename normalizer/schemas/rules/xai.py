@@ -31,6 +31,7 @@ GRPC = ToolRules(
     wire="xai.grpc",
     name="[a-zA-Z0-9_-]{1,64}",
     name_source=_TOOLS,
+    schema_source=_TOOLS,
     strict_scope="always",
     plain=SCHEMAS,
     caps={"tools": Cap(200, _TOOLS)},
