@@ -17,6 +17,7 @@ from toolparity.normalizer.requests import check_request, read_request, write_re
 
 USER = {"role": "user", "content": "hi"}
 USE: dict[str, Any] = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+CALL = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
 TOLD = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a"}]}
 STRICT = {"name": "f", "strict": True, "input_schema": 5}
 
@@ -57,6 +58,18 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         anthropic(USER, 5, TOLD, 7, thinking={"type": "enabled", "budget_tokens": 1024}),
     ),
     "model": ("anthropic.messages", {**anthropic(), "model": 5}),
+    "id of an indexed call": (
+        "openai.chat",
+        {
+            "model": "m",
+            "messages": [{"role": "assistant", "tool_calls": [{"id": id, "index": 0, **CALL} for id in ({}, "a")]}],
+        },
+    ),
+    "old function": (
+        "openai.chat",
+        {"model": "m", "messages": [USER], "functions": [{"parameters": {}}, {"name": "f"}]},
+    ),
+    "effort": ("google.interactions", {"model": "m", "input": "hi", "generation_config": {"thinking_level": {}}}),
     "item type": ("openai.responses", responses({"type": ["a"]})),
     "part type": ("openai.responses", responses({"role": "user", "content": [{"type": ["a"]}]})),
     "sound's format": (

@@ -43,7 +43,7 @@ def _read_thinking(config: Any) -> Any:
 
 
 def _write_thinking(effort: Any) -> Any:
-    return {"thinkingLevel": effort.upper()} if effort in _LEVELS else None
+    return {"thinkingLevel": effort.upper()} if isinstance(effort, str) and effort in _LEVELS else None
 
 
 PARAMETERS = {

@@ -146,7 +146,8 @@ class _History(HistoryReader):
             entry["id"]: entry["index"] for entry in entries if "index" in entry and isinstance(entry.get("id"), str)
         }
         if indexes:
-            written["indexes"] = {call.id: indexes[wire] for wire, call in self._open if wire in indexes}
+            texts = [(wire, call) for wire, call in self._open if isinstance(wire, str)]
+            written["indexes"] = {call.id: indexes[wire] for wire, call in texts if wire in indexes}
         functions = (entry.get("function") for entry in entries)
         if any(isinstance(f, dict) and isinstance(f.get("arguments"), dict) for f in functions):
             written["objects"] = True

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...conversation import Request, ToolChoice, ToolDefinition
 from ..strict_schema import fits_strict, with_properties
+from ..traverse import member
 from ..write_context import WriteContext
 from .dialects import Dialect
 from .schema import WIRE
@@ -23,7 +24,7 @@ def read_tools(tools: Any, params: dict[str, Any]) -> list[ToolDefinition]:
     """
     legacy = params.get("functions")
     declared = []
-    if isinstance(legacy, list) and legacy and all(isinstance(entry, dict) for entry in legacy):
+    if isinstance(legacy, list) and legacy and all(isinstance(member(entry, "name"), str) for entry in legacy):
         declared = [_function(entry, {LEGACY: True}) for entry in params.pop("functions")]
     if not isinstance(tools, list) or not tools:
         if tools is not None:
