@@ -19,7 +19,7 @@ from toolparity.normalizer.conversation import (
     User,
 )
 from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
-from toolparity.normalizer.requests import write_request
+from toolparity.normalizer.requests import read_request, write_request
 
 TARGETS = ("openai.responses", "anthropic.messages", "xai.grpc", "bedrock.converse")
 WITHOUT_URLS = ("bedrock.converse",)
@@ -119,3 +119,52 @@ def test_an_error_that_returned_an_image_alone_says_so_and_labels_it() -> None:
     assert answer["content"][0]["content"] == "The tool failed; what it returned follows."
     assert beside["content"][0] == {"type": "text", "text": "Returned by f:"}
     assert [loss.code for loss in written.losses] == ["order"]
+
+
+MARKED: dict[str, tuple[Any, dict[str, Any]]] = {
+    "cohere's history": (
+        "cohere.chat",
+        {
+            "message": "u",
+            "chat_history": [{"role": "USER", "message": "u", **MARK}, {"role": "CHATBOT", "message": "t"}],
+        },
+    ),
+    "cohere's answer": ("cohere.chat", {"message": "u", "chat_history": [{"role": "CHATBOT", "message": "t", **MARK}]}),
+    "reasoning": (
+        "bedrock.converse",
+        {
+            "messages": [
+                {"role": "user", "content": [{"text": "u"}]},
+                {
+                    "role": "assistant",
+                    "content": [{"reasoningContent": {"reasoningText": {"text": "r"}, **MARK}}, {"text": "t"}],
+                },
+                {"role": "user", "content": [{"text": "u"}]},
+            ]
+        },
+    ),
+    "custom tool": (
+        "openai.chat",
+        {
+            "messages": [{"role": "user", "content": "u"}],
+            "tools": [{"type": "custom", "custom": {"name": "f", "format": {"type": "text"}, **MARK}}],
+        },
+    ),
+    "outside of a custom tool": (
+        "openai.chat",
+        {
+            "messages": [{"role": "user", "content": "u"}],
+            "tools": [{"type": "custom", "custom": {"name": "f", "format": {"type": "text"}}, **MARK}],
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("place", MARKED)
+def test_a_member_that_its_wire_does_not_know_goes_back_to_it_and_is_lost_elsewhere(place: str) -> None:
+    wire, body = MARKED[place]
+    request = read_request({"model": "m", **body}, wire, provider=PROVIDERS[wire])
+    assert str(MARK)[1:-1] in str(write_request(request).body)
+    for target in ("openai.responses", "anthropic.messages"):
+        encoded = write_request(request, target, provider=PROVIDERS[target])
+        assert {loss.code for loss in encoded.losses} & {"extra", "reasoning"}, target

@@ -70,6 +70,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         {"model": "m", "messages": [USER], "functions": [{"parameters": {}}, {"name": "f"}]},
     ),
     "effort": ("google.interactions", {"model": "m", "input": "hi", "generation_config": {"thinking_level": {}}}),
+    "data": (
+        "google.gemini",
+        {"contents": [{"role": "user", "parts": [{"inlineData": {"mimeType": "text/plain", "data": "ä"}}]}]},
+    ),
     "item type": ("openai.responses", responses({"type": ["a"]})),
     "part type": ("openai.responses", responses({"role": "user", "content": [{"type": ["a"]}]})),
     "sound's format": (

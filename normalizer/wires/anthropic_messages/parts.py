@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Any
 
 from ... import json_codec
@@ -137,7 +136,7 @@ def _source(part: MediaPart, context: WriteContext) -> dict[str, Any] | None:
         if kind is not None and kind.startswith("text/"):
             try:
                 text = base64.b64decode(part.data).decode("utf-8", "surrogatepass")
-            except (binascii.Error, UnicodeDecodeError):
+            except ValueError:
                 return None
             return {"type": "text", "media_type": "text/plain", "data": text}
     return {"type": "base64", "media_type": kind, "data": part.data} if accepted or context.own else None

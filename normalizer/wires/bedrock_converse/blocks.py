@@ -13,6 +13,8 @@ from . import schema as s
 #: The canonical tools of Bedrock's system tools (`systemTool` of a request).
 _TOOLS = {"nova_code_interpreter": "code_execution", "nova_grounding": "web_search"}
 _RESULT = "_result"
+#: Key of the `extra` of reasoning for members beside its text.
+BESIDE = "reasoningContent"
 _CACHE_READ = ("cacheReadInputTokens", "cacheReadInputTokenCount")
 _CACHE_WRITE = ("cacheWriteInputTokens", "cacheWriteInputTokenCount")
 
@@ -81,7 +83,10 @@ def _reasoning(block: s.Block) -> Block:
     if content.redacted is not None:
         return Reasoning("", None, content.redacted, True, content.extra_ or {})
     if content.text is not None:
-        return Reasoning(content.text.text, content.text.signature, extra=content.text.extra_ or {})
+        extra = content.text.extra_ or {}
+        if content.extra_:
+            extra = {**extra, BESIDE: content.extra_}
+        return Reasoning(content.text.text, content.text.signature, extra=extra)
     return Opaque("reasoningContent", {"reasoningContent": raw_object(content)})
 
 

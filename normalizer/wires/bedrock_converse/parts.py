@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from typing import Any
 
@@ -226,7 +225,7 @@ def _source(member: str, part: MediaPart, context: WriteContext) -> dict[str, An
         if context.own and AS_WRITTEN in part.extra:
             try:
                 return {"text": base64.b64decode(part.data).decode("utf-8", "surrogatepass")}
-            except (binascii.Error, UnicodeDecodeError):
+            except ValueError:
                 return None
         if _format(member, part, context) is None:
             return {"bytes": part.data} if context.own else None

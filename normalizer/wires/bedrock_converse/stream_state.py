@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from binascii import Error as NotBase64
 from itertools import groupby
 from typing import Any
 
@@ -106,5 +105,5 @@ def _one_blob(pieces: list[str]) -> str:
         return pieces[0]
     try:
         return b64encode(b"".join(map(b64decode, pieces))).decode()
-    except NotBase64:
+    except ValueError:
         return "".join(pieces)

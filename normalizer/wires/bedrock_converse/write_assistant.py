@@ -10,6 +10,7 @@ from ...model import Block, Opaque, Reasoning, ServerToolCall, ServerToolResult,
 from ..content_writer import ContentWriter, Format, UniqueIds, object_of
 from ..surrogates import are_encodable
 from ..write_context import WriteContext, merged
+from .blocks import BESIDE
 from .parts import kind_of, role_of
 
 #: The ids that Bedrock accepts (`ToolUseId` of the service model). Some models issue `functions.get_temperature:0`.
@@ -99,4 +100,4 @@ def _reasoning(block: Reasoning) -> dict[str, Any]:
     text: dict[str, Any] = {"text": block.text}
     if block.signature is not None:
         text["signature"] = block.signature
-    return {"reasoningText": merged(text, block.extra)}
+    return {"reasoningText": merged(text, block.extra, BESIDE), **block.extra.get(BESIDE, {})}

@@ -83,16 +83,17 @@ class _History:
     def add(self, entry: dict[str, Any]) -> None:
         """Add an entry of `chat_history`."""
         role, words = text(entry.get("role")).upper(), text(entry.get("message"))
+        extra = members_except(entry, "role", "message", "tool_calls", "tool_results")
         if role == "TOOL":
             self.add_results(items(entry, "tool_results"))
         elif role == "CHATBOT":
             blocks: list[Block] = [Text(words)] if words else []
-            self._add_assistant(blocks, [call for _, call in objects(entry, "tool_calls")])
+            self._add_assistant(blocks, [call for _, call in objects(entry, "tool_calls")], extra)
         elif words:
-            parts = [TextPart(words)]
-            self.messages.append(System(list(parts)) if role == "SYSTEM" else User(list(parts)))
+            message = System if role == "SYSTEM" else User
+            self.messages.append(message([TextPart(words)], extra=extra))
 
-    def _add_assistant(self, blocks: list[Block], calls: list[dict[str, Any]]) -> None:
+    def _add_assistant(self, blocks: list[Block], calls: list[dict[str, Any]], extra: dict[str, Any]) -> None:
         self._open = []
         for call in calls:
             arguments = json_codec.text(call.get("parameters") or {})
@@ -100,7 +101,7 @@ class _History:
             self._open.append(built)
             blocks.append(built)
         choice = Choice(0, blocks, Stop("tool_calls" if calls else "end_turn"))
-        self.messages.append(Assistant(Response(WIRE, self._context.provider, None, None, [choice])))
+        self.messages.append(Assistant(Response(WIRE, self._context.provider, None, None, [choice]), extra))
 
     def add_results(self, results: list[Any]) -> None:
         """Add tool results, after the calls that the history does not have."""
@@ -109,7 +110,7 @@ class _History:
             return
         asked = [call if isinstance(call := result.get("call"), dict) else {} for result in found]
         if any(self._position(call) is None for call in asked):  # the history has no message with these calls
-            self._add_assistant([], asked)
+            self._add_assistant([], asked, {})
         answers = [self._result(call, result) for call, result in zip(asked, found, strict=True)]
         self.messages.append(ToolResults(answers))
 

@@ -111,6 +111,8 @@ def _write_tool(tool: ToolDefinition, context: WriteContext) -> dict[str, Any] |
         rest = {k: v for k, v in form.items() if k != "grammar"}
         # A grammar is flat here and nested in Chat Completions.
         written["format"] = {**rest, **grammar} if isinstance(grammar, dict) else rest
+        left = {**tool.extra, **custom, "custom": None, "format": None}
+        context.lose_extra(left, f"the tool {tool.name}", None, *_SPELLINGS)
         return written
     if nested and context.own:
         return {"type": "function", "function": {k: v for k, v in written.items() if k != "type"}}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from typing import Any
 
 from ... import json_codec
@@ -117,7 +116,7 @@ def _write_file(part: MediaPart) -> Any:
     if part.data is not None:
         try:
             file.data = base64.b64decode(part.data, validate=True)
-        except (binascii.Error, ValueError):
+        except ValueError:
             return None
     elif part.url is not None:
         file.url = part.url
