@@ -256,8 +256,8 @@ def _changed_thoughts(round: CaseRound, body: Any) -> list[str]:
 def _renamed(round: CaseRound, body: Any, wire: Wire, names: dict[str, str]) -> Iterator[tuple[str, Any, Any]]:
     """Yield pairs of names: of tools and calls in a conversation, and in a request for another wire.
 
-    ``names``: the name of each tool in the request -> its own. A tool has another name if the wire refuses its own, and
-    its calls have the same one.
+    ``names``: the name of each tool in the request -> its own. A tool may have another name if the wire refuses its
+    own, or has a tool of that name itself. Its calls have the same one.
     """
     source = round.exchange.wire
     made = [item.name for item in oracle(source).items(round.exchange.request) if item.kind == "call"]
@@ -268,7 +268,7 @@ def _renamed(round: CaseRound, body: Any, wire: Wire, names: dict[str, str]) -> 
         aliases.setdefault(own, name)
     yield "the names of the calls", [aliases.get(name, name) for name in made], sent
     for own, name in aliases.items():
-        if own != name and not _is_refused(body, wire, name, own):
+        if own != name and own not in facts(wire).own_tools and not _is_refused(body, wire, name, own):
             yield f"the name {own}", own, name
 
 

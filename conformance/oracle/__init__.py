@@ -53,7 +53,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     ``signed_thinking``: thinking without a signature is refused.
 
     Tools: ``typed_tools``: they have a type. ``custom_tools``: they may take free text. ``strict``: they can be strict.
-    ``strict_by_default``: they are, if they do not say so.
+    ``strict_by_default``: they are, if they do not say so. ``own_tools``: names of tools that the provider runs; it may
+    report the calls of a client's tool with such a name as its own, so that a request may give that tool another name.
 
     Settings: ``effort``: the path of the effort of reasoning, where it has OpenAI's words. ``several_choices``,
     ``parallel``: a request can ask for several choices, and turn parallel calls off. ``limit``: the optional member for
@@ -74,6 +75,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     custom_tools: bool = False
     strict: bool = True
     strict_by_default: bool = False
+    own_tools: frozenset[str] = frozenset()
     effort: tuple[str, ...] = ()
     several_choices: bool = False
     parallel: bool = True

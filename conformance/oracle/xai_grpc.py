@@ -23,6 +23,8 @@ FACTS = Facts(
     ),
     calls_last=True,
     several_choices=True,
+    # docs.x.ai/developers/tools/tool-usage-details; UKGovernmentBEIS/inspect_ai#5460
+    own_tools=frozenset(("code_execution", "web_search", "x_search", "collections_search", "tool_search")),
     settings={"tool_choice": {"mode": "TOOL_MODE_NONE"}, "parallel_tool_calls": False, "stop": ["."], "n": 2},
 )
 

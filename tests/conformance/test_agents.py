@@ -496,7 +496,7 @@ def test_an_agent_is_not_offered_a_tool_whose_name_the_provider_reserves() -> No
     case = Case("declared-function-typed-as-hosted", "xai.grpc", "stream", "all")
     verdicts = Judge(subject("turns")).result(case).verdicts
     assert {verdict.outcome for verdict in verdicts} == {"unsupported"}
-    assert all("code_execution is reserved" in verdict.reason for verdict in verdicts)
+    assert all("code_execution another name" in verdict.reason for verdict in verdicts)
 
 
 #: It asks for approvals beside calls: the next request waits for the decision of the agent's caller.
