@@ -23,10 +23,10 @@ from typing import Any
 import sqlalchemy as sa
 from tabulate import tabulate
 
-from toolparity.normalizer.turns import Tool, Tools, Turn
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.log.engine import make_engine
-from toolparity.normalizer.turns.log.tables import metadata
+from toolparity.turns import Tool, Tools, Turn
+from toolparity.turns.log import Log
+from toolparity.turns.log.engine import make_engine
+from toolparity.turns.log.tables import metadata
 
 
 class Calling:

@@ -30,11 +30,11 @@ from tabulate import tabulate
 
 from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.normalizer.turns import Tool, Tools, Turn
-from toolparity.normalizer.turns.events import CallFinished, CallStarted
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.log.engine import make_engine
-from toolparity.normalizer.turns.log.tables import metadata
+from toolparity.turns import Tool, Tools, Turn
+from toolparity.turns.events import CallFinished, CallStarted
+from toolparity.turns.log import Log
+from toolparity.turns.log.engine import make_engine
+from toolparity.turns.log.tables import metadata
 
 SURFACE = SURFACES["openai.chat"]
 SCENARIO = "parallel-three"

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from toolparity.conformance.demo.state_picture import state_picture
-from toolparity.normalizer.turns.machine.table import diagram
+from toolparity.turns.machine.table import diagram
 
 DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "architecture.md"

@@ -1,7 +1,7 @@
 """Policies, which select the client calls of a response that the caller acts on.
 
 A policy is a function ``keep(runnable, limit)``, which returns how many of the runnable calls are kept, in order. It
-does not execute calls; `normalizer.turns` executes a selection. To add a policy, add an entry to `POLICIES` and its
+does not execute calls; `turns` executes a selection. To add a policy, add an entry to `POLICIES` and its
 name to `model.Policy`.
 """
 

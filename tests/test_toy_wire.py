@@ -22,9 +22,9 @@ from toolparity.conformance.oracle import facts
 from toolparity.conformance.oracle.settings import is_comparable
 from toolparity.conformance.oracle.words import unknown_words
 from toolparity.normalizer.errors import AmbiguousBody, UnknownWire
-from toolparity.normalizer.turns.clients import client
 from toolparity.normalizer.wires import registry
 from toolparity.normalizer.wires.model_owners import vendor_of
+from toolparity.turns.clients import client
 
 from .reports.test_html import data_of
 
@@ -258,7 +258,7 @@ def test_a_turn_runs_over_its_client(given: dict[str, Any]) -> None:
 
 def test_a_part_that_is_missing_is_named(toy: Any, site: Path) -> None:
     with pytest.raises(UnknownWire, match=r"no narration: there is no module toy_wire\.narration"):
-        registry.spec(toy).part("narration", home="toolparity.normalizer.turns")
+        registry.spec(toy).part("narration", home="toolparity.turns")
     assert client(toy, base_url="http://127.0.0.1:9", api_key="any").name == "toy"
 
 

@@ -17,9 +17,9 @@ from toolparity.normalizer.decoder import normalize
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.model import Response
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns.model_call import close
-from toolparity.normalizer.turns.testing.faults import ProviderFault, Slow
-from toolparity.normalizer.turns.testing.provider_faults import answered, checked
+from toolparity.turns.model_call import close
+from toolparity.turns.testing.faults import ProviderFault, Slow
+from toolparity.turns.testing.provider_faults import answered, checked
 
 from ..scripts import OfferedTool, Part, Round, Script, ScriptedCall
 from ..surfaces import surface as surface_named

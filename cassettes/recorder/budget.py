@@ -12,7 +12,7 @@ import msgspec
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Usage
-from toolparity.normalizer.turns.machine.prices import Prices
+from toolparity.turns.machine.prices import Prices
 
 from ..errors import BudgetSpent, InvalidPrices
 from ..scripts import Script

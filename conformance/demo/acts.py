@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from toolparity.cassettes.scripts import OfferedTool, Round, Say, Script, ScriptedCall, scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.conversation import Request
-from toolparity.normalizer.turns.machine.calls import UNKNOWN_OUTCOME
+from toolparity.turns.machine.calls import UNKNOWN_OUTCOME
 
 from .emulated_model import results_of
 

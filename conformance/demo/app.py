@@ -7,7 +7,7 @@ POST /turns                 {message, act, surface, policy, …} -> {turn}
 GET  /turns/ID/trace        the requests and response pieces on the wire, the canonical form, the times of the events
 POST /kill                  kills the process of the server, if another one takes its place
 
-The other routes below /turns are those of `toolparity.normalizer.turns.manager.app`.
+The other routes below /turns are those of `toolparity.turns.manager.app`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.errors import MissingExtra, PolicyError
 from toolparity.normalizer.policies import POLICIES
-from toolparity.normalizer.turns.clients import SdkClient
-from toolparity.normalizer.turns.errors import TurnMisused, UnknownTurn
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.manager.app import turn_routes
-from toolparity.normalizer.turns.manager.http import body, handled, json_response
+from toolparity.turns.clients import SdkClient
+from toolparity.turns.errors import TurnMisused, UnknownTurn
+from toolparity.turns.log import Log
+from toolparity.turns.manager.app import turn_routes
+from toolparity.turns.manager.http import body, handled, json_response
 
 from .acts import Act
 from .clients import connected

@@ -9,7 +9,7 @@ from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.recorder.sdks import Link, sdk_module
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.normalizer.errors import MissingExtra
-from toolparity.normalizer.turns.clients import SdkClient, client, client_class
+from toolparity.turns.clients import SdkClient, client, client_class
 
 
 def reachable() -> list[Surface]:

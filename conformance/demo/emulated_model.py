@@ -24,7 +24,7 @@ _DROPPED = ("not executed: policy ", "not executed: the limit is ")
 
 
 class EmulatedModel:
-    """A provider (`normalizer.turns.provider.Provider`) that plays a script on a surface.
+    """A provider (`turns.provider.Provider`) that plays a script on a surface.
 
     ``closing``: writes the last text of the script from the request. ``stream``: whether answers are streamed, as they
     always are on wires with messages.

@@ -19,16 +19,16 @@ from toolparity.normalizer.decoder import StreamDecoder
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.model import Policy
 from toolparity.normalizer.textmode import TextMode
-from toolparity.normalizer.turns.agent import Agent
-from toolparity.normalizer.turns.clients import SdkClient
-from toolparity.normalizer.turns.errors import TurnMisused
-from toolparity.normalizer.turns.model_call import Prepare, WrapDecoder
-from toolparity.normalizer.turns.narration.acknowledge import acknowledge
-from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
-from toolparity.normalizer.turns.narration.narrator import Narrator
-from toolparity.normalizer.turns.options import AgentOptions
-from toolparity.normalizer.turns.provider import Provider
-from toolparity.normalizer.turns.request import opening
+from toolparity.turns.agent import Agent
+from toolparity.turns.clients import SdkClient
+from toolparity.turns.errors import TurnMisused
+from toolparity.turns.model_call import Prepare, WrapDecoder
+from toolparity.turns.narration.acknowledge import acknowledge
+from toolparity.turns.narration.narrating_provider import NarratingProvider
+from toolparity.turns.narration.narrator import Narrator
+from toolparity.turns.options import AgentOptions
+from toolparity.turns.provider import Provider
+from toolparity.turns.request import opening
 
 from .acts import Act, acts
 from .emulated_model import EmulatedModel

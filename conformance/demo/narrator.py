@@ -10,9 +10,9 @@ from typing import Any, cast
 from toolparity.cassettes.scripts import Round, Say, Script
 from toolparity.normalizer.conversation import TextPart, User
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns.narration.narrator import NEXT
-from toolparity.normalizer.turns.provider import Provider
 from toolparity.normalizer.wires.registry import wire_name
+from toolparity.turns.narration.narrator import NEXT
+from toolparity.turns.provider import Provider
 
 
 class ScriptLibrary(Mapping[str, Script]):

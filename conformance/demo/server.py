@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.errors import ServerNotStarted
 from toolparity.cassettes.scripts import scripts
-from toolparity.normalizer.turns.log import Log
+from toolparity.turns.log import Log
 
 from .app import application
 from .clients import reachable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from toolparity.normalizer.turns.agent import Agent
-from toolparity.normalizer.turns.errors import TurnMisused
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.manager import TurnManager, TurnOrigin
-from toolparity.normalizer.turns.prompts import Prompt
+from toolparity.turns.agent import Agent
+from toolparity.turns.errors import TurnMisused
+from toolparity.turns.log import Log
+from toolparity.turns.manager import TurnManager, TurnOrigin
+from toolparity.turns.prompts import Prompt
 
 from .factory import TurnFactory, TurnRequest, first_user_text, new_id, request_of_logged_turn
 from .trace import Trace

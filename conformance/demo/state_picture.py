@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from toolparity.normalizer.turns.machine.state import TurnPhase
-from toolparity.normalizer.turns.machine.table import arrows
+from toolparity.turns.machine.state import TurnPhase
+from toolparity.turns.machine.table import arrows
 
 WIDTH, HEIGHT = 900, 330
 _BOX_WIDTH, _BOX_HEIGHT, _LINE = 118, 44, 15

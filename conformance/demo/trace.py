@@ -19,10 +19,10 @@ from toolparity.normalizer.errors import ToolLimitReached
 from toolparity.normalizer.events import BlockDelta, Event
 from toolparity.normalizer.findings import Finding
 from toolparity.normalizer.model import Response, Wire
-from toolparity.normalizer.turns.events import TurnEvent
-from toolparity.normalizer.turns.model_call import AnswerDecoder
-from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.provider import Provider
+from toolparity.turns.events import TurnEvent
+from toolparity.turns.model_call import AnswerDecoder
+from toolparity.turns.observer import Observer
+from toolparity.turns.provider import Provider
 
 from .tools import Throttle
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Response, ToolCall
-from toolparity.normalizer.turns.execution import validation
 from toolparity.normalizer.wires.registry import spec
+from toolparity.turns.execution import validation
 
 from .checks import BREAKS
 from .conversation import Asked

@@ -14,7 +14,7 @@ from opentelemetry.trace import SpanKind, Status, StatusCode, TracerProvider
 
 from toolparity import __version__
 from toolparity.normalizer.model import Usage
-from toolparity.normalizer.turns.telemetry.conventions import (
+from toolparity.turns.telemetry.conventions import (
     operation_attributes,
     provider_name,
     response_attributes,

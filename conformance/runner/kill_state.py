@@ -25,7 +25,7 @@ Value = TypeVar("Value")
 
 #: The folders that decide the results: code, cassettes, scenarios, and the list of equivalent subjects.
 _ROOT = Path(__file__).resolve().parents[2]
-_PACKAGES = ("cassettes", "conformance", "normalizer")
+_PACKAGES = ("cassettes", "conformance", "normalizer", "turns")
 
 
 class _About(Struct, frozen=True, tag="run"):

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from toolparity import __version__
 from toolparity.normalizer.decoder import normalize
-from toolparity.normalizer.turns import Tool, Turn
-from toolparity.normalizer.turns.clients import client
-from toolparity.normalizer.turns.clients.xai_grpc import Client as XaiClient
-from toolparity.normalizer.turns.request import opening
+from toolparity.turns import Tool, Turn
+from toolparity.turns.clients import client
+from toolparity.turns.clients.xai_grpc import Client as XaiClient
+from toolparity.turns.request import opening
 
 from . import SubjectExchange
 from . import tools as offered

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tests.reports.browser import SIZES, browser
 from toolparity.conformance.demo.server import ready_to_serve
 from toolparity.conformance.demo.tools import Throttle
-from toolparity.normalizer.turns.log import Log
+from toolparity.turns.log import Log
 
 __all__ = ["browser"]
 

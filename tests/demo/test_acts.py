@@ -15,7 +15,7 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.traffic import responses
 from toolparity.conformance.demo.acts import acts
 from toolparity.conformance.demo.state_picture import state_picture
-from toolparity.normalizer.turns.machine.table import arrows
+from toolparity.turns.machine.table import arrows
 
 pytestmark = pytest.mark.service("conformance/demo")
 

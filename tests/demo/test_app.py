@@ -139,7 +139,7 @@ def test_the_page_listens_to_every_event_that_a_turn_can_emit() -> None:
     from importlib import resources
     from typing import get_args
 
-    from toolparity.normalizer.turns.events import TurnEvent
+    from toolparity.turns.events import TurnEvent
 
     text = (resources.files("toolparity.conformance.demo") / "page" / "turn.js").read_text("utf-8")
     listed = text.partition("const TYPES = [")[2].partition("]")[0]

@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from tests.turns import playing
 from tests.turns.playing import WIRES, Counting, Emulated, RecordingObserver, Say, ServerCall, at_once, call, script
 from toolparity.normalizer.conversation import Assistant, ToolResult, ToolResults
-from toolparity.normalizer.turns import Tool, ToolFailed, Tools
-from toolparity.normalizer.turns.errors import TurnMisused
-from toolparity.normalizer.turns.events import TurnBlockStart
-from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import Tool, ToolFailed, Tools
+from toolparity.turns.errors import TurnMisused
+from toolparity.turns.events import TurnBlockStart
+from toolparity.turns.machine import state as states
+from toolparity.turns.turn import Turn
 
 EVERY_WIRE = pytest.mark.parametrize("wire", WIRES)
 THREE = script([call("look", at=1), call("post", text="a"), call("count", of="ducks")], [Say("Done.")])

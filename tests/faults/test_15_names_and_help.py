@@ -192,7 +192,7 @@ def test_the_examples_with_shipped_cassettes_run_in_an_empty_folder(
 
 def test_no_hint_names_a_path_that_only_the_repository_has() -> None:
     found = []
-    for package in ("conformance", "cassettes", "normalizer", "reports"):
+    for package in ("conformance", "cassettes", "turns", "normalizer", "reports"):
         for path in (ROOT / package).rglob("*.py"):
             if path.name in _MAINTAINERS:
                 continue

@@ -61,10 +61,10 @@ from toolparity.normalizer.conversation import (
 )
 from toolparity.normalizer.model import Stop
 from toolparity.normalizer.requests import RequestWriter, read_request, write_request
-from toolparity.normalizer.turns import Tools, Turn, sse
-from toolparity.normalizer.turns.execution.tools import Tool as RunTool
-from toolparity.normalizer.turns.log import Log
 from toolparity.normalizer.wires.registry import spec
+from toolparity.turns import Tools, Turn, sse
+from toolparity.turns.execution.tools import Tool as RunTool
+from toolparity.turns.log import Log
 
 PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
 HALVES = ("\ud83d", "\ude00", "\udfff\ud800")

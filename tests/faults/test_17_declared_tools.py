@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolparity.normalizer.turns import Executor, Tool, Tools
-from toolparity.normalizer.turns.errors import InvalidTool
-from toolparity.normalizer.turns.execution.signatures import misfit
-from toolparity.normalizer.turns.execution.validation import problems
+from toolparity.turns import Executor, Tool, Tools
+from toolparity.turns.errors import InvalidTool
+from toolparity.turns.execution.signatures import misfit
+from toolparity.turns.execution.validation import problems
 
 from ..turns.executing import asked, ran, texts
 from ..turns.playing import at_once

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from toolparity.normalizer.conversation import Assistant, ToolResults
 from toolparity.normalizer.model import ToolCall
-from toolparity.normalizer.turns import Executor, Tool, ToolFailed, Tools, Turn
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.execution.exceptions import described, message
-from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.narration.acknowledge import ModelAcknowledger, acknowledge
-from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
-from toolparity.normalizer.turns.narration.narrator import Narrator
-from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator
+from toolparity.turns import Executor, Tool, ToolFailed, Tools, Turn
+from toolparity.turns import events as turn_events
+from toolparity.turns.execution.exceptions import described, message
+from toolparity.turns.machine import state as states
+from toolparity.turns.narration.acknowledge import ModelAcknowledger, acknowledge
+from toolparity.turns.narration.narrating_provider import NarratingProvider
+from toolparity.turns.narration.narrator import Narrator
+from toolparity.turns.observer import Observer
+from toolparity.turns.orchestration import ContextBuilder, Coordinator
 
 from ..turns.executing import asked, raising, ran, texts, tool
 from ..turns.playing import WIRES, Counting, Emulated, Say, assert_legal, at_once, call, only, play, script
@@ -538,7 +538,7 @@ def test_a_schema_that_cannot_be_applied_is_reported_as_a_problem_of_the_call() 
     bad_tool = Tool(name="t", function=lambda **_: "ran", mapping=False)
     executor = Executor({"t": bad_tool})
     assert executor.refused(asked("t", a=1)) is None
-    from toolparity.normalizer.turns.execution.validation import problems
+    from toolparity.turns.execution.validation import problems
 
     assert "cannot be applied" in problems(schema, {"a": 1})[0]
 

@@ -29,15 +29,15 @@ from tests.turns.log.shared import turn
 from tests.turns.log.test_rows import VALUES
 from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns import Turn
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.log.changes import applied, changes
-from toolparity.normalizer.turns.log.engine import make_engine
-from toolparity.normalizer.turns.log.parts import LONG, Parts, references, unpack
-from toolparity.normalizer.turns.log.tables import metadata
-from toolparity.normalizer.turns.machine.state import TurnState, dump, load
-from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.orchestration import replay
+from toolparity.turns import Turn
+from toolparity.turns.log import Log
+from toolparity.turns.log.changes import applied, changes
+from toolparity.turns.log.engine import make_engine
+from toolparity.turns.log.parts import LONG, Parts, references, unpack
+from toolparity.turns.log.tables import metadata
+from toolparity.turns.machine.state import TurnState, dump, load
+from toolparity.turns.observer import Observer
+from toolparity.turns.orchestration import replay
 
 ROUNDS = (10, 20, 40) if is_thorough() else (4, 8, 16)
 #: How often a turn is resumed.

@@ -23,12 +23,12 @@ from sqlalchemy import URL, Connection
 from tests import postgres as servers
 from tests.turns.log.shared import assert_whole, turn
 from tests.turns.playing import Counting, Say, call, script
-from toolparity.normalizer.turns.errors import LogFailed, TurnHeld
-from toolparity.normalizer.turns.events import TurnBlockDelta, TurnStarted
-from toolparity.normalizer.turns.log import Log, database
-from toolparity.normalizer.turns.log.engine import make_engine
-from toolparity.normalizer.turns.log.tables import turns
-from toolparity.normalizer.turns.machine.calls import UNKNOWN_OUTCOME
+from toolparity.turns.errors import LogFailed, TurnHeld
+from toolparity.turns.events import TurnBlockDelta, TurnStarted
+from toolparity.turns.log import Log, database
+from toolparity.turns.log.engine import make_engine
+from toolparity.turns.log.tables import turns
+from toolparity.turns.machine.calls import UNKNOWN_OUTCOME
 
 #: Seconds that a log waits for its database, which is frozen for longer: a database that is not frozen answers in this
 #: time on a busy machine too. And seconds that no test takes unless something hangs.
@@ -107,7 +107,7 @@ def frozen_sqlite(path: Path) -> Iterator[Frozen]:
         to.close()
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.service("normalizer/turns/log"))])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.service("turns/log"))])
 def frozen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Frozen]:
     """Each database."""
     if request.param == "sqlite":
@@ -163,7 +163,7 @@ def test_a_result_returned_while_the_database_was_frozen_is_not_lost(frozen: Fro
     bounded(run())
 
 
-@pytest.mark.service("normalizer/turns/log")
+@pytest.mark.service("turns/log")
 @pytest.mark.thorough(keep=1)
 def test_a_turn_continues_when_the_database_responds_again(frozen: Frozen) -> None:
     async def run() -> None:
@@ -205,7 +205,7 @@ def test_a_turn_can_be_cancelled_while_the_database_is_frozen(frozen: Frozen) ->
     bounded(run())
 
 
-@pytest.mark.service("normalizer/turns/log")
+@pytest.mark.service("turns/log")
 @pytest.mark.thorough(keep=1)
 def test_with_a_frozen_database_running_turns_fail_and_new_ones_do_not_begin(frozen: Frozen) -> None:
     async def run() -> None:
@@ -233,7 +233,7 @@ def test_with_a_frozen_database_running_turns_fail_and_new_ones_do_not_begin(fro
     bounded(run())
 
 
-@pytest.mark.service("normalizer/turns/log")
+@pytest.mark.service("turns/log")
 def test_reads_from_a_frozen_database_time_out(server: URL) -> None:
     """SQLite's readers do not wait for a writer."""
 
@@ -253,7 +253,7 @@ def test_reads_from_a_frozen_database_time_out(server: URL) -> None:
         bounded(run(frozen))
 
 
-@pytest.mark.service("normalizer/turns/log")
+@pytest.mark.service("turns/log")
 @pytest.mark.thorough(keep=1)
 def test_a_log_can_be_closed_while_its_database_is_frozen(frozen: Frozen) -> None:
     closed = threading.Event()

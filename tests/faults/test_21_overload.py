@@ -16,16 +16,16 @@ from toolparity import Response, normalize
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.events import BlockDelta, BlockStart
 from toolparity.normalizer.model import Choice, Error, ServerToolCall, Stop, Text
-from toolparity.normalizer.turns import Backoff, Turn
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.backoff import is_overload
-from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.machine.inputs import Begin
-from toolparity.normalizer.turns.machine.table import step
-from toolparity.normalizer.turns.orchestration import Coordinator, Limits
-from toolparity.normalizer.turns.orchestration.notes import RetryNote, note_of
-from toolparity.normalizer.turns.orchestration.recording import record, replay
-from toolparity.normalizer.turns.retry_after import demanded, retry_after, with_retry_after
+from toolparity.turns import Backoff, Turn
+from toolparity.turns import events as turn_events
+from toolparity.turns.backoff import is_overload
+from toolparity.turns.machine import state as states
+from toolparity.turns.machine.inputs import Begin
+from toolparity.turns.machine.table import step
+from toolparity.turns.orchestration import Coordinator, Limits
+from toolparity.turns.orchestration.notes import RetryNote, note_of
+from toolparity.turns.orchestration.recording import record, replay
+from toolparity.turns.retry_after import demanded, retry_after, with_retry_after
 
 from ..turns.playing import (
     WIRES,
@@ -424,7 +424,7 @@ def test_a_client_passes_on_the_status_and_the_retry_after_of_an_error(wire: str
 
 
 def test_the_grpc_client_passes_on_the_retry_after_of_an_error() -> None:
-    from toolparity.normalizer.turns.clients.xai_grpc import Client
+    from toolparity.turns.clients.xai_grpc import Client
 
     class Code:
         name = "RESOURCE_EXHAUSTED"

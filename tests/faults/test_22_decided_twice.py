@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from toolparity.normalizer.turns import Tool, Turn, current_call
-from toolparity.normalizer.turns.errors import TurnHeld, TurnMisused
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.machine import state as states
+from toolparity.turns import Tool, Turn, current_call
+from toolparity.turns.errors import TurnHeld, TurnMisused
+from toolparity.turns.log import Log
+from toolparity.turns.machine import state as states
 
 from ..conformance.pages import blocks
 from ..turns.playing import Emulated, Say, at_once, call, script

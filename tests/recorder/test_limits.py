@@ -19,7 +19,7 @@ from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
 from toolparity.conformance.cli import main
 from toolparity.normalizer.model import Usage
-from toolparity.normalizer.turns.machine.prices import Prices
+from toolparity.turns.machine.prices import Prices
 
 CHAT = SURFACES["openai.chat"]
 _ARGUMENTS = ("--wire", "openai.chat", "--provider", "openai", "--plain")

@@ -35,9 +35,9 @@ from toolparity.normalizer.errors import ToolLimitReached, UserCancelled
 from toolparity.normalizer.events import BlockDelta, Event
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.textmode import TextMode, TextReader, aread_stream, limit_of, read_stream
-from toolparity.normalizer.turns.execution.tools import Tool
-from toolparity.normalizer.turns.outcome import Outcome
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.execution.tools import Tool
+from toolparity.turns.outcome import Outcome
+from toolparity.turns.turn import Turn
 
 FIRST = "I read the file first.\n\n<tool:read_files>\n<param:path>file.txt</param:path>\n</tool:read_files>"
 SECOND = "\n\n<tool:replace_in_file>\n<param:path>file.txt</param:path>\n<param:content>\n"

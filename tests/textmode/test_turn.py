@@ -13,8 +13,8 @@ from toolparity import Response, normalize
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolChoice, User
 from toolparity.normalizer.textmode import DIALECTS, TextMode, as_text, limit_of
 from toolparity.normalizer.textmode.dialect import WrittenCall
-from toolparity.normalizer.turns.events import TurnBlockStart
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.events import TurnBlockStart
+from toolparity.turns.turn import Turn
 
 PARAMETERS = {"type": "object", "properties": {"what": {"type": "string"}, "often": {"type": "integer"}}}
 SCHEMAS = {name: {"parameters": PARAMETERS} for name in ("look", "count", "post")}

@@ -6,14 +6,14 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from toolparity.normalizer.decoder import normalize
-from toolparity.normalizer.turns.clients import SdkClient
 from toolparity.normalizer.wires.registry import wire_name
+from toolparity.turns.clients import SdkClient
 
 from .sdk import AsyncClient, ToyError
 
 
 class Client(SdkClient):
-    """See `toolparity.normalizer.turns.clients.client`."""
+    """See `toolparity.turns.clients.client`."""
 
     wire = wire_name("toy.chat")
 

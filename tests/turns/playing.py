@@ -27,15 +27,15 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.events import TurnEvent
-from toolparity.normalizer.turns.execution.tools import Tool, Tools
-from toolparity.normalizer.turns.machine.state import TurnState, dump
-from toolparity.normalizer.turns.model_call import close
-from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.testing import Break, ProviderFault
-from toolparity.normalizer.turns.tool_adapter import ToolAdapter
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import events as turn_events
+from toolparity.turns.events import TurnEvent
+from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.machine.state import TurnState, dump
+from toolparity.turns.model_call import close
+from toolparity.turns.observer import Observer
+from toolparity.turns.testing import Break, ProviderFault
+from toolparity.turns.tool_adapter import ToolAdapter
+from toolparity.turns.turn import Turn
 
 __all__ = ["ScriptedCall", "Fault", "Hit", "OfferedTool", "Part", "Round", "Say", "ServerCall", "Think", "call"]
 

@@ -11,7 +11,7 @@ from toolparity import normalize
 from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns.events import (
+from toolparity.turns.events import (
     RoundStarted,
     TurnBlockDelta,
     TurnBlockReset,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from toolparity.normalizer.model import ToolCall
-from toolparity.normalizer.turns.execution.tools import Tool, Tools
-from toolparity.normalizer.turns.narration.acknowledge import acknowledge, hints_of, sentence
+from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.narration.acknowledge import acknowledge, hints_of, sentence
 
 
 def _tools(**hints: str | None) -> Tools:

@@ -11,13 +11,13 @@ import pytest
 from toolparity.normalizer.conversation import System, User
 from toolparity.normalizer.errors import MalformedBody, PolicyError
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns import Agent, Conversation, Executor, Tool, Turn
-from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
-from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.orchestration import Coordinator
-from toolparity.normalizer.turns.outcome import outcome_of
-from toolparity.normalizer.turns.request import ROUND_GUIDANCE
 from toolparity.normalizer.wires.parameters import parameters
+from toolparity.turns import Agent, Conversation, Executor, Tool, Turn
+from toolparity.turns.errors import InvalidTool, TurnMisused
+from toolparity.turns.machine import state as states
+from toolparity.turns.orchestration import Coordinator
+from toolparity.turns.outcome import outcome_of
+from toolparity.turns.request import ROUND_GUIDANCE
 
 from .playing import WIRES, Emulated, Round, Say, assert_legal, at_once, call, only, script
 from .playing import turn_events as events

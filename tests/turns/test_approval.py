@@ -10,10 +10,10 @@ import pytest
 from toolparity import ApprovalRequest, ToolCall, normalize
 from toolparity.normalizer.conversation import TextPart
 from toolparity.normalizer.requests import check_request, read_request
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.errors import TurnMisused
-from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import events as turn_events
+from toolparity.turns.errors import TurnMisused
+from toolparity.turns.machine import state as states
+from toolparity.turns.turn import Turn
 
 from . import playing
 from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, kinds, only, script

@@ -23,16 +23,16 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
 from toolparity.normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
-from toolparity.normalizer.turns.block_rows import TEXT_TYPES, row_of
-from toolparity.normalizer.turns.block_tracker import BlockTracker
-from toolparity.normalizer.turns.machine.inputs import (
+from toolparity.turns.block_rows import TEXT_TYPES, row_of
+from toolparity.turns.block_tracker import BlockTracker
+from toolparity.turns.machine.inputs import (
     BlockEnded,
     BlockExtended,
     BlockReplaced,
     BlockRevised,
     BlockStarted,
 )
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.turn import Turn
 
 
 def track(decoder: StreamDecoder, pieces: Iterable[Any]) -> tuple[list[Any], Response]:

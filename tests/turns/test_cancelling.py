@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from toolparity.normalizer.conversation import Assistant, ToolResults
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.errors import TurnMisused
-from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.testing import FaultyTools, Hang
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import events as turn_events
+from toolparity.turns.errors import TurnMisused
+from toolparity.turns.machine import state as states
+from toolparity.turns.testing import FaultyTools, Hang
+from toolparity.turns.turn import Turn
 
 from . import playing
 from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, only, script
@@ -251,7 +251,7 @@ def test_after_a_cancelled_turn_the_conversation_continues_with_a_new_message() 
 
 
 def test_a_tool_that_ignores_its_cancellation_does_not_block_the_turn() -> None:
-    from toolparity.normalizer.turns.execution.executor import Executor
+    from toolparity.turns.execution.executor import Executor
 
     async def run() -> None:
         release = asyncio.Event()

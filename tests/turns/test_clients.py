@@ -32,12 +32,12 @@ from toolparity.cassettes.emulated.servers import Servers, running, serving
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.errors import MissingExtra, MissingKey, UnknownWire
 from toolparity.normalizer.requests import write_request
-from toolparity.normalizer.turns.clients import SdkClient, client
-from toolparity.normalizer.turns.outcome import Outcome
-from toolparity.normalizer.turns.provider import Provider
-from toolparity.normalizer.turns.request import opening
-from toolparity.normalizer.turns.turn import Turn
 from toolparity.normalizer.wires.registry import spec
+from toolparity.turns.clients import SdkClient, client
+from toolparity.turns.outcome import Outcome
+from toolparity.turns.provider import Provider
+from toolparity.turns.request import opening
+from toolparity.turns.turn import Turn
 
 HTTP_WIRES = tuple(wire for wire in WIRES if spec(wire).framing == "bytes")
 #: Without boto3: it refuses members that it does not know, and a request of Converse has none for streaming.
@@ -463,7 +463,7 @@ def test_a_missing_sdk_is_named_in_the_error() -> None:
     }
     code = (
         f"import sys; sys.modules.update(dict.fromkeys({list(sdks.values())}))\n"
-        "from toolparity.normalizer.turns.clients import client\n"
+        "from toolparity.turns.clients import client\n"
         "from toolparity.normalizer.errors import MissingExtra\n"
         f"for wire in {list(sdks)}:\n"
         "    try: client(wire)\n"
@@ -488,7 +488,7 @@ def test_no_sdk_is_imported_before_a_client_is_created() -> None:
 
 def test_the_module_of_clients_does_not_depend_on_what_was_imported() -> None:
     code = (
-        "import toolparity.normalizer.turns.clients\n"
+        "import toolparity.turns.clients\n"
         "from toolparity.turns import clients\n"
         "import toolparity.turns.clients\n"
         "assert clients is toolparity.turns.clients, clients\n"

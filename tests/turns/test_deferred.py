@@ -11,15 +11,15 @@ from msgspec.structs import replace
 
 from toolparity import StreamDecoder
 from toolparity.normalizer.conversation import JsonPart, TextPart, ToolResult
-from toolparity.normalizer.turns import ToolFailed
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
-from toolparity.normalizer.turns.execution.tools import Tool, Tools
-from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.machine.calls import CANCELLED_ELSEWHERE
-from toolparity.normalizer.turns.orchestration import Coordinator, Limits
-from toolparity.normalizer.turns.outcome import Waiting
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import ToolFailed
+from toolparity.turns import events as turn_events
+from toolparity.turns.errors import InvalidTool, TurnMisused
+from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.machine import state as states
+from toolparity.turns.machine.calls import CANCELLED_ELSEWHERE
+from toolparity.turns.orchestration import Coordinator, Limits
+from toolparity.turns.outcome import Waiting
+from toolparity.turns.turn import Turn
 
 from . import playing
 from .executing import asked, ran, texts, tool

@@ -21,13 +21,13 @@ from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import Assistant, ToolResults, User
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.requests import read_request, write_request
-from toolparity.normalizer.turns import events as told
-from toolparity.normalizer.turns.decisions import Final, decision
-from toolparity.normalizer.turns.execution.tools import Tool, Tools
-from toolparity.normalizer.turns.machine.state import RoundState
-from toolparity.normalizer.turns.narration.acknowledge import acknowledge
-from toolparity.normalizer.turns.request import opening
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import events as told
+from toolparity.turns.decisions import Final, decision
+from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.machine.state import RoundState
+from toolparity.turns.narration.acknowledge import acknowledge
+from toolparity.turns.request import opening
+from toolparity.turns.turn import Turn
 
 ABC = [call("look", of="A"), call("count", of="B"), call("post", of="C")]
 

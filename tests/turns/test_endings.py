@@ -13,8 +13,8 @@ from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.conversation import Request, TextPart, ToolChoice, User
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import events as turn_events
+from toolparity.turns.turn import Turn
 
 from . import playing
 from .playing import WIRES, Counting, Emulated, Round, Say, ServerCall, at_once, call, only, rows, script

@@ -10,9 +10,9 @@ import pytest
 from tests.building import chat_body, chat_call
 from toolparity import normalize
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns import NarratingProvider, Narrator, Tools, Turn
-from toolparity.normalizer.turns.events import TurnFailed
-from toolparity.normalizer.turns.orchestration import Coordinator
+from toolparity.turns import NarratingProvider, Narrator, Tools, Turn
+from toolparity.turns.events import TurnFailed
+from toolparity.turns.orchestration import Coordinator
 
 from .playing import at_once, only, play
 

@@ -12,10 +12,10 @@ import pytest
 from toolparity import ToolCall, normalize, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import ToolResults
-from toolparity.normalizer.turns.execution.executor import FinishedCall
-from toolparity.normalizer.turns.execution.tool_results import failure
-from toolparity.normalizer.turns.execution.tools import Tool
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.execution.executor import FinishedCall
+from toolparity.turns.execution.tool_results import failure
+from toolparity.turns.execution.tools import Tool
+from toolparity.turns.turn import Turn
 
 from .executing import asked, raising, ran, texts, tool
 from .playing import Emulated, Say, at_once, call, script

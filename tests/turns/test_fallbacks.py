@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolparity.normalizer.turns import Executor, Fallback, Tool, Tools, Turn
-from toolparity.normalizer.turns.errors import InvalidTool
+from toolparity.turns import Executor, Fallback, Tool, Tools, Turn
+from toolparity.turns.errors import InvalidTool
 
 from .playing import WIRES, Emulated, Say, assert_legal, at_once, call, only, play, script
 from .playing import turn_events as events

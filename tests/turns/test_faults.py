@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from toolparity.normalizer.model import Error
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.execution.executor import Executor
-from toolparity.normalizer.turns.narration.acknowledge import hints_of
-from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.testing import TOOL_FAULTS, FaultyTools
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import events as turn_events
+from toolparity.turns.execution.executor import Executor
+from toolparity.turns.narration.acknowledge import hints_of
+from toolparity.turns.observer import Observer
+from toolparity.turns.testing import TOOL_FAULTS, FaultyTools
+from toolparity.turns.turn import Turn
 
 from . import playing
 from .executing import OUTCOMES
@@ -52,7 +52,7 @@ def test_a_turn_ends_with_a_result_for_every_call_whatever_a_tool_does(wire: str
 
 
 def test_a_hanging_blocking_tool_does_not_block_the_turn() -> None:
-    from toolparity.normalizer.turns.execution.tools import Tool
+    from toolparity.turns.execution.tools import Tool
 
     tools = [Tool(name=name, function=_blocks, timeout=0.02) for name in ("look", "count", "post")]
     turn = Turn(Emulated("openai.chat", LONG), tools)
@@ -274,7 +274,7 @@ def test_a_slow_acknowledgement_does_not_delay_the_tools() -> None:
 
 
 def test_the_progress_of_a_tool_is_reported_while_it_runs() -> None:
-    from toolparity.normalizer.turns.execution.typed.injection import current_call
+    from toolparity.turns.execution.typed.injection import current_call
 
     async def look(**_: Any) -> str:
         for part in (1, 2):

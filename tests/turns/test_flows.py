@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from toolparity.normalizer.turns.options import TurnOptions
+from toolparity.turns.options import TurnOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 _PAGE = runpy.run_path(str(ROOT / "docs" / "flows.py"))

@@ -11,15 +11,15 @@ import time
 
 import pytest
 
-from toolparity.normalizer.turns.execution.executor import Executor, FinishedCall
-from toolparity.normalizer.turns.execution.thread_limit import PROCESS, ThreadLimit
-from toolparity.normalizer.turns.execution.threads import Threads
-from toolparity.normalizer.turns.execution.tools import Tools
+from toolparity.turns.execution.executor import Executor, FinishedCall
+from toolparity.turns.execution.thread_limit import PROCESS, ThreadLimit
+from toolparity.turns.execution.threads import Threads
+from toolparity.turns.execution.tools import Tools
 
 from .executing import asked, texts, tool
 from .playing import at_once
 
-pytestmark = pytest.mark.service("normalizer/turns/execution")
+pytestmark = pytest.mark.service("turns/execution")
 
 _PROGRAM = """
 import asyncio, os, sys, threading, time

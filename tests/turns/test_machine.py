@@ -23,14 +23,14 @@ from toolparity.normalizer.conversation import (
     User,
 )
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.errors import TurnMisused
-from toolparity.normalizer.turns.machine import inputs
-from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.machine.effects import Approve, Ask, Emit, Execute, Save, Wait
-from toolparity.normalizer.turns.machine.effects import StopTasks as StopEffect
-from toolparity.normalizer.turns.machine.settings import Settings
-from toolparity.normalizer.turns.machine.table import step
+from toolparity.turns import events as turn_events
+from toolparity.turns.errors import TurnMisused
+from toolparity.turns.machine import inputs
+from toolparity.turns.machine import state as states
+from toolparity.turns.machine.effects import Approve, Ask, Emit, Execute, Save, Wait
+from toolparity.turns.machine.effects import StopTasks as StopEffect
+from toolparity.turns.machine.settings import Settings
+from toolparity.turns.machine.table import step
 
 TOOLS = [ToolDefinition(name, parameters={"type": "object", "properties": {}}) for name in ("look", "post")]
 

@@ -30,14 +30,14 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import TextPart, User
 from toolparity.normalizer.model import Choice, Refusal, Response, ServerToolCall, Stop, StopReason, Text
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.backoff import Backoff
-from toolparity.normalizer.turns.execution.tools import Tool, Tools
-from toolparity.normalizer.turns.narration.acknowledge import acknowledge
-from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
-from toolparity.normalizer.turns.narration.narrator import Narrator
-from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import events as turn_events
+from toolparity.turns.backoff import Backoff
+from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.narration.acknowledge import acknowledge
+from toolparity.turns.narration.narrating_provider import NarratingProvider
+from toolparity.turns.narration.narrator import Narrator
+from toolparity.turns.orchestration import ContextBuilder, Coordinator
+from toolparity.turns.turn import Turn
 
 ANSWER = "You have an appointment on Tuesday at 2pm, and your current balance is $150."
 APPOINTMENTS = [{"id": "appt_001", "date": "2026-01-20"}]

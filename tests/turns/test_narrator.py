@@ -14,11 +14,11 @@ from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import JsonPart, System, TextPart, ToolResult, User
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns.errors import TextFailed
-from toolparity.normalizer.turns.execution.tools import Tool, Tools
-from toolparity.normalizer.turns.narration.acknowledge import ModelAcknowledger
-from toolparity.normalizer.turns.narration.narrator import INSTRUCTIONS, Narrator, NarratorInput, input_for, plain
-from toolparity.normalizer.turns.narration.text_stream import stream_text, text_request
+from toolparity.turns.errors import TextFailed
+from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.narration.acknowledge import ModelAcknowledger
+from toolparity.turns.narration.narrator import INSTRUCTIONS, Narrator, NarratorInput, input_for, plain
+from toolparity.turns.narration.text_stream import stream_text, text_request
 
 ASKED = "Show me my appointments and my billing"
 TOOLS = Tools(

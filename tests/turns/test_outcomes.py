@@ -11,10 +11,10 @@ import pytest
 
 from toolparity import ToolCall
 from toolparity.normalizer.conversation import JsonPart, MediaPart, TextPart, ToolResult
-from toolparity.normalizer.turns.execution.executor import Executor, FinishedCall
-from toolparity.normalizer.turns.execution.tool_results import ToolFailed, rendered
-from toolparity.normalizer.turns.execution.tools import Tools
-from toolparity.normalizer.turns.execution.typed.injection import current_call
+from toolparity.turns.execution.executor import Executor, FinishedCall
+from toolparity.turns.execution.tool_results import ToolFailed, rendered
+from toolparity.turns.execution.tools import Tools
+from toolparity.turns.execution.typed.injection import current_call
 
 from .executing import asked, raising, ran, texts, tool
 from .playing import at_once

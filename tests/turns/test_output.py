@@ -11,12 +11,12 @@ import pytest
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import User
-from toolparity.normalizer.turns import Agent, Turn, dump, load
-from toolparity.normalizer.turns.errors import InvalidTool, OutputUnfit
-from toolparity.normalizer.turns.machine.state import TurnState
-from toolparity.normalizer.turns.orchestration import Coordinator
-from toolparity.normalizer.turns.output import output_type
-from toolparity.normalizer.turns.request import ROUND_GUIDANCE
+from toolparity.turns import Agent, Turn, dump, load
+from toolparity.turns.errors import InvalidTool, OutputUnfit
+from toolparity.turns.machine.state import TurnState
+from toolparity.turns.orchestration import Coordinator
+from toolparity.turns.output import output_type
+from toolparity.turns.request import ROUND_GUIDANCE
 
 from .playing import WIRES, Emulated, Round, Say, assert_legal, at_once, call, script
 from .typed_functions import Item, Point

@@ -13,8 +13,8 @@ from tests.building import chat_body, chat_call
 from tests.conformance.pages import DOCS, blocks
 from toolparity.normalizer.conversation import Assistant, Request, ToolResults
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.turns import events
-from toolparity.normalizer.turns.machine.state import Termination
+from toolparity.turns import events
+from toolparity.turns.machine.state import Termination
 
 from .playing import WIRES, Emulated, Round, Say, at_once, call, script
 

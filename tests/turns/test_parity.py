@@ -21,12 +21,12 @@ from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.demo.tools import ScriptedTools
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns import sse
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.narration.acknowledge import acknowledge
-from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.provider import Provider
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import sse
+from toolparity.turns.log import Log
+from toolparity.turns.narration.acknowledge import acknowledge
+from toolparity.turns.observer import Observer
+from toolparity.turns.provider import Provider
+from toolparity.turns.turn import Turn
 
 #: Scripts that can be played on all wires.
 COMMON = [id for id, script in scripts().items() if all(SURFACES[wire].plays(script) for wire in WIRES)]

@@ -11,8 +11,8 @@ from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.scripts import scripts
 from toolparity.normalizer.conversation import Assistant, Message, System, TextPart, ToolResults, User
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns import Turn
-from toolparity.normalizer.turns.prompts import request_of
+from toolparity.turns import Turn
+from toolparity.turns.prompts import request_of
 
 from .playing import WIRES, Emulated, Say, assert_legal, at_once, script
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from toolparity.normalizer.conversation import TextPart, ToolResults
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.errors import InvalidState
-from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.machine.table import step
-from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import events as turn_events
+from toolparity.turns.errors import InvalidState
+from toolparity.turns.machine import state as states
+from toolparity.turns.machine.table import step
+from toolparity.turns.observer import Observer
+from toolparity.turns.turn import Turn
 
 from . import playing
 from .playing import WIRES, Counting, Emulated, RecordingObserver, Say, at_once, call, only, rows, script

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from toolparity import Choice, Response, Stop, ToolCall, normalize
 from toolparity.normalizer.conversation import Request, TextPart, User
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import events as turn_events
+from toolparity.turns.turn import Turn
 
 from . import playing
 from .playing import WIRES, Counting, Emulated, Say, Think, at_once, call, kinds, rows, script

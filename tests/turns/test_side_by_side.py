@@ -13,8 +13,8 @@ from docs import agent_trials
 from tests.turns.playing import WIRES, Say, at_once, call, script
 from tests.turns.test_clients import reach
 from toolparity.cassettes.emulated.servers import Servers, running
-from toolparity.normalizer.turns import Agent
-from toolparity.normalizer.turns.outcome import Outcome
+from toolparity.turns import Agent
+from toolparity.turns.outcome import Outcome
 
 SEEN = json.loads(agent_trials.SEEN.read_text())
 CALLS = [call(name, **arguments) for name, arguments in agent_trials.CALLS]

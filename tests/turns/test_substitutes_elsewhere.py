@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from toolparity.normalizer.turns import Tool, ToolFailed, Tools, Turn, dump, load
-from toolparity.normalizer.turns.errors import TurnMisused
-from toolparity.normalizer.turns.events import CallStarted, Noted, ResultNeeded
-from toolparity.normalizer.turns.orchestration import Breakers, Coordinator
+from toolparity.turns import Tool, ToolFailed, Tools, Turn, dump, load
+from toolparity.turns.errors import TurnMisused
+from toolparity.turns.events import CallStarted, Noted, ResultNeeded
+from toolparity.turns.orchestration import Breakers, Coordinator
 
 from . import playing
 from .playing import Counting, Emulated, Say, at_once, call, only, play, script

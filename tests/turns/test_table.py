@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from tests.turns.test_machine import done, new, said, supplied
 from toolparity import Error
-from toolparity.normalizer.turns.errors import TurnMisused
-from toolparity.normalizer.turns.machine import inputs
-from toolparity.normalizer.turns.machine.effects import StopTasks
-from toolparity.normalizer.turns.machine.inputs import Input
-from toolparity.normalizer.turns.machine.state import CallStatus, TurnPhase, TurnState
-from toolparity.normalizer.turns.machine.table import IGNORED, INVALID, TABLE, is_invalid, step
+from toolparity.turns.errors import TurnMisused
+from toolparity.turns.machine import inputs
+from toolparity.turns.machine.effects import StopTasks
+from toolparity.turns.machine.inputs import Input
+from toolparity.turns.machine.state import CallStatus, TurnPhase, TurnState
+from toolparity.turns.machine.table import IGNORED, INVALID, TABLE, is_invalid, step
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PHASES: tuple[TurnPhase, ...] = get_args(TurnPhase)

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from toolparity.cassettes.emulated.servers import Servers, running
-from toolparity.normalizer.turns.agent import Agent
-from toolparity.normalizer.turns.errors import TurnMisused
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.agent import Agent
+from toolparity.turns.errors import TurnMisused
 from toolparity.turns.testing import EmulatedProvider, FaultyProvider, Say, Status, call, scripted
+from toolparity.turns.turn import Turn
 
 
 def test_another_thread_cancels_a_turn() -> None:
@@ -51,7 +51,7 @@ def test_another_thread_decides_about_a_call_of_a_running_turn() -> None:
             await asyncio.sleep(0.01)
         return "ok"
 
-    from toolparity.normalizer.turns.execution.tools import tool
+    from toolparity.turns.execution.tools import tool
 
     provider = EmulatedProvider("openai.chat", scripted([call("slow"), call("act")], [Say("done")]))
     turn = Turn(provider, [slow, tool(approval=True)(act)])

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from toolparity.normalizer.conversation import Assistant, TextPart
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.requests import check_request, read_request, write_request
-from toolparity.normalizer.turns.execution.tools import Tool
-from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.orchestration import Coordinator
-from toolparity.normalizer.turns.tool_adapter import ToolAdapter
-from toolparity.normalizer.turns.turn import Turn
 from toolparity.schemas import adapt_tools, check_tools
+from toolparity.turns.execution.tools import Tool
+from toolparity.turns.machine import state as states
+from toolparity.turns.orchestration import Coordinator
+from toolparity.turns.tool_adapter import ToolAdapter
+from toolparity.turns.turn import Turn
 
 from .playing import WIRES, Emulated, RecordingObserver, Say, assert_legal, at_once, call, rows, script
 

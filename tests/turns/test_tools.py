@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.turns import Fallback, Tool, Tools, Turn, tool
-from toolparity.normalizer.turns.errors import InvalidTool, TurnMisused
-from toolparity.normalizer.turns.execution import validation
-from toolparity.normalizer.turns.request import opening
+from toolparity.turns import Fallback, Tool, Tools, Turn, tool
+from toolparity.turns.errors import InvalidTool, TurnMisused
+from toolparity.turns.execution import validation
+from toolparity.turns.request import opening
 
 from .playing import WIRES, Emulated, Say, at_once, call, script
 
@@ -139,16 +139,16 @@ def test_importing_the_normalizer_does_not_import_turns_nor_do_turns_import_an_s
         return set(out.stdout.split())
 
     assert not any(
-        name.startswith(("toolparity.normalizer.turns", "asyncio", "jsonschema"))
+        name.startswith(("toolparity.turns", "asyncio", "jsonschema"))
         for name in loaded("from toolparity import normalize, select")
     )
     turns = loaded("import toolparity.turns; toolparity.turns.Turn")
-    assert "toolparity.normalizer.turns.machine.table" in turns
+    assert "toolparity.turns.machine.table" in turns
     assert not turns & {"openai", "anthropic", "xai_sdk", "jsonschema", "sqlalchemy"}
 
 
 def test_all_names_of_the_package_can_be_imported() -> None:
-    from toolparity.normalizer import turns
+    from toolparity import turns
 
     for name in turns.__all__:
         assert getattr(turns, name) is not None

@@ -9,7 +9,7 @@ import pytest
 
 from toolparity import Usage
 from toolparity.normalizer.errors import PolicyError
-from toolparity.normalizer.turns import Prices, Turn, dump, load
+from toolparity.turns import Prices, Turn, dump, load
 
 from .playing import WIRES, Counting, Emulated, Say, assert_legal, at_once, call, script
 

@@ -17,11 +17,11 @@ from tests.thoroughness import examples
 from toolparity.normalizer.conversation import TextPart
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns import Executor, Tool, Turn
-from toolparity.normalizer.turns.errors import InvalidTool
-from toolparity.normalizer.turns.execution.validation import check_schema, problems
-from toolparity.normalizer.turns.output import output_type
 from toolparity.schemas import adapt_tools, check_tools
+from toolparity.turns import Executor, Tool, Turn
+from toolparity.turns.errors import InvalidTool
+from toolparity.turns.execution.validation import check_schema, problems
+from toolparity.turns.output import output_type
 
 from .executing import asked
 from .playing import WIRES, Emulated, Say, at_once, call, script

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from toolparity.normalizer.conversation import JsonPart
 from toolparity.normalizer.errors import MissingExtra
-from toolparity.normalizer.turns import CallContext, Executor, Injected, Tool, Tools, Turn, tool
-from toolparity.normalizer.turns.errors import InvalidTool
-from toolparity.normalizer.turns.orchestration import Coordinator
+from toolparity.turns import CallContext, Executor, Injected, Tool, Tools, Turn, tool
+from toolparity.turns.errors import InvalidTool
+from toolparity.turns.orchestration import Coordinator
 
 from .executing import asked
 from .playing import WIRES, Emulated, Say, at_once, call, script

@@ -8,9 +8,9 @@ import pytest
 
 from tests.turns.playing import Counting, Emulated, Say, Think, assert_legal, at_once, call, script
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns.machine import state as states
-from toolparity.normalizer.turns.orchestration import replay
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.machine import state as states
+from toolparity.turns.orchestration import replay
+from toolparity.turns.turn import Turn
 
 #: Written by commit 347ef11: a turn that waits for a decision, the same turn when it was over, and its recording.
 FOLDER = Path(__file__).parent / "states"

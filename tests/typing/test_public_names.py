@@ -25,10 +25,10 @@ from toolparity.conformance.subjects import SubjectExchange
 from toolparity.normalizer.errors import PolicyError, UnknownWire
 from toolparity.normalizer.policies import POLICIES, policy_name
 from toolparity.normalizer.requests import with_policy
-from toolparity.normalizer.turns.options import TurnOptions
 from toolparity.normalizer.wires.registry import WIRES, wire_name
 from toolparity.textmode import limit_of
 from toolparity.turns.clients import client
+from toolparity.turns.options import TurnOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,7 +14,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, EventStreamError
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns.clients.bedrock_converse import sdk_arguments
+from toolparity.turns.clients.bedrock_converse import sdk_arguments
 
 from . import CUT_AT, AsyncSent, Link, ProviderError, RequestSettings, Sent
 

@@ -11,7 +11,7 @@ from cohere.core.api_error import ApiError
 from cohere.v2.client import V2Client
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns.clients.http import sdk_arguments
+from toolparity.turns.clients.http import sdk_arguments
 
 from . import CUT_AT, AsyncSent, Link, ProviderError, RequestSettings, Sent
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import openai
 
-from toolparity.normalizer.turns.clients.http import sdk_arguments
+from toolparity.turns.clients.http import sdk_arguments
 
 from . import AsyncSent, Link, ProviderError, Sent
 

@@ -12,7 +12,7 @@ from sqlalchemy import URL
 
 from tests import postgres as servers
 from tests.turns.log.shared import Clock, empty_log
-from toolparity.normalizer.turns.log import Log
+from toolparity.turns.log import Log
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +44,7 @@ def _migrated_postgres_database(postgres: URL, _migrated: str) -> Iterator[URL]:
         yield database_url
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.service("normalizer/turns/log"))])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.service("turns/log"))])
 def url(request: pytest.FixtureRequest) -> Iterator[URL]:
     """The URL of an empty database, for a test that uses the `log` fixture with the tables of an empty log.
 

@@ -23,11 +23,11 @@ import msgspec
 from sqlalchemy import Engine, event
 
 from tests.turns.playing import Emulated, Say, call, script
-from toolparity.normalizer.turns.execution.tools import Tool, Tools
-from toolparity.normalizer.turns.execution.typed.injection import current_call
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.log.engine import make_engine
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.typed.injection import current_call
+from toolparity.turns.log import Log
+from toolparity.turns.log.engine import make_engine
+from toolparity.turns.turn import Turn
 
 #: Two rounds, three calls: one slow, one in a thread, one idempotent.
 PLAYED = script(

@@ -13,13 +13,13 @@ from sqlalchemy import URL
 
 from tests.turns.playing import Counting, Emulated, Say, Think, call, script
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.turns.events import TurnEvent
-from toolparity.normalizer.turns.log import Log, LogObserver, StoredTurn
-from toolparity.normalizer.turns.log.engine import make_engine
-from toolparity.normalizer.turns.machine.inputs import Input
-from toolparity.normalizer.turns.machine.state import TurnState
-from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.turn import Turn, outcome_of
+from toolparity.turns.events import TurnEvent
+from toolparity.turns.log import Log, LogObserver, StoredTurn
+from toolparity.turns.log.engine import make_engine
+from toolparity.turns.machine.inputs import Input
+from toolparity.turns.machine.state import TurnState
+from toolparity.turns.observer import Observer
+from toolparity.turns.turn import Turn, outcome_of
 
 #: Two rounds of calls, three calls, and an answer.
 TWO_ROUNDS = script(

@@ -25,11 +25,11 @@ from sqlalchemy import URL
 from tests.thoroughness import sampled
 from tests.turns.log.crash import IDEMPOTENT, Job, Report
 from tests.turns.log.shared import assert_whole, rows
-from toolparity.normalizer.turns.errors import UnknownTurn
-from toolparity.normalizer.turns.log import Log, StoredTurn
-from toolparity.normalizer.turns.orchestration import replay
+from toolparity.turns.errors import UnknownTurn
+from toolparity.turns.log import Log, StoredTurn
+from toolparity.turns.orchestration import replay
 
-pytestmark = pytest.mark.service("normalizer/turns")
+pytestmark = pytest.mark.service("turns")
 
 #: The application name of the killed processes in PostgreSQL.
 CHILD = "toolparity killed"

@@ -10,9 +10,9 @@ from sqlalchemy import URL
 
 from tests.turns.log.shared import Clock, killed, rows, turn
 from tests.turns.playing import Counting, Say, call, script
-from toolparity.normalizer.turns.errors import TurnHeld, UnknownTurn
-from toolparity.normalizer.turns.events import TurnBlockDelta, TurnStarted
-from toolparity.normalizer.turns.log import Log, LogObserver
+from toolparity.turns.errors import TurnHeld, UnknownTurn
+from toolparity.turns.events import TurnBlockDelta, TurnStarted
+from toolparity.turns.log import Log, LogObserver
 
 ONE_CALL = script([call("post")], [Say("Done.")])
 BEGAN = TurnStarted(0, "turn", "openai.chat", "all")

@@ -25,16 +25,16 @@ from tests.turns.log.shared import assert_whole, recorded, rows, turn
 from tests.turns.playing import Counting, Say, Think, call, script
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import MissingExtra
-from toolparity.normalizer.turns import log as package
-from toolparity.normalizer.turns.errors import InvalidState, LogFailed, NewerLog
-from toolparity.normalizer.turns.log import Log, engine, upgrade
-from toolparity.normalizer.turns.log.engine import make_engine
-from toolparity.normalizer.turns.log.migrate import LATEST, VERSION_TABLE
-from toolparity.normalizer.turns.log.tables import metadata
-from toolparity.normalizer.turns.machine.state import VERSION
-from toolparity.normalizer.turns.orchestration import replay
+from toolparity.turns import log as package
+from toolparity.turns.errors import InvalidState, LogFailed, NewerLog
+from toolparity.turns.log import Log, engine, upgrade
+from toolparity.turns.log.engine import make_engine
+from toolparity.turns.log.migrate import LATEST, VERSION_TABLE
+from toolparity.turns.log.tables import metadata
+from toolparity.turns.machine.state import VERSION
+from toolparity.turns.orchestration import replay
 
-pytestmark = pytest.mark.service("normalizer/turns/log")
+pytestmark = pytest.mark.service("turns/log")
 
 #: The model's script of the waiting turn in `v0001.jsonl`.
 PLAYED_BY_VERSION_1 = script(
@@ -343,14 +343,14 @@ def python_output(code: str, *flags: str) -> str:
 
 
 def test_importing_turns_does_not_load_sqlalchemy() -> None:
-    imports = "import toolparity.turns, toolparity.normalizer.turns.turn, toolparity.normalizer.turns.sse"
+    imports = "import toolparity.turns, toolparity.turns.turn, toolparity.turns.sse"
     loaded = "[name for name in ('sqlalchemy', 'alembic', 'psycopg') if name in sys.modules]"
     assert python_output(f"import sys; {imports}; print({loaded})") == "[]"
 
 
 def test_opening_an_up_to_date_log_does_not_load_alembic(tmp_path: Path) -> None:
     upgrade(tmp_path / "turns.db")
-    code = f"from toolparity.normalizer.turns.log import Log; Log({f'sqlite:///{tmp_path}/turns.db'!r}).dispose()"
+    code = f"from toolparity.turns.log import Log; Log({f'sqlite:///{tmp_path}/turns.db'!r}).dispose()"
     assert python_output(f"import sys; {code}; print('alembic' in sys.modules)") == "False"
 
 

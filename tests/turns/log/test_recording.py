@@ -14,13 +14,13 @@ from tests.turns.orchestration.staging import LONG, Sequenced
 from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
 from toolparity import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.conversation import Request, TextPart, ToolResult, User
-from toolparity.normalizer.turns.errors import InvalidState, LogFailed, UnknownTurn
-from toolparity.normalizer.turns.events import TurnBlockDelta, TurnEvent, TurnStarted
-from toolparity.normalizer.turns.execution.tools import Tool
-from toolparity.normalizer.turns.execution.typed.injection import current_call
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.machine.effects import Emit, Save
-from toolparity.normalizer.turns.machine.inputs import (
+from toolparity.turns.errors import InvalidState, LogFailed, UnknownTurn
+from toolparity.turns.events import TurnBlockDelta, TurnEvent, TurnStarted
+from toolparity.turns.execution.tools import Tool
+from toolparity.turns.execution.typed.injection import current_call
+from toolparity.turns.log import Log
+from toolparity.turns.machine.effects import Emit, Save
+from toolparity.turns.machine.inputs import (
     AnswerReceived,
     Begin,
     BlockExtended,
@@ -29,12 +29,12 @@ from toolparity.normalizer.turns.machine.inputs import (
     CallStarting,
     Input,
 )
-from toolparity.normalizer.turns.machine.state import TurnState, dump
-from toolparity.normalizer.turns.machine.table import step
-from toolparity.normalizer.turns.narration.acknowledge import acknowledge
-from toolparity.normalizer.turns.orchestration import Coordinator, Limits, replay
-from toolparity.normalizer.turns.orchestration.recording import Replayed
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.machine.state import TurnState, dump
+from toolparity.turns.machine.table import step
+from toolparity.turns.narration.acknowledge import acknowledge
+from toolparity.turns.orchestration import Coordinator, Limits, replay
+from toolparity.turns.orchestration.recording import Replayed
+from toolparity.turns.turn import Turn
 
 WAITS = script([call("look", city="Ulm"), call("post", text="hello"), call("mail")], [Say("Done.")])
 

@@ -11,12 +11,12 @@ from sqlalchemy import URL
 from tests.thoroughness import is_thorough
 from tests.turns.log.shared import TWO_ROUNDS, Clock, Dies, Killed, assert_whole, killed, rows, turn
 from tests.turns.playing import Counting, Emulated, Say, call, script
-from toolparity.normalizer.turns.errors import InvalidState, UnknownTurn
-from toolparity.normalizer.turns.events import ResultNeeded, TurnFailed, TurnStarted
-from toolparity.normalizer.turns.execution.tools import Tool
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.machine.calls import CANCELLED_ELSEWHERE, CANCELLED_RUNNING, UNKNOWN_OUTCOME
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.errors import InvalidState, UnknownTurn
+from toolparity.turns.events import ResultNeeded, TurnFailed, TurnStarted
+from toolparity.turns.execution.tools import Tool
+from toolparity.turns.log import Log
+from toolparity.turns.machine.calls import CANCELLED_ELSEWHERE, CANCELLED_RUNNING, UNKNOWN_OUTCOME
+from toolparity.turns.turn import Turn
 
 
 @pytest.mark.thorough(keep=1)

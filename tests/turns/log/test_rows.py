@@ -18,7 +18,7 @@ from sqlalchemy import URL
 from tests.thoroughness import examples
 from tests.turns.log.shared import recorded, rows
 from tests.turns.playing import Say, script
-from toolparity.normalizer.turns.events import (
+from toolparity.turns.events import (
     CallProgress,
     RoundStarted,
     TurnBlock,
@@ -26,9 +26,9 @@ from toolparity.normalizer.turns.events import (
     TurnBlockStop,
     TurnStarted,
 )
-from toolparity.normalizer.turns.execution.tools import Tool, Tools
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.log import Log
+from toolparity.turns.turn import Turn
 
 BLOCKS = "SELECT sequence, block_type, text_content, content FROM turn_blocks ORDER BY sequence"
 

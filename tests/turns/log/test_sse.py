@@ -15,11 +15,11 @@ from sqlalchemy import URL
 from tests.turns.log.shared import killed, recorded, turn
 from tests.turns.playing import Counting, Say, call, script
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns import sse
-from toolparity.normalizer.turns.errors import UnknownTurn
-from toolparity.normalizer.turns.events import TurnBlockDelta, TurnEvent, TurnStarted
-from toolparity.normalizer.turns.log import EventRow, Log, Page
+from toolparity.turns import events as turn_events
+from toolparity.turns import sse
+from toolparity.turns.errors import UnknownTurn
+from toolparity.turns.events import TurnBlockDelta, TurnEvent, TurnStarted
+from toolparity.turns.log import EventRow, Log, Page
 
 ONE_CALL = script([Say("Let me look."), call("look")], [Say("Done.")])
 

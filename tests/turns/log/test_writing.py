@@ -17,12 +17,12 @@ from tests.turns.log.shared import Clock, recorded, rows, turn
 from tests.turns.playing import Counting, Say, call, script
 from tests.wires import PLAYED_WIRES as WIRES
 from toolparity.normalizer.errors import MalformedBody
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
-from toolparity.normalizer.turns.events import TurnBlock, TurnBlockDelta, TurnBlockStop, TurnStarted
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.log.batch import Batch
-from toolparity.normalizer.turns.log.recorder import LogObserver
+from toolparity.turns import events as turn_events
+from toolparity.turns.errors import InvalidState, LogFailed, TurnHeld, UnknownTurn
+from toolparity.turns.events import TurnBlock, TurnBlockDelta, TurnBlockStop, TurnStarted
+from toolparity.turns.log import Log
+from toolparity.turns.log.batch import Batch
+from toolparity.turns.log.recorder import LogObserver
 
 
 def began(id: str = "turn") -> TurnStarted:

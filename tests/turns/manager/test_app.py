@@ -19,14 +19,14 @@ from starlette.testclient import TestClient
 
 from tests.turns.log.shared import TWO_ROUNDS, empty_log
 from tests.turns.playing import Counting, Emulated, Say, call, script
-from toolparity.normalizer.turns.errors import LogFailed, McpFailed
-from toolparity.normalizer.turns.execution.tools import Tool
-from toolparity.normalizer.turns.manager.http import LARGEST
 from toolparity.turns import Agent, Prices
+from toolparity.turns.errors import LogFailed, McpFailed
+from toolparity.turns.execution.tools import Tool
 from toolparity.turns.log import Log, TurnRow
 from toolparity.turns.manager import Authorize, TurnManager, TurnOrigin, turns_app
+from toolparity.turns.manager.http import LARGEST
 
-pytestmark = pytest.mark.service("normalizer/turns/manager", "normalizer/turns/log")
+pytestmark = pytest.mark.service("turns/manager", "turns/log")
 
 #: The turn waits for a decision on `post`, and for the result of `mail`, which has no function.
 WAITING = script([call("post", text="hello"), call("mail")], [Say("Posted.")], tools=("post", "mail"))

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from tests.turns.log.shared import recorded
-from toolparity.normalizer.turns import sse
-from toolparity.normalizer.turns.errors import LogFailed, UnknownTurn
-from toolparity.normalizer.turns.events import TurnBlockDelta, TurnComplete, TurnStarted
-from toolparity.normalizer.turns.log import Log, Page
-from toolparity.normalizer.turns.manager import hub as hubs
-from toolparity.normalizer.turns.manager.hub import Hub
+from toolparity.turns import sse
+from toolparity.turns.errors import LogFailed, UnknownTurn
+from toolparity.turns.events import TurnBlockDelta, TurnComplete, TurnStarted
+from toolparity.turns.log import Log, Page
+from toolparity.turns.manager import hub as hubs
+from toolparity.turns.manager.hub import Hub
 
-pytestmark = pytest.mark.service("normalizer/turns/manager", "normalizer/turns/log")
+pytestmark = pytest.mark.service("turns/manager", "turns/log")
 
 WRITES = 20
 

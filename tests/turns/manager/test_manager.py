@@ -12,13 +12,13 @@ from sqlalchemy import URL
 from tests.turns.log.shared import TWO_ROUNDS, Clock, assert_whole, killed
 from tests.turns.playing import Counting, Emulated, Say, call, script
 from toolparity.normalizer.conversation import User
-from toolparity.normalizer.turns.errors import TurnHeld, TurnMisused, UnknownTurn
-from toolparity.normalizer.turns.execution.tools import Tool
-from toolparity.normalizer.turns.log import Log
 from toolparity.turns import Agent
+from toolparity.turns.errors import TurnHeld, TurnMisused, UnknownTurn
+from toolparity.turns.execution.tools import Tool
+from toolparity.turns.log import Log
 from toolparity.turns.manager import TurnManager, TurnOrigin
 
-pytestmark = pytest.mark.service("normalizer/turns/manager", "normalizer/turns/log")
+pytestmark = pytest.mark.service("turns/manager", "turns/log")
 
 WIRE = "anthropic.messages"
 ONE_CALL = script([call("look")], [Say("Done.")])
@@ -301,7 +301,7 @@ def test_the_list_is_filtered_and_read_page_by_page(log: Log, clock: Clock) -> N
 
 
 def test_old_turns_that_are_over_are_deleted(log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolparity.normalizer.turns.log.store._DELETED_AT_ONCE", 2)
+    monkeypatch.setattr("toolparity.turns.log.store._DELETED_AT_ONCE", 2)
 
     async def test() -> None:
         async with TurnManager(log, agent(APPROVED, None, post={"approval": True})) as manager:

@@ -14,9 +14,9 @@ from tests.conformance.pages import DOCS, blocks
 from tests.turns.log.shared import TWO_ROUNDS
 from tests.turns.manager.test_app import events
 from tests.turns.playing import Counting, Emulated
-from toolparity.normalizer.turns.manager.app import turn_routes
+from toolparity.turns.manager.app import turn_routes
 
-pytestmark = pytest.mark.service("normalizer/turns/manager", "normalizer/turns/log")
+pytestmark = pytest.mark.service("turns/manager", "turns/log")
 
 PAGE = "manager.md"
 

@@ -20,9 +20,9 @@ from sqlalchemy import URL
 
 from tests.turns.log.crash import IDEMPOTENT
 from tests.turns.log.shared import assert_whole
-from toolparity.normalizer.turns.log import Log, StoredTurn
+from toolparity.turns.log import Log, StoredTurn
 
-pytestmark = pytest.mark.service("normalizer/turns/manager", "normalizer/turns/log")
+pytestmark = pytest.mark.service("turns/manager", "turns/log")
 
 SUBSCRIBERS = 1_000
 #: Events after which the serving process is killed.

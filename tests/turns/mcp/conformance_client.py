@@ -27,9 +27,9 @@ from pydantic import AnyUrl
 
 from toolparity import ToolCall
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns.execution.executor import Executor
-from toolparity.normalizer.turns.execution.tools import Tools
-from toolparity.normalizer.turns.mcp.server import McpServer
+from toolparity.turns.execution.executor import Executor
+from toolparity.turns.execution.tools import Tools
+from toolparity.turns.mcp.server import McpServer
 
 #: The address to which the suite redirects; it is only read from the redirection.
 REDIRECT = AnyUrl("http://localhost:3000/callback")

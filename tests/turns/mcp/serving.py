@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from toolparity.normalizer.turns.execution.executor import Executor, FinishedCall
-from toolparity.normalizer.turns.execution.tools import Tools
-from toolparity.normalizer.turns.mcp.server import McpServer
+from toolparity.turns.execution.executor import Executor, FinishedCall
+from toolparity.turns.execution.tools import Tools
+from toolparity.turns.mcp.server import McpServer
 
 from ..executing import asked
 

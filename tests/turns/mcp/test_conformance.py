@@ -15,7 +15,7 @@ from tests.optional import package
 from .installed import program
 from .scenarios import FAILING, SCENARIOS
 
-pytestmark = pytest.mark.service("normalizer/turns/mcp")
+pytestmark = pytest.mark.service("turns/mcp")
 
 package("mcp", extra="mcp")
 

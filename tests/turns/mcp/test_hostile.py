@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from tests.optional import package
-from toolparity.normalizer.turns import events
-from toolparity.normalizer.turns.errors import McpFailed
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import events
+from toolparity.turns.errors import McpFailed
+from toolparity.turns.turn import Turn
 
 from ..playing import Emulated, Say, at_once, call, only, play, script
 from .serving import called, serving, text_of
 
-pytestmark = pytest.mark.service("normalizer/turns/mcp")
+pytestmark = pytest.mark.service("turns/mcp")
 
 package("mcp", extra="mcp")
 
@@ -245,7 +245,7 @@ def test_a_failing_transport_does_not_cancel_the_caller() -> None:
             raise AssertionError
 
     async def run() -> str:
-        from toolparity.normalizer.turns.mcp.server import McpServer
+        from toolparity.turns.mcp.server import McpServer
 
         try:
             async with McpServer(Breaking(), name="breaking"):

@@ -12,16 +12,16 @@ import pytest
 
 from tests.optional import package
 from toolparity.normalizer.conversation import JsonPart
-from toolparity.normalizer.turns import events
-from toolparity.normalizer.turns.errors import McpFailed
-from toolparity.normalizer.turns.execution.tools import Tools
-from toolparity.normalizer.turns.mcp.server import McpServer
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import events
+from toolparity.turns.errors import McpFailed
+from toolparity.turns.execution.tools import Tools
+from toolparity.turns.mcp.server import McpServer
+from toolparity.turns.turn import Turn
 
 from ..playing import Emulated, Say, at_once, call, only, play, script
 from .serving import called, text_of, until
 
-pytestmark = pytest.mark.service("normalizer/turns/mcp")
+pytestmark = pytest.mark.service("turns/mcp")
 
 package("mcp", extra="mcp")
 

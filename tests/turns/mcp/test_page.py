@@ -17,7 +17,7 @@ from ..playing import Emulated, Say, at_once, call, script
 from .scenarios import FAILING, SCENARIOS
 from .serving import PROGRAM
 
-pytestmark = pytest.mark.service("normalizer/turns/mcp")
+pytestmark = pytest.mark.service("turns/mcp")
 
 package("mcp", extra="mcp")
 

@@ -16,16 +16,16 @@ import pytest
 
 from tests.optional import package
 from toolparity.normalizer.conversation import MediaPart
-from toolparity.normalizer.turns import events
-from toolparity.normalizer.turns.mcp.server import McpServer
-from toolparity.normalizer.turns.turn import Turn
 from toolparity.schemas import check_tools
+from toolparity.turns import events
+from toolparity.turns.mcp.server import McpServer
+from toolparity.turns.turn import Turn
 
 from ..playing import WIRES, Emulated, Say, at_once, call, only, play, script
 from .installed import program
 from .serving import called, text_of, until
 
-pytestmark = pytest.mark.service("normalizer/turns/mcp")
+pytestmark = pytest.mark.service("turns/mcp")
 
 package("mcp", extra="mcp")
 

@@ -15,18 +15,18 @@ import pytest
 from tests.optional import package
 from toolparity.normalizer.conversation import JsonPart, MediaPart, TextPart
 from toolparity.normalizer.errors import MissingExtra
-from toolparity.normalizer.turns import events
-from toolparity.normalizer.turns.agent import Agent
-from toolparity.normalizer.turns.errors import InvalidTool, McpFailed, TurnMisused
-from toolparity.normalizer.turns.execution.tools import Tools
-from toolparity.normalizer.turns.machine.state import dump, load
-from toolparity.normalizer.turns.mcp.server import McpServer
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns import events
+from toolparity.turns.agent import Agent
+from toolparity.turns.errors import InvalidTool, McpFailed, TurnMisused
+from toolparity.turns.execution.tools import Tools
+from toolparity.turns.machine.state import dump, load
+from toolparity.turns.mcp.server import McpServer
+from toolparity.turns.turn import Turn
 
 from ..playing import WIRES, Emulated, Say, assert_legal, at_once, call, only, play, script
 from .serving import called, serving, text_of, until
 
-pytestmark = pytest.mark.service("normalizer/turns/mcp")
+pytestmark = pytest.mark.service("turns/mcp")
 
 package("mcp", extra="mcp")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from toolparity.cassettes.scripts import Script
-from toolparity.normalizer.turns.execution.tools import Tools
-from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
-from toolparity.normalizer.turns.orchestration.assembler import Orchestrated
+from toolparity.turns.execution.tools import Tools
+from toolparity.turns.orchestration import ContextBuilder, Coordinator, Limits
+from toolparity.turns.orchestration.assembler import Orchestrated
 
 from .staging import Sequenced, assert_answered, directed
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolparity.normalizer.turns.backoff import Backoff
-from toolparity.normalizer.turns.orchestration import coordinator
+from toolparity.turns.backoff import Backoff
+from toolparity.turns.orchestration import coordinator
 
 
 @pytest.fixture(autouse=True)

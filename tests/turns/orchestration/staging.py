@@ -10,9 +10,9 @@ from tests.turns.playing import Counting, Emulated, Say, at_once, call, script
 from toolparity.cassettes.scripts import Script
 from toolparity.normalizer.conversation import Assistant, Message, System, TextPart, ToolResults, User
 from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
-from toolparity.normalizer.turns.events import Noted, TurnEvent
-from toolparity.normalizer.turns.orchestration import Coordinator
-from toolparity.normalizer.turns.orchestration.notes import note_of
+from toolparity.turns.events import Noted, TurnEvent
+from toolparity.turns.orchestration import Coordinator
+from toolparity.turns.orchestration.notes import note_of
 
 _M = TypeVar("_M")
 

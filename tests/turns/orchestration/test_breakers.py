@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from toolparity.normalizer.errors import PolicyError
-from toolparity.normalizer.turns.errors import CircuitOpen
-from toolparity.normalizer.turns.orchestration import Breakers
+from toolparity.turns.errors import CircuitOpen
+from toolparity.turns.orchestration import Breakers
 
 from .staging import Clock
 

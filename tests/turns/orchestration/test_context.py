@@ -21,10 +21,10 @@ from toolparity.normalizer.conversation import (
 )
 from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.requests import check_request, write_request
-from toolparity.normalizer.turns.orchestration import ContextBuilder, session_of
-from toolparity.normalizer.turns.orchestration.context import HEAD, Built
-from toolparity.normalizer.turns.orchestration.memory import RoundMemory, Session, digest, estimated
-from toolparity.normalizer.turns.request import opening
+from toolparity.turns.orchestration import ContextBuilder, session_of
+from toolparity.turns.orchestration.context import HEAD, Built
+from toolparity.turns.orchestration.memory import RoundMemory, Session, digest, estimated
+from toolparity.turns.request import opening
 
 from .staging import said, words
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.turns.playing import WIRES, Say, at_once, call, script
-from toolparity.normalizer.turns.events import CallStarted
-from toolparity.normalizer.turns.execution.tools import Tool, Tools
-from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
-from toolparity.normalizer.turns.testing import FaultyTools, Hang
+from toolparity.turns.events import CallStarted
+from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.orchestration import ContextBuilder, Coordinator, Limits
+from toolparity.turns.testing import FaultyTools, Hang
 
 from .staging import LONG, Clock, Counting, Sequenced, assert_answered, directed
 

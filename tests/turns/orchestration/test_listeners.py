@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from tests.turns.playing import WIRES, Say, at_once, call, only, rows, script
 from toolparity.normalizer.conversation import Request, TextPart, ToolResults, User
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.machine.state import TurnState
-from toolparity.normalizer.turns.orchestration import (
+from toolparity.turns import events as turn_events
+from toolparity.turns.log import Log
+from toolparity.turns.machine.state import TurnState
+from toolparity.turns.orchestration import (
     Add,
     Change,
     Coordinator,
@@ -31,7 +31,7 @@ from toolparity.normalizer.turns.orchestration import (
     replay,
     rerun,
 )
-from toolparity.normalizer.turns.orchestration.steering import NOTE
+from toolparity.turns.orchestration.steering import NOTE
 
 from .staging import LONG, Counting, Sequenced, directed, spoken
 

@@ -11,13 +11,13 @@ import pytest
 
 from tests.turns.log.shared import empty_log
 from tests.turns.playing import WIRES, Say, call, rows, script
-from toolparity.normalizer.turns import sse
-from toolparity.normalizer.turns.events import Noted, RoundStarted, TurnEvent
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.machine.state import TurnState, dump
-from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.orchestration import Coordinator, replay
-from toolparity.normalizer.turns.orchestration.notes import FinalPhase, Recovery, note_of
+from toolparity.turns import sse
+from toolparity.turns.events import Noted, RoundStarted, TurnEvent
+from toolparity.turns.log import Log
+from toolparity.turns.machine.state import TurnState, dump
+from toolparity.turns.observer import Observer
+from toolparity.turns.orchestration import Coordinator, replay
+from toolparity.turns.orchestration.notes import FinalPhase, Recovery, note_of
 
 from .staging import LONG, Counting, Sequenced, assert_answered
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.turns.playing import Say, at_once, call, script
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.orchestration import Coordinator, Limits
+from toolparity.turns.log import Log
+from toolparity.turns.orchestration import Coordinator, Limits
 
 from .staging import LONG, Counting, Sequenced
 

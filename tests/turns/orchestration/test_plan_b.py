@@ -12,13 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.turns.playing import WIRES, Round, Say, call, script
-from toolparity.normalizer.turns import events as turn_events
-from toolparity.normalizer.turns import orchestration
-from toolparity.normalizer.turns.execution.tools import Fallback
-from toolparity.normalizer.turns.machine.state import TurnState
-from toolparity.normalizer.turns.machine.table import step
-from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits
-from toolparity.normalizer.turns.orchestration.notes import (
+from toolparity.turns import events as turn_events
+from toolparity.turns import orchestration
+from toolparity.turns.execution.tools import Fallback
+from toolparity.turns.machine.state import TurnState
+from toolparity.turns.machine.table import step
+from toolparity.turns.orchestration import ContextBuilder, Coordinator, Limits
+from toolparity.turns.orchestration.notes import (
     FinalPhase,
     OrchestrationNote,
     ReasoningPhase,
@@ -159,7 +159,7 @@ def test_003_code_structure_organization() -> None:
         tree = ast.parse((folder / f"{part}.py").read_text("utf-8"))
         froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1}
         known[part] = {module for module in froms if module in parts}
-        importlib.import_module(f"toolparity.normalizer.turns.orchestration.{part}")
+        importlib.import_module(f"toolparity.turns.orchestration.{part}")
     assert known.pop("coordinator") == {"engine", "dispatcher", "context", "assembler"}
     assert known == {part: set() for part in parts - {"coordinator"}}
 
@@ -251,10 +251,10 @@ def test_003_key_differentiators() -> None:
 def test_an_orchestrated_turn_without_interventions_yields_the_events_of_a_plain_turn() -> None:
     """A coordinator that never intervenes yields the events of a `Turn`, one by one."""
     from tests.turns.playing import at_once, play
-    from toolparity.normalizer.turns.turn import Turn
+    from toolparity.turns.turn import Turn
 
     events = directed(Coordinator(Sequenced("openai.chat", LONG), Counting().tools(), id="t"))
     plain = at_once(play(Turn(Sequenced("openai.chat", LONG), Counting().tools(), id="t")))
     without_notes = [replace(event, seq=0) for event in events if not isinstance(event, turn_events.Noted)]
     assert without_notes == [replace(event, seq=0) for event in plain]
-    assert step.__module__ == "toolparity.normalizer.turns.machine.table"
+    assert step.__module__ == "toolparity.turns.machine.table"

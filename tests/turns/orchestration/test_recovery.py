@@ -10,12 +10,12 @@ import pytest
 from tests.turns.playing import WIRES, Say, at_once, call, script
 from toolparity.normalizer.conversation import User
 from toolparity.normalizer.model import Error
-from toolparity.normalizer.turns.backoff import Backoff
-from toolparity.normalizer.turns.events import Noted
-from toolparity.normalizer.turns.machine.inputs import Input
-from toolparity.normalizer.turns.observer import Observer
-from toolparity.normalizer.turns.orchestration import Breakers, ContextBuilder, Coordinator, Limits
-from toolparity.normalizer.turns.testing import Cut, Status
+from toolparity.turns.backoff import Backoff
+from toolparity.turns.events import Noted
+from toolparity.turns.machine.inputs import Input
+from toolparity.turns.observer import Observer
+from toolparity.turns.orchestration import Breakers, ContextBuilder, Coordinator, Limits
+from toolparity.turns.testing import Cut, Status
 
 from .staging import LONG, Clock, Counting, Sequenced, assert_answered, directed, messages, words
 

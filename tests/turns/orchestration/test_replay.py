@@ -9,10 +9,10 @@ import pytest
 
 from tests.turns.playing import WIRES, Emulated, RecordingObserver, at_once, call, script
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns.errors import InvalidState
-from toolparity.normalizer.turns.machine.state import dump
-from toolparity.normalizer.turns.orchestration import Coordinator, Limits, record, replay
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.errors import InvalidState
+from toolparity.turns.machine.state import dump
+from toolparity.turns.orchestration import Coordinator, Limits, record, replay
+from toolparity.turns.turn import Turn
 
 from .staging import LONG, Counting, Sequenced, directed, messages
 

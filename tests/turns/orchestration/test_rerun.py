@@ -12,16 +12,16 @@ import pytest
 
 from tests.turns.log.shared import empty_log
 from tests.turns.playing import WIRES, Say, at_once, call, script
-from toolparity.normalizer.turns.backoff import Backoff
-from toolparity.normalizer.turns.execution.tool_results import ToolFailed
-from toolparity.normalizer.turns.execution.tools import Fallback, Tool, Tools
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.narration.acknowledge import acknowledge
-from toolparity.normalizer.turns.narration.narrating_provider import NarratingProvider
-from toolparity.normalizer.turns.narration.narrator import Narrator
-from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, Limits, Rerun, record, rerun
-from toolparity.normalizer.turns.testing import PROVIDER_FAULTS, TOOL_FAULTS, FaultyTools, Hang, Raise, Status, drawn
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.backoff import Backoff
+from toolparity.turns.execution.tool_results import ToolFailed
+from toolparity.turns.execution.tools import Fallback, Tool, Tools
+from toolparity.turns.log import Log
+from toolparity.turns.narration.acknowledge import acknowledge
+from toolparity.turns.narration.narrating_provider import NarratingProvider
+from toolparity.turns.narration.narrator import Narrator
+from toolparity.turns.orchestration import ContextBuilder, Coordinator, Limits, Rerun, record, rerun
+from toolparity.turns.testing import PROVIDER_FAULTS, TOOL_FAULTS, FaultyTools, Hang, Raise, Status, drawn
+from toolparity.turns.turn import Turn
 
 from .staging import LONG, Clock, Counting, Sequenced
 

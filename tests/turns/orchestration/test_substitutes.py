@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.turns.playing import Say, at_once, call, script
-from toolparity.normalizer.turns.events import CallStarted
-from toolparity.normalizer.turns.execution.tool_results import ToolFailed
-from toolparity.normalizer.turns.execution.tools import Fallback, Tool
-from toolparity.normalizer.turns.orchestration import Breakers, Coordinator
+from toolparity.turns.events import CallStarted
+from toolparity.turns.execution.tool_results import ToolFailed
+from toolparity.turns.execution.tools import Fallback, Tool
+from toolparity.turns.orchestration import Breakers, Coordinator
 
 from .staging import LONG, Clock, Counting, Sequenced, directed
 
@@ -157,7 +157,7 @@ def test_a_tool_that_raises_tool_failed_does_not_open_its_breaker() -> None:
     ],
 )
 def test_an_invalid_fallback_is_rejected_before_any_tool_runs(tools: list[Tool], message: str) -> None:
-    from toolparity.normalizer.turns.errors import InvalidTool
+    from toolparity.turns.errors import InvalidTool
 
     with pytest.raises(InvalidTool, match=message):
         Coordinator(Sequenced("openai.chat", LONG), tools)
@@ -166,10 +166,10 @@ def test_an_invalid_fallback_is_rejected_before_any_tool_runs(tools: list[Tool],
 def test_a_blocking_substitute_waits_for_a_free_thread() -> None:
     from toolparity.normalizer.conversation import ToolResult
     from toolparity.normalizer.model import ToolCall
-    from toolparity.normalizer.turns.execution.executor import Executor
-    from toolparity.normalizer.turns.execution.threads import Threads
-    from toolparity.normalizer.turns.execution.tools import Tools
-    from toolparity.normalizer.turns.orchestration.dispatcher import Dispatcher
+    from toolparity.turns.execution.executor import Executor
+    from toolparity.turns.execution.threads import Threads
+    from toolparity.turns.execution.tools import Tools
+    from toolparity.turns.orchestration.dispatcher import Dispatcher
 
     running: list[int] = []
     concurrency: list[int] = []

@@ -13,9 +13,9 @@ from tests.turns.playing import WIRES, Counting, Emulated, Fault, Round, Say, at
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import User
 from toolparity.normalizer.requests import read_request
-from toolparity.normalizer.turns.orchestration import ContextBuilder, Coordinator, ModelSummarizer, session_of
-from toolparity.normalizer.turns.orchestration.memory import digest, estimated
-from toolparity.normalizer.turns.orchestration.summarizer import INSTRUCTIONS
+from toolparity.turns.orchestration import ContextBuilder, Coordinator, ModelSummarizer, session_of
+from toolparity.turns.orchestration.memory import digest, estimated
+from toolparity.turns.orchestration.summarizer import INSTRUCTIONS
 
 from .staging import LONG, Sequenced, directed, said, words
 from .test_context import CONVERSATION, build, request_of, round_of, user

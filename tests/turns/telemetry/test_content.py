@@ -32,8 +32,8 @@ from toolparity.normalizer.model import (
     ServerToolResult,
     Stop,
 )
-from toolparity.normalizer.turns import Turn
-from toolparity.normalizer.turns.telemetry.content import request_content, response_content, result_content
+from toolparity.turns import Turn
+from toolparity.turns.telemetry.content import request_content, response_content, result_content
 
 from .measuring import Measured, attributes
 

@@ -9,8 +9,8 @@ from opentelemetry.metrics import NoOpMeter
 from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 
 from tests.turns.playing import Counting, Emulated, Fault, Round, Say, at_once, call, script
-from toolparity.normalizer.turns import Turn
-from toolparity.normalizer.turns.telemetry.conventions import DURATION, TIME_TO_FIRST_CHUNK, TOKEN_USAGE, Histogram
+from toolparity.turns import Turn
+from toolparity.turns.telemetry.conventions import DURATION, TIME_TO_FIRST_CHUNK, TOKEN_USAGE, Histogram
 
 from .convention import METRICS, labels_deviate
 from .measuring import Measured

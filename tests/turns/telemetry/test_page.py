@@ -6,8 +6,8 @@ from typing import Any
 
 from tests.conformance.pages import DOCS, blocks
 from tests.turns.playing import Emulated, Say, at_once, call, script
-from toolparity.normalizer.turns import Turn
-from toolparity.normalizer.turns.telemetry.conventions import DURATION, TIME_TO_FIRST_CHUNK, TOKEN_USAGE
+from toolparity.turns import Turn
+from toolparity.turns.telemetry.conventions import DURATION, TIME_TO_FIRST_CHUNK, TOKEN_USAGE
 
 from .convention import deviations
 from .measuring import Measured, attributes

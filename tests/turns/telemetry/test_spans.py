@@ -13,11 +13,11 @@ from opentelemetry.trace import StatusCode
 from tests.building import chat_body
 from tests.turns.playing import WIRES, Counting, Emulated, Fault, Round, Say, at_once, call, script
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.turns import Backoff, Fallback, Tool, ToolFailed, Tools, Turn
-from toolparity.normalizer.turns.clients.sdk import SdkClient
-from toolparity.normalizer.turns.orchestration import Coordinator
-from toolparity.normalizer.turns.telemetry.conventions import provider_name, server_attributes
 from toolparity.normalizer.wires.openai_chat.profiles import PROFILES
+from toolparity.turns import Backoff, Fallback, Tool, ToolFailed, Tools, Turn
+from toolparity.turns.clients.sdk import SdkClient
+from toolparity.turns.orchestration import Coordinator
+from toolparity.turns.telemetry.conventions import provider_name, server_attributes
 
 from .convention import deviations, values_of
 from .measuring import Measured, attributes
@@ -216,7 +216,7 @@ def test_a_turn_whose_consumer_leaves_ends_its_spans_as_cancelled(in_tool: bool)
 
 
 def test_a_turn_that_an_observer_breaks_ends_its_span_with_the_exception() -> None:
-    from toolparity.normalizer.turns import Observer
+    from toolparity.turns import Observer
 
     class Broken(Observer):
         async def save(self, state: Any) -> None:

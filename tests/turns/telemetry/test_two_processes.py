@@ -15,13 +15,13 @@ import pytest
 
 from tests.thoroughness import is_thorough
 from tests.turns.playing import Counting, Emulated, Say, at_once, call, script
-from toolparity.normalizer.turns import Turn, dump, load
-from toolparity.normalizer.turns.orchestration import record, replay
+from toolparity.turns import Turn, dump, load
+from toolparity.turns.orchestration import record, replay
 
 from . import two_processes
 from .measuring import Measured
 
-pytestmark = pytest.mark.service("normalizer/turns")
+pytestmark = pytest.mark.service("turns")
 
 
 def spans_of(tmp_path: Path, *acts: str) -> list[dict[str, Any]]:

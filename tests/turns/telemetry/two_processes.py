@@ -15,9 +15,9 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
 
 from tests.turns.playing import Emulated, Say, call, script
-from toolparity.normalizer.turns import Tool, Turn
-from toolparity.normalizer.turns.log import Log
-from toolparity.normalizer.turns.telemetry import Telemetry
+from toolparity.turns import Tool, Turn
+from toolparity.turns.log import Log
+from toolparity.turns.telemetry import Telemetry
 
 PLAYED = script([call("look", city="Ulm"), call("post", text="hello")], [Say("Done.")], tools=("look", "post"))
 

@@ -10,9 +10,9 @@ import pytest
 from toolparity.cassettes.emulated.provider import EmulatedProvider, scripted
 from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.normalizer.turns.execution.executor import Executor
-from toolparity.normalizer.turns.execution.tools import Tool
-from toolparity.normalizer.turns.testing import (
+from toolparity.turns.execution.executor import Executor
+from toolparity.turns.execution.tools import Tool
+from toolparity.turns.testing import (
     TOOL_FAULTS,
     Break,
     Cut,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.turns.playing import WIRES, Counting, Emulated, Say, at_once, call, script
-from toolparity.normalizer.turns.backoff import Backoff
-from toolparity.normalizer.turns.testing import (
+from toolparity.turns.backoff import Backoff
+from toolparity.turns.testing import (
     PROVIDER_FAULTS,
     Break,
     Cut,
@@ -23,7 +23,7 @@ from toolparity.normalizer.turns.testing import (
     Status,
     drawn,
 )
-from toolparity.normalizer.turns.turn import Turn
+from toolparity.turns.turn import Turn
 
 LOOKED = script([Say("Let me look."), call("look", at=1)], [Say("All is well.")])
 

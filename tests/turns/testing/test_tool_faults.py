@@ -11,9 +11,9 @@ import pytest
 from tests.turns.executing import OUTCOMES, asked, texts
 from tests.turns.playing import at_once
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.normalizer.turns.execution.executor import Executor, FinishedCall
-from toolparity.normalizer.turns.execution.tools import Tool, Tools
-from toolparity.normalizer.turns.testing import (
+from toolparity.turns.execution.executor import Executor, FinishedCall
+from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.testing import (
     TOOL_FAULTS,
     FaultyTools,
     Hang,

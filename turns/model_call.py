@@ -1,0 +1,174 @@
+"""The exchange of one request with the provider: its answer, or its failure, becomes inputs of the machine."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Protocol, cast
+
+from toolparity.normalizer.conversation import Encoded, Request
+from toolparity.normalizer.decoder import StreamDecoder
+from toolparity.normalizer.errors import ToolLimitReached
+from toolparity.normalizer.events import Event
+from toolparity.normalizer.model import Error, Response
+from toolparity.normalizer.requests import RequestWriter
+from toolparity.normalizer.wires.registry import wire_name
+
+from .block_tracker import BlockTracker
+from .execution.exceptions import described, is_failure, message, shortened
+from .machine.inputs import AnswerFailed, Input
+from .provider import Provider
+from .retry_after import demanded
+from .tool_adapter import ToolAdapter
+
+_log = logging.getLogger("toolparity")
+
+
+class Post(Protocol):
+    """Queues inputs of the machine. The future is set when they are processed.
+
+    ``paced``: it is set when the consumer has their events, too, so that a fast provider waits for a slow consumer.
+    """
+
+    def __call__(self, *inputs: Input, paced: bool = False) -> Awaitable[None]: ...
+
+
+class AnswerDecoder(Protocol):
+    """The decoder of an answer: a `StreamDecoder`, or a wrapper around one (`textmode.TextReader`).
+
+    ``feed`` may raise ToolLimitReached to end the answer as whole at that point. If the decoder has a method ``read``
+    (Response in, Response out), it is called for answers that arrive as a Response.
+    """
+
+    def feed(self, data: Any, /) -> list[Event]:
+        """Decode the next chunk and return its events."""
+
+    def finish(self) -> Response:
+        """Return the response at the end of the answer."""
+
+
+#: Changes a request before it is sent, such as to shorten its history or write calls as text. The result must be legal.
+Prepare = Callable[[Request], Request]
+#: Wraps the decoder of an answer. The request is the complete one, with its tools, before `Prepare` changed it.
+WrapDecoder = Callable[[StreamDecoder, Request], AnswerDecoder]
+
+
+class ModelCall:
+    """Sends one request and decodes its answer. ``partial`` returns the partial answer if the turn is cancelled.
+
+    ``choice``: the index of the choice whose blocks become inputs.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        writer: RequestWriter,
+        adapter: ToolAdapter,
+        request: Request,
+        choice: int,
+        prepare: Prepare | None = None,
+        reader: WrapDecoder | None = None,
+    ) -> None:
+        #: The request as it is sent.
+        self.request = adapter.adapt(prepare(request) if prepare is not None else request)
+        self.encoded: Encoded = writer.write(self.request)
+        self._provider = provider
+        decoder = StreamDecoder(wire_name(provider.wire), provider=provider.name, request=self.encoded.body)
+        self._decoder: AnswerDecoder = reader(decoder, request) if reader is not None else decoder
+        self._adapter = adapter
+        self._tracker = BlockTracker(self.encoded, choice, adapter.restored_call)
+        self._whole: Response | None = None
+        self._response: Response | None = None
+        self._finished = False
+        #: The wait in seconds that an error response demands.
+        self.retry_after: float | None = None
+
+    async def run(self, post: Post) -> Response | list[Input]:
+        """Post the blocks of the answer as they arrive and return the whole answer.
+
+        If the provider fails, return the inputs that remain to be posted instead. The last one is `AnswerFailed`.
+        """
+        chunks: AsyncIterator[Any] | None = None
+        try:
+            chunks = self._provider.ask(self.encoded.body)
+            async for chunk in chunks:
+                if isinstance(chunk, Response):
+                    self._whole = chunk
+                    self.retry_after = demanded(chunk)
+                    continue
+                events = [chunk] if isinstance(chunk, Event) else self._decoder.feed(chunk)
+                if inputs := self._tracker.feed(events):
+                    await post(*inputs, paced=True)
+            response = self._finish()
+        except ToolLimitReached as reached:
+            await close(chunks)  # before `post`, which waits for the consumer
+            await post(*self._tracker.feed(cast(tuple[Event, ...], reached.events)), paced=True)
+            response = self._finish()
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            return self.fail(error)
+        finally:
+            await close(chunks)
+        await post(*self._tracker.finish(response), paced=True)
+        return response
+
+    def partial(self) -> tuple[list[Input], Response | None]:
+        """Return the inputs that close the open blocks as cut, and the partial answer.
+
+        If the answer has ended already, its inputs were posted before, and the list is empty.
+        """
+        if self._finished:
+            return [], self._response
+        try:
+            response = self._finish()
+        except Exception:
+            return [], None  # the partial answer cannot be decoded
+        return self._tracker.finish(response), response
+
+    def fail(self, error: BaseException) -> list[Input]:
+        """Return the inputs for an answer that this error ended: the open blocks are closed, then `AnswerFailed`."""
+        inputs, response = self.partial()
+        return [*inputs, AnswerFailed(error_of(error), response, demanded(error))]
+
+    def _finish(self) -> Response:
+        self._finished = True
+        if self._whole is None:
+            response = self._decoder.finish()
+        else:
+            read = getattr(self._decoder, "read", None)
+            response = read(self._whole) if read is not None else self._whole
+        self._response = self._adapter.restored(self.encoded.restored(response))
+        return self._response
+
+
+async def close(chunks: AsyncIterator[Any] | None) -> None:
+    """Close the connection of an answer. An error of the client is logged."""
+    aclose = getattr(chunks, "aclose", None)
+    if aclose is None:
+        return
+    try:
+        await aclose()
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        _log.warning("closing the provider's answer failed: %s", described(error))
+
+
+def error_of(error: BaseException) -> Error:
+    """Convert an exception of a client. ``retryable`` follows from its HTTP status, None if it has none."""
+    status = _status(error)
+    retryable = (status in (408, 409, 425, 429) or status >= 500) if status is not None else None
+    return Error(type(error).__name__, shortened(message(error)), status, retryable)
+
+
+def _status(error: BaseException) -> int | None:
+    """The HTTP status of a client's exception: ``status_code`` (httpx), ``status`` (aiohttp), ``code`` (urllib)."""
+    for name in ("status_code", "status", "code"):
+        try:
+            status = getattr(error, name, None)
+        except Exception:  # a property raised
+            continue
+        if isinstance(status, int) and not isinstance(status, bool) and 100 <= status < 600:
+            return status
+    return None
