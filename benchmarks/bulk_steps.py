@@ -25,7 +25,7 @@ from toolparity.cassettes.sources import Exchange, FilePart, PartReader, read, s
 from toolparity.cassettes.sources.decoding import response_of
 from toolparity.conformance.audit.canonical import canonical_part
 from toolparity.conformance.audit.conversations import record_of
-from toolparity.conformance.audit.exchange import decode, line, unlogged
+from toolparity.conformance.audit.exchange import decode, line
 from toolparity.conformance.audit.parallel import PART_BYTES
 from toolparity.conformance.audit.summary import Audit, audit_part
 from toolparity.normalizer import json_codec
@@ -98,9 +98,8 @@ def _each(function: Callable[[Exchange], object], block: Path) -> Step:
     exchanges = _exchanges(block)
 
     def step() -> None:
-        with unlogged():
-            for exchange in exchanges:
-                function(exchange)
+        for exchange in exchanges:
+            function(exchange)
 
     return step
 
@@ -138,9 +137,8 @@ def _audit(block: Path) -> Step:
 
     def step() -> None:
         audit = Audit()
-        with unlogged():
-            for exchange in exchanges:
-                audit.count(exchange, policy="all", limit=None)
+        for exchange in exchanges:
+            audit.count(exchange, policy="all", limit=None)
 
     return step
 

@@ -99,17 +99,27 @@ def _restored(
     return restored if calls is None else restored._with_calls(calls)
 
 
-def select(response: Response, policy: Policy = "all", limit: int | None = None, choice: int = 0) -> Selection:
+def select(response: Response, policy: Policy = "all", limit: int | None = None, choice: int | None = 0) -> Selection:
     """Select the client calls of a response by a policy.
 
     ``policy``: a key of `POLICIES`. ``limit``: the maximum number of kept calls; None for no limit. ``choice``: the
-    index (`Choice.index`) of the choice to act on.
+    index (`Choice.index`) of the choice to act on; None for the first one.
 
     Calls that cannot run are rejected under every policy. The runnable calls of other choices are dropped, and so are
     those beyond the policy or the limit. Each dropped or rejected call gets a finding; if calls were dropped, one
     warning is logged with the totals. Raises PolicyError for an unknown policy, a negative limit, a missing choice, or
     an argument that is not a Response. For a response without choices the selection is empty.
     """
+    selection = selection_of(response, policy, limit, choice)
+    if selection.dropped:
+        _log(selection)
+    return selection
+
+
+def selection_of(
+    response: Response, policy: Policy = "all", limit: int | None = None, choice: int | None = None
+) -> Selection:
+    """Select like `select`, without a warning in the log: for callers that report the findings."""
     if not isinstance(response, Response):
         raise PolicyError(
             f"response must be a Response, got {type(response).__name__}",
@@ -118,6 +128,8 @@ def select(response: Response, policy: Policy = "all", limit: int | None = None,
     keep = POLICIES[policy_name(policy)]
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise PolicyError(f"limit must be >= 0 or None, got {limit!r}", hint="pass a number of calls or None")
+    if choice is None:
+        choice = response.choices[0].index if response.choices else 0
     if (choice or response.choices) and not any(c.index == choice for c in response.choices):
         raise PolicyError(f"the response has no choice {choice}", hint=f"it has {[c.index for c in response.choices]}")
     selection = Selection(policy, limit, choice, [], [], [])
@@ -169,31 +181,33 @@ def _cannot_run(call: ToolCall) -> str | None:
 
 
 def _report(selection: Selection) -> None:
-    kept, dropped, rejected = selection.kept, selection.dropped, selection.rejected
     findings = [
         finding(code, f"{ref.name} ({ref.id}): {ref.reason}", ref.choice, ref.block)
-        for code, refs in (("dropped-call", dropped), ("rejected-call", rejected))
+        for code, refs in (("dropped-call", selection.dropped), ("rejected-call", selection.rejected))
         for ref in refs
     ]
     selection.with_findings(findings)
-    if dropped:
-        total = len(kept) + len(dropped) + len(rejected)
-        import logging  # imported here because it takes a third of this package's import time
 
-        logging.getLogger("toolparity").warning(
-            "%d tool calls returned, processing %d, dropped %d under policy %s: processing %s, dropped %s",
-            total,
-            len(kept),
-            len(dropped),
-            selection.policy,
-            _named(kept),
-            _named(dropped),
-            extra={
-                "total": total,
-                "processing": [{"id": r.id, "name": r.name} for r in kept],
-                "dropped": [{"id": r.id, "name": r.name} for r in dropped],
-            },
-        )
+
+def _log(selection: Selection) -> None:
+    import logging  # imported here because it takes a third of this package's import time
+
+    kept, dropped = selection.kept, selection.dropped
+    total = len(kept) + len(dropped) + len(selection.rejected)
+    logging.getLogger("toolparity").warning(
+        "%d tool calls returned, processing %d, dropped %d under policy %s: processing %s, dropped %s",
+        total,
+        len(kept),
+        len(dropped),
+        selection.policy,
+        _named(kept),
+        _named(dropped),
+        extra={
+            "total": total,
+            "processing": [{"id": r.id, "name": r.name} for r in kept],
+            "dropped": [{"id": r.id, "name": r.name} for r in dropped],
+        },
+    )
 
 
 def _named(refs: list[Ref]) -> str:

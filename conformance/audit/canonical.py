@@ -8,7 +8,7 @@ from toolparity.cassettes.sources import FilePart, PartReader, Problem
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.model import Policy
 
-from .exchange import line, unlogged
+from .exchange import line
 from .places import problem_at
 
 #: What follows the source in a line. Quotes in the source are escaped, so its first occurrence is the end.
@@ -41,15 +41,14 @@ def canonical_part(
     """Read and decode one part of the input. ``raw``: add each exchange as it was read."""
     result = CanonicalPart()
     reader = PartReader(part, wire)
-    with unlogged():
-        for item in reader:
-            if isinstance(item, Problem):
-                result.problems.append(item)
-                continue
-            written, decoded = line(item, policy=policy, limit=limit, raw=raw)
-            result.ran += decoded.known
-            result.faulty += decoded.faulty
-            result.text.append(json_codec.encode(written) + b"\n")
+    for item in reader:
+        if isinstance(item, Problem):
+            result.problems.append(item)
+            continue
+        written, decoded = line(item, policy=policy, limit=limit, raw=raw)
+        result.ran += decoded.known
+        result.faulty += decoded.faulty
+        result.text.append(json_codec.encode(written) + b"\n")
     result.lines = reader.lines
     return result
 

@@ -7,10 +7,6 @@
 from __future__ import annotations
 
 import base64
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Lock
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
@@ -20,7 +16,7 @@ from toolparity.cassettes.sources.decoding import response_of
 from toolparity.normalizer.errors import AmbiguousBody, MissingExtra, ToolparityError
 from toolparity.normalizer.findings import Code, Finding
 from toolparity.normalizer.model import Policy, Response
-from toolparity.normalizer.policies import Selection, select
+from toolparity.normalizer.policies import Selection, selection_of
 from toolparity.normalizer.textmode import report
 from toolparity.normalizer.wires.error_response import NO_ANSWER
 from toolparity.normalizer.wires.registry import is_wire
@@ -115,15 +111,12 @@ def decode(exchange: Exchange) -> DecodedExchange:
 def line(
     exchange: Exchange, *, policy: Policy, limit: int | None, raw: bool = False
 ) -> tuple[ExchangeLine, DecodedExchange]:
-    """Return the JSON line of an exchange, and the decoded exchange. Raises PolicyError.
-
-    Dropped calls are logged unless the caller is inside `unlogged`, which costs as much as the selection.
-    """
+    """Return the JSON line of an exchange, and the decoded exchange. Raises PolicyError."""
     decoded = decode(exchange)
     selection = None
     findings = list(decoded.findings)
     if decoded.response is not None:
-        selection = select(decoded.response, policy, limit, first_choice(decoded.response))
+        selection = selection_of(decoded.response, policy, limit)
         findings.extend(selection.findings)
     return (
         ExchangeLine(
@@ -141,11 +134,6 @@ def line(
     )
 
 
-def first_choice(response: Response) -> int:
-    """Return the index of the choice to act on by default: the first one."""
-    return response.choices[0].index if response.choices else 0
-
-
 def raw_of(exchange: Exchange) -> RawExchange:
     """Return the request and the response as they were read.
 
@@ -161,31 +149,6 @@ def raw_of(exchange: Exchange) -> RawExchange:
     return RawExchange(
         exchange.request, exchange.status, exchange.content_type, body, encoding, frames, exchange.chunk_lengths
     )
-
-
-class _Silence:
-    """The callers inside of `unlogged`, and whether the log was disabled before the first of them."""
-
-    lock = Lock()
-    callers = 0
-    was_disabled = False
-
-
-@contextmanager
-def unlogged() -> Iterator[None]:
-    """Suppress the log's warnings about dropped calls, which callers report as findings."""
-    log = logging.getLogger("toolparity")
-    with _Silence.lock:  # parts are audited in several threads of a Dask worker
-        if not _Silence.callers:
-            _Silence.was_disabled = log.disabled
-        _Silence.callers += 1
-        log.disabled = True
-    try:
-        yield
-    finally:
-        with _Silence.lock:
-            _Silence.callers -= 1
-            log.disabled = _Silence.callers > 0 or _Silence.was_disabled
 
 
 def _nothing(wire: str | None, code: str, message: str) -> DecodedExchange:

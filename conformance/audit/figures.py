@@ -8,10 +8,8 @@ from msgspec import Struct, field
 
 from toolparity.normalizer.findings import Finding
 from toolparity.normalizer.model import ApprovalRequest, Choice, Opaque, Policy, Response, ServerToolCall, ToolCall
-from toolparity.normalizer.policies import POLICIES, Selection, select
+from toolparity.normalizer.policies import POLICIES, Selection, selection_of
 from toolparity.reports.results import brief
-
-from .exchange import first_choice
 
 #: The names of models come from the input. Above this many, the longest ones are counted together.
 _MODELS_KEPT = 100
@@ -150,7 +148,7 @@ def count_response(figures: WireFigures, response: Response, policy: Policy, lim
     selection_findings: tuple[Finding, ...] = ()
     selection: Selection | None = None
     for name, sums in figures.policies.items():
-        selection = select(response, name, limit, first_choice(response))
+        selection = selection_of(response, name, limit)
         sums.add(selection)
         model.policies[name].add(selection)
         if name == policy:

@@ -21,7 +21,7 @@ from toolparity.reports.results import brief
 
 from .conversations import record_of
 from .exchange import CODES as INPUT_CODES
-from .exchange import DecodedExchange, decode, unlogged
+from .exchange import DecodedExchange, decode
 from .figures import NOT_STATED, OTHERS, WireFigures, count_response, too_many
 
 #: Every code that an audit can count.
@@ -105,8 +105,6 @@ class Audit(Struct):
 
     def count(self, exchange: Exchange, *, policy: Policy, limit: int | None) -> ExchangeRecord | None:
         """Decode one exchange and count it. Calls that ``policy`` drops or rejects are counted as findings.
-
-        They are also logged unless the caller is inside `unlogged`.
 
         Return the record for the audit of conversations, or None if the wire is unknown.
         """
@@ -202,13 +200,12 @@ def audit_part(part: FilePart, wire: str | None, policy: Policy, limit: int | No
     """Audit one part of the input."""
     result = PartAudit()
     reader = PartReader(part, wire)
-    with unlogged():
-        for item in reader:
-            if isinstance(item, Problem):
-                result.problems.append(item)
-                result.audit.unread(item)
-            elif (record := result.audit.count(item, policy=policy, limit=limit)) is not None:
-                result.records.append(record)
+    for item in reader:
+        if isinstance(item, Problem):
+            result.problems.append(item)
+            result.audit.unread(item)
+        elif (record := result.audit.count(item, policy=policy, limit=limit)) is not None:
+            result.records.append(record)
     result.lines = reader.lines
     return result
 

@@ -19,9 +19,8 @@ from toolparity.cassettes.recorder import verify
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Policy
-from toolparity.normalizer.policies import select
+from toolparity.normalizer.policies import selection_of
 
-from ..audit.exchange import first_choice, unlogged
 from ..workers import cores, in_order
 from . import cassette_files, console, exits, options
 from . import cassette_report as report
@@ -154,8 +153,7 @@ def show_command(*, cassette: str, library: Path, policy: Policy, limit: int | N
     loaded = files.load(place.path)
     answers = []
     for response in verify.decoded(loaded):
-        with unlogged():
-            answers.append((response, select(response, policy, limit, first_choice(response))))
+        answers.append((response, selection_of(response, policy, limit)))
     if as_data:
         click.echo(json_codec.encode(report.shown_json(loaded, place.shown, answers)))
     else:

@@ -9,12 +9,12 @@ from toolparity.cassettes.sources import Exchange
 from toolparity.cassettes.sources.http import exchange as http_exchange
 from toolparity.cassettes.sources.http import headers_of
 from toolparity.normalizer.model import Response, Wire
-from toolparity.normalizer.policies import select
+from toolparity.normalizer.policies import selection_of
 from toolparity.normalizer.requests import check_request
 from toolparity.normalizer.wires.registry import is_wire
 
 from ..audit.conversations import record_of
-from ..audit.exchange import DecodedExchange, decode, first_choice, unlogged
+from ..audit.exchange import DecodedExchange, decode
 from .conversations import LiveConversations
 from .copies import ExchangeCopy
 from .headers import text_pairs
@@ -62,8 +62,7 @@ class Judge:
         for finding in decoded.findings:
             yield JudgedFinding(finding.code, finding.severity, finding.message[:_EXCERPT])
         if response is not None:
-            with unlogged():
-                selection = select(response, self._options.policy, self._options.limit, first_choice(response))
+            selection = selection_of(response, self._options.policy, self._options.limit)
             for finding in selection.findings:
                 yield JudgedFinding(finding.code, finding.severity, finding.message[:_EXCERPT])
 

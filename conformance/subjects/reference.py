@@ -13,7 +13,7 @@ from toolparity.normalizer.conversation import Request, TextPart, ToolResult
 from toolparity.normalizer.decoder import StreamDecoder, normalize
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.normalizer.model import Response
-from toolparity.normalizer.policies import Selection, select
+from toolparity.normalizer.policies import Selection, select, selection_of
 from toolparity.normalizer.requests import read_request, write_request
 
 from . import FollowUp, SubjectExchange
@@ -50,7 +50,7 @@ class Reference:
         log.propagate = False
         try:
             response = read_answer(exchange)
-            selection = select(response, exchange.policy, exchange.limit, _first_choice(response))
+            selection = select(response, exchange.policy, exchange.limit, None)
         except ToolparityError as error:
             return {"error": str(error)}
         finally:
@@ -84,14 +84,10 @@ class Reference:
         """Return the conversation up to a response, the response, and its calls. Several requests follow each one."""
         if self._last is None or self._last[0] is not exchange:
             response = read_answer(exchange)
-            selection = select(response, "all", None, _first_choice(response))
+            selection = selection_of(response)
             request = read_request(exchange.request, exchange.wire, provider=exchange.provider)
             self._last = exchange, (request, response, selection)
         return self._last[1]
-
-
-def _first_choice(response: Response) -> int:
-    return response.choices[0].index if response.choices else 0
 
 
 def read_answer(exchange: SubjectExchange) -> Response:
