@@ -21,9 +21,9 @@ import msgspec
 import psutil
 from tabulate import tabulate
 
+from toolparity.audit.exchange import raw_of
 from toolparity.cassettes.sources import Exchange, read
-from toolparity.conformance.audit.exchange import raw_of
-from toolparity.conformance.workers import cores
+from toolparity.cassettes.workers import cores
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import is_wire
 

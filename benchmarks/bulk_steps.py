@@ -21,15 +21,15 @@ from typing import Any
 import msgspec
 from backports import zstd
 
+from toolparity.audit.bulk.parallel import PART_BYTES
+from toolparity.audit.canonical import canonical_part
+from toolparity.audit.conversations import ConversationAudit
+from toolparity.audit.exchange import decode, line
+from toolparity.audit.records import record_of
+from toolparity.audit.summary import Audit, audit_part
 from toolparity.cassettes.sources import Exchange, FilePart, PartReader, read, split_files
 from toolparity.cassettes.sources.decoding import response_of
-from toolparity.conformance.audit.canonical import canonical_part
-from toolparity.conformance.audit.conversations import record_of
-from toolparity.conformance.audit.exchange import decode, line
-from toolparity.conformance.audit.parallel import PART_BYTES
-from toolparity.conformance.audit.summary import Audit, audit_part
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.conversations import ConversationAudit
 from toolparity.normalizer.wires.registry import is_wire
 
 from . import bulk_rows

@@ -23,7 +23,7 @@ import msgspec
 from tabulate import tabulate
 
 from toolparity.cassettes.sources import Exchange, read
-from toolparity.conformance.workers import cores
+from toolparity.cassettes.workers import cores
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import is_wire
 

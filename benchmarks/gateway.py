@@ -19,12 +19,12 @@ from collections.abc import Iterator
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 from toolparity.cassettes.surfaces import SURFACES
+from toolparity.cassettes.workers import cores
 from toolparity.conformance.gateway import run, upstream
 from toolparity.conformance.gateway.client import address
 from toolparity.conformance.gateway.conversation import Route
 from toolparity.conformance.gateway.known import KNOWN, known_gateway, process
 from toolparity.conformance.runner.judge import CaseFilter
-from toolparity.conformance.workers import cores
 
 from .relay import relay
 

@@ -22,10 +22,10 @@ from typing import Any
 from tabulate import tabulate
 
 from toolparity import normalize, read_request
-from toolparity.conformance.audit.bulk import map_part, split
-from toolparity.conformance.audit.part_files import PartFile
-from toolparity.conformance.workers import rare_collections
-from toolparity.normalizer.conversations import ConversationAudit, ExchangeRecord, fingerprints, record
+from toolparity.audit.bulk.functions import map_part, split
+from toolparity.audit.bulk.part_files import PartFile
+from toolparity.audit.conversations import ConversationAudit, ExchangeRecord, fingerprints, record
+from toolparity.cassettes.workers import rare_collections
 
 from .bulk import SOURCE
 

@@ -101,12 +101,12 @@ async def _upstream(pieces: int) -> None:
 
 def _proxy(target: int, judged: bool) -> None:
     """Run the proxy, and print its port."""
-    from toolparity.conformance.proxy.feed import Feed
-    from toolparity.conformance.proxy.forward import Upstream
-    from toolparity.conformance.proxy.metrics import Metrics
-    from toolparity.conformance.proxy.observer import Limits, Observer
-    from toolparity.conformance.proxy.page import application
-    from toolparity.conformance.proxy.server import Addresses, ProxyServer
+    from toolparity.audit.proxy.feed import Feed
+    from toolparity.audit.proxy.forward import Upstream
+    from toolparity.audit.proxy.metrics import Metrics
+    from toolparity.audit.proxy.observer import Limits, Observer
+    from toolparity.audit.proxy.page import application
+    from toolparity.audit.proxy.server import Addresses, ProxyServer
 
     feed, metrics = Feed(), Metrics()
     limits = Limits() if judged else Limits(exchange=0)

@@ -20,7 +20,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("normalizer", "turns", "cassettes", "conformance", "reports", "toolparity")
+PACKAGES = ("normalizer", "turns", "cassettes", "audit", "conformance", "reports", "toolparity")
 WIRES = frozenset(
     [
         *("openai.chat", "openai.responses", "anthropic.messages", "xai.grpc", "google.gemini", "google.interactions"),

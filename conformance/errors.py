@@ -42,11 +42,3 @@ class InvalidBaseline(ToolparityError, ValueError):
 
 class InvalidRunState(ToolparityError, ValueError):
     """A file does not have the state of this run."""
-
-
-class InvalidPart(ToolparityError, ValueError):
-    """A part file of an audit is invalid, or does not fit the other ones."""
-
-
-class ReportNotWritten(ToolparityError, OSError):
-    """A report could not be written."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from toolparity.normalizer.conversations import CODES, RECOGNIZED, UNJUDGED
+from toolparity.audit.conversations import CODES, RECOGNIZED, UNJUDGED
 
 HEAD = """\
 # Audit
 
 `toolparity audit PATH…` answers two questions about recorded traffic: what did the application do with the calls, and
 what would each policy do with them. This page is about the first. It is written by `python docs/audit.py >
-docs/audit.md`; the tables are in `normalizer/conversations/codes.py`.
+docs/audit.md`; the tables are in `audit/conversations/codes.py`.
 
 ```
 toolparity audit --fail-on dropped-in-fact traffic.jsonl

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolparity.cassettes import documents, interchange
+from toolparity.cassettes.cli.console import ProgressBar
 from toolparity.cassettes.interchange.model import CassetteContent, differences
 from toolparity.cassettes.maintenance import files, scanning, scrubbing
 from toolparity.cassettes.maintenance.replaying import unplayed
 from toolparity.cassettes.secrets import Scrubber, scan
-from toolparity.conformance.cli.console import ProgressBar
-from toolparity.conformance.workers import in_order
+from toolparity.cassettes.workers import in_order
 from toolparity.normalizer.errors import ToolparityError
 
 

@@ -24,6 +24,10 @@ class UnreadableResults(ToolparityError, ValueError):
     """A file does not contain the results of a run in a format that this version supports."""
 
 
+class ReportNotWritten(ToolparityError, OSError):
+    """A report could not be written."""
+
+
 def load(path: Path) -> Run:
     """Load the run of a results file.
 

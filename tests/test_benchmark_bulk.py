@@ -12,7 +12,7 @@ import pytest
 from docs import speed
 from tests.optional import package
 from toolparity.cassettes.sources import Exchange, read
-from toolparity.conformance.workers import rare_collections
+from toolparity.cassettes.workers import rare_collections
 
 pytestmark = pytest.mark.page("benchmarks", "docs/speed.py", "docs/benchmarks.md")
 EXAMPLES = Path(__file__).resolve().parents[1] / "cassettes" / "examples"

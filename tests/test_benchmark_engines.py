@@ -9,7 +9,7 @@ from tests.bulk.corpus import EXAMPLES
 from tests.conversations.test_audit import conversation
 from tests.optional import package
 from tests.traffic import write_rows
-from toolparity.conformance.audit.parallel import audit_paths
+from toolparity.audit.bulk.parallel import audit_paths
 
 engines: Any = package("benchmarks.engines", extra="dev")
 

@@ -22,10 +22,10 @@ from tests.programs import interruptible
 from tests.recorded.rows import MISFILED, files
 from tests.traffic import chat_body, chat_stream, row, write_rows
 from tests.wires import WIRES
+from toolparity.audit.bulk import parallel
+from toolparity.audit.summary import Audit
 from toolparity.cassettes.sources import Exchange, decoding
-from toolparity.conformance.audit import parallel
-from toolparity.conformance.audit.summary import Audit
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.findings import CODES
 from toolparity.reports.terminal import Lines, StyledText, Table, render
@@ -306,14 +306,14 @@ def ignores_interrupts(pid: int) -> bool:
     return False
 
 
-@pytest.mark.service("conformance/audit")
+@pytest.mark.service("audit")
 def test_an_interrupt_ends_the_workers(tmp_path: Path) -> None:
     path = mixed(tmp_path / "r.jsonl")
     path.write_bytes(path.read_bytes() * 80_000)
     command = [
         sys.executable,
         "-c",
-        "from toolparity.conformance.cli import main; main()",
+        "from toolparity.cli import main; main()",
         "audit",
         "--jobs",
         "2",

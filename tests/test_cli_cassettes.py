@@ -22,7 +22,7 @@ from toolparity.cassettes.recorder import record as recorder
 from toolparity.cassettes.recorder import verify
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.normalizer.errors import MissingKey
 
 IMPORTED = dict.fromkeys(("surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))

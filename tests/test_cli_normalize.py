@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from tests.thoroughness import examples
 from tests.traffic import chat_body, chat_stream, row, write_rows
 from tests.wires import BYTE_WIRES
+from toolparity.audit.bulk import parallel
 from toolparity.cassettes.sources import Problem, decoding
-from toolparity.conformance.audit import parallel
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "cassettes" / "examples"
 
@@ -232,7 +232,7 @@ def test_help_teaches_by_examples() -> None:
 
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "r.jsonl", *[row(chat_stream("f"))] * 3000)
-    command = [sys.executable, "-c", "from toolparity.conformance.cli import main; main()", "normalize", str(path)]
+    command = [sys.executable, "-c", "from toolparity.cli import main; main()", "normalize", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}) as process:
         assert process.stdout is not None
         assert process.stderr is not None

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from toolparity.cassettes.library import files
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 PROVIDERS = sorted({surface.provider for surface in SURFACES.values()})
 

@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("normalizer", "turns", "cassettes", "conformance", "reports")
+FOLDERS = ("normalizer", "turns", "cassettes", "audit", "conformance", "reports")
 #: A test that builds and installs the wheel.
 INSTALLED = pytest.mark.page(
     "pyproject.toml", "toolparity/__init__.py", "toolparity/cli.py", "toolparity/pytest_plugin.py"

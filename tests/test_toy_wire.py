@@ -103,7 +103,7 @@ given["loaded"] = [name for name in sys.modules if name.startswith(("toy_wire", 
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.turns import Tool, Turn
 from toolparity.turns.clients import client
 

@@ -14,7 +14,7 @@ import pytest
 _PARENT = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-from toolparity.conformance.workers import in_order
+from toolparity.cassettes.workers import in_order
 import slow_work
 if __name__ == "__main__":
     list(in_order(slow_work.work, range(100), 2, "slow_work"))

@@ -185,7 +185,7 @@ def _use_own_scenarios(config: pytest.Config) -> None:
         return
     from toolparity.normalizer.errors import ToolparityError
 
-    from .conformance.cases import own
+    from .cassettes import own_scenarios as own
 
     try:
         own.use(config.rootpath / folder)

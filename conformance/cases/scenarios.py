@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from toolparity.cassettes import scripts
 from toolparity.cassettes.errors import InvalidScenario
+from toolparity.cassettes.own_scenarios import of_scenarios
 from toolparity.cassettes.scripts import ScenarioFile, Script, scenario_files
 from toolparity.cassettes.surfaces import SURFACES
 
@@ -85,6 +86,9 @@ def scenarios() -> dict[str, Scenario]:
     """Return all scenarios by id. Raises InvalidScenario."""
     scripts.scripts()  # checks that no two scripts begin alike
     return {id: scenario(id, file) for id, file in scenario_files().items()}
+
+
+of_scenarios(scenarios)
 
 
 def scenario(id: str, file: ScenarioFile) -> Scenario:

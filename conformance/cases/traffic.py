@@ -13,6 +13,7 @@ from toolparity.cassettes.chunking import CHUNKINGS, events
 from toolparity.cassettes.emulated.script_player import ProviderRefusal
 from toolparity.cassettes.errors import UnreadableSource
 from toolparity.cassettes.library import RECORDED, load, path_for
+from toolparity.cassettes.own_scenarios import of_scenarios
 from toolparity.cassettes.scenario_folder import own_folder, own_library
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import SURFACES
@@ -62,6 +63,9 @@ def responses(scenario: str, surface: str, mode: str) -> list[TrafficResponse]:
     if own_folder() is not None and not _cassette(scenario, surface, mode == "stream").exists():
         return _played(played.script, surface, mode == "stream")
     return list(_recorded(scenario, surface, mode == "stream"))
+
+
+of_scenarios(responses)
 
 
 def _cassette(scenario: str, surface: str, stream: bool) -> Path:

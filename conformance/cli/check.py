@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolparity.cassettes.cli import exits, options, scenario_option
+from toolparity.cassettes.cli.console import ProgressBar
+from toolparity.cassettes.cli.names import Named, must_fit, unknown
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.policies import POLICIES
 from toolparity.reports import results
@@ -19,9 +22,7 @@ from ..known_bad import known_bad
 from ..runner import baseline, fail_on, kill, suite, survival
 from ..runner.judge import CaseFilter
 from ..subjects import known_names, shipped
-from . import exits, gateway_options, options, rendering, scenario_option
-from .console import ProgressBar
-from .names import Named, must_fit, unknown
+from . import gateway_options, rendering
 
 if TYPE_CHECKING:
     from .gateway_run import Settings

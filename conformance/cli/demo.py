@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from . import exits
+from toolparity.cassettes.cli import exits
 
 
 @click.command(name="demo", epilog=exits.EPILOG)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from toolparity.cassettes.cli import exits
+from toolparity.cassettes.cli.names import Group, must_fit
+
 from ..gateway import PORT
 from ..gateway.errors import GatewayFailed
 from ..gateway.known import ALIASES, KNOWN, installation, known_gateway
 from ..gateway.known.form import KnownGateway
-from . import exits
-from .names import Group, must_fit
 
 
 @click.group(cls=Group, name="gateway", epilog=exits.EPILOG)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolparity.cassettes.cli.names import must_fit
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.wires.registry import specs
 
 from ..gateway import PORT
-from .names import must_fit
 
 if TYPE_CHECKING:
     from .gateway_run import Settings

@@ -9,8 +9,10 @@ from typing import Any
 import click
 from msgspec import Struct
 
+from toolparity.cassettes.cli.names import must_fit
 from toolparity.cassettes.emulated.servers import LOOPBACK
 from toolparity.cassettes.surfaces import SURFACES
+from toolparity.cassettes.workers import cores
 from toolparity.reports import results
 
 from ..gateway import PORT
@@ -23,8 +25,6 @@ from ..gateway.run import JOBS, Gateway
 from ..gateway.run import run as run_gateway
 from ..gateway.upstream import running
 from ..runner.judge import CaseFilter
-from ..workers import cores
-from .names import must_fit
 
 #: The environment variable with the key that the gateway requires of its clients.
 KEY = "TOOLPARITY_GATEWAY_KEY"

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from toolparity.cassettes.cli import console, exits, options
+from toolparity.cassettes.cli.names import must_fit
 from toolparity.reports import versions
 from toolparity.reports.version_text import sections, version_line
 
@@ -14,8 +16,6 @@ from ..runner.history import run as runner
 from ..runner.history.measurer import Measurer
 from ..subjects import environments, releases
 from ..subjects.peers import PEERS
-from . import console, exits, options, rendering
-from .names import must_fit
 
 _ALL = "all"
 
@@ -87,8 +87,8 @@ def command(
             on_version=lambda version: steps.note(version_line(version)),
         )
     code = exits.decide(ctx, exits.code(ran=bool(history.tested)))
-    if not rendering.is_stdout(file):
+    if not options.is_stdout(file):
         console.show(sections(history))
     if file is not None:
-        rendering.put(file, versions.write(history))
+        options.put(file, versions.write(history))
     ctx.exit(code)

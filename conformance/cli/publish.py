@@ -26,6 +26,7 @@ from msgspec import Struct, json
 from msgspec.structs import replace
 
 from toolparity import reports
+from toolparity.cassettes.cli.console import ProgressBar
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.reports import formats, results
 from toolparity.reports.files import load, load_history
@@ -45,7 +46,6 @@ from ..runner.judge import CaseFilter
 from ..runner.release import required
 from ..subjects import SUBJECTS, environments, library_of, role_of
 from ..subjects.peers import PEERS
-from .console import ProgressBar
 
 FOLDER = Path(reports.__file__).resolve().parent / "published"
 COMMAND = "python -m toolparity.conformance.cli.publish"

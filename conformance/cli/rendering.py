@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from toolparity.cassettes.cli import console
+from toolparity.cassettes.cli.options import OutputFile, is_stdout, put
 from toolparity.reports import formats
 from toolparity.reports.compare import compare
 from toolparity.reports.files import STDIN, load
 from toolparity.reports.results import Report, Run, merge
 from toolparity.reports.text import sections
 
-from ..errors import ReportNotWritten
-from . import console
-from .options import OutputFile
-
-_STDOUT = "-"
 _FILE = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 
 
@@ -78,27 +74,10 @@ def writes_stdout(outputs: Mapping[str, Path]) -> bool:
     return any(map(is_stdout, outputs.values()))
 
 
-def is_stdout(path: Path | None) -> bool:
-    """Return whether the path means standard output."""
-    return str(path) == _STDOUT
-
-
 def write(report: Report, outputs: Mapping[str, Path]) -> None:
     """Render each format and write it to its path. Raises ReportNotWritten."""
     for name, path in outputs.items():
         put(path, formats.render(name, report))
-
-
-def put(path: Path, data: bytes) -> None:
-    """Write data to a file or to standard output. Raises ReportNotWritten."""
-    if is_stdout(path):
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise ReportNotWritten(error.strerror or str(error), where=str(path)) from None
 
 
 def regressed(report: Report) -> bool:

@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
+from toolparity.cassettes.cli import exits
 from toolparity.reports.compare import compare
 from toolparity.reports.files import load
 from toolparity.reports.results import Report, merge
 
-from . import exits, rendering, upstream
+from . import rendering, upstream
 
 
 class ReportCommand(click.Command):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
+from toolparity.cassettes.cli import exits
+from toolparity.cassettes.cli.names import must_fit
 from toolparity.normalizer.errors import MissingExtra
 
 from ..errors import InvalidAnswer, UnknownSubject
 from ..runner import smoke
 from ..subjects import known_names, subject
-from . import exits
-from .names import must_fit
 
 
 @click.command(name="smoke", epilog=exits.EPILOG)

@@ -7,9 +7,10 @@ from shlex import quote
 
 import click
 
+from toolparity.cassettes.cli import exits
+from toolparity.cassettes.cli.names import Group, Named
+
 from .. import skeletons
-from . import exits
-from .names import Group, Named
 
 
 @click.group(cls=Group, name="subject", epilog=exits.EPILOG)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from toolparity.cassettes.cli import exits
+from toolparity.cassettes.cli.console import Steps
+from toolparity.cassettes.cli.names import Group, must_fit
+
 from ..errors import UnknownSubject
 from ..subjects import SUBJECTS, environments
 from ..subjects.peers import PEERS
-from . import exits
-from .console import Steps
-from .names import Group, must_fit
 
 
 @click.group(cls=Group, name="subjects", epilog=exits.EPILOG)

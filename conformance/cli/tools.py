@@ -10,12 +10,11 @@ from typing import Any
 import click
 import msgspec
 
+from toolparity.cassettes.cli import exits
+from toolparity.cassettes.cli.names import Group, Named
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.schemas import TARGETS, SourceTool, ToolDefinition, ToolViolation, check_tools, read_tools
-
-from . import exits
-from .names import Group, Named
 
 
 @click.group(cls=Group, name="tools", epilog=exits.EPILOG)

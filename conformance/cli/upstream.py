@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from toolparity import reports
+from toolparity.cassettes.cli import exits, names
 from toolparity.reports.files import load
 from toolparity.reports.results import Run
 
@@ -16,7 +17,6 @@ from ..reproductions.confirmation import unconfirmed
 from ..reproductions.libraries import LIBRARIES
 from ..reproductions.topics import has_topic
 from ..reproductions.upstream import draft
-from . import exits, names
 
 #: The results of the shipped subjects, in a checkout of this project.
 PUBLISHED = Path(reports.__file__).resolve().parent / "published" / "results.json.gz"

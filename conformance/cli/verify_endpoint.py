@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from toolparity.cassettes.cli import console, exits, scenario_option
+from toolparity.cassettes.cli.names import Named, must_fit, unknown
+from toolparity.cassettes.cli.options import OutputFile, is_stdout, put
 from toolparity.normalizer.wires.registry import specs
 from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone, Value
-
-from . import console, exits, scenario_option
-from .names import Named, must_fit, unknown
-from .options import OutputFile
-from .rendering import is_stdout, put
 
 if TYPE_CHECKING:
     from ..endpoint.address import Endpoint

@@ -26,6 +26,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from toolparity.audit.proxy.guard import Guarded
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.errors import UnknownSurface
 from toolparity.cassettes.scripts import scripts
@@ -41,7 +42,6 @@ from toolparity.turns.manager.http import body, handled, json_response
 from .acts import Act
 from .clients import connected
 from .factory import TurnFactory, TurnRequest
-from .guard import Guarded
 from .narrator import ScriptLibrary
 from .sessions import Sessions
 from .state_picture import state_picture

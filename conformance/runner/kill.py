@@ -14,12 +14,12 @@ from itertools import groupby
 from pathlib import Path
 
 from toolparity import __version__
+from toolparity.cassettes.workers import cores, in_order
 from toolparity.reports import results
 
 from ..cases.case import Case
 from ..known_bad import known_bad
 from ..laws import LAWS, Law
-from ..workers import cores, in_order
 from . import suite, survival
 from .judge import CaseFilter, Judge
 from .kill_state import Counts, KillState

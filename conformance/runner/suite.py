@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from toolparity import __version__
 from toolparity.cassettes.scenario_folder import own_folder
+from toolparity.cassettes.workers import cores, in_order
 from toolparity.reports import results
 
 from ..cases.case import Case
@@ -28,7 +29,6 @@ from ..errors import InvalidBaseline
 from ..laws import LAWS
 from ..laws.consequences import CONSEQUENCES
 from ..subjects import Subject, library_of, role_of, subject
-from ..workers import cores, in_order
 from . import baseline
 from .judge import CaseFilter, Judge
 from .release import downgrade_new

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from toolparity.cassettes.workers import cores, in_order
 from toolparity.reports import results
 
 from ..known_bad.generated import equivalents, inputs, mutants
-from ..workers import cores, in_order
 from .answer_bench import AnswerBench
 from .bench import Death
 from .input_bench import InputBench

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from tests.conversations.test_audit import conversation
 from tests.traffic import chat_body, chat_stream, row, write_rows
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "cassettes" / "examples"
 #: The file that can be cut, as its conversations can.

@@ -15,7 +15,7 @@ import pytest
 from tests.bulk.corpus import reports, run, write_corpus
 from tests.optional import package
 from toolparity import bulk
-from toolparity.conformance.errors import InvalidPart
+from toolparity.audit.errors import InvalidPart
 from toolparity.normalizer import json_codec
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "bulk.md"

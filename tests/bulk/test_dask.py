@@ -19,11 +19,11 @@ from tests.conversations.test_audit import conversation
 from tests.optional import package
 from tests.programs import interruptible
 from tests.traffic import write_rows
-from toolparity.conformance.audit import dask_engine
-from toolparity.conformance.audit.parallel import audit_paths
+from toolparity.audit.bulk import dask_engine
+from toolparity.audit.bulk.parallel import audit_paths
 from toolparity.normalizer.errors import ToolparityError
 
-pytestmark = pytest.mark.service("conformance/audit", "cassettes/sources")
+pytestmark = pytest.mark.service("audit", "cassettes/sources")
 
 distributed: Any = package("distributed", extra="dask")
 
@@ -92,8 +92,8 @@ def test_a_killed_worker_changes_nothing(corpus: Path, cluster: Any, monkeypatch
 
 _OWN_CLUSTER = """
 import psutil
-from toolparity.conformance.audit.dask_engine import dask_engine
-from toolparity.conformance.audit.parallel import audit_paths
+from toolparity.audit.bulk.dask_engine import dask_engine
+from toolparity.audit.bulk.parallel import audit_paths
 if __name__ == "__main__":
     with dask_engine(jobs=1) as engine:
         print(audit_paths([{path!r}], engine=engine).exchanges)
@@ -113,7 +113,7 @@ def test_a_cluster_on_this_machine_listens_on_loopback_and_ends_with_the_audit(c
 _INTERRUPTED = """
 import os, signal
 from toolparity.conformance.audit import parallel
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 real = parallel.split_files
 def split_files(*args, **options):
     os.killpg(0, signal.SIGINT)

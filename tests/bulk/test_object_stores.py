@@ -15,11 +15,11 @@ import pytest
 from tests.bulk.corpus import reports, run, write_corpus
 from tests.optional import package
 from tests.traffic import chat_body
+from toolparity.audit.bulk import parallel, shares
 from toolparity.cassettes.sources import Exchange, Problem, read, split_files
 from toolparity.cassettes.sources.files import opened, opened_at, walk
-from toolparity.conformance.audit import parallel, shares
 
-pytestmark = pytest.mark.service("cassettes/sources", "conformance/audit")
+pytestmark = pytest.mark.service("cassettes/sources", "audit")
 
 package("obstore", extra="s3")
 boto3: Any = package("boto3", extra="s3")

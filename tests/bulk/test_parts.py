@@ -16,11 +16,11 @@ from tests.bulk.corpus import LINES, reports, run, write_corpus
 from tests.conversations.test_audit import conversation
 from tests.thoroughness import examples
 from tests.traffic import chat_body, row, write_rows
+from toolparity.audit.bulk import shares
+from toolparity.audit.bulk.part_files import PartWriter
+from toolparity.audit.options import AuditOptions
+from toolparity.audit.summary import audit_part
 from toolparity.cassettes.sources import FilePart, Problem, split_files
-from toolparity.conformance.audit import shares
-from toolparity.conformance.audit.options import AuditOptions
-from toolparity.conformance.audit.part_files import PartWriter
-from toolparity.conformance.audit.summary import audit_part
 
 Pieces = list[FilePart | Problem]
 

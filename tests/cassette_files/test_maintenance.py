@@ -24,7 +24,7 @@ from toolparity.cassettes.maintenance.files import load as load_file
 from toolparity.cassettes.maintenance.replaying import unplayed
 from toolparity.cassettes.maintenance.trees import TreeScrubber
 from toolparity.cassettes.secrets import Scrubber
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 #: The same cassette without a secret.
 CLEAN = vcrpy_text("<YOUR_KEY>", "")

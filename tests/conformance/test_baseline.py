@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from toolparity.conformance.cli import exits, main
+from toolparity.cassettes.cli import exits
+from toolparity.cli import main
 from toolparity.conformance.errors import InvalidBaseline
 from toolparity.conformance.runner import baseline
 from toolparity.conformance.runner.baseline import BaselineEntry, apply_baseline, updated_entries

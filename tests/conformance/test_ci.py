@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-from toolparity.conformance.cli import exits
+from toolparity.cassettes.cli import exits
 from toolparity.reports import results
 
 from .pages import PLUGIN, Block, blocks, do

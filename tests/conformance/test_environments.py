@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.conformance.errors import UnknownSubject
 from toolparity.conformance.subjects import environments, runtimes
 from toolparity.conformance.subjects.peers import HERE, PEERS, Peer

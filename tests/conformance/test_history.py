@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from tests.reports.golden import result, run, verdict
 from tests.thoroughness import sampled
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.conformance.runner.history import cache, measurement, measurer
 from toolparity.conformance.runner.history.changes import changes_between, differing, search
 from toolparity.conformance.runner.history.measurement import Measurement

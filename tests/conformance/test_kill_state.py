@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.conformance.errors import InvalidRunState
 from toolparity.conformance.known_bad import known_bad
 from toolparity.conformance.runner import kill, survival

@@ -197,7 +197,7 @@ def test_cases_run_in_several_processes_and_give_the_same_results(repository: Pa
 def test_results_are_those_of_the_command(repository: Path) -> None:
     from click.testing import CliRunner
 
-    from toolparity.conformance.cli import main
+    from toolparity.cli import main
 
     mine = report(repository, "--parity-subject", "documented-goclaw", "--parity-wire", "openai.chat")
     assert mine.count("fail") > 0

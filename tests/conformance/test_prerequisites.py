@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from toolparity.cli import main
 from toolparity.conformance.cases import traffic
 from toolparity.conformance.cases.case import Case
-from toolparity.conformance.cli import main
 from toolparity.conformance.errors import UnknownSubject
 from toolparity.conformance.runner import baseline, judge
 from toolparity.conformance.subjects import SUBJECTS, subject

@@ -15,7 +15,7 @@ import click
 import pytest
 import yaml
 
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.conformance.cli.publish import FOLDER, HISTORY
 from toolparity.conformance.subjects import pin
 from toolparity.conformance.subjects.peers import PEERS, Peer

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from toolparity.cassettes.errors import InvalidScenario
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.conformance.runner import release
 from toolparity.conformance.runner.release import ReleaseRequirements, downgrade_new, read, release_file
 from toolparity.reports.results import Result, Verdict

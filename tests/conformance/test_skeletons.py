@@ -12,8 +12,9 @@ from click.testing import CliRunner, Result
 
 from tests.programs import needed
 from tests.thoroughness import is_thorough
+from toolparity.cassettes.cli import exits
+from toolparity.cli import main
 from toolparity.conformance import skeletons
-from toolparity.conformance.cli import exits, main
 
 from .pages import blocks, do
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.wires import PLAYED_WIRES as WIRES
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 HELLO = 'print(\'{"name": "p", "claims": ["stream"]}\', flush=True)\n'
 

@@ -23,7 +23,7 @@ from toolparity.conformance.subjects.peers import PEERS
 from .pages import DOCS, blocks, do
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("normalizer", "turns", "cassettes", "conformance", "reports")
+PACKAGES = ("normalizer", "turns", "cassettes", "audit", "conformance", "reports")
 
 #: A test in which another project installs the wheel. `test_plugin.py` has the same runs with this tree.
 INSTALLED = pytest.mark.page("pyproject.toml", "docs/subjects.md", "toolparity/pytest_plugin.py", "toolparity/cli.py")

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from toolparity.conformance.cli import exits, main
+from toolparity.cassettes.cli import exits
+from toolparity.cli import main
 from toolparity.conformance.subjects import environments, peers, subject
 from toolparity.conformance.subjects.peers import PEERS, Peer
 from toolparity.normalizer.errors import MissingExtra

@@ -84,7 +84,7 @@ def test_every_token_count_has_its_meaning() -> None:
 
 
 def check(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    script = "import sys; from toolparity.conformance.cli import main; main(sys.argv[1:])"
+    script = "import sys; from toolparity.cli import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", script, "check", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 

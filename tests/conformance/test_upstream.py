@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from tests.programs import needed
 from tests.published import shortest
 from tests.reports import golden
+from toolparity.cli import main
 from toolparity.conformance.cases.case import Case
-from toolparity.conformance.cli import main
 from toolparity.conformance.cli import upstream as upstream_command
 from toolparity.conformance.cli.publish import FOLDER, RESULTS
 from toolparity.conformance.laws import LAWS

@@ -11,13 +11,13 @@ from functools import cache
 from typing import Any
 
 from tests.conversations.bodies import BODIES, ChatBody
+from toolparity.audit.conversations import ConversationAudit, ConversationReport, record
+from toolparity.audit.records import is_preceded
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.recorder.script_driver import conversation
 from toolparity.cassettes.recorder.sdks import Caller, Link
 from toolparity.cassettes.scripts import OfferedTool, Round, Say, Script, ScriptedCall, ServerCall, Think
 from toolparity.cassettes.surfaces import SURFACES, Surface
-from toolparity.conformance.audit.conversations import is_preceded
-from toolparity.normalizer.conversations import ConversationAudit, ConversationReport, record
 from toolparity.normalizer.model import Response, ServerToolCall
 from toolparity.normalizer.requests import read_request
 

@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 from tests.traffic import chat_body, row, write_rows
 from toolparity import normalize
-from toolparity.conformance.audit import parallel
-from toolparity.conformance.cli import main
+from toolparity.audit.bulk import parallel
+from toolparity.audit.conversations import linker
+from toolparity.cli import main
 from toolparity.conversations import ConversationAudit, record
 from toolparity.normalizer import json_codec, requests
-from toolparity.normalizer.conversations import linker
 
 ROOT = Path(__file__).resolve().parents[2]
 

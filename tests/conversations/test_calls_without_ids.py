@@ -13,8 +13,8 @@ import pytest
 
 from tests.conversations.built import Body
 from toolparity import Wire, normalize
-from toolparity.normalizer.conversations import ConversationAudit, ConversationReport
-from toolparity.normalizer.conversations.records import ExchangeRecord, record
+from toolparity.audit.conversations import ConversationAudit, ConversationReport
+from toolparity.audit.conversations.records import ExchangeRecord, record
 from toolparity.normalizer.requests import read_request, write_request
 
 WIRE: Wire = "google.gemini"

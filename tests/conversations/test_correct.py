@@ -11,6 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.conversations.agents import PARALLEL, SCRIPTS, SEARCHING, THINKING, audited, replay, surfaces
+from toolparity.audit.conversations import ConversationAudit, ConversationFigures, record
+from toolparity.audit.conversations.fingerprints import of_value
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import SURFACES
@@ -24,8 +26,6 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
-from toolparity.normalizer.conversations import ConversationAudit, ConversationFigures, record
-from toolparity.normalizer.conversations.fingerprints import of_value
 from toolparity.normalizer.model import Response, ToolCall
 from toolparity.normalizer.requests import read_request
 

@@ -18,10 +18,10 @@ from tests.conversations.agents import (
     surfaces,
 )
 from tests.thoroughness import is_thorough
+from toolparity.audit.conversations import CODES
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import SURFACES, Surface
-from toolparity.normalizer.conversations import CODES
 
 #: Finding code, script, defect, number of findings.
 _DEFECTS: list[tuple[str, Script, Edit, int]] = [

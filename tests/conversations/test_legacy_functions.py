@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.conversations.built import CHAT, QUESTION, Body, Exchange, audited, codes
-from toolparity.normalizer.conversations.call_ids import is_drawn
-from toolparity.normalizer.conversations.records import FUNCTION_CALL
+from toolparity.audit.conversations.call_ids import is_drawn
+from toolparity.audit.conversations.records import FUNCTION_CALL
 
 OTHER: Body = {"role": "user", "content": "Never mind."}
 ANSWER: list[Body] = [{"role": "assistant", "content": "Dry."}]

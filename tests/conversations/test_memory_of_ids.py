@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolparity.normalizer.conversations import linker
-from toolparity.normalizer.conversations.records import CallRecord, ExchangeRecord, MessageRecord
+from toolparity.audit.conversations import linker
+from toolparity.audit.conversations.records import CallRecord, ExchangeRecord, MessageRecord
 
 
 def exchange(number: int, *, id: str = "call_1") -> ExchangeRecord:

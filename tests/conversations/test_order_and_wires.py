@@ -13,10 +13,10 @@ from tests.conversations import agents
 from tests.conversations.agents import PARALLEL, Edit, audited, replay, surfaces
 from tests.conversations.test_correct import Exchanges, audit, read, with_call_ids, with_messages
 from tests.conversations.test_defects import LACKING
+from toolparity.audit.conversations import ConversationAudit, ConversationReport, record
 from toolparity.cassettes.emulated.servers import Servers
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.conversation import Assistant, Request, ToolResults
-from toolparity.normalizer.conversations import ConversationAudit, ConversationReport, record
 from toolparity.normalizer.model import Response, ToolCall
 from toolparity.normalizer.requests import read_request, write_request
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolparity.normalizer.conversations import record
+from toolparity.audit.conversations import record
 from toolparity.normalizer.requests import read_request
 
 

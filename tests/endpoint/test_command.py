@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 from .defects import DEFECTS
 from .server import serving_with

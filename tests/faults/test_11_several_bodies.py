@@ -16,9 +16,9 @@ from tests.recorded.rows import files
 from tests.traffic import chat_body, chat_stream, interaction, row, write_rows
 from tests.wires import SSE_WIRES
 from toolparity import Response, StreamDecoder, normalize
+from toolparity.audit.exchange import decode
 from toolparity.cassettes.sources import Exchange, Problem, read
-from toolparity.conformance.audit.exchange import decode
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.normalizer.body_splitter import responses
 from toolparity.normalizer.errors import SeveralBodies
 from toolparity.normalizer.model import Wire

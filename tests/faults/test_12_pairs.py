@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 from tests.failures.play import Call, Say, plain, stream
 from tests.traffic import CHAT_URL, chat_body, chat_stream, row, write_rows
 from tests.wires import SSE_WIRES
+from toolparity.audit.exchange import decode
 from toolparity.cassettes.sources import Exchange, Problem, read
-from toolparity.conformance.audit.exchange import decode
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 REQUEST = {"model": "m-1", "messages": [], "tools": [{"type": "function", "function": {"name": "f"}}]}
 

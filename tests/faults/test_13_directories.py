@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.traffic import chat_body, chat_stream, row, write_rows
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 #: What projects keep beside their recordings.
 OTHER = {

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.traffic import chat_stream, row, write_rows
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.conformance.runner import suite
 from toolparity.reports import formats
 from toolparity.reports.files import unwritable
@@ -39,7 +39,7 @@ class Ended(NamedTuple):
 _FORKING = """
 import gc, json, os, sys
 import click
-from toolparity.conformance.cli import COMMANDS, main
+from toolparity.cli import COMMANDS, main
 
 for name in main.list_commands(click.Context(main)):
     main.get_command(click.Context(main), name)
@@ -73,7 +73,7 @@ for line in sys.stdin:
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 #: Runs one command, with its output where the shell sends it.
-_ALONE = "from toolparity.conformance.cli import main; main()"
+_ALONE = "from toolparity.cli import main; main()"
 
 
 def _environment() -> dict[str, str]:
@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_written_is_a_usage_error_before_the_run(
 
     place = places(tmp_path)[why]
     monkeypatch.setattr(suite, "run", never)
-    monkeypatch.setattr("toolparity.conformance.cli.audit.audit_paths", never)
+    monkeypatch.setattr("toolparity.audit.cli.audit.audit_paths", never)
     monkeypatch.setattr("toolparity.conformance.cli.report.load", never)
     for command in (["check", *ONE], ["check", "--kill"], ["report", finished]):
         for name in formats.FORMATS:

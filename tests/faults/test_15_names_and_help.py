@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from toolparity import conformance
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 ROOT = Path(conformance.__file__).resolve().parents[1]
 
@@ -192,7 +192,7 @@ def test_the_examples_with_shipped_cassettes_run_in_an_empty_folder(
 
 def test_no_hint_names_a_path_that_only_the_repository_has() -> None:
     found = []
-    for package in ("conformance", "cassettes", "turns", "normalizer", "reports"):
+    for package in ("conformance", "audit", "cassettes", "turns", "normalizer", "reports"):
         for path in (ROOT / package).rglob("*.py"):
             if path.name in _MAINTAINERS:
                 continue

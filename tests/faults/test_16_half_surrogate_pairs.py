@@ -42,7 +42,7 @@ from toolparity import (
     normalize,
     select,
 )
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import (

@@ -16,7 +16,7 @@ from tests.traffic import interaction as recorded
 from toolparity.cassettes.library import find, forget, load
 from toolparity.cassettes.library.importer import Imported, Skipped, import_files
 from toolparity.cassettes.recorder import verify
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 

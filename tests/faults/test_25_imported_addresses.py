@@ -25,7 +25,7 @@ from toolparity.cassettes.library import find, forget, load
 from toolparity.cassettes.library.importer import Imported, Skipped, import_files, slug
 from toolparity.cassettes.recorder.vcr import playing
 from toolparity.cassettes.sources import member_lists
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 HOSTS = st.sampled_from(["api.openai.com", "localhost", "127.0.0.1", "[::1]", "gateway.example", "x.openai.azure.com"])
 WORDS = st.text("abcdefghijklmnop0123456789-.", min_size=1, max_size=8)

@@ -18,7 +18,7 @@ from tests.traffic import chat_body
 from toolparity.cassettes.library import forget, load, path_for
 from toolparity.cassettes.recorder.diff import RecordingChange, diff, outline
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 IMPORTED = dict.fromkeys(("surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))
 

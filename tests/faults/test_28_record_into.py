@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from toolparity.cassettes.library import RECORDED, files
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 ONE = ("text-only", "--provider", "xai", "--wire", "openai.chat", "--plain")
 

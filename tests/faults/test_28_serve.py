@@ -25,7 +25,7 @@ from toolparity.cassettes.replay.http import application
 from toolparity.cassettes.replay.response_index import ResponseIndex
 from toolparity.cassettes.replay.rpc import ReplayedChat
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 IMPORTED = dict.fromkeys(("surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))
 

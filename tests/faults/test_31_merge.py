@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from tests.thoroughness import examples
 from tests.traffic import chat_body, chat_stream, row, write_rows
+from toolparity.audit import figures, summary
+from toolparity.audit.bulk import parallel
+from toolparity.audit.report import as_json
+from toolparity.audit.summary import Audit
 from toolparity.cassettes.sources import Exchange
-from toolparity.conformance.audit import figures, parallel, summary
-from toolparity.conformance.audit.report import as_json
-from toolparity.conformance.audit.summary import Audit
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 
 def run(*args: Any) -> Result:

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 from tests.traffic import chat_body, chat_stream, row
 from toolparity.cassettes.sources import Exchange, Problem, decompression, read
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 try:
     zstd: Any = importlib.import_module("compression.zstd")

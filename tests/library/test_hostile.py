@@ -245,7 +245,7 @@ def test_verifying_a_hostile_library_runs_nothing_of_it(tmp_path: Path) -> None:
         path = path_for("openai.chat", f"h{number}", False, tmp_path / "library")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    code = "from toolparity.conformance.cli import main; main(['cassettes', 'verify', '--library', 'library'])"
+    code = "from toolparity.cli import main; main(['cassettes', 'verify', '--library', 'library'])"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(
         [sys.executable, "-c", code],

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from tests import postgres as servers
 from tests.conversations.test_audit import conversation
 from toolparity.cassettes.sources import FilePart, databases, split_files
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 _POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.service("cassettes/sources"))
 _ON_EACH = pytest.mark.parametrize("url", ["sqlite", _POSTGRESQL], indirect=True)

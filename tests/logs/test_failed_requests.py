@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conversations.built import CHAT, ONE, QUESTION, TWO, Body, Messages, Responses, on_every_wire
+from toolparity.audit.bulk.parallel import audit_paths
 from toolparity.cassettes.sources import Exchange, Problem, read
-from toolparity.conformance.audit.parallel import audit_paths
 
 _ANTHROPIC: Body = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
 _OPENAI: Body = {"error": {"message": "Rate limit reached", "type": "tokens", "param": None, "code": "rate_limit"}}

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from toolparity.cassettes.sources import Exchange, Problem, read
 from toolparity.cassettes.sources.decoding import response_of
 from toolparity.cassettes.sources.logs import FORMATS, format_of
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.normalizer.model import Response
 
 ASKED = {"role": "user", "content": "Is it dry?"}

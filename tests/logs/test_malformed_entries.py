@@ -21,7 +21,7 @@ from tests.thoroughness import examples, is_thorough
 from tests.traffic import chat_body
 from toolparity.cassettes.sources import FORMATS, Exchange, Problem, ReadItem, read
 from toolparity.cassettes.sources.logs import is_sequence
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 SAMPLES = Path(__file__).parent / "samples"
 CASSETTES = Path(__file__).resolve().parents[2] / "cassettes" / "examples"

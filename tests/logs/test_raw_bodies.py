@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 
 def chat(number: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from openai.types.chat import ChatCompletion
 from tests.logs.make_samples import WRITERS
 from toolparity.cassettes.sources import Exchange, read
 from toolparity.cassettes.sources.logs import FORMATS
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 SAMPLES = Path(__file__).parent / "samples"
 #: Name -> its format, the tool that wrote it, and what the writer counted: exchanges, calls, and lost calls.

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.conversations.test_audit import conversation
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 Row = dict[str, Any]
 Write = Callable[[Path, Sequence[Row]], Path]

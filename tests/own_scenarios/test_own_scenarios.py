@@ -16,7 +16,7 @@ from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.library import files
 from toolparity.cassettes.scenario_folder import VARIABLE
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 pytestmark = pytest.mark.service("conformance/cases", "cassettes/scripts.py")
 

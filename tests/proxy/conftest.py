@@ -14,13 +14,13 @@ import httpx2
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from toolparity.audit.proxy.copies import Copying
+from toolparity.audit.proxy.forward import Upstream
+from toolparity.audit.proxy.headers import RawHeaders
+from toolparity.audit.proxy.judgement import Judgement
+from toolparity.audit.proxy.observer import Limits, Observer
+from toolparity.audit.proxy.server import Addresses, ProxyServer
 from toolparity.cassettes.emulated.servers import Servers, running
-from toolparity.conformance.proxy.copies import Copying
-from toolparity.conformance.proxy.forward import Upstream
-from toolparity.conformance.proxy.headers import RawHeaders
-from toolparity.conformance.proxy.judgement import Judgement
-from toolparity.conformance.proxy.observer import Limits, Observer
-from toolparity.conformance.proxy.server import Addresses, ProxyServer
 
 #: How long a test waits for what must happen, in seconds.
 PATIENCE = 30.0

@@ -12,14 +12,14 @@ from playwright.sync_api import Browser, expect
 
 from tests.proxy.conftest import Judgements, proxying
 from tests.reports.browser import browser
+from toolparity.audit.proxy.feed import Feed
+from toolparity.audit.proxy.lines import TextLines
+from toolparity.audit.proxy.metrics import Metrics
+from toolparity.audit.proxy.observer import Observer
+from toolparity.audit.proxy.page import application
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.scripts import Script, scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.proxy.feed import Feed
-from toolparity.conformance.proxy.lines import TextLines
-from toolparity.conformance.proxy.metrics import Metrics
-from toolparity.conformance.proxy.observer import Observer
-from toolparity.conformance.proxy.page import application
 from toolparity.conformance.subjects.environments import cache
 
 __all__ = ["browser"]
@@ -53,7 +53,7 @@ def _script() -> Script:
     return replace(script, rounds=[replace(first, ask=_PROMPT.format(first.ask)), *later])
 
 
-@pytest.mark.page("conformance/proxy")
+@pytest.mark.page("audit/proxy")
 @pytest.mark.thorough(keep=1)
 def test_calls_that_crewai_drops_are_on_the_page_and_in_the_log(crewai: Path, browser: Browser, tmp_path: Path) -> None:
     feed, metrics, judgements, lines = Feed(), Metrics(), Judgements(), list[str]()

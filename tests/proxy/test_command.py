@@ -15,9 +15,9 @@ from tests.programs import interruptible
 from tests.proxy.conftest import PATIENCE, ScriptedUpstream
 from tests.proxy.test_secrets import COOKIE, KEY, QUERY, answer, ask
 from toolparity.cassettes.sources import Exchange, read
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
-pytestmark = pytest.mark.service("conformance/proxy", "conformance/cli/proxy.py")
+pytestmark = pytest.mark.service("audit/proxy", "audit/cli/proxy.py")
 
 
 def _run(*arguments: str) -> Result:

@@ -14,12 +14,12 @@ import httpx2
 import pytest
 
 from tests.proxy.conftest import PATIENCE, Judgements, Peer, Proxied, ScriptedUpstream, proxying, wait_until
-from toolparity.conformance.proxy.copies import ExchangeCopy
-from toolparity.conformance.proxy.judgement import Judgement
-from toolparity.conformance.proxy.observer import Limits, Observer
-from toolparity.conformance.proxy.worker import Worker
+from toolparity.audit.proxy.copies import ExchangeCopy
+from toolparity.audit.proxy.judgement import Judgement
+from toolparity.audit.proxy.observer import Limits, Observer
+from toolparity.audit.proxy.worker import Worker
 
-pytestmark = pytest.mark.service("conformance/proxy")
+pytestmark = pytest.mark.service("audit/proxy")
 
 _BODY = b'{"id": "r", "object": "chat.completion", "choices": []}'
 
@@ -148,8 +148,8 @@ def test_an_error_in_the_observer_does_not_reach_the_client(monkeypatch: pytest.
 
 
 def test_an_exchange_that_the_judge_fails_on_is_counted() -> None:
-    from toolparity.conformance.proxy.judge import Judge
-    from toolparity.conformance.proxy.judgement import JudgeOptions
+    from toolparity.audit.proxy.judge import Judge
+    from toolparity.audit.proxy.judgement import JudgeOptions
 
     copy = ExchangeCopy(1, 0.0, "POST", "http://localhost/v1/x", [], status=200)
     copy.response_headers = [(b"content-encoding", b"gzip")]

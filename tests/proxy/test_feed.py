@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from toolparity.conformance.proxy.feed import Feed
-from toolparity.conformance.proxy.judgement import Judgement
+from toolparity.audit.proxy.feed import Feed
+from toolparity.audit.proxy.judgement import Judgement
 
 
 def _judgement(number: int) -> Judgement:

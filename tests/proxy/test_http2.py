@@ -13,9 +13,9 @@ import pytest
 
 from tests.proxy.conftest import PATIENCE, Proxied, proxying, wait_until
 from tests.proxy.http2_upstream import Http2Upstream, Stream
-from toolparity.conformance.proxy.negotiation import NegotiatingTransport
+from toolparity.audit.proxy.negotiation import NegotiatingTransport
 
-pytestmark = pytest.mark.service("conformance/proxy")
+pytestmark = pytest.mark.service("audit/proxy")
 
 _OK = [(b":status", b"200"), (b"content-type", b"text/event-stream")]
 _BODY = bytes(range(256)) * 1000

@@ -8,11 +8,11 @@ from typing import Any
 
 from tests.traffic import chat_body
 from toolparity import normalize, read_request
-from toolparity.conformance.proxy.conversations import LiveConversations
-from toolparity.conformance.proxy.copies import ExchangeCopy
-from toolparity.conformance.proxy.judge import Judge
-from toolparity.conformance.proxy.judgement import JudgedFinding, Judgement, JudgeOptions
-from toolparity.conformance.proxy.lines import TextLines
+from toolparity.audit.proxy.conversations import LiveConversations
+from toolparity.audit.proxy.copies import ExchangeCopy
+from toolparity.audit.proxy.judge import Judge
+from toolparity.audit.proxy.judgement import JudgedFinding, Judgement, JudgeOptions
+from toolparity.audit.proxy.lines import TextLines
 from toolparity.conversations import ExchangeRecord, record
 
 _TOOLS = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("look", "act")]

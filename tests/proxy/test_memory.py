@@ -16,14 +16,14 @@ import pytest
 
 from tests.programs import interruptible
 from tests.proxy.conftest import PATIENCE, proxying, wait_until
+from toolparity.audit.proxy.judgement import Judgement
+from toolparity.audit.proxy.observer import Observer
 from toolparity.cassettes.emulated.servers import running
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.proxy.judgement import Judgement
-from toolparity.conformance.proxy.observer import Observer
 from toolparity.normalizer import json_codec
 
-pytestmark = pytest.mark.service("conformance/proxy")
+pytestmark = pytest.mark.service("audit/proxy")
 
 _AT_A_TIME = 50
 #: Streams before the first measurement: the queue of the judge and the events of the page are full then.

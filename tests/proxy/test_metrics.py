@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from toolparity.conformance.proxy.judgement import JudgedFinding, Judgement
-from toolparity.conformance.proxy.metrics import Metrics
+from toolparity.audit.proxy.judgement import JudgedFinding, Judgement
+from toolparity.audit.proxy.metrics import Metrics
 
 _LINE = re.compile(r'[a-z_]+(?:\{(?:[a-z]+="(?:[^"\\\n]|\\.)*",?)*\})? [0-9.e+-]+')
 

@@ -13,10 +13,10 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 from tests.proxy.conftest import PATIENCE, Peer, Proxied, ScriptedUpstream, proxying
 from tests.reports.browser import SCHEMES, SIZES, axe_findings, browser, photograph
 from tests.traffic import chat_body
-from toolparity.conformance.proxy.feed import Feed
-from toolparity.conformance.proxy.metrics import Metrics
-from toolparity.conformance.proxy.observer import Observer
-from toolparity.conformance.proxy.page import application
+from toolparity.audit.proxy.feed import Feed
+from toolparity.audit.proxy.metrics import Metrics
+from toolparity.audit.proxy.observer import Observer
+from toolparity.audit.proxy.page import application
 from toolparity.normalizer import json_codec
 
 __all__ = ["browser"]
@@ -82,7 +82,7 @@ def opens(browser: Browser, proxied: Proxied) -> Iterator[Opens]:
     assert problems == []
 
 
-@pytest.mark.page("conformance/proxy")
+@pytest.mark.page("audit/proxy")
 def test_a_dropped_call_is_marked_as_soon_as_the_next_request_shows_it(proxied: Proxied, opens: Opens) -> None:
     page = opens()
     _ask(proxied)
@@ -97,7 +97,7 @@ def test_a_dropped_call_is_marked_as_soon_as_the_next_request_shows_it(proxied: 
     expect(page.locator("#verdict")).to_have_text("1 error")
 
 
-@pytest.mark.page("conformance/proxy")
+@pytest.mark.page("audit/proxy")
 def test_a_page_that_is_opened_later_shows_the_same(proxied: Proxied, opens: Opens) -> None:
     first = opens()
     _ask(proxied)
@@ -108,7 +108,7 @@ def test_a_page_that_is_opened_later_shows_the_same(proxied: Proxied, opens: Ope
     assert second.locator("#conversations").inner_text() == first.locator("#conversations").inner_text()
 
 
-@pytest.mark.page("conformance/proxy")
+@pytest.mark.page("audit/proxy")
 def test_texts_of_the_traffic_are_never_markup(proxied: Proxied, opens: Opens) -> None:
     page = opens()
     _ask(proxied)
@@ -116,7 +116,7 @@ def test_texts_of_the_traffic_are_never_markup(proxied: Proxied, opens: Opens) -
     assert page.locator("#conversations b").count() == 0
 
 
-@pytest.mark.page("conformance/proxy")
+@pytest.mark.page("audit/proxy")
 def test_conversations_without_findings_can_be_hidden(proxied: Proxied, opens: Opens) -> None:
     page = opens()
     _ask(proxied)
@@ -127,7 +127,7 @@ def test_conversations_without_findings_can_be_hidden(proxied: Proxied, opens: O
     expect(page.locator(".conversation")).to_be_visible()
 
 
-@pytest.mark.page("conformance/proxy")
+@pytest.mark.page("audit/proxy")
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("size", ["desktop", "phone"])
 def test_the_page_is_accessible(proxied: Proxied, opens: Opens, tmp_path: Path, size: str, scheme: str) -> None:

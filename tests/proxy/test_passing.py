@@ -11,7 +11,7 @@ import pytest
 
 from tests.proxy.conftest import PATIENCE, Peer, Proxied, ScriptedUpstream, proxying, wait_until
 from tests.thoroughness import is_thorough
-from toolparity.conformance.proxy.server import Addresses
+from toolparity.audit.proxy.server import Addresses
 
 _POST = b"POST /v1/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
 

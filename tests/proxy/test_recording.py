@@ -10,11 +10,11 @@ import pytest
 
 from tests.proxy.conftest import Judgements, ScriptedUpstream, files_below, proxying, wait_until
 from tests.proxy.test_secrets import COOKIE, KEY, QUERY, answer, ask
+from toolparity.audit.proxy.copies import ExchangeCopy
+from toolparity.audit.proxy.observer import Observer
+from toolparity.audit.proxy.recording import Recorder, RecordOptions
 from toolparity.cassettes.library import find, load
 from toolparity.cassettes.sources import Exchange, read
-from toolparity.conformance.proxy.copies import ExchangeCopy
-from toolparity.conformance.proxy.observer import Observer
-from toolparity.conformance.proxy.recording import Recorder, RecordOptions
 
 
 class _KeepingObserver(Observer):

@@ -16,17 +16,17 @@ from starlette.responses import StreamingResponse
 from tests.programs import needed
 from tests.proxy.conftest import PATIENCE, Proxied, proxying
 from tests.thoroughness import sampled, spread
+from toolparity.audit.proxy.observer import Observer
+from toolparity.audit.proxy.transport import AsyncObservedTransport, ObservedTransport
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.library import find, load
 from toolparity.cassettes.recorder.script_driver import play
 from toolparity.cassettes.recorder.sdks import Link
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.proxy.observer import Observer
-from toolparity.conformance.proxy.transport import AsyncObservedTransport, ObservedTransport
 from toolparity.normalizer.errors import ToolparityError
 
-pytestmark = pytest.mark.service("conformance/proxy")
+pytestmark = pytest.mark.service("audit/proxy")
 
 _HTTP = [surface for surface in SURFACES.values() if not surface.by_messages]
 #: Cassettes whose bodies pass byte for byte in the plain run.
@@ -171,7 +171,7 @@ def test_an_asynchronous_sdk_with_the_transport_is_judged_without_a_proxy(provid
 
 
 def test_judgements_as_json_can_be_read_back(providers: Servers, proxied: Proxied) -> None:
-    from toolparity.conformance.proxy.lines import JsonLines
+    from toolparity.audit.proxy.lines import JsonLines
 
     lines: list[str] = []
     write = JsonLines(lines.append)

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 
 from tests.proxy.conftest import PATIENCE, Judgements, Peer, ScriptedUpstream, proxying
-from toolparity.conformance.proxy.lines import JsonLines, TextLines
-from toolparity.conformance.proxy.metrics import Metrics
+from toolparity.audit.proxy.lines import JsonLines, TextLines
+from toolparity.audit.proxy.metrics import Metrics
 
 #: Keys of forms that no pattern knows: only the header shows that they are secret.
 KEY = "zq7Wm2Kx9Tn4Rb8Vc3Lp"

@@ -10,10 +10,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from tests.traffic import chat_body
-from toolparity.conformance.proxy.copies import ExchangeCopy
-from toolparity.conformance.proxy.judge import Judge
-from toolparity.conformance.proxy.judgement import JudgeOptions
-from toolparity.conformance.proxy.spans import Spans
+from toolparity.audit.proxy.copies import ExchangeCopy
+from toolparity.audit.proxy.judge import Judge
+from toolparity.audit.proxy.judgement import JudgeOptions
+from toolparity.audit.proxy.spans import Spans
 
 _TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from toolparity.cassettes.library import RECORDED
 from toolparity.cassettes.recorder.drift import MemberDrift, compared_surfaces, drift
 from toolparity.cassettes.sources import Exchange, read
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 
 def _plain(**changes: Any) -> Exchange:

@@ -17,7 +17,7 @@ from toolparity.cassettes.recorder.estimate import Estimate, estimate
 from toolparity.cassettes.recorder.record import Connection
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES, Surface
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.normalizer.model import Usage
 from toolparity.turns.machine.prices import Prices
 

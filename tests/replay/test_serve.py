@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from toolparity.cassettes.chunking import CHUNKINGS
+from toolparity.cassettes.cli.serve import command
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.errors import RequestNotRecorded
 from toolparity.cassettes.library import load, path_for
@@ -28,14 +29,13 @@ from toolparity.cassettes.replay.response_index import ResponseIndex
 from toolparity.cassettes.replay.rpc import ReplayedChat
 from toolparity.cassettes.scripts import scripts
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.cli import main
-from toolparity.conformance.cli.serve import command
+from toolparity.cli import main
 
 from ..library.making import made, rewritten
 from ..programs import interruptible
 from ..recorder.talking import talk
 
-pytestmark = pytest.mark.service("conformance/cli/serve.py", "cassettes/replay")
+pytestmark = pytest.mark.service("cassettes/cli/serve.py", "cassettes/replay")
 
 SCRIPT = scripts()["parallel-three"]
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.conformance.known_bad import known_bad
 from toolparity.conformance.runner import kill, suite, survival
 from toolparity.reports import formats, results

@@ -14,12 +14,12 @@ from playwright.sync_api import expect
 from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.test_html import Read
 from tests.traffic import chat_body, chat_stream, row, write_rows
+from toolparity.audit.bulk import parallel
+from toolparity.audit.pages import audit as audit_page
+from toolparity.audit.report import as_json
+from toolparity.audit.summary import Audit
 from toolparity.cassettes.sources import Exchange
-from toolparity.conformance.audit import parallel
-from toolparity.conformance.audit.report import as_json
-from toolparity.conformance.audit.summary import Audit
-from toolparity.conformance.cli import main
-from toolparity.reports.html import audit as audit_page
+from toolparity.cli import main
 
 MARKUP = "<script>alert(1)</script>\u202e"
 

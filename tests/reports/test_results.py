@@ -13,11 +13,11 @@ import pytest
 from msgspec.structs import replace
 
 from toolparity import reports
+from toolparity.audit import summary
+from toolparity.audit.pages import audit as html_audit
 from toolparity.cassettes.library import provenance
-from toolparity.conformance.audit import summary
 from toolparity.conformance.runner import judge, suite
 from toolparity.reports import results
-from toolparity.reports.html import audit as html_audit
 from toolparity.reports.results import EFFECTS, ORIGINS, OUTCOMES, ROLES, Run, SubjectInfo, merge
 
 from .golden import HOSTILE, golden, result, run, verdict

@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.optional import package
-from toolparity.conformance.cli import exits, main
+from toolparity.cassettes.cli import exits
+from toolparity.cli import main
 from toolparity.schemas import TARGETS
 
 _UNION = {

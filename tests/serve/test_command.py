@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from tests.programs import interruptible
-from toolparity.conformance.cli.serve import command
+from toolparity.cassettes.cli.serve import command
 
-pytestmark = pytest.mark.service("conformance/cli/serve.py", "cassettes/replay", "cassettes/emulated")
+pytestmark = pytest.mark.service("cassettes/cli/serve.py", "cassettes/replay", "cassettes/emulated")
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from toolparity.conformance.subjects import environments
 
 from .conftest import Server, running, sent_body
 
-pytestmark = pytest.mark.service("conformance/cli/serve.py", "cassettes/replay", "cassettes/emulated")
+pytestmark = pytest.mark.service("cassettes/cli/serve.py", "cassettes/replay", "cassettes/emulated")
 
 NODE_SDKS = (
     "openai",

@@ -1,12 +1,12 @@
-"""The public names of `toolparity.conformance.audit.bulk`."""
+"""The public names of `toolparity.audit.bulk.functions`."""
 
 from typing import TYPE_CHECKING
 
-from ..conformance.audit import bulk as _home
+from ..audit.bulk import functions as _home
 from ..public_names import attributes_of
 
 if TYPE_CHECKING:
-    from ..conformance.audit.bulk import *
+    from ..audit.bulk.functions import *
 
 __all__ = _home.__all__
 __getattr__ = attributes_of(_home, __name__)

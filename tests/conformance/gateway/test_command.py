@@ -7,7 +7,7 @@ import socket
 import pytest
 from click.testing import CliRunner, Result
 
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 
 from . import gateways
 from .test_faults import in_message

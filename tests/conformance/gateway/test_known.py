@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.conformance.gateway.errors import GatewayFailed
 from toolparity.conformance.gateway.known import KNOWN, installation, known_gateway, process
 from toolparity.conformance.gateway.known.form import KnownGateway

@@ -18,7 +18,7 @@ from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.replay.http import application
 from toolparity.cassettes.replay.response_index import ResponseIndex
 from toolparity.cassettes.replay.rpc import ReplayedChat
-from toolparity.conformance.cli import main
+from toolparity.cli import main
 from toolparity.conformance.gateway.known import known_gateway
 from toolparity.conformance.runner import baseline
 from toolparity.reports.results import Result, Run, Verdict

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from alembic import context
 
-from ..migrate import VERSION_TABLE
-from ..tables import metadata
+from toolparity.turns.log.migrate import VERSION_TABLE
+from toolparity.turns.log.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -1,0 +1,1 @@
+"""Audits of large input: in processes, in part files that are merged, and on Dask clusters."""

@@ -1,0 +1,82 @@
+"""What the commands that audit share: the options for their output, the output, and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from toolparity.cassettes.cli import console, exits, options
+from toolparity.cassettes.cli.names import unknown
+from toolparity.normalizer import json_codec
+from toolparity.normalizer.model import Policy
+
+from ..report import as_json, sections
+from ..summary import ALL_CODES, SEVERITIES, Audit
+
+
+class FailOn(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """A finding code or a severity."""
+
+    name = "code|severity"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in ALL_CODES or value in SEVERITIES:
+            return value
+        known = [*SEVERITIES, *ALL_CODES]
+        raise click.BadParameter(unknown("severity or finding code", value, known), ctx, param)
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options ``fail_on``, ``as_data`` and ``page``, which `show` takes."""
+    command = click.option(
+        "--html",
+        "page",
+        type=options.OutputFile(),
+        metavar="FILE",
+        help="Write the counts as an HTML page; - is standard output.",
+    )(command)
+    command = click.option("--json", "as_data", is_flag=True, help="Print the counts as one JSON object.")(command)
+    return click.option(
+        "--fail-on",
+        type=FailOn(),
+        multiple=True,
+        help="Exit with 1 on this finding, or on any finding of this severity or a higher one. Repeatable.",
+    )(command)
+
+
+def check_outputs(*, as_data: bool, page: Path | None) -> None:
+    """Raise click.UsageError if two outputs go to standard output."""
+    if as_data and options.is_stdout(page):
+        raise click.UsageError("--json and --html - both write to standard output")
+
+
+def show(
+    ctx: click.Context,
+    audit: Audit,
+    *,
+    policy: Policy,
+    limit: int | None,
+    fail_on: tuple[str, ...],
+    as_data: bool,
+    page: Path | None,
+) -> NoReturn:
+    """Print the audit, write its page, and end the command with the exit code of the result."""
+    hits = [name for name in fail_on if audit.found(name)]
+    code = exits.decide(ctx, exits.code(failed=bool(hits), faults=audit.faults, ran=audit.audited))
+    # Print first: the figures are shown even if the page cannot be written.
+    if as_data:
+        click.echo(json_codec.encode(as_json(audit, policy, limit)))
+    elif not options.is_stdout(page):
+        console.show(sections(audit, limit))
+    if page is not None:
+        from ..pages.audit import render as render_page
+
+        options.put(page, render_page(as_json(audit, policy, limit)))
+    for name in hits:
+        click.echo(f"--fail-on {name}: found {audit.found(name):,}", err=True)
+    if not audit.audited:
+        click.echo("nothing was audited: the input has no exchange of a known wire", err=True)
+    ctx.exit(code)

@@ -1,0 +1,114 @@
+"""Judges copies of exchanges with the normalizer, in a worker process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolparity.cassettes.errors import UnreadableSource
+from toolparity.cassettes.sources import Exchange
+from toolparity.cassettes.sources.http import exchange as http_exchange
+from toolparity.cassettes.sources.http import headers_of
+from toolparity.normalizer.model import Response, Wire
+from toolparity.normalizer.policies import selection_of
+from toolparity.normalizer.requests import check_request
+from toolparity.normalizer.wires.registry import is_wire
+
+from ..exchange import DecodedExchange, decode
+from ..records import record_of
+from .conversations import LiveConversations
+from .copies import ExchangeCopy
+from .headers import text_pairs
+from .judgement import JudgedCall, JudgedFinding, Judgement, JudgeOptions, judgement_of
+from .redaction import Redactor
+
+#: The length of an excerpt, in characters.
+_EXCERPT = 500
+
+
+class Judge:
+    """Judges exchanges in the order in which they ended. It does not raise."""
+
+    def __init__(self, options: JudgeOptions) -> None:
+        self._options = options
+        self._conversations = LiveConversations()
+        self._redactor = Redactor()
+
+    def __call__(self, copy: ExchangeCopy) -> Judgement:
+        judgement = judgement_of(copy)
+        try:
+            exchange = read(copy)
+            self._judge(exchange, judgement)
+            return self._redactor.judgement(judgement, copy)
+        except Exception:  # one exchange must not stop the others; the message may contain traffic
+            return judgement_of(copy, "fault")
+
+    def _judge(self, exchange: Exchange, judgement: Judgement) -> None:
+        decoded = decode(exchange)
+        judgement.provider, judgement.wire, judgement.model = exchange.provider, decoded.wire, exchange.model
+        judgement.stream = bool(exchange.stream)
+        if not is_wire(decoded.wire) or exchange.method != "POST":
+            judgement.unjudged = "unknown-wire"
+            return
+        judgement.findings = [
+            *self._about_response(decoded, judgement),
+            *_about_request(exchange, decoded.wire),
+            *self._about_conversation(exchange, decoded, judgement),
+        ]
+
+    def _about_response(self, decoded: DecodedExchange, judgement: Judgement) -> Iterator[JudgedFinding]:
+        response = decoded.response
+        if response is not None:
+            _describe(response, judgement)
+        for finding in decoded.findings:
+            yield JudgedFinding(finding.code, finding.severity, finding.message[:_EXCERPT])
+        if response is not None:
+            selection = selection_of(response, self._options.policy, self._options.limit)
+            for finding in selection.findings:
+                yield JudgedFinding(finding.code, finding.severity, finding.message[:_EXCERPT])
+
+    def _about_conversation(
+        self, exchange: Exchange, decoded: DecodedExchange, judgement: Judgement
+    ) -> list[JudgedFinding]:
+        record = record_of(exchange, decoded)
+        if record is None:
+            return []
+        linked = self._conversations.add(record, judgement.number)
+        judgement.conversation, judgement.continues = linked.conversation, linked.continues
+        judgement.revoked, judgement.lines = linked.revoked, linked.lines
+        return linked.findings
+
+
+def read(copy: ExchangeCopy) -> Exchange:
+    """Return a copy as the exchange that the readers of recordings return. Raises UnreadableSource."""
+    headers = headers_of(text_pairs(copy.response_headers))
+    if copy.ending != "complete" and "content-encoding" in headers:
+        raise UnreadableSource("the response broke off in compressed data")
+    return http_exchange(
+        f"proxy#{copy.number}",
+        None,
+        method=copy.method,
+        url=copy.url,
+        request_headers=headers_of(text_pairs(copy.request_headers)),
+        request=copy.request,
+        status=copy.status,
+        headers=headers,
+        body=b"".join(copy.chunks),
+    )
+
+
+def _describe(response: Response, judgement: Judgement) -> None:
+    judgement.response_model, judgement.response_id = response.model, response.id
+    judgement.stop = response.choices[0].stop.reason if response.choices else None
+    judgement.error = None if response.error is None else response.error.type
+    if response.usage is not None:
+        judgement.input_tokens = response.usage.input_tokens
+        judgement.output_tokens = response.usage.output_tokens
+    judgement.calls = [JudgedCall(call.id, call.name, call.arguments_text[:_EXCERPT]) for call in response.calls]
+
+
+def _about_request(exchange: Exchange, wire: Wire) -> Iterator[JudgedFinding]:
+    if exchange.request is None:
+        return
+    for violation in check_request(exchange.request, wire, provider=exchange.provider):
+        message = f"{violation.path}: {violation.message}" if violation.path else violation.message
+        yield JudgedFinding(violation.rule, "warning", message[:_EXCERPT], "request")

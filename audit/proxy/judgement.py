@@ -1,0 +1,113 @@
+"""The result of judging one exchange. It contains no credential: its texts are scrubbed by the rules of recordings."""
+
+from __future__ import annotations
+
+from typing import Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from toolparity.normalizer.findings import Severity
+from toolparity.normalizer.model import Policy
+
+from ..conversations import Line
+from .copies import Ending, ExchangeCopy, Skipped
+from .headers import value_of
+
+#: Why an exchange is not judged. "queue-full": the judge is too slow. "worker-lost": the judge died or took too long.
+#: "no-answer": there was no response. "unknown-wire": not an exchange of a supported wire. "fault": the judge failed.
+Unjudged = Skipped | Literal["queue-full", "worker-lost", "no-answer", "unknown-wire", "fault"]
+
+
+class JudgeOptions(Struct, frozen=True):
+    """How responses are judged: the policy by which the application selects calls, and its limit."""
+
+    policy: Policy = "all"
+    limit: int | None = None
+
+
+class JudgedCall(Struct, frozen=True):
+    """A client call of the response."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class JudgedFinding(Struct, frozen=True):
+    """A finding about the response, the request or the conversation.
+
+    ``exchange``: of a finding about the conversation, the number of the exchange with the response; ``call_id``: of the
+    call, if it concerns one.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    about: Literal["response", "request", "conversation"] = "response"
+    exchange: int | None = None
+    call_id: str | None = None
+
+
+class RevokedFinding(Struct, frozen=True):
+    """A finding about the conversation that does not hold any more, because the call was answered after all.
+
+    ``number``: that of the exchange with the finding.
+    """
+
+    number: int
+    code: str
+    call_id: str | None = None
+
+
+class Judgement(Struct):
+    """What is known of one exchange. ``number``, ``started`` and ``ending``: as in `ExchangeCopy`.
+
+    ``seconds``: from the start to the end; ``waited``: to the header section of the response. ``unjudged``: why the
+    exchange was not judged, else None. ``traceparent``: the trace context of the request. ``conversation``: the number
+    of its first exchange. ``continues``: that of the exchange whose response the request continues. ``revoked``:
+    earlier findings that this exchange disproves. ``lines``: what is new in the request, and the response, as excerpts.
+    """
+
+    number: int
+    started: float
+    seconds: float
+    method: str
+    path: str
+    ending: Ending
+    status: int | None = None
+    waited: float | None = None
+    unjudged: Unjudged | None = None
+    traceparent: str | None = None
+    provider: str | None = None
+    wire: str | None = None
+    model: str | None = None
+    response_model: str | None = None
+    response_id: str | None = None
+    stream: bool = False
+    stop: str | None = None
+    error: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    calls: list[JudgedCall] = []
+    findings: list[JudgedFinding] = []
+    conversation: int | None = None
+    continues: int | None = None
+    revoked: list[RevokedFinding] = []
+    lines: list[Line] = []
+
+
+def judgement_of(copy: ExchangeCopy, unjudged: Unjudged | None = None) -> Judgement:
+    """Return a judgement with only the facts that need no decoding."""
+    return Judgement(
+        copy.number,
+        copy.started,
+        copy.ended - copy.started,
+        copy.method,
+        urlsplit(copy.url).path,
+        copy.ending,
+        copy.status,
+        None if copy.responded is None else copy.responded - copy.started,
+        unjudged,
+        value_of(copy.request_headers, b"traceparent"),
+    )

@@ -1,0 +1,1 @@
+"""Commands about cassettes, and what the commands of all packages share: options, errors and exit codes, progress."""

@@ -1,1 +1,0 @@
-"""The audit: what each policy does to recorded traffic."""
