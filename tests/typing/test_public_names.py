@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -39,6 +40,15 @@ def test_mypy_accepts_the_names_and_finds_each_typo() -> None:
     command = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--warn-unused-ignores", str(read)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+def test_the_public_names_are_those_of_the_list() -> None:
+    """A name that is no longer public breaks programs: remove it from the list only with an entry in the changelog."""
+    listed = (ROOT / "tests" / "typing" / "public_names.txt").read_text("utf-8").splitlines()
+    modules = dict.fromkeys(name.rpartition(".")[0] for name in listed)
+    found = [f"{name}.{public}" for name in modules for public in sorted(import_module(name).__all__)]
+    assert found == listed
+    assert all(hasattr(import_module(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in listed)
 
 
 def test_the_parameters_for_names_have_these_types() -> None:

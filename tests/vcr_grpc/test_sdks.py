@@ -20,7 +20,7 @@ from .conftest import Use
 from .providers import UNKNOWN_FIELD, GrpcServer, HttpServer
 from .servers import Listener
 
-pytestmark = pytest.mark.service("cassettes/vcr_grpc")
+pytestmark = pytest.mark.service("dists/vcrpy-grpc")
 
 KEY = "key-of-nobody"
 MESSAGES: Any = [{"role": "user", "content": "hi"}]

@@ -21,7 +21,7 @@ from .callers import STREAM, iterate, stream, text, unary
 from .conftest import Gone, Use
 from .servers import Shop
 
-pytestmark = pytest.mark.service("cassettes/vcr_grpc")
+pytestmark = pytest.mark.service("dists/vcrpy-grpc")
 
 
 @pytest.mark.parametrize("options", [(), [(grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1)]])
