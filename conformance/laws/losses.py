@@ -21,7 +21,7 @@ from ..cases.case import CaseRound
 from ..oracle import facts
 from ..oracle.history import conversation, turns
 from ..oracle.responses import Irregular, Json, WireBlock, parsed_arguments, read
-from ..oracle.settings import STRUCTURE, TRANSPORT, declared_tools, settings, tools
+from ..oracle.settings import STRUCTURE, TRANSPORT, Tool, declared_tools, settings, tools
 from ..subjects import SubjectExchange
 from .law import Failure
 from .matching import json_equal
@@ -126,6 +126,10 @@ class _HandedOver(Struct):
         items = conversation(self.request)[1]
         return list(_objects([item for item in items if not str(item.get("role")).lower().endswith("user")]))
 
+    def tools(self) -> list[Tool]:
+        """Return the tools of the client that the request declared."""
+        return tools(self.request, self.round.exchange.wire)
+
     def has_text(self, text: str) -> bool:
         return json_codec.text(text)[1:-1] in json_codec.text(self.body)
 
@@ -150,9 +154,13 @@ def _own(handed_over: _HandedOver) -> Iterator[_Loss]:
 
 def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     """Yield the losses of a request for another wire: what only the provider of the response has."""
-    wire, request, earlier = handed_over.wire, handed_over.request, handed_over.sent_earlier()
-    target = facts(wire)
-    reasoning = handed_over.of_type("reasoning")
+    for rule in (_foreign_content, _foreign_members, _foreign_tools, _foreign_settings, _moved_text):
+        yield from rule(handed_over)
+
+
+def _foreign_content(handed_over: _HandedOver) -> Iterator[_Loss]:
+    """Yield the losses of blocks: reasoning, what the provider ran, refusals and blocks without a meaning elsewhere."""
+    earlier, reasoning = handed_over.sent_earlier(), handed_over.of_type("reasoning")
     thought = [each for each in earlier if each.get("type") in _THOUGHTS or _has([each], *_THOUGHT_MEMBERS)]
     lost = any(
         block["signature"] or block["encrypted"] or not handed_over.has_text(block["text"]) for block in reasoning
@@ -160,35 +168,57 @@ def _foreign(handed_over: _HandedOver) -> Iterator[_Loss]:
     yield _Loss("reasoning", bool(reasoning or thought or _has(earlier, "encrypted_content")), lost)
     yield _both("server-tool", bool(handed_over.of_type(*_OF_SERVERS)) or any(map(_is_of_server, earlier)))
     yield _both("refusal", bool(handed_over.of_type("refusal")))
+    yield _both("opaque", bool(handed_over.of_type("opaque")))
+
+
+def _foreign_members(handed_over: _HandedOver) -> Iterator[_Loss]:
+    """Yield the losses of members of texts and calls."""
+    earlier = handed_over.sent_earlier()
     cited = any(text["annotations"] for text in handed_over.of_type("text"))
     yield _Loss("annotations", cited or _has(earlier, "annotations", "citations"), cited)
-    yield _both("opaque", bool(handed_over.of_type("opaque")))
-    declared = tools(request, handed_over.round.exchange.wire)
-    yield _both("hosted-tool", len(declared) < len(declared_tools(request)))
-    custom = any(tool.schema is None for tool in declared)
-    yield _both("kind", custom and not target.custom_tools)
-    yield _both("arguments", spec(wire).parsed_arguments and _has_other_arguments(handed_over))
-    limits = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-    unlimited = not any(request.get(name) for name in limits)
+    yield _both("arguments", spec(handed_over.wire).parsed_arguments and _has_other_arguments(handed_over))
+    called = any(call["namespace"] or call["caller"] for call in handed_over.of_type("tool_call"))
+    yield _both("namespace", called or _has(earlier, "caller", "namespace"))
+    yield _both("extra", _has_extra(handed_over))
+
+
+def _foreign_tools(handed_over: _HandedOver) -> Iterator[_Loss]:
+    """Yield the losses of declared tools."""
+    declared = handed_over.tools()
+    yield _both("hosted-tool", len(declared) < len(declared_tools(handed_over.request)))
+    yield _both("kind", not facts(handed_over.wire).custom_tools and any(tool.schema is None for tool in declared))
+
+
+def _foreign_settings(handed_over: _HandedOver) -> Iterator[_Loss]:
+    """Yield the losses of settings, and what the request gets because its provider requires it."""
+    request, declared, target = handed_over.request, handed_over.tools(), facts(handed_over.wire)
+    unlimited = not any(request.get(name) for name in _LIMITS)
     has_default = {"": False, "limit": unlimited, "tools": not declared}[target.required]
     yield _Loss("default", has_default, required=False)  # nothing is lost
-    owner, models, model = spec(wire).owner, spec(wire).models, request.get("model")
-    other_model = isinstance(model, str) and re.match(models, model) is None
-    foreign = bool(models) and (owner != handed_over.round.exchange.provider or other_model)
-    yield _Loss("model", foreign, required=False)  # its name is sent unchanged
-    strict = not target.strict and any(tool.strict for tool in declared)
-    left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
+    yield _Loss("model", _is_model_foreign(handed_over), required=False)  # its name is sent unchanged
     single = settings(request, handed_over.round.exchange.wire).get("parallel calls") is False
     yield _both("parallel", single and not target.parallel)
+    strict = not target.strict and any(tool.strict for tool in declared)
+    left_out = {name for name, value in request.items() if _is_left_out(handed_over, name, value)}
     silent = TRANSPORT | ({"n"} if request.get("n") == 1 else set())
     yield _Loss("param", bool(left_out) or strict, bool(left_out - silent) or strict)
-    called = [call for call in handed_over.of_type("tool_call") if call["namespace"] or call["caller"]]
-    yield _both("namespace", bool(called) or _has(earlier, "caller", "namespace"))
-    yield _both("extra", _has_extra(handed_over))
+
+
+def _moved_text(handed_over: _HandedOver) -> Iterator[_Loss]:
+    """Yield the loss of the order, on a wire that has calls after all text."""
+    if not facts(handed_over.wire).calls_last:
+        return
     types = [block.members["type"] for block in handed_over.blocks]
     after = types[types.index("tool_call") :] if "tool_call" in types else []
-    may_move = {"text", "reasoning"} & {*after} or any(speaker == "model" for speaker, _ in turns(request))
-    yield _Loss("order", target.calls_last and bool(may_move), target.calls_last and "text" in after)
+    model_spoke = any(speaker == "model" for speaker, _ in turns(handed_over.request))
+    yield _Loss("order", model_spoke or not {"text", "reasoning"}.isdisjoint(after), "text" in after)
+
+
+def _is_model_foreign(handed_over: _HandedOver) -> bool:
+    """Return whether the wire's owner has other models than that of the earlier request."""
+    target, model = spec(handed_over.wire), handed_over.request.get("model")
+    is_unknown = isinstance(model, str) and re.match(target.models, model) is None
+    return bool(target.models) and (target.owner != handed_over.round.exchange.provider or is_unknown)
 
 
 def _both(code: str, holds: bool) -> _Loss:
@@ -208,6 +238,7 @@ def _has_extra(handed_over: _HandedOver) -> bool:
     return any("extra_content" in each for each in made) or _has([*made, *earlier], "thoughtSignature")
 
 
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _THOUGHT_MEMBERS = ("reasoning_content", "reasoningContent", "tool_plan", "thinking", "thought")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "thought")
 #: The members of Gemini's parts with what the provider ran.
