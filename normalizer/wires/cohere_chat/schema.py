@@ -13,6 +13,7 @@ from msgspec import Raw, Struct, field
 
 from ... import json_codec
 from ..schema import Unknown, Wire, carrier, event_decoder, tagged
+from .spec import EVENTS
 
 WIRE = "cohere.chat"
 NO_PARAMETERS = Raw(b"")
@@ -207,22 +208,6 @@ class TextFragmentV1(Struct, tag_field="event_type", tag="text-generation", forb
     is_finished: bool | None = None
 
 
-#: The types of the events of version 2, except `debug`.
-EVENTS = frozenset(
-    (
-        "message-start",
-        "content-start",
-        "content-delta",
-        "content-end",
-        "tool-plan-delta",
-        "tool-call-start",
-        "tool-call-delta",
-        "tool-call-end",
-        "citation-start",
-        "citation-end",
-        "message-end",
-    )
-)
 _FRAGMENTS = ("content-delta", "tool-plan-delta", "tool-call-delta")
 decode_event = event_decoder(
     ContentFragment,

@@ -8,7 +8,8 @@ from ..limits import Boundary
 from ..registry import Shape, WireSpec
 from ..sdk_objects import model_json
 
-_EVENTS = frozenset(
+#: The types of the events of version 2, except `debug`.
+EVENTS = frozenset(
     (
         "message-start",
         "content-start",
@@ -49,7 +50,7 @@ _WITHIN, _END = Boundary(), Boundary(ends=True)
 def shape(body: dict[str, Any]) -> Shape | None:
     """See `Shape`. A body has no type; its `message` and a member that only this API has show it."""
     kind, kind_v1 = body.get("type"), body.get("event_type")
-    if (isinstance(kind, str) and kind in _EVENTS) or (isinstance(kind_v1, str) and kind_v1 in _EVENTS_V1):
+    if (isinstance(kind, str) and kind in EVENTS) or (isinstance(kind_v1, str) and kind_v1 in _EVENTS_V1):
         return _EVENT
     message = body.get("message")
     if isinstance(message, dict):

@@ -23,6 +23,7 @@ from ..misplaced_arguments import mark_beside_nameless
 from ..schema import Reader
 from . import schema as s
 from .blocks import arguments_text, build_choice, build_choice_v1, usage
+from .spec import EVENTS
 from .stream_state import PartState, content_text
 
 
@@ -67,7 +68,7 @@ class Stream(BlockStream[PartState]):
     def apply(self, event: Any, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
         """See `BlockStream.apply`."""
         kind = event.type
-        if kind in s.EVENTS:
+        if kind in EVENTS:
             self._apply(kind, event, out)
         elif kind is None and event.event_type is not None:
             self._is_v1 = True
@@ -81,7 +82,7 @@ class Stream(BlockStream[PartState]):
             self.unknown(f"event {kind!r}", json_codec.decode_or_text(data))
 
     def _apply(self, kind: str | None, event: s.EventMembers, out: list[CanonicalEvent]) -> None:
-        """Process an event of a type in `schema.EVENTS`."""
+        """Process an event of a type in `spec.EVENTS`."""
         self.extra.update(s.carry_event(event))
         if event.logprobs is not None:
             self.extra.setdefault("logprobs", []).append(event.logprobs)
