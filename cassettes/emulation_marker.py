@@ -19,7 +19,7 @@ _MEMBERS = ("headers", "trailers")
 
 def proof(response: Mapping[str, Any]) -> str | None:
     """Return the origin that a recorded response declares, or None if it declares none, as with real providers."""
-    return next(_told(response), None)
+    return next(_declared_origins(response), None)
 
 
 def contradictions(origin: str, responses: list[dict[str, Any]]) -> Iterator[str]:
@@ -35,7 +35,7 @@ def contradictions(origin: str, responses: list[dict[str, Any]]) -> Iterator[str
             yield f"interaction {number} lacks the header {HEADER}, which the emulated providers send"
 
 
-def _told(response: Mapping[str, Any]) -> Iterator[str]:
+def _declared_origins(response: Mapping[str, Any]) -> Iterator[str]:
     for member in _MEMBERS:
         for name, values in (response.get(member) or {}).items():
             if str(name).lower() == HEADER:

@@ -76,6 +76,15 @@ class _Kind(NamedTuple):
     stream: bool
 
 
+class _Library(NamedTuple):
+    """The folder of the cassettes and the options of an import. ``written``: the cassettes that it wrote."""
+
+    root: Path
+    note: str | None
+    force: bool
+    written: set[Path]
+
+
 class _Converted(NamedTuple):
     kind: _Kind
     exchange: Exchange
@@ -96,13 +105,12 @@ def import_files(
     one that the same run wrote. ``whole``: reads the interactions of a file in vcrpy's form. Then each file becomes one
     cassette with all its interactions as they are; a file that would become several, or lose one, is skipped.
     """
-    root = Path(root)
-    written: set[Path] = set()
+    library = _Library(Path(root), note, force, set())
     for start in paths:
         for path, parts in groupby(split_files([start]), key=_path):
             source = os.path.relpath(path, os.path.dirname(os.path.abspath(start)))
-            take = _take_file if whole is None else partial(_adopt_file, whole)
-            yield from take(path, parts, Path(source).as_posix(), root, note, force, written)
+            import_file = _import_file if whole is None else partial(_adopt_file, whole)
+            yield from import_file(path, parts, Path(source).as_posix(), library)
 
 
 def _path(part: FilePart | Unread) -> str:
@@ -111,24 +119,19 @@ def _path(part: FilePart | Unread) -> str:
     return part.source if part.line is None else part.source.rpartition("#")[0]
 
 
-def _found(parts: Iterable[FilePart | Unread]) -> Iterator[Exchange | Unread]:
+def _exchanges(parts: Iterable[FilePart | Unread]) -> Iterator[Exchange | Unread]:
     for part in parts:
         yield from [part] if isinstance(part, Unread) else PartReader(part)
 
 
-def _take_file(
-    path: str,
-    parts: Iterable[FilePart | Unread],
-    source: str,
-    root: Path,
-    note: str | None,
-    force: bool,
-    written: set[Path],
+def _import_file(
+    path: str, parts: Iterable[FilePart | Unread], source: str, library: _Library
 ) -> Iterator[Imported | Skipped]:
+    """Import a file as one cassette for each provider, wire and mode."""
     kinds: dict[_Kind, list[_Converted]] = {}
     skipped: dict[tuple[str, str, bool], Skipped] = {}
-    emulated = _says_emulated(path)
-    for item in _found(parts):
+    emulated = _is_emulated(path)
+    for item in _exchanges(parts):
         converted = _converted(item, emulated)
         if isinstance(converted, _Converted):
             kinds.setdefault(converted.kind, []).append(converted)
@@ -139,7 +142,7 @@ def _take_file(
     yield from skipped.values()
     for kind, exchanges in kinds.items():
         try:
-            yield _write(kind, exchanges, source, root, note, force, written)
+            yield _write(kind, exchanges, source, library)
         except ToolparityError as error:
             yield Skipped(error.where or source, error.what, error.hint)
         except OSError as error:
@@ -151,14 +154,11 @@ def _adopt_file(
     path: str,
     parts: Iterable[FilePart | Unread],
     source: str,
-    root: Path,
-    note: str | None,
-    force: bool,
-    written: set[Path],
+    library: _Library,
 ) -> Iterator[Imported | Skipped]:
-    """Take a file as one cassette. The exchanges show what it is, the interactions are those of the file."""
-    emulated = _says_emulated(path)
-    converted = [_converted(item, emulated) for item in _found(parts)]
+    """Import a file as one cassette. The exchanges show what it is, the interactions are those of the file."""
+    emulated = _is_emulated(path)
+    converted = [_converted(item, emulated) for item in _exchanges(parts)]
     skipped = next((item for item in converted if isinstance(item, Skipped)), None)
     kinds = {item.kind for item in converted if isinstance(item, _Converted)}
     if skipped is not None:
@@ -175,7 +175,7 @@ def _adopt_file(
             item._replace(interaction={"request": half["request"], "response": half["response"]})
             for item, half in zip([item for item in converted if isinstance(item, _Converted)], items, strict=True)
         ]
-        yield _write(kinds.pop(), adopted, source, root, note, force, written, keep_headers=True)
+        yield _write(kinds.pop(), adopted, source, library, keep_headers=True)
     except ToolparityError as error:
         yield Skipped(error.where or source, error.what, error.hint)
     except OSError as error:
@@ -205,7 +205,7 @@ def _converted(item: Exchange | Unread, emulated: bool) -> _Converted | Skipped:
         return Skipped(item.location, f"it cannot be decoded: {type(error).__name__}: {error}"[:500])
 
 
-def _says_emulated(path: str) -> bool:
+def _is_emulated(path: str) -> bool:
     """Return whether the cassette's provenance says emulated: a serializer may have dropped the response markers."""
     if not os.path.isfile(path):
         return False
@@ -220,24 +220,17 @@ def _says_emulated(path: str) -> bool:
 
 
 def _write(
-    kind: _Kind,
-    converted: list[_Converted],
-    source: str,
-    root: Path,
-    note: str | None,
-    force: bool,
-    written: set[Path],
-    keep_headers: bool = False,
+    kind: _Kind, converted: list[_Converted], source: str, library: _Library, *, keep_headers: bool = False
 ) -> Imported:
     from ..secrets import Scrubber
 
     name = slug(source)
-    path = files.file_for(kind.provider, kind.wire, name, kind.stream, root)
+    path = files.file_for(kind.provider, kind.wire, name, kind.stream, library.root)
     number = 1
-    while path in written:
+    while path in library.written:
         number += 1
-        path = files.file_for(kind.provider, kind.wire, f"{name}-{number}", kind.stream, root)
-    if path.exists() and not force:
+        path = files.file_for(kind.provider, kind.wire, f"{name}-{number}", kind.stream, library.root)
+    if path.exists() and not library.force:
         raise CassetteNotWritten("the cassette already exists", where=os.fspath(path), hint="replace it with --force")
     exchanges = [item.exchange for item in converted]
     model = next((item.model for item in exchanges if item.model), None)
@@ -252,11 +245,11 @@ def _write(
         recorder=f"toolparity {__version__}",
         model=clean["model"],
         source=source,
-        note=note,
+        note=library.note,
     )
     interactions = clean["interactions"] if keep_headers else [trimmed(item) for item in clean["interactions"]]
     provenance = save(path, interactions, provenance, checks=_CHECKS)
-    written.add(path)
+    library.written.add(path)
     return Imported(os.fspath(path), source, provenance, len(clean["interactions"]))
 
 

@@ -41,17 +41,17 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
         decided = GrpcCassette.of(cassette).decide(outgoing)
         if decided is None:
             return original(multi, request, timeout, metadata, *rest, **more)
-        stand_in = copy.copy(multi)
-        stand_in._request_serializer = None  # the request is already serialized
+        substitute = copy.copy(multi)
+        substitute._request_serializer = None  # the request is already serialized
         if isinstance(decided, CallRecording):
-            stand_in._channel = RecordingChannel(multi._channel, decided)
+            substitute._channel = RecordingChannel(multi._channel, decided)
             # The single-threaded multi-callable has no `_managed_call`, but setting one does no harm.
-            stand_in._managed_call = recording_managed_call(getattr(multi, "_managed_call", None), decided)
+            substitute._managed_call = recording_managed_call(getattr(multi, "_managed_call", None), decided)
         else:
-            stand_in._channel = PlayingChannel(decided, outgoing)
-            stand_in._managed_call = playing_managed_call(decided, outgoing)
+            substitute._channel = PlayingChannel(decided, outgoing)
+            substitute._managed_call = playing_managed_call(decided, outgoing)
         try:
-            return original(stand_in, data, timeout, metadata, *rest, **more)
+            return original(substitute, data, timeout, metadata, *rest, **more)
         except BaseException:
             if isinstance(decided, CallRecording):
                 decided.failed()  # no effect if the exception is the answer
@@ -66,7 +66,7 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
 def recording_managed_call(managed_call: Any, recording: CallRecording) -> Callable[..., Any]:
     # grpc: create(flags, method, host, deadline, metadata, credentials, operations, event_handler, …)
     def create(*args: Any) -> Any:
-        args = (*args[:7], seen(args[7], recording), *args[8:])
+        args = (*args[:7], observed(args[7], recording), *args[8:])
         return RecordingCall(managed_call(*args), recording)
 
     return create
@@ -90,14 +90,14 @@ class RecordingCall:
         reads = any(isinstance(operation, ReceiveMessage) for operation in operations)
         if reads:
             self._recording.reading()
-        operating = self._call.operate(operations, handler and seen(handler, self._recording))
+        operating = self._call.operate(operations, handler and observed(handler, self._recording))
         if reads and not operating:
             self._note(self._recording.unread)
         return operating
 
     def next_event(self) -> Any:
         event = self._call.next_event()
-        _see(event, self._recording)
+        _observe(event, self._recording)
         return event
 
     def cancel(self, *args: Any) -> Any:
@@ -117,7 +117,7 @@ class RecordingCall:
             self._recording.refused(error)
 
 
-def seen(handler: Handler, recording: CallRecording) -> Handler:
+def observed(handler: Handler, recording: CallRecording) -> Handler:
     """Wrap a handler that runs on grpc's own thread.
 
     An exception from a hook must not end that thread, so the client gets it as a status.
@@ -125,7 +125,7 @@ def seen(handler: Handler, recording: CallRecording) -> Handler:
 
     def handle(event: Any) -> bool:
         try:
-            _see(event, recording)
+            _observe(event, recording)
         except BaseException as error:
             event = _refused(event, error, recording)
         return handler(event)
@@ -133,7 +133,7 @@ def seen(handler: Handler, recording: CallRecording) -> Handler:
     return handle
 
 
-def _see(event: Any, recording: CallRecording) -> None:
+def _observe(event: Any, recording: CallRecording) -> None:
     for operation in event.batch_operations or ():
         match operation.type():
             case Operation.receive_initial_metadata:
@@ -207,7 +207,7 @@ class PlayedCall:
         self._handler = handler
         self._messages = deque(answer.messages)
         self._events: deque[CoreEvent] = deque()
-        self._over = False
+        self._ended = False
         begun = (
             CoreOperation(Operation.send_initial_metadata),
             CoreOperation(Operation.send_message),
@@ -215,22 +215,22 @@ class PlayedCall:
             CoreOperation(Operation.receive_initial_metadata, metadatums(answer.initial)),
         )
         if outgoing.stream:
-            self._give(handler, *begun)
+            self._emit(handler, *begun)
             self._end_if_read()
         elif answer.left:
             self._await_cancellation()
         else:
             message = answer.messages[0] if answer.messages else None
-            self._over = True
-            self._give(handler, *begun, CoreOperation(Operation.receive_message, message), self._status())
+            self._ended = True
+            self._emit(handler, *begun, CoreOperation(Operation.receive_message, message), self._status())
 
     def operate(self, operations: Iterable[Any], handler: Handler | None) -> bool:
         """Deliver the next message. For a call with one request, grpc uses this method only to read."""
         if self._messages:
-            self._give(handler, CoreOperation(Operation.receive_message, self._messages.popleft()))
+            self._emit(handler, CoreOperation(Operation.receive_message, self._messages.popleft()))
             self._end_if_read()
-        elif self._over:
-            self._give(handler, CoreOperation(Operation.receive_message))
+        elif self._ended:
+            self._emit(handler, CoreOperation(Operation.receive_message))
         else:
             raise left_early(self._answer, self._outgoing)
         return True
@@ -241,10 +241,10 @@ class PlayedCall:
         return self._events.popleft()
 
     def cancel(self, code: int, details: str) -> None:
-        if not self._over:
-            self._over = True
+        if not self._ended:
+            self._ended = True
             cancelled = RecordedAnswer((), (), (), int(code), details)
-            self._give(self._handler, CoreOperation(Operation.receive_status_on_client, cancelled))
+            self._emit(self._handler, CoreOperation(Operation.receive_status_on_client, cancelled))
 
     def _await_cancellation(self) -> None:
         """Leave the call open, because the client cancelled it when it was recorded; but not forever."""
@@ -260,10 +260,10 @@ class PlayedCall:
     def _end_if_read(self) -> None:
         # grpc's core reports the status once the last message was taken, neither earlier nor only on another read.
         if not self._messages and not self._answer.left:
-            self._over = True
-            self._give(self._handler, self._status())
+            self._ended = True
+            self._emit(self._handler, self._status())
 
-    def _give(self, handler: Handler | None, *operations: CoreOperation) -> None:
+    def _emit(self, handler: Handler | None, *operations: CoreOperation) -> None:
         if handler is None:
             self._events.append(CoreEvent(operations))
         else:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import interaction, request_streams
-from .blocking import CoreEvent, CoreOperation, Handler, RecordingCall, seen
+from .blocking import CoreEvent, CoreOperation, Handler, RecordingCall, observed
 from .core import PATIENCE, Operation, ReceiveMessage, SendClose, SendMessage, StatusCode, metadatums
 from .interaction import OutgoingCall, RecordedAnswer
 from .messages import MessageType
@@ -43,14 +43,14 @@ def call(original: Callable[..., Any], cassette: Any, stream: bool) -> Callable[
         decided = request_streams.decide(GrpcCassette.of(cassette), outgoing)
         if decided is None:
             return original(multi, request_iterator, timeout, metadata, *rest, **more)
-        stand_in = copy.copy(multi)
-        stand_in._request_serializer = serializer = Serializer(multi._request_serializer, outgoing.method)
+        substitute = copy.copy(multi)
+        substitute._request_serializer = serializer = Serializer(multi._request_serializer, outgoing.method)
         if isinstance(decided, CallRecording):
-            stand_in._channel = stand_in._managed_call = _RecordingCore(multi, decided, serializer)
+            substitute._channel = substitute._managed_call = _RecordingCallFactory(multi, decided, serializer)
         else:
-            stand_in._channel = stand_in._managed_call = _PlayingCore(decided, serializer)
+            substitute._channel = substitute._managed_call = _PlayedCallFactory(decided, serializer)
         try:
-            return original(stand_in, request_iterator, timeout, metadata, *rest, **more)
+            return original(substitute, request_iterator, timeout, metadata, *rest, **more)
         except BaseException:
             if isinstance(decided, CallRecording):
                 decided.failed()
@@ -72,15 +72,15 @@ class Serializer:
         return self.last[0]
 
 
-def _kinds(operations: Iterable[Any]) -> set[Any]:
+def _operation_types(operations: Iterable[Any]) -> set[Any]:
     return {type(operation) for operation in operations}
 
 
 # Recording
 
 
-class _RecordingCore:
-    """Represents a core channel, and the function that makes managed calls."""
+class _RecordingCallFactory:
+    """Makes the calls of a multi-callable, like its core channel and like its function for managed calls."""
 
     def __init__(self, multi: Any, recording: CallRecording, serializer: Serializer) -> None:
         self._multi = multi
@@ -91,7 +91,7 @@ class _RecordingCore:
         return _SendingCall(self._multi._channel.segregated_call(*args), self._recording, self._serializer)
 
     def __call__(self, *args: Any) -> Any:
-        args = (*args[:7], seen(args[7], self._recording), *args[8:])
+        args = (*args[:7], observed(args[7], self._recording), *args[8:])
         return _SendingCall(self._multi._managed_call(*args), self._recording, self._serializer)
 
 
@@ -102,11 +102,11 @@ class _SendingCall(RecordingCall):
 
     def operate(self, operations: Iterable[Any], handler: Handler | None) -> Any:
         operations = tuple(operations)
-        kinds = _kinds(operations)
+        types = _operation_types(operations)
         # Noted first: the answer may arrive before `operate` returns.
-        if SendMessage in kinds:
+        if SendMessage in types:
             self._recording.sent(*self._serializer.last)
-        if SendClose in kinds:
+        if SendClose in types:
             self._recording.closed()
         return super().operate(operations, handler)
 
@@ -114,8 +114,8 @@ class _SendingCall(RecordingCall):
 # Playing
 
 
-class _PlayingCore:
-    """Represents a core channel, and the function that makes managed calls."""
+class _PlayedCallFactory:
+    """Makes the calls of a multi-callable, like its core channel and like its function for managed calls."""
 
     def __init__(self, requests: PlayedRequests, serializer: Serializer) -> None:
         self._requests = requests
@@ -141,25 +141,25 @@ class _PlayedCall:
         self._handler = handler
         self._lock = threading.RLock()
         self._events: queue.SimpleQueue[CoreEvent | BaseException] = queue.SimpleQueue()
-        self._begun = False
+        self._started = False
         self._delivered = 0
-        self._reads: deque[None] = deque()
-        self._over = False
+        self._pending_reads: deque[None] = deque()
+        self._ended = False
         self._failure: BaseException | None = None
         self._timer: threading.Timer | None = None
-        self._outbox: deque[CoreEvent] = deque()
+        self._undelivered: deque[CoreEvent] = deque()
         with self._lock:
             if not requests.call.stream:
-                self._reads.append(None)  # a unary response is awaited from the start
-            self._give(CoreOperation(Operation.send_initial_metadata))
+                self._pending_reads.append(None)  # a unary response is awaited from the start
+            self._emit(CoreOperation(Operation.send_initial_metadata))
             self._advance()
         self._flush()
 
     def operate(self, operations: Iterable[Any], handler: Handler | None) -> bool:
-        kinds = _kinds(operations)
+        types = _operation_types(operations)
         try:
             with self._lock:
-                self._operate(kinds)
+                self._operate(types)
         finally:
             self._flush()
         return True
@@ -172,95 +172,95 @@ class _PlayedCall:
 
     def cancel(self, code: int, details: str) -> None:
         with self._lock:
-            if not self._over:
+            if not self._ended:
                 self._end(RecordedAnswer((), (), (), int(code), details))
         self._flush()
 
-    def _operate(self, kinds: set[Any]) -> None:
-        if self._failure is not None and ReceiveMessage in kinds:
+    def _operate(self, types: set[Any]) -> None:
+        if self._failure is not None and ReceiveMessage in types:
             raise self._failure
         try:
-            if SendMessage in kinds:
+            if SendMessage in types:
                 self._requests.send(*self._serializer.last)
-                self._give(CoreOperation(Operation.send_message))
-            if SendClose in kinds:
+                self._emit(CoreOperation(Operation.send_message))
+            if SendClose in types:
                 self._requests.close()
-                self._give(CoreOperation(Operation.send_close_from_client))
-            if ReceiveMessage in kinds:
-                self._reads.append(None)
+                self._emit(CoreOperation(Operation.send_close_from_client))
+            if ReceiveMessage in types:
+                self._pending_reads.append(None)
             self._advance()
         except Exception as error:
-            if ReceiveMessage in kinds:
-                self._reads.pop()
+            if ReceiveMessage in types:
+                self._pending_reads.pop()
                 raise
             self._fail(error)
 
     def _advance(self) -> None:
         """Deliver what is due."""
-        if not self._begun and self._requests.initial is not None:
-            self._begin(self._requests.initial)
-        while not self._over:
+        if not self._started and self._requests.initial is not None:
+            self._start(self._requests.initial)
+        while not self._ended:
             answer = self._requests.answer_if_ready(self._delivered)
             if answer is None:
                 return
-            if not self._begun:
-                self._begin(answer.initial)
+            if not self._started:
+                self._start(answer.initial)
             if self._delivered < len(answer.messages):
-                if not self._reads:
+                if not self._pending_reads:
                     return
-                self._reads.popleft()
+                self._pending_reads.popleft()
                 self._delivered += 1
                 message = answer.messages[self._delivered - 1]
-                self._give(CoreOperation(Operation.receive_message, message))
+                self._emit(CoreOperation(Operation.receive_message, message))
             elif not answer.left:
                 self._end(answer)
-            elif self._reads and (self._requests.call.stream or self._handler is None):
+            elif self._pending_reads and (self._requests.call.stream or self._handler is None):
                 raise left_early(answer, self._requests.call)
             else:
                 self._await_cancellation(answer)
                 return
-        while self._reads:
-            self._reads.popleft()
-            self._give(CoreOperation(Operation.receive_message))
+        while self._pending_reads:
+            self._pending_reads.popleft()
+            self._emit(CoreOperation(Operation.receive_message))
 
-    def _begin(self, initial: Any) -> None:
-        self._begun = True
-        self._give(CoreOperation(Operation.receive_initial_metadata, metadatums(initial)))
+    def _start(self, initial: Any) -> None:
+        self._started = True
+        self._emit(CoreOperation(Operation.receive_initial_metadata, metadatums(initial)))
 
     def _end(self, answer: RecordedAnswer) -> None:
-        self._over = True
-        if not self._begun:
-            self._begin(())
-        while self._reads:
-            self._reads.popleft()
-            self._give(CoreOperation(Operation.receive_message))
-        self._give(CoreOperation(Operation.receive_status_on_client, answer))
+        self._ended = True
+        if not self._started:
+            self._start(())
+        while self._pending_reads:
+            self._pending_reads.popleft()
+            self._emit(CoreOperation(Operation.receive_message))
+        self._emit(CoreOperation(Operation.receive_status_on_client, answer))
 
     def _fail(self, error: BaseException) -> None:
         self._failure = error
         if self._handler is None:
             self._events.put(error)
-        elif not self._over:
+        elif not self._ended:
             self._end(RecordedAnswer((), (), (), _INTERNAL, str(error)))
 
     def _await_cancellation(self, answer: RecordedAnswer) -> None:
         """Leave the call open, because the client cancelled it when it was recorded; but not forever."""
-        if self._reads and self._timer is None:
+        if self._pending_reads and self._timer is None:
             details = str(left_early(answer, self._requests.call))
             self._timer = threading.Timer(PATIENCE, self.cancel, (_INTERNAL, details))
             self._timer.daemon = True
             self._timer.start()
 
-    def _give(self, operation: CoreOperation) -> None:
-        self._outbox.append(CoreEvent((operation,)))
+    def _emit(self, operation: CoreOperation) -> None:
+        self._undelivered.append(CoreEvent((operation,)))
 
     def _flush(self) -> None:
         """Pass the events on, without the lock: the handler takes grpc's own lock, which a caller may hold already."""
         while True:
             with self._lock:
-                if not self._outbox:
+                if not self._undelivered:
                     return
-                event = self._outbox.popleft()
+                event = self._undelivered.popleft()
             if self._handler is None:
                 self._events.put(event)
             else:
