@@ -41,8 +41,9 @@ if TYPE_CHECKING:
         TurnWaiting,
     )
     from .execution.executor import Executor
+    from .execution.tool import Fallback, Tool, tool
     from .execution.tool_results import ToolFailed
-    from .execution.tools import Fallback, Tool, Tools, tool
+    from .execution.tools import Tools
     from .execution.typed.injection import CallContext, Injected, current_call
     from .machine.prices import Prices
     from .machine.state import TurnState, dump, load
@@ -127,12 +128,12 @@ _HOMES = {
     "Final": "decisions",
     "ToolCalls": "decisions",
     "Tools": "execution.tools",
-    "Tool": "execution.tools",
-    "tool": "execution.tools",
+    "Tool": "execution.tool",
+    "tool": "execution.tool",
     "McpServer": "mcp.server",
     "Injected": "execution.typed.injection",
     "CallContext": "execution.typed.injection",
-    "Fallback": "execution.tools",
+    "Fallback": "execution.tool",
     "ToolFailed": "execution.tool_results",
     "Backoff": "backoff",
     "current_call": "execution.typed.injection",

@@ -24,7 +24,8 @@ from .errors import TurnMisused
 from .execution.barrier import Barrier
 from .execution.exceptions import is_failure
 from .execution.executor import NOT_STARTED, Executor, FinishedCall
-from .execution.tools import Tool, Tools
+from .execution.tool import Tool
+from .execution.tools import Tools
 from .instrument import InstrumentedRun
 from .machine import inputs
 from .machine.calls import CANCELLED_RUNNING

@@ -39,7 +39,7 @@ from toolparity.normalizer.model import (
     Text,
     ToolCall,
 )
-from toolparity.normalizer.wires.call_builder import is_synthetic, position_of
+from toolparity.normalizer.wires.calls import is_synthetic, position_of
 
 from . import fingerprints
 

@@ -16,12 +16,13 @@ from toolparity.normalizer.errors import MissingKey, ToolparityError
 from toolparity.reports.terminal import Lines, Section, StyledText, Table, Tone
 
 from ..library import files
-from ..scripts import Script, scripts
-from ..surfaces import SURFACES, Surface
+from ..scripts import scripts
+from ..surfaces import SURFACES
 from . import console, exits, record_limits, scenario_option
 from .console import ProgressBar
 from .names import must_fit
 from .options import OutputFile
+from .record_limits import RecordingJob
 
 if TYPE_CHECKING:
     from ..library.provenance import Origin
@@ -40,18 +41,6 @@ _TONES: dict[str, Tone] = {
     "declined": "warning",
     "failed": "bad",
 }
-
-
-class RecordingJob(NamedTuple):
-    """One cassette to record."""
-
-    script: Script
-    surface: Surface
-    stream: bool
-
-    @property
-    def name(self) -> str:
-        return f"{self.script.id} on {self.surface.name}, {'streamed' if self.stream else 'plain'}"
 
 
 class JobResult(NamedTuple):

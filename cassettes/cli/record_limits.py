@@ -5,19 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from toolparity.reports.terminal import Lines, Section, StyledText, Table, Value
 
+from ..scripts import Script
+from ..surfaces import Surface
 from . import console
 
 if TYPE_CHECKING:
     from ..recorder.budget import Budget
     from ..recorder.diff import RecordingChange
     from ..recorder.record import Confirm
-    from .record import RecordingJob
 
 #: How many differences of one level are shown before a cassette is replaced.
 _MOST_CHANGES = 15
@@ -42,6 +43,18 @@ _OPTIONS = (
     click.option("--dry-run", is_flag=True, help="Show the requests, tokens and costs to expect, and send nothing."),
     click.option("--yes", is_flag=True, help="With --live: replace cassettes without asking."),
 )
+
+
+class RecordingJob(NamedTuple):
+    """One cassette to record."""
+
+    script: Script
+    surface: Surface
+    stream: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.script.id} on {self.surface.name}, {'streamed' if self.stream else 'plain'}"
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:

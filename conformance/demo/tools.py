@@ -8,7 +8,8 @@ from typing import Any
 from toolparity.cassettes.recorder.script_driver import UNSCRIPTED_RESULT
 from toolparity.cassettes.scripts import OfferedTool, Script, ScriptedCall
 from toolparity.normalizer.conversation import TextPart, ToolResult
-from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.execution.typed.injection import current_call
 
 #: The number of progress reports of a tool.

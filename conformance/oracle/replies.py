@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toolparity.normalizer.wires.registry import spec
-
 from ..subjects import SubjectExchange
-from . import facts, json_values, responses
-from .responses import Irregular, leaves
+from . import facts, json_values
+from .responses import Irregular, leaves, oracle_of
 
 
 def _reading(wire: str) -> Callable[[SubjectExchange], list[Any]] | None:
-    name, home = "oracle_responses", responses.__name__
-    return getattr(spec(wire).part(name, home=home), "reply", None) if spec(wire).has_part(name, home=home) else None
+    return getattr(oracle_of(wire), "reply", None)
 
 
 def has_reading(wire: str) -> bool:

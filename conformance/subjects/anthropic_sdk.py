@@ -8,7 +8,7 @@ import anthropic
 
 from toolparity.normalizer import json_codec
 
-from . import SubjectExchange
+from .interface import SubjectExchange
 from .mock_transport import ResponseTransport, http_of
 from .peers.stops import stop_of
 

@@ -9,7 +9,7 @@ import boto3
 from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 
-from . import SubjectExchange
+from .interface import SubjectExchange
 from .peers.stops import stop_of
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import cohere
 import httpx
 
-from . import SubjectExchange
+from .interface import SubjectExchange
 from .mock_transport import ResponseTransport, http_of
 from .peers.stops import stop_of
 

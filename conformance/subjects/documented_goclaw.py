@@ -10,7 +10,7 @@ from typing import Any
 
 from toolparity.normalizer.model import Text
 
-from . import SubjectExchange
+from .interface import SubjectExchange
 from .reference import read_answer
 
 

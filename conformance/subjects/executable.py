@@ -17,8 +17,8 @@ import msgspec
 from toolparity.normalizer import json_codec
 
 from ..errors import InvalidAnswer, RefusedRequest, UnknownSubject
-from . import FollowUp, SubjectExchange
 from .claims import claims_of, input_of, providers_of, stop_words_of, wires_of
+from .interface import FollowUp, SubjectExchange
 from .process import Process
 
 #: The timeout for an answer and for the first line, in seconds.

@@ -10,7 +10,7 @@ import httpx
 from google.genai import Client
 from google.genai.types import HttpOptions, HttpRetryOptions
 
-from . import SubjectExchange
+from .interface import SubjectExchange
 from .mock_transport import ResponseTransport
 from .peers.stops import stop_of
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from toolparity.normalizer.errors import ToolparityError
 
 from ..errors import InvalidAnswer
-from . import FollowUp, SubjectExchange
+from .interface import FollowUp, SubjectExchange
 from .loopback import LoopbackServers, PendingResponse
 
 #: How long runs of an agent are awaited after it returned, in seconds. The wait ends with the agent's last thread.

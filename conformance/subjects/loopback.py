@@ -36,7 +36,7 @@ from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.registry import spec
 
-from . import SubjectExchange
+from .interface import SubjectExchange
 
 #: The maximum number of requests for one response. Clients retry after an error, but not this often.
 MOST_REQUESTS = 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from . import SubjectExchange
+from .interface import SubjectExchange
 
 
 def http_of(client: type) -> Any:

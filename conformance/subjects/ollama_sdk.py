@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import ollama
 
-from . import SubjectExchange
+from .interface import SubjectExchange
 from .mock_transport import ResponseTransport
 from .peers.stops import stop_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import openai
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
-from . import SubjectExchange
+from .interface import SubjectExchange
 from .mock_transport import ResponseTransport, http_of
 from .peers.items import CLIENT_ITEMS
 from .peers.stops import stop_of

@@ -16,8 +16,8 @@ from toolparity.normalizer.model import Response
 from toolparity.normalizer.policies import Selection, select, selection_of
 from toolparity.normalizer.requests import read_request, write_request
 
-from . import FollowUp, SubjectExchange
 from .claims import READER_CLAIMS
+from .interface import FollowUp, SubjectExchange
 
 _builtins = msgspec.to_builtins
 

@@ -19,8 +19,8 @@ from toolparity.turns.clients import client
 from toolparity.turns.clients.xai_grpc import Client as XaiClient
 from toolparity.turns.request import opening
 
-from . import SubjectExchange
 from . import tools as offered
+from .interface import SubjectExchange
 
 _SDKS: dict[str, Callable[..., Any]] = {
     "openai.chat": openai.AsyncOpenAI,

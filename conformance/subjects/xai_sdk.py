@@ -13,7 +13,7 @@ from xai_sdk import Client
 from xai_sdk.chat import Response, user
 from xai_sdk.tools import get_tool_call_type
 
-from . import SubjectExchange
+from .interface import SubjectExchange
 from .peers.stops import stop_of
 
 #: The SDK's types of client calls. A call without a type is "invalid", which does not say whether the client runs it.

@@ -18,6 +18,7 @@ from ..errors import MalformedBody, SeveralBodies, TooManyCalls
 from ..events import BlockDelta, BlockStart, BlockStop, ChoiceStop, Event, UsageUpdate
 from ..model import Block, Choice, Response, Stop, ToolCall, Usage
 from .call_builder import MAX_CALLS, CallBuilder
+from .calls import NO_ARGUMENTS
 from .decode_context import Context
 from .limits import Limits
 from .misplaced_arguments import requires_arguments
@@ -26,8 +27,6 @@ from .stop_reason import CUTS, effective_stop
 from .stop_words import reason_of
 from .stream_base import StreamBase
 
-#: JSON texts of arguments without any member.
-NO_ARGUMENTS = frozenset(("", "{}", "null"))
 #: The index of a block, and kind and text of a fragment; the text is None for an event that is not a fragment.
 Fragment = tuple[Any, Any, str | None]
 NO_FRAGMENT: Fragment = (None, None, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -10,6 +9,7 @@ from msgspec import Struct
 
 from .. import json_codec
 from ..model import CallStatus, ToolCall
+from .calls import BY_NAME
 from .decode_context import Context
 from .schema import Wire
 
@@ -22,24 +22,6 @@ parse_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 #: The exceptions of `parse_object`. `CallBuilder.build` then examines the argument text more closely.
 NOT_AN_OBJECT = (msgspec.DecodeError, UnicodeError, RecursionError)
-
-
-#: The ids that `CallBuilder` assigns to calls without one.
-_synthetic_form = re.compile(r"call_[0-9a-f]{8}_\d+_\d+x*").fullmatch
-
-
-def is_synthetic(id: str) -> bool:
-    """Report whether an id has the form of those that `CallBuilder` assigns to calls without one."""
-    return id.startswith("call_") and _synthetic_form(id) is not None
-
-
-def position_of(id: str) -> str:
-    """Return an id without the digest of its response if `CallBuilder` assigned it: the position of the call."""
-    return f"call{id[13:]}" if is_synthetic(id) else id
-
-
-#: Kinds of calls whose tools a request declares by name.
-BY_NAME = frozenset(("function", "custom", "legacy_function"))
 
 
 def respell_arguments(holder: Wire, member: str, context: Context) -> None:

@@ -103,7 +103,7 @@ class Context(Struct, gc=False):
         if self.counts is not None and "id-duplicate" in self.counts:
             from .hollow_copies import drop_hollow_copies  # imported only when needed
 
-            drop_hollow_copies(self, choices)
+            drop_hollow_copies(choices, self.findings, self.find)
         response = Response(self.wire, self.provider, id, model, choices, usage, error, complete, extra)
         return response.with_findings(self.findings) if self.findings else response
 

@@ -6,18 +6,19 @@ Hosts send the head of a call again as a call (microsoft/agent-framework 7485), 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
+from ..findings import Finding
 from ..model import Choice, ToolCall
-from .block_stream import NO_ARGUMENTS
-from .call_builder import is_synthetic
-from .decode_context import Context
+from .calls import NO_ARGUMENTS, is_synthetic
 
 
-def drop_hollow_copies(context: Context, choices: list[Choice]) -> None:
+def drop_hollow_copies(choices: list[Choice], findings: list[Finding], find: Callable[..., None]) -> None:
     """Remove the hollow copies from the choices. The call is where the first of the two was.
 
-    Removes their findings as well, and the others follow their blocks.
+    Removes their findings as well, and the others follow their blocks. ``find``: adds a finding (`Context.find`).
     """
     for choice in choices:
         blocks = choice.blocks
@@ -44,19 +45,19 @@ def drop_hollow_copies(context: Context, choices: list[Choice]) -> None:
                 blocks[place] = replace(call, id=id, extra=extra)
         kept = [index for index in range(len(blocks)) if index not in gone]
         moved = {old: new for new, old in enumerate(kept)}
-        findings = []
-        for each in context.findings:
+        kept_findings = []
+        for each in findings:
             if each.choice != choice.index or (block := each.block) is None:
-                findings.append(each)
+                kept_findings.append(each)
             elif not (block in hollow or (block in gone and each.code == "id-duplicate")):
                 block = gone.get(block, block)
-                findings.append(replace(each, block=moved.get(block, block)))
-        context.findings[:] = findings
+                kept_findings.append(replace(each, block=moved.get(block, block)))
+        findings[:] = kept_findings
         for place in gone.values():
             call = blocks[place]
             assert type(call) is ToolCall
             message = f"{call.name} ({call.id}) is repeated without arguments"
-            context.find("duplicate-call", message, choice.index, moved[place])
+            find("duplicate-call", message, choice.index, moved[place])
         blocks[:] = [blocks[index] for index in kept]
 
 

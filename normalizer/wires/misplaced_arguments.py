@@ -15,10 +15,9 @@ from msgspec.structs import replace
 
 from .. import json_codec
 from ..model import Block, ServerToolCall, Text, ToolCall
-from .call_builder import BY_NAME
+from .calls import BY_NAME, NO_ARGUMENTS
 from .decode_context import Context
 
-_NOTHING = frozenset(("", "{}", "null"))
 _EMPTY: frozenset[int] = frozenset()
 
 
@@ -108,7 +107,7 @@ def _has_surplus(block: Block, stray: bool) -> bool:
         return False
     text = block.arguments_text
     if not block.name:
-        return text.strip() not in _NOTHING
+        return text.strip() not in NO_ARGUMENTS
     if block.status == "complete" or not text:
         return False
     from ..arguments import parse  # imported only when needed

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
     from ..conversation import Loss, Request
     from .decode_context import Context, Declared
-    from .stream_base import StreamBase
 
 #: The built-in wires, and the name of each one's package beside this module.
 WIRES: dict[Wire, str] = {
@@ -177,9 +176,9 @@ class WireSpec(Struct, frozen=True, kw_only=True, dict=True):
         return cast("Callable[[bytes, Context], Response]", self.part("decode").decode)
 
     @cached_property
-    def stream(self) -> type[StreamBase]:
-        """The class that decodes streams."""
-        return cast("type[StreamBase]", self.part("stream").Stream)
+    def stream(self) -> Any:
+        """The class that decodes streams, a subclass of `wires.stream_base.StreamBase`."""
+        return self.part("stream").Stream
 
     def part(self, name: str, *, home: str | None = None) -> Any:
         """Import a part of the wire and return the module (see the module's docstring).

@@ -63,7 +63,7 @@ from toolparity.normalizer.model import Stop
 from toolparity.normalizer.requests import RequestWriter, read_request, write_request
 from toolparity.normalizer.wires.registry import spec
 from toolparity.turns import Tools, Turn, sse
-from toolparity.turns.execution.tools import Tool as RunTool
+from toolparity.turns.execution.tool import Tool as RunTool
 from toolparity.turns.log import Log
 
 PROVIDERS = {wire: spec(wire).owner for wire in WIRES}

@@ -35,7 +35,7 @@ from toolparity.normalizer.errors import ToolLimitReached, UserCancelled
 from toolparity.normalizer.events import BlockDelta, Event
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.textmode import TextMode, TextReader, aread_stream, limit_of, read_stream
-from toolparity.turns.execution.tools import Tool
+from toolparity.turns.execution.tool import Tool
 from toolparity.turns.outcome import Outcome
 from toolparity.turns.turn import Turn
 

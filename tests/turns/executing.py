@@ -9,7 +9,8 @@ from typing import Any
 from toolparity import ToolCall
 from toolparity.normalizer import json_codec
 from toolparity.turns.execution.executor import Executor, FinishedCall
-from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
 
 from .playing import at_once
 

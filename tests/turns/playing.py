@@ -29,7 +29,8 @@ from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns import events as turn_events
 from toolparity.turns.events import TurnEvent
-from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.machine.state import TurnState, dump
 from toolparity.turns.model_call import close
 from toolparity.turns.observer import Observer

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from toolparity.normalizer.model import ToolCall
-from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.narration.acknowledge import acknowledge, hints_of, sentence
 
 

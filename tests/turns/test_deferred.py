@@ -14,7 +14,8 @@ from toolparity.normalizer.conversation import JsonPart, TextPart, ToolResult
 from toolparity.turns import ToolFailed
 from toolparity.turns import events as turn_events
 from toolparity.turns.errors import InvalidTool, TurnMisused
-from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.machine import state as states
 from toolparity.turns.machine.calls import CANCELLED_ELSEWHERE
 from toolparity.turns.orchestration import Coordinator, Limits

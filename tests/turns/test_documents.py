@@ -23,7 +23,8 @@ from toolparity.normalizer.errors import PolicyError
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.turns import events as told
 from toolparity.turns.decisions import Final, decision
-from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.machine.state import RoundState
 from toolparity.turns.narration.acknowledge import acknowledge
 from toolparity.turns.request import opening

@@ -13,8 +13,8 @@ from toolparity import ToolCall, normalize, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import ToolResults
 from toolparity.turns.execution.executor import FinishedCall
+from toolparity.turns.execution.tool import Tool
 from toolparity.turns.execution.tool_results import failure
-from toolparity.turns.execution.tools import Tool
 from toolparity.turns.turn import Turn
 
 from .executing import asked, raising, ran, texts, tool

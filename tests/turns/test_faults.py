@@ -52,7 +52,7 @@ def test_a_turn_ends_with_a_result_for_every_call_whatever_a_tool_does(wire: str
 
 
 def test_a_hanging_blocking_tool_does_not_block_the_turn() -> None:
-    from toolparity.turns.execution.tools import Tool
+    from toolparity.turns.execution.tool import Tool
 
     tools = [Tool(name=name, function=_blocks, timeout=0.02) for name in ("look", "count", "post")]
     turn = Turn(Emulated("openai.chat", LONG), tools)

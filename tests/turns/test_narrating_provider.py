@@ -32,7 +32,8 @@ from toolparity.normalizer.model import Choice, Refusal, Response, ServerToolCal
 from toolparity.normalizer.requests import read_request
 from toolparity.turns import events as turn_events
 from toolparity.turns.backoff import Backoff
-from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.narration.acknowledge import acknowledge
 from toolparity.turns.narration.narrating_provider import NarratingProvider
 from toolparity.turns.narration.narrator import Narrator

@@ -15,7 +15,8 @@ from toolparity.normalizer.conversation import JsonPart, System, TextPart, ToolR
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.requests import read_request
 from toolparity.turns.errors import TextFailed
-from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.narration.acknowledge import ModelAcknowledger
 from toolparity.turns.narration.narrator import INSTRUCTIONS, Narrator, NarratorInput, input_for, plain
 from toolparity.turns.narration.text_stream import stream_text, text_request

@@ -51,7 +51,7 @@ def test_another_thread_decides_about_a_call_of_a_running_turn() -> None:
             await asyncio.sleep(0.01)
         return "ok"
 
-    from toolparity.turns.execution.tools import tool
+    from toolparity.turns.execution.tool import tool
 
     provider = EmulatedProvider("openai.chat", scripted([call("slow"), call("act")], [Say("done")]))
     turn = Turn(provider, [slow, tool(approval=True)(act)])

@@ -14,7 +14,7 @@ from toolparity.normalizer.conversation import Assistant, TextPart
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.requests import check_request, read_request, write_request
 from toolparity.schemas import adapt_tools, check_tools
-from toolparity.turns.execution.tools import Tool
+from toolparity.turns.execution.tool import Tool
 from toolparity.turns.machine import state as states
 from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.tool_adapter import ToolAdapter

@@ -30,8 +30,8 @@ from .exceptions import is_failure
 from .invoke import invoke, is_async
 from .signatures import misfit
 from .threads import Threads
+from .tool import Tool
 from .tool_results import MOST, failure, rendered
-from .tools import Tool
 from .typed.injection import CallContext
 from .typed.parameters import ArgumentsDoNotFit
 from .validation import problems

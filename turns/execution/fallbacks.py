@@ -20,8 +20,8 @@ from ..errors import InvalidTool
 from ..machine.state import TOOL_FAILURES
 from .exceptions import described, is_failure
 from .executor import Executor, FinishedCall, RunCall
+from .tool import Fallback, Tool
 from .tool_results import quoted
-from .tools import Fallback, Tool
 
 #: Called with the call id, the name of the fallback that ran, and the reason.
 OnSubstitution = Callable[[str, str, str], None]

@@ -15,7 +15,7 @@ from msgspec import Struct
 from toolparity.normalizer.model import ToolCall
 
 from .threads import Threads
-from .tools import Tool
+from .tool import Tool
 from .typed.injection import CallContext, current_call
 
 _log = logging.getLogger("toolparity")

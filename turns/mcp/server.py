@@ -19,8 +19,8 @@ from toolparity.normalizer.errors import MissingExtra, ToolparityError
 
 from ..errors import InvalidTool, McpFailed, TurnMisused
 from ..execution.exceptions import described, message
+from ..execution.tool import TIMEOUT, Tool
 from ..execution.tool_results import ToolFailed
-from ..execution.tools import TIMEOUT, Tool
 from ..execution.validation import check_schema
 from .connection import Connection, leaf
 from .definitions import McpDefinition

@@ -10,7 +10,7 @@ from toolparity.normalizer.conversation import Request
 from toolparity.normalizer.model import Error, Response, ToolCall
 
 from ..execution.executor import FinishedCall, RunCall
-from ..execution.tools import Tool
+from ..execution.tool import Tool
 from ..machine.state import TurnState
 from ..provider import Provider
 

@@ -13,8 +13,8 @@ from toolparity.normalizer.model import ToolCall
 from ..errors import CircuitOpen
 from ..execution.executor import FinishedCall, RunCall
 from ..execution.fallbacks import Fallbacks, OnSubstitution
+from ..execution.tool import Tool
 from ..execution.tool_results import failure
-from ..execution.tools import Tool
 from .breakers import Breakers
 
 #: Called before a call runs. It returns why the call must not run, or None.

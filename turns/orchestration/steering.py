@@ -19,7 +19,7 @@ from toolparity.normalizer.model import Block, Text, ToolCall
 from toolparity.normalizer.pairing import unanswered
 
 from ..block_rows import row_of
-from ..execution.tools import Tool
+from ..execution.tool import Tool
 from ..machine.effects import Effect
 from ..machine.inputs import (
     AnswerReceived,

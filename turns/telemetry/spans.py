@@ -28,7 +28,7 @@ from toolparity.normalizer.model import Error, Response, ToolCall, Usage
 
 from ..execution.exceptions import described
 from ..execution.executor import FinishedCall, RunCall
-from ..execution.tools import Tool
+from ..execution.tool import Tool
 from ..machine.state import TurnState, add_usage
 from ..model_call import close
 from ..provider import Provider

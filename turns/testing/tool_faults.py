@@ -17,8 +17,9 @@ from msgspec.structs import replace
 
 from ..errors import InvalidTool
 from ..execution.invoke import is_async
+from ..execution.tool import Tool
 from ..execution.tool_results import MOST, ToolFailed
-from ..execution.tools import Tool, ToolLike, Tools
+from ..execution.tools import ToolLike, Tools
 from .faults import Hang, Injection, Slow, ToolFault, check_exception, check_fault, check_least, check_number
 
 

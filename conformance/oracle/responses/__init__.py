@@ -120,16 +120,21 @@ def _read(exchange: SubjectExchange) -> WireResponse | Irregular:
         return irregular.with_traceback(None)
 
 
-def _regular(exchange: SubjectExchange) -> WireResponse:
-    wire = spec(exchange.wire)
+def oracle_of(wire: str) -> Any:
+    """Return the module that reads the responses of a wire, or None."""
     name = "oracle_responses"
-    if not wire.has_part(name, home=__name__):
+    return spec(wire).part(name, home=__name__) if spec(wire).has_part(name, home=__name__) else None
+
+
+def _regular(exchange: SubjectExchange) -> WireResponse:
+    oracle = oracle_of(exchange.wire)
+    if oracle is None:
         raise Irregular("the wire has no oracle of responses")
-    server_sent = exchange.stream and wire.framing != "messages" and exchange.body[:1] != b"\x00"
+    server_sent = exchange.stream and spec(exchange.wire).framing != "messages" and exchange.body[:1] != b"\x00"
     is_broken = _is_not_json if has_json_lines(exchange.wire) else _is_broken
     if server_sent and any(map(is_broken, exchange.body.splitlines())):
         raise Irregular("an event is not JSON")
-    reading: WireResponse = wire.part(name, home=__name__).response(exchange)
+    reading: WireResponse = oracle.response(exchange)
     for choice in reading.choices:
         _release_repeated_ids(choice)
     return reading

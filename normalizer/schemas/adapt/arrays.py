@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .codecs import SAME, Codec, Items
-
-if TYPE_CHECKING:
-    from .rewriter import Rewriter
+from .rewriting import Rewriting
 
 
-def rewrite(rewriter: Rewriter, node: dict[str, Any], written: dict[str, Any], pointer: str) -> Codec:
+def rewrite(rewriting: Rewriting, node: dict[str, Any], written: dict[str, Any], pointer: str) -> Codec:
     """Add the keywords of arrays to ``written`` and return the codec."""
-    if "prefixItems" in node and not rewriter.rules.accepts("prefixItems", node["prefixItems"]):
-        node = _as_items(rewriter, node, pointer)
+    if "prefixItems" in node and not rewriting.rules.accepts("prefixItems", node["prefixItems"]):
+        node = _as_items(rewriting, node, pointer)
     prefix: list[Codec] = []
     if "prefixItems" in node:
-        parts = [rewriter.schema(part, f"{pointer}/prefixItems/{n}") for n, part in enumerate(node["prefixItems"])]
+        parts = [rewriting.schema(part, f"{pointer}/prefixItems/{n}") for n, part in enumerate(node["prefixItems"])]
         written["prefixItems"] = [part.schema for part in parts]
         prefix = [part.codec for part in parts]
     inner: Codec = SAME
-    if isinstance(node.get("items"), bool) and not rewriter.has("typed"):
+    if isinstance(node.get("items"), bool) and not rewriting.has("typed"):
         written["items"] = node["items"]
     elif "items" in node:
-        written["items"], inner = rewriter.schema(node["items"], f"{pointer}/items")
-    elif "type" in node and (rewriter.has("items") or rewriter.has("typed")):
-        rewriter.report("items", pointer, "")
-        written["items"], inner = rewriter.schema({}, f"{pointer}/items")
+        written["items"], inner = rewriting.schema(node["items"], f"{pointer}/items")
+    elif "type" in node and (rewriting.has("items") or rewriting.has("typed")):
+        rewriting.report("items", pointer, "")
+        written["items"], inner = rewriting.schema({}, f"{pointer}/items")
     return SAME if inner is SAME and all(codec is SAME for codec in prefix) else Items(inner, tuple(prefix))
 
 
-def _as_items(rewriter: Rewriter, node: dict[str, Any], pointer: str) -> dict[str, Any]:
+def _as_items(rewriting: Rewriting, node: dict[str, Any], pointer: str) -> dict[str, Any]:
     """Return an array schema whose items have any of the types of a tuple."""
-    rewriter.report("tuple", pointer, "")
+    rewriting.report("tuple", pointer, "")
     parts = list(node["prefixItems"])
     rest = node.get("items", True)
     most = node.get("maxItems")

@@ -10,7 +10,8 @@ from .canonical import canonical
 from .codecs import Codec, Wrapped
 from .merge import CannotMerge
 from .references import with_definitions
-from .rewriter import Report, Rewriter
+from .rewriter import Rewriter
+from .rewriting import Report
 from .rewritten import Rewritten, described, quoted
 
 #: The property that holds the arguments if the root cannot describe them.

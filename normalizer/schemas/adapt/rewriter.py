@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from typing import Any
 
 from ... import json_codec
@@ -14,49 +14,27 @@ from ..keywords import (
     SINGLE,
     STRUCTURE,
     foreign_keywords,
-    properties_of,
     typed_keywords,
     types_of,
 )
-from ..references import Resolver
-from ..rules.model import SchemaRules
 from . import arrays, objects, unions
-from .codecs import SAME, ByType, Codec, EnumText, JsonText, Reference
-from .merge import CannotMerge, intersection
+from .codecs import SAME, ByType, Codec, EnumText, Reference
+from .merge import CannotMerge
 from .references import definition_of, definitions_in
+from .rewriting import Rewriting
 from .rewritten import Rewritten, TooLarge, described, quoted
 from .validation import fits
 
 #: Annotations whose value is worth a place in the description.
 _DESCRIBED = ("default", "example", "examples")
-#: Maximum characters of a schema that a description quotes.
-_QUOTED = 1000
 #: Maximum number of schemas in one tool. References that are replaced by their targets multiply them.
 _LARGEST = 20_000
 
-Report = Callable[[str, str, str], None]
 
+class Rewriter(Rewriting):
+    """Rewrites one schema after the other. See `Rewriting` for the arguments."""
 
-class Rewriter:
-    """Rewrites the schemas inside one canonical root schema, whose references all name entries of its ``$defs``.
-
-    ``report(code, pointer, detail)``: called for each change.
-    """
-
-    def __init__(self, root: dict[str, Any], rules: SchemaRules, report: Report) -> None:
-        self.rules = rules
-        self.report = report
-        #: the adapted recursive definitions, and their codecs
-        self.definitions: dict[str, Any] = {}
-        self._codecs: dict[str, Codec] = {}
-        self._originals: dict[str, Any] = root.get("$defs", {})
-        self._resolver = Resolver(root)
-        self._inside: list[str] = []
-        self._count = 0
-
-    def has(self, shape: str) -> bool:
-        """Return whether the provider has the rule for this shape."""
-        return shape in self.rules.shapes
+    _count = 0
 
     def schema(self, node: Any, pointer: str, *, root: bool = False) -> Rewritten:
         """Return a schema as the provider accepts it. The root must be an object schema without a union.
@@ -84,67 +62,10 @@ class Rewriter:
             )
         return self._typed(node, pointer, root=root)
 
-    def merged(self, node: dict[str, Any], pointer: str) -> dict[str, Any]:
-        """Return a schema with the parts of its allOf merged into it."""
-        if "allOf" not in node:
-            return node
-        result = {key: value for key, value in node.items() if key != "allOf"}
-        for number, part in enumerate(node["allOf"]):
-            try:
-                result = intersection(result, self.merged(self.inlined(part, pointer), pointer))
-            except CannotMerge as reason:
-                self.report("unmerged", f"{pointer}/allOf/{number}", str(reason))
-        self.report("merged", pointer, "allOf")
-        return result
-
-    def inlined(self, node: dict[str, Any], pointer: str) -> dict[str, Any]:
-        """Return a schema with the target of its reference instead of the reference.
-
-        Raises CannotMerge if the reference is recursive or its other keywords do not fit.
-        """
-        while "$ref" in node:
-            reference = node["$ref"]
-            if self._resolver.is_recursive(reference):
-                raise CannotMerge("a recursive reference")
-            self.report("reference", pointer, reference)
-            others = {key: value for key, value in node.items() if key != "$ref"}
-            node = intersection(others, self._originals.get(definition_of(reference), {}))
-        return node
-
-    def json_text(self, node: dict[str, Any], pointer: str) -> Rewritten:
-        """Return the schema of a text that contains the value as JSON."""
-        self.report("json-text", pointer, "")
-        plain = {key: value for key, value in node.items() if key not in ANNOTATIONS}
-        text = json_codec.text(self.complete(plain))
-        about = "JSON text of any value" if not plain else "JSON text of a value"
-        if plain and len(text) <= _QUOTED:
-            about = f"{about} that fits the schema {text}"
-        return Rewritten({"type": "string", "description": described(node, [about])}, JsonText())
-
-    def complete(self, node: dict[str, Any]) -> dict[str, Any]:
-        """Return an original schema with the definitions that it refers to."""
-        return {**node, "$defs": self._originals} if self._originals and definitions_in(node) else node
-
-    def complete_adapted(self, node: dict[str, Any]) -> dict[str, Any]:
-        """Return an adapted schema with its definitions, which may still grow."""
-        return {**node, "$defs": self.definitions} if definitions_in(node) else node
-
-    def resolved(self, node: dict[str, Any]) -> dict[str, Any]:
-        """Return an adapted schema, or the definition that it refers to, as far as it is known.
-
-        A definition that is being rewritten is represented by its original if that declares properties: these stay.
-        """
-        if "$ref" not in node:
-            return node
-        name = definition_of(node["$ref"])
-        original = self._originals[name]
-        found: dict[str, Any] = self.definitions[name] or (original if properties_of(original) else {})
-        return found
-
     def _reference(self, node: dict[str, Any], pointer: str) -> Rewritten:
         reference = node["$ref"]
         name = definition_of(reference)
-        if not self._resolver.is_recursive(reference):
+        if not self.resolver.is_recursive(reference):
             try:
                 return self.schema(self.inlined(node, pointer), pointer)
             except CannotMerge as reason:
@@ -154,18 +75,18 @@ class Rewriter:
             lost = [key for key in node if key != "$ref" and key not in ANNOTATIONS]
             self.report("unmerged" if lost else "annotation", pointer, ", ".join(key for key in node if key != "$ref"))
         if self.has("acyclic") or not self.rules.accepts("$ref", reference):
-            if name in self._inside:
+            if name in self.inside:
                 return self.json_text({"$ref": reference}, pointer)
-            self._inside.append(name)
+            self.inside.append(name)
             self.report("reference", pointer, reference)
-            rewritten = self.schema(self._originals[name], pointer)
-            self._inside.pop()
+            rewritten = self.schema(self.originals[name], pointer)
+            self.inside.pop()
             return rewritten
         if name not in self.definitions:
             self.definitions[name] = {}
-            schema, self._codecs[name] = self.schema(self._originals[name], pointer)
+            schema, self.codecs[name] = self.schema(self.originals[name], pointer)
             self.definitions[name].update(schema)
-        return Rewritten({"$ref": reference}, Reference(name, self._codecs))
+        return Rewritten({"$ref": reference}, Reference(name, self.codecs))
 
     def _enum(self, node: dict[str, Any], pointer: str, *, root: bool) -> Rewritten:
         rest = {key: value for key, value in node.items() if key not in ("enum", "const")}

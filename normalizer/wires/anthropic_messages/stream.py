@@ -9,8 +9,9 @@ from ...arguments import by_value
 from ...events import BlockDelta
 from ...events import Event as CanonicalEvent
 from ...model import Block
-from ..block_stream import NO_ARGUMENTS, NO_FRAGMENT, Fragment
+from ..block_stream import NO_FRAGMENT, Fragment
 from ..call_builder import CallBuilder, respell_arguments
+from ..calls import NO_ARGUMENTS
 from ..decode_context import Context
 from ..limits import Boundary
 from ..schema import Reader, Wire

@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import field
 
 from ... import json_codec
-from ..block_stream import NO_ARGUMENTS, BlockState
+from ..block_stream import BlockState
+from ..calls import NO_ARGUMENTS
 from ..schema import Unknown, Wire, exact_text
 from . import schema as s
 

@@ -12,8 +12,9 @@ from ... import json_codec
 from ...arguments import by_value
 from ...events import Event as CanonicalEvent
 from ...model import Block, ToolCall
-from ..block_stream import NO_ARGUMENTS, NO_FRAGMENT, BlockStream, Fragment
+from ..block_stream import NO_FRAGMENT, BlockStream, Fragment
 from ..call_builder import CallBuilder, respell_arguments
+from ..calls import NO_ARGUMENTS
 from ..decode_context import Context
 from ..limits import Boundary
 from ..schema import Reader

@@ -11,7 +11,7 @@ from typing import Any
 from ... import json_codec
 from ...conversation import JsonPart, MediaPart, OpaquePart, Part, TextPart, ToolResult
 from ...model import ToolCall
-from ..call_builder import is_synthetic
+from ..calls import is_synthetic
 from ..traverse import members_except
 from ..write_context import AS_WRITTEN, OF_RESULTS, WriteContext, merged
 from .parts import note_of, read_media, write_media

@@ -7,7 +7,7 @@ from typing import Any, Self
 from ... import json_codec
 from ...conversation import Assistant
 from ...model import Block, Opaque, Reasoning, ServerToolCall, ServerToolResult, Text, ToolCall
-from ..call_builder import is_synthetic
+from ..calls import is_synthetic
 from ..content_writer import ContentWriter, Format
 from ..write_context import WriteContext, merged
 

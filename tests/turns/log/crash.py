@@ -23,7 +23,8 @@ import msgspec
 from sqlalchemy import Engine, event
 
 from tests.turns.playing import Emulated, Say, call, script
-from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.execution.typed.injection import current_call
 from toolparity.turns.log import Log
 from toolparity.turns.log.engine import make_engine

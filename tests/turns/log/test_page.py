@@ -16,7 +16,7 @@ from tests import postgres
 from tests.conformance.pages import DOCS, blocks
 from tests.turns.log.shared import TWO_ROUNDS, assert_whole, killed, rows
 from tests.turns.playing import Counting, Emulated, Say, call, script
-from toolparity.turns.execution.tools import Tool
+from toolparity.turns.execution.tool import Tool
 from toolparity.turns.log import Log
 from toolparity.turns.log.tables import metadata
 

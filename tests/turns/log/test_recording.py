@@ -16,7 +16,7 @@ from toolparity import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.conversation import Request, TextPart, ToolResult, User
 from toolparity.turns.errors import InvalidState, LogFailed, UnknownTurn
 from toolparity.turns.events import TurnBlockDelta, TurnEvent, TurnStarted
-from toolparity.turns.execution.tools import Tool
+from toolparity.turns.execution.tool import Tool
 from toolparity.turns.execution.typed.injection import current_call
 from toolparity.turns.log import Log
 from toolparity.turns.machine.effects import Emit, Save

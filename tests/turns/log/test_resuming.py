@@ -13,7 +13,7 @@ from tests.turns.log.shared import TWO_ROUNDS, Clock, Dies, Killed, assert_whole
 from tests.turns.playing import Counting, Emulated, Say, call, script
 from toolparity.turns.errors import InvalidState, UnknownTurn
 from toolparity.turns.events import ResultNeeded, TurnFailed, TurnStarted
-from toolparity.turns.execution.tools import Tool
+from toolparity.turns.execution.tool import Tool
 from toolparity.turns.log import Log
 from toolparity.turns.machine.calls import CANCELLED_ELSEWHERE, CANCELLED_RUNNING, UNKNOWN_OUTCOME
 from toolparity.turns.turn import Turn

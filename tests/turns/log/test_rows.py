@@ -26,7 +26,8 @@ from toolparity.turns.events import (
     TurnBlockStop,
     TurnStarted,
 )
-from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.log import Log
 from toolparity.turns.turn import Turn
 

@@ -21,7 +21,7 @@ from tests.turns.log.shared import TWO_ROUNDS, empty_log
 from tests.turns.playing import Counting, Emulated, Say, call, script
 from toolparity.turns import Agent, Prices
 from toolparity.turns.errors import LogFailed, McpFailed
-from toolparity.turns.execution.tools import Tool
+from toolparity.turns.execution.tool import Tool
 from toolparity.turns.log import Log, TurnRow
 from toolparity.turns.manager import Authorize, TurnManager, TurnOrigin, turns_app
 from toolparity.turns.manager.http import LARGEST

@@ -14,7 +14,7 @@ from tests.turns.playing import Counting, Emulated, Say, call, script
 from toolparity.normalizer.conversation import User
 from toolparity.turns import Agent
 from toolparity.turns.errors import TurnHeld, TurnMisused, UnknownTurn
-from toolparity.turns.execution.tools import Tool
+from toolparity.turns.execution.tool import Tool
 from toolparity.turns.log import Log
 from toolparity.turns.manager import TurnManager, TurnOrigin
 

@@ -9,7 +9,8 @@ import pytest
 
 from tests.turns.playing import WIRES, Say, at_once, call, script
 from toolparity.turns.events import CallStarted
-from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.orchestration import ContextBuilder, Coordinator, Limits
 from toolparity.turns.testing import FaultyTools, Hang
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests.turns.playing import WIRES, Round, Say, call, script
 from toolparity.turns import events as turn_events
 from toolparity.turns import orchestration
-from toolparity.turns.execution.tools import Fallback
+from toolparity.turns.execution.tool import Fallback
 from toolparity.turns.machine.state import TurnState
 from toolparity.turns.machine.table import step
 from toolparity.turns.orchestration import ContextBuilder, Coordinator, Limits

@@ -13,8 +13,9 @@ import pytest
 from tests.turns.log.shared import empty_log
 from tests.turns.playing import WIRES, Say, at_once, call, script
 from toolparity.turns.backoff import Backoff
+from toolparity.turns.execution.tool import Fallback, Tool
 from toolparity.turns.execution.tool_results import ToolFailed
-from toolparity.turns.execution.tools import Fallback, Tool, Tools
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.log import Log
 from toolparity.turns.narration.acknowledge import acknowledge
 from toolparity.turns.narration.narrating_provider import NarratingProvider

@@ -9,8 +9,8 @@ import pytest
 
 from tests.turns.playing import Say, at_once, call, script
 from toolparity.turns.events import CallStarted
+from toolparity.turns.execution.tool import Fallback, Tool
 from toolparity.turns.execution.tool_results import ToolFailed
-from toolparity.turns.execution.tools import Fallback, Tool
 from toolparity.turns.orchestration import Breakers, Coordinator
 
 from .staging import LONG, Clock, Counting, Sequenced, directed

@@ -11,7 +11,7 @@ from toolparity.cassettes.emulated.provider import EmulatedProvider, scripted
 from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.turns.execution.executor import Executor
-from toolparity.turns.execution.tools import Tool
+from toolparity.turns.execution.tool import Tool
 from toolparity.turns.testing import (
     TOOL_FAULTS,
     Break,

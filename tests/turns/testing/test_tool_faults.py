@@ -12,7 +12,8 @@ from tests.turns.executing import OUTCOMES, asked, texts
 from tests.turns.playing import at_once
 from toolparity.normalizer.errors import ToolparityError
 from toolparity.turns.execution.executor import Executor, FinishedCall
-from toolparity.turns.execution.tools import Tool, Tools
+from toolparity.turns.execution.tool import Tool
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.testing import (
     TOOL_FAULTS,
     FaultyTools,
