@@ -15,9 +15,8 @@ from toolparity.reports.results import Result, SubjectInfo, Traffic, Verdict, Wi
 
 from ..cases.case import Case
 from ..laws import LAWS
-from ..runner import baseline, fail_on
+from ..runner import baseline, fail_on, status
 from ..runner.judge import CaseFilter, Judge
-from ..runner.release import downgrade_new
 from ..runner.suite import subject_info
 from ..subjects import subject as find_subject
 
@@ -30,7 +29,8 @@ class SubjectCollector(pytest.Collector):
         try:
             self.judge = Judge(find_subject(subject), called=subject)
             file: Path = settings["baseline"] or baseline.SHIPPED / f"{subject}.yaml"
-            self.entries = baseline.read(file)
+            unreleased: bool = settings["unreleased"]
+            self.known = status.known(self.judge.subject.name, baseline.read(file), unreleased=unreleased)
         except ToolparityError as error:
             raise pytest.UsageError(str(error)) from None
         try:
@@ -38,7 +38,6 @@ class SubjectCollector(pytest.Collector):
         except ValueError as error:
             known = ", ".join(fail_on.CHOICES)
             raise pytest.UsageError(f"--parity-fail-on: unknown outcome: {str(error)!r}; known: {known}") from None
-        self.unreleased: bool = settings["unreleased"]
         self.case_filter = CaseFilter(**{name: tuple(settings[name]) for name in CaseFilter.__struct_fields__})
         self._with_subject_name = len(settings["subjects"]) > 1
         self._scenario = ""
@@ -57,18 +56,17 @@ class SubjectCollector(pytest.Collector):
 
         The baseline and the requirements of the release are applied to the verdicts.
         """
-        results = baseline.apply_baseline([self._raw_result(case)], self.entries)
-        (result,) = downgrade_new(results, unreleased=self.unreleased)
+        (result,) = status.apply([self._raw_result(case)], self.known)
         traffic = self.judge.traffic(case)
         verdicts = [self._check_stale(result, v) if v.outcome == "stale" else v for v in result.verdicts]
         return replace(result, verdicts=verdicts), traffic
 
     def _check_stale(self, result: Result, verdict: Verdict) -> Verdict:
         """Return a "stale" verdict only if no case that its baseline entry matches fails; otherwise return a pass."""
-        entry = next(entry for entry in self.entries if entry.matches(result, verdict))
+        entry = next(entry for entry in self.known.expected if entry.matches(result, verdict))
         if entry not in self._stale:
             matching = (case for case in CaseFilter().cases() if _may_match(entry, case))
-            self._stale[entry] = baseline.is_stale(entry, map(self._raw_result, matching))
+            self._stale[entry] = status.is_stale(entry, map(self._raw_result, matching), self.known)
         return verdict if self._stale[entry] else Verdict(verdict.check, "pass")
 
     def _raw_result(self, case: Case) -> Result:

@@ -17,7 +17,6 @@ from typing import Any
 import msgspec
 import yaml
 from msgspec import Struct
-from msgspec.structs import replace
 
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.policies import POLICIES
@@ -30,6 +29,8 @@ from ..laws import LAWS
 SHIPPED = Path(__file__).resolve().parent.parent / "baselines"
 #: The safe loader, from libyaml if PyYAML was built with it: that one is ten times as fast.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: The outcomes of a law that was broken.
+FAILURES = ("fail", "new", "expected")
 #: The members of a case.
 MEMBERS = ("scenario", "surface", "mode", "policy")
 _HEAD = "# Expected failures of this subject, written by toolparity check --update-baseline\n"
@@ -93,56 +94,12 @@ def _unmatchable(entry: BaselineEntry) -> str:
     return ""
 
 
-def apply_baseline(results: Sequence[Result], entries: Sequence[BaselineEntry]) -> list[Result]:
-    """Return the results with expected failures marked "expected" and stale entries reported.
-
-    An entry is stale if it matches at least one verdict that passes and none that fails. An entry that matches nothing
-    is not stale, because the run may cover only part of the suite. The first pass that a stale entry matches gets the
-    outcome "stale".
-    """
-    failing = [False] * len(entries)
-    passing: list[tuple[int, int] | None] = [None] * len(entries)
-    marked: list[Result] = []
-    for number, result in enumerate(results):
-        verdicts = list(result.verdicts)
-        for index, verdict in enumerate(verdicts):
-            match = next((n for n, entry in enumerate(entries) if entry.matches(result, verdict)), None)
-            if match is None:
-                continue
-            if verdict.outcome == "fail":
-                failing[match] = True
-                why = f" (expected: {entries[match].reason})" if entries[match].reason else ""
-                verdicts[index] = replace(verdict, outcome="expected", reason=verdict.reason + why)
-            elif verdict.outcome == "pass":
-                passing[match] = passing[match] or (number, index)
-        marked.append(replace(result, verdicts=verdicts) if verdicts != result.verdicts else result)
-    reason = "the check passes now: remove the entry from the baseline"
-    for fails, passed in zip(failing, passing, strict=True):
-        if passed is not None and not fails:
-            number, index = passed
-            verdicts = list(marked[number].verdicts)
-            verdicts[index] = replace(verdicts[index], outcome="stale", reason=reason)
-            marked[number] = replace(marked[number], verdicts=verdicts)
-    return marked
-
-
-def is_stale(entry: BaselineEntry, results: Iterable[Result]) -> bool:
-    """Return whether none of the verdicts that an entry matches fails."""
-    verdicts = ((result, verdict) for result in results for verdict in result.verdicts if verdict.outcome == "fail")
-    return not any(entry.matches(result, verdict) for result, verdict in verdicts)
-
-
 def updated_entries(results: Iterable[Result], entries: Sequence[BaselineEntry]) -> list[BaselineEntry]:
     """Return the baseline that these results need.
 
     Entries that still match a failure are kept with their reasons. Each other failure gets a new entry.
     """
-    failures = [
-        (result, verdict)
-        for result in results
-        for verdict in result.verdicts
-        if verdict.outcome in ("fail", "new", "expected")
-    ]
+    failures = [(result, verdict) for result in results for verdict in result.verdicts if verdict.outcome in FAILURES]
     needed = [entry for entry in entries if any(entry.matches(*failure) for failure in failures)]
     unmatched: dict[tuple[str, str], list[tuple[Result, Verdict]]] = {}
     for result, verdict in failures:

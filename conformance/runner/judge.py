@@ -31,7 +31,6 @@ from ..laws import LAWS, Failure, Law, law_for
 from ..laws.law import REFUSED, Unjudged, readable
 from ..laws.matching import call_texts
 from ..subjects import FollowUp, Subject, SubjectExchange
-from . import withdrawn
 
 #: Answers to this many bytes of responses are kept. Others are read again, to save memory.
 _KEPT_BYTES = 4 << 20
@@ -143,7 +142,7 @@ class Judge:
                 all_verdicts = (verdict_of(law, evidence) for law in laws or LAWS.values())
                 verdicts = [verdict for verdict in all_verdicts if verdict is not None]
         seconds = round(time.perf_counter() - started, 4)
-        return withdrawn.apply(Result(self.subject.name, *case, verdicts, answers, seconds, self._called))
+        return Result(self.subject.name, *case, verdicts, answers, seconds, self._called)
 
     def traffic(self, case: Case) -> Traffic | None:
         """Return the wire excerpt of a case that was run, or None if the case was not run."""

@@ -6,12 +6,10 @@ not fail a run. Each release rewrites the file: ``python -m toolparity.conforman
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from toolparity import __version__
 from toolparity.cassettes.errors import InvalidScenario
@@ -59,23 +57,12 @@ def read(text: str) -> ReleaseRequirements:
     return ReleaseRequirements(release, frozenset(laws), frozenset(cases))  # type: ignore[arg-type]
 
 
-def downgrade_new(results: Iterable[Result], *, unreleased: bool = False) -> list[Result]:
-    """Return the results with failures that the release does not require yet marked "new".
+def requirements(*, unreleased: bool = False) -> ReleaseRequirements | None:
+    """Return the requirements of the last release, or None if everything is required.
 
-    ``unreleased``: treat everything as required.
+    No release lists the user's scenarios, so that all of them are required.
     """
-    everything = unreleased or own_folder() is not None  # no release lists the user's scenarios
-    return list(results) if everything else [_downgrade(result, required()) for result in results]
-
-
-def _downgrade(result: Result, requirements: ReleaseRequirements) -> Result:
-    verdicts = [
-        replace(verdict, outcome="new")
-        if verdict.outcome == "fail" and not requirements.include(result, verdict.check)
-        else verdict
-        for verdict in result.verdicts
-    ]
-    return replace(result, verdicts=verdicts) if verdicts != result.verdicts else result
+    return None if unreleased or own_folder() is not None else required()
 
 
 def release_file() -> str:

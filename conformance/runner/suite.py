@@ -29,9 +29,8 @@ from ..errors import InvalidBaseline
 from ..laws import LAWS
 from ..laws.consequences import CONSEQUENCES
 from ..subjects import Subject, library_of, role_of, subject
-from . import baseline
+from . import baseline, status
 from .judge import CaseFilter, Judge
-from .release import downgrade_new
 
 #: Up to this many scenarios run in this process, because starting workers takes longer.
 _FEW = 8
@@ -103,8 +102,8 @@ class Collected:
             raw.extend(part.results)
             for excerpt in part.traffic:
                 self._traffic.setdefault((excerpt.scenario, excerpt.surface, excerpt.mode), excerpt)
-        known = baseline.apply_baseline(raw, self._expected(name))
-        self._judged.extend(downgrade_new(known, unreleased=self._unreleased))
+        known = status.known(tested.name, self._expected(name), unreleased=self._unreleased)
+        self._judged.extend(status.apply(raw, known))
         self._tested.append(subject_info(tested, time.monotonic() - started))
 
     def run(self, cases: Collection[Case]) -> results.Run:

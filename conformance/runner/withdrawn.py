@@ -7,10 +7,6 @@ are `unsupported`, not failures. A thorough test repeats each entry with the run
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
-from toolparity.reports.results import Result, Verdict
-
 from .baseline import BaselineEntry
 
 _REFUSES = "its agent refuses the answer, as two calls have one id, and runs nothing"
@@ -39,16 +35,6 @@ WITHDRAWN: dict[str, list[BaselineEntry]] = {
 }
 
 
-def apply(result: Result) -> Result:
-    """Return the result with withdrawn failures changed to `unsupported`, with the reason."""
-    entries = WITHDRAWN.get(result.subject.partition("==")[0])
-    if entries is None:
-        return result
-    return replace(result, verdicts=[_judge_fairly(result, verdict, entries) for verdict in result.verdicts])
-
-
-def _judge_fairly(result: Result, verdict: Verdict, entries: list[BaselineEntry]) -> Verdict:
-    entry = next((entry for entry in entries if entry.matches(result, verdict)), None)
-    if entry is None or verdict.outcome != "fail":
-        return verdict
-    return Verdict(verdict.check, "unsupported", f"not judged: {entry.reason}")
+def accusations(subject: str) -> list[BaselineEntry]:
+    """Return the withdrawn accusations of a subject, which may have a version: ``NAME==VERSION``."""
+    return WITHDRAWN.get(subject.partition("==")[0], [])

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from toolparity.cassettes.errors import InvalidScenario
 from toolparity.cli import main
 from toolparity.conformance.runner import release
-from toolparity.conformance.runner.release import ReleaseRequirements, downgrade_new, read, release_file
+from toolparity.conformance.runner.release import ReleaseRequirements, read, release_file
+from toolparity.conformance.runner.status import apply, known
 from toolparity.reports.results import Result, Verdict
 
 BROKEN = Result("mine", "parallel-three", "openai.chat", "plain", "all", [Verdict("order", "fail", "why")])
@@ -23,6 +24,10 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> ReleaseRequirements:
     )
     monkeypatch.setattr(release, "required", lambda: known)
     return known
+
+
+def downgrade_new(results: list[Result], *, unreleased: bool = False) -> list[Result]:
+    return apply(results, known("mine", [], unreleased=unreleased))
 
 
 def outcomes(results: list[Result]) -> list[str]:

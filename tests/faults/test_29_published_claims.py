@@ -19,7 +19,7 @@ from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.cli import publish
 from toolparity.conformance.laws import LAWS
-from toolparity.conformance.runner import baseline, withdrawn
+from toolparity.conformance.runner import baseline, status
 from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.runner.withdrawn import WITHDRAWN
 from toolparity.conformance.subjects import environments, subject
@@ -266,7 +266,8 @@ def test_the_reader_fails_and_its_runner_does_not_run_a_call_twice(name: str) ->
     reader, runner = (Judge(subject(one), twice=False) for one in (name, RUNNERS[name]))
     for entry in WITHDRAWN[name]:
         case = Case(entry.scenario, entry.surface, entry.mode, "all")
-        (found,) = [one for one in reader.result(case).verdicts if one.check == entry.check]
+        (result,) = status.apply([reader.result(case)], status.known(name, []))
+        (found,) = [one for one in result.verdicts if one.check == entry.check]
         assert (found.outcome, found.reason) == ("unsupported", f"not judged: {entry.reason}"), entry
         (round,) = runner.result(case).rounds
         refused = round.error is not None and not round.calls
@@ -282,5 +283,5 @@ def test_only_a_failure_that_an_entry_names_is_withdrawn() -> None:
         ("openai-agents", "order", "fail", "fail"),
         ("openai-sdk", entry.check, "fail", "fail"),
     ):
-        (found,) = withdrawn.apply(result(verdict(outcome, check), subject=name, **place)).verdicts
+        found = status.status(result(subject=name, **place), verdict(outcome, check), status.known(name, []))
         assert found.outcome == now, (name, check)

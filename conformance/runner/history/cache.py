@@ -26,6 +26,7 @@ _JUDGES = {
         "laws/**/*.py",
         "oracle/**/*.py",
         "runner/judge.py",
+        "runner/status.py",
         "runner/withdrawn.py",
         "subjects/http_client_subject.py",
         "subjects/loopback.py",

@@ -1,0 +1,82 @@
+"""The status of a verdict: its outcome, given what is known about its failure.
+
+A failure that is withdrawn is not judged (`withdrawn`). One that the baseline lists is expected (`baseline`), and one
+that the last release does not require is new (`release`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolparity.reports.results import Result, Verdict
+
+from . import release, withdrawn
+from .baseline import FAILURES, BaselineEntry
+
+
+class Known(Struct, frozen=True):
+    """What is known about a subject before it runs. ``required``: None if all laws are required in all cases."""
+
+    withdrawn: Sequence[BaselineEntry] = ()
+    expected: Sequence[BaselineEntry] = ()
+    required: release.ReleaseRequirements | None = None
+
+
+def known(subject: str, expected: Sequence[BaselineEntry], *, unreleased: bool = False) -> Known:
+    """Return what is known about a subject. ``unreleased``: everything is required."""
+    return Known(withdrawn.accusations(subject), expected, release.requirements(unreleased=unreleased))
+
+
+def status(result: Result, verdict: Verdict, known: Known) -> Verdict:
+    """Return a verdict of this result with the outcome that is due to what is known."""
+    if verdict.outcome != "fail":
+        return verdict
+    if (entry := _first(known.withdrawn, result, verdict)) is not None:
+        return Verdict(verdict.check, "unsupported", f"not judged: {entry.reason}")
+    if (entry := _first(known.expected, result, verdict)) is not None:
+        why = f" (expected: {entry.reason})" if entry.reason else ""
+        return replace(verdict, outcome="expected", reason=verdict.reason + why)
+    if known.required is not None and not known.required.include(result, verdict.check):
+        return replace(verdict, outcome="new")
+    return verdict
+
+
+def apply(results: Iterable[Result], known: Known) -> list[Result]:
+    """Return the results with the status of each verdict, and report stale entries of the baseline.
+
+    An entry is stale if it is the first that matches at least one verdict that passes, and none that fails. An entry
+    that matches nothing is not stale, because the run may cover only part of the suite. The first pass that a stale
+    entry matches gets the outcome "stale".
+    """
+    found: list[Result] = []
+    failing: set[BaselineEntry] = set()
+    passing: dict[BaselineEntry, tuple[list[Verdict], int]] = {}
+    for result in results:
+        verdicts = [status(result, verdict, known) for verdict in result.verdicts]
+        found.append(replace(result, verdicts=verdicts))
+        for index, verdict in enumerate(verdicts):
+            if verdict.outcome not in ("pass", "expected"):
+                continue
+            entry = _first(known.expected, result, verdict)
+            if entry is not None and verdict.outcome == "expected":
+                failing.add(entry)
+            elif entry is not None:
+                passing.setdefault(entry, (verdicts, index))
+    for entry, (verdicts, index) in passing.items():
+        if entry not in failing:
+            reason = "the check passes now: remove the entry from the baseline"
+            verdicts[index] = replace(verdicts[index], outcome="stale", reason=reason)
+    return found
+
+
+def is_stale(entry: BaselineEntry, results: Iterable[Result], known: Known) -> bool:
+    """Return whether none of the verdicts that an entry matches fails."""
+    verdicts = ((result, status(result, verdict, known)) for result in results for verdict in result.verdicts)
+    return not any(verdict.outcome in FAILURES and entry.matches(result, verdict) for result, verdict in verdicts)
+
+
+def _first(entries: Sequence[BaselineEntry], result: Result, verdict: Verdict) -> BaselineEntry | None:
+    return next((entry for entry in entries if entry.matches(result, verdict)), None)
