@@ -10,7 +10,7 @@ from toolparity.normalizer import json_codec
 from .kill_matrix import surviving_mutants
 from .results import BAD, Report, Run
 from .sentences import passing_text, population_text
-from .statistics import count_verdicts
+from .statistics import Figures, count_verdicts
 from .subject_groups import leading
 
 LABEL = "tool calls"
@@ -31,34 +31,33 @@ _WIDEST, _PADDING = 10.0, 6
 
 
 class BadgeText(NamedTuple):
-    """The text of a badge. ``colour`` is a key of `COLOURS`; ``failed`` is True if the run fails."""
+    """The text of a badge. ``colour`` is a key of `COLOURS`; ``failed`` is True if the run fails.
 
+    ``label``: the left half, which names the subjects that the right half is about.
+    """
+
+    label: str
     text: str
     colour: str
     failed: bool
 
 
-def badge_text(run: Run) -> BadgeText:
+def badge_text(run: Run, counts: Figures) -> BadgeText:
     """Return how many of the applicable cases pass, of the implementations if the run has any.
 
     Failures that a baseline expects do not pass.
     """
-    counts = count_verdicts(run)
     subjects = leading(run, counts)
+    label = ": ".join(filter(None, (LABEL, population_text(subjects))))
     failed = any(counts.total.get(outcome) for outcome in BAD) or bool(surviving_mutants(run))
     applicable = sum(item.cases.applicable for item in subjects)
     if not applicable and not run.kills:
-        return BadgeText("nothing ran", "lightgrey", failed)
+        return BadgeText(label, "nothing ran", "lightgrey", failed)
     text = passing_text(subjects) if applicable else _killed(run)
     if counts.total["stale"]:
         text += ", stale baseline"
     whole = not any(item.cases.lacking for item in subjects)
-    return BadgeText(text, "red" if failed else "brightgreen" if whole else "yellow", failed)
-
-
-def label(run: Run) -> str:
-    """Return the left half of the badge. It names the subjects that the right half is about."""
-    return ": ".join(filter(None, (LABEL, population_text(leading(run, count_verdicts(run))))))
+    return BadgeText(label, text, "red" if failed else "brightgreen" if whole else "yellow", failed)
 
 
 def _killed(run: Run) -> str:
@@ -67,10 +66,9 @@ def _killed(run: Run) -> str:
 
 def render(report: Report) -> bytes:
     """Render the badge as SVG, 20 pixels high."""
-    badge = badge_text(report.run)
-    left_text = label(report.run)
-    left, right = _width(left_text), _width(badge.text)
-    title = escape(f"{left_text}: {badge.text}")
+    badge = badge_text(report.run, count_verdicts(report.run))
+    left, right = _width(badge.label), _width(badge.text)
+    title = escape(f"{badge.label}: {badge.text}")
     return f"""\
 <svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{title}">
   <title>{title}</title>
@@ -80,7 +78,7 @@ def render(report: Report) -> bytes:
     <rect x="{left}" width="{right}" height="20" fill="{COLOURS[badge.colour]}"/>
   </g>
   <g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">
-    {_text(left_text, left / 2, left)}
+    {_text(badge.label, left / 2, left)}
     {_text(badge.text, left + right / 2, right)}
   </g>
 </svg>
@@ -92,8 +90,8 @@ def render_endpoint(report: Report) -> bytes:
 
     With ``isError`` set, the user of the badge cannot override the colour of a failed run.
     """
-    badge = badge_text(report.run)
-    members = {"schemaVersion": 1, "label": label(report.run), "message": badge.text, "color": badge.colour}
+    badge = badge_text(report.run, count_verdicts(report.run))
+    members = {"schemaVersion": 1, "label": badge.label, "message": badge.text, "color": badge.colour}
     return json_codec.encode(members | ({"isError": True} if badge.failed else {})) + b"\n"
 
 

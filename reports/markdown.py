@@ -24,15 +24,14 @@ from .markdown_budget import MarkdownPage, code, prose, tagged
 from .problems import bad_title, pick_examples, scenario_rows
 from .results import ORIGINS, Outcome, Report, Result, Run, Verdict
 from .sentences import (
-    effects_text,
     headline_text,
     occurring_effects,
     occurring_outcomes,
-    outcomes_text,
     population_text,
+    size_text,
 )
-from .statistics import Counts, Figures, count_verdicts, judged_count, kept_ratio, worst_outcome
-from .subject_groups import Group, case_columns, groups, leading
+from .statistics import Cell, Figures, count_verdicts
+from .subject_groups import Group, case_table, groups, leading
 from .version_markdown import add_histories
 
 #: Maximum bytes of the report. A character has at least one byte.
@@ -62,8 +61,8 @@ def render(report: Report) -> bytes:
     run = report.run
     counts = count_verdicts(run)
     page = MarkdownPage(MAX_BYTES)
-    badge = badge_text(run)
     subjects = leading(run, counts)
+    badge = badge_text(run, counts)
     of_subjects = f" of {prose(population_text(subjects), _NAME)}" if subjects else ""
     page.add(f"## {_HEADS[badge.colour]} Tool calls{of_subjects}: {badge.text}")
     if len(run.subjects) > 1:
@@ -153,8 +152,7 @@ def _group(page: MarkdownPage, group: Group, counts: Figures) -> None:
     page.add(f"### {group.title}: laws kept, of the cases to which each applies")
     names = [code(item.name, _NAME) for item in group.standings]
     rows = [
-        [code(law, _NAME), *(_kept(counts.laws.get((item.name, law), {})) for item in group.standings)]
-        for law in group.laws
+        [code(law, _NAME), *(_cell(counts.law_cell(item.name, law)) for item in group.standings)] for law in group.laws
     ]
     totals = (f"**{item.cases.ratio}**{' (few cases)' * (item.name in group.few)}" for item in group.standings)
     rows.append(["all laws", *totals])
@@ -162,22 +160,14 @@ def _group(page: MarkdownPage, group: Group, counts: Figures) -> None:
     if group.idle:
         page.add(f"Laws without an applicable case: {_listed(page, 'laws', group.idle)}.")
     if len(group.standings) > 1:
-        columns = case_columns(group.standings)
-        subjects = [
-            [name, f"{item.broken:,}", *(f"{column.of(item.cases):,}" for column in columns)]
-            for name, item in zip(names, group.standings, strict=True)
-        ]
-        head = ["subject", "laws that it breaks", *(column.title for column in columns)]
+        titles, numbers = case_table(group.standings)
+        subjects = [[name, *row] for name, row in zip(names, numbers, strict=True)]
+        head = ["subject", "laws that it breaks", *titles]
         page.table(head, subjects, total=len(subjects), what="subjects", share=_LAWS)
 
 
-def _kept(counts: Counts) -> str:
-    outcome = worst_outcome(counts)
-    if outcome is None:
-        return _NONE
-    if outcome == "unsupported":
-        return _MARKS[outcome]
-    return f"{_MARKS[outcome]} {kept_ratio(counts)}"
+def _cell(cell: Cell) -> str:
+    return f"{_MARKS[cell.outcome]} {cell.numbers}".rstrip() if cell.outcome else _NONE
 
 
 def _places(page: MarkdownPage, run: Run, counts: Figures) -> None:
@@ -186,7 +176,7 @@ def _places(page: MarkdownPage, run: Run, counts: Figures) -> None:
     for subject in run.subjects:
         if rows := scenario_rows(run, counts, subject.name):
             title = f"{tagged(subject.name, _NAME)}: {len(rows):,} of {count_text(len(run.scenarios), 'scenario')}"
-            tables.append((title, [[code(scenario, _NAME), *map(_place, cells)] for scenario, cells in rows]))
+            tables.append((title, [[code(scenario, _NAME), *map(_cell, cells)] for scenario, cells in rows]))
     if not tables:
         return
     page.add("### Scenarios with problems, by surface")
@@ -195,15 +185,6 @@ def _places(page: MarkdownPage, run: Run, counts: Figures) -> None:
         share = left // (len(tables) - number)
         head = ["scenario", *(code(surface, _NAME) for surface in counts.surfaces())]
         left -= page.table(head, table, total=len(table), what="scenarios", share=share, summary=title)
-
-
-def _place(counts: Counts) -> str:
-    outcome = worst_outcome(counts)
-    if outcome is None:
-        return _NONE
-    if outcome in ("pass", "unsupported"):
-        return _MARKS[outcome]
-    return f"{_MARKS[outcome]} {counts[outcome]:,}/{judged_count(counts):,}"
 
 
 def _kills(page: MarkdownPage, run: Run) -> None:
@@ -226,12 +207,9 @@ def _about(page: MarkdownPage, run: Run, counts: Figures) -> None:
         _evidence(page, run)
     subjects = _listed(page, "subjects", (f"{item.name} {item.version}".strip() for item in run.subjects))
     where = _listed(page, "facts of the environment", (f"{name} {value}" for name, value in run.environment.items()))
-    verdicts = f"{count_text(sum(counts.total.values()), 'verdict')}: {outcomes_text(counts.total) or 'nothing ran'}"
-    if effects := effects_text(counts.effects):
-        verdicts += f"; failures by effect: {effects}"
     parts = [f"toolparity {code(run.toolparity, _NAME)}", where, code(run.date, _NAME)]
     facts = ", ".join(item for item in parts if item)
-    page.add(f"{count_text(len(run.results), 'case')}, {verdicts}. {subjects or 'No subject'}; {facts}.")
+    page.add(f"{size_text(run, counts)}. {subjects or 'No subject'}; {facts}.")
 
 
 def _evidence(page: MarkdownPage, run: Run) -> None:

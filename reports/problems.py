@@ -8,7 +8,7 @@ from itertools import islice
 from .compare import count_text
 from .results import BROKEN, Outcome, Result, Run, Verdict
 from .sentences import effects_of
-from .statistics import WORST_FIRST, Counts, Figures, worst_outcome
+from .statistics import WORST_FIRST, Cell, Counts, Figures, place_cell, worst_outcome
 
 
 def broken_count(counts: Counts) -> int:
@@ -16,7 +16,7 @@ def broken_count(counts: Counts) -> int:
     return sum(counts.get(outcome, 0) for outcome in BROKEN)
 
 
-def scenario_rows(run: Run, counts: Figures, subject: str) -> list[tuple[str, list[Counts]]]:
+def scenario_rows(run: Run, counts: Figures, subject: str) -> list[tuple[str, list[Cell]]]:
     """Return the id of each scenario with problems with a cell per surface, the most severe row first."""
     surfaces = counts.surfaces()
     rows = [
@@ -24,7 +24,7 @@ def scenario_rows(run: Run, counts: Figures, subject: str) -> list[tuple[str, li
         for scenario in run.scenarios
     ]
     problems = [row for row in rows if any(broken_count(cell) or cell.get("stale") for cell in row[1])]
-    return sorted(problems, key=lambda row: _severity(row[1]))
+    return [(id, [*map(place_cell, cells)]) for id, cells in sorted(problems, key=lambda row: _severity(row[1]))]
 
 
 def _severity(cells: Sequence[Counts]) -> tuple[int, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from .compare import count_text
 from .escape import cut, visible
-from .results import EFFECTS, OUTCOMES, Effect, Outcome, Result, Verdict
-from .statistics import Counts, Standing
+from .results import EFFECTS, OUTCOMES, Effect, Outcome, Result, Run, Verdict
+from .statistics import Counts, Figures, Standing
 
 #: Maximum number of characters of a subject's name.
 _NAME = 40
@@ -86,6 +87,15 @@ def outcomes_text(counts: Counts) -> str:
 def effects_text(counts: Mapping[Effect, int]) -> str:
     """Return a text such as "12 lost, 3 refused" with the effects of failures, in the order of `EFFECTS`."""
     return ", ".join(f"{counts[effect]:,} {effect}" for effect in EFFECTS if counts.get(effect))
+
+
+def size_text(run: Run, counts: Figures, took: str = "") -> str:
+    """Return a text such as "12 cases, 90 verdicts: 3 fail, 87 pass; failures by effect: 3 lost"."""
+    verdicts = count_text(sum(counts.total.values()), "verdict")
+    effects = effects_text(counts.effects)
+    outcomes = outcomes_text(counts.total) or "nothing ran"
+    size = f"{count_text(len(run.results), 'case')}, {verdicts}{took}: {outcomes}"
+    return f"{size}; failures by effect: {effects}" if effects else size
 
 
 def effects_of(failures: Sequence[tuple[Result, Verdict]]) -> str:

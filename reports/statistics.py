@@ -80,6 +80,12 @@ class Figures(NamedTuple):
         """Return the names of the surfaces that have results, sorted."""
         return sorted({surface for _, _, surface in self.places})
 
+    def law_cell(self, subject: str, law: str) -> Cell:
+        """Return the cell of a subject under a law: how many verdicts keep it."""
+        counts = self.laws.get((subject, law), {})
+        outcome = worst_outcome(counts)
+        return Cell(outcome, "" if outcome in (None, "unsupported") else kept_ratio(counts))
+
 
 class Standing(NamedTuple):
     """The figures of one subject. ``laws``: law -> its cases; laws without a verdict are not in it.
@@ -216,3 +222,18 @@ def kept_ratio(counts: Counts) -> str:
     """
     notes = [f"{counts[outcome]:,} {outcome}" for outcome in _NOTED if counts.get(outcome)]
     return f"{kept_count(counts):,}/{judged_count(counts):,}" + (f" ({', '.join(notes)})" if notes else "")
+
+
+class Cell(NamedTuple):
+    """A cell of a table: the worst outcome, or None without a verdict, and the numbers that it needs, or ""."""
+
+    outcome: Outcome | None
+    numbers: str
+
+
+def place_cell(counts: Counts) -> Cell:
+    """Return the cell of a scenario on a surface: how many verdicts have the worst outcome."""
+    outcome = worst_outcome(counts)
+    if outcome in (None, "pass", "unsupported"):
+        return Cell(outcome, "")
+    return Cell(outcome, f"{counts[outcome]:,}/{judged_count(counts):,}")

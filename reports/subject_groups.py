@@ -105,3 +105,10 @@ def case_columns(standings: Sequence[Standing]) -> list[CaseColumn]:
     """Return the columns in which one of these subjects has a case; "applicable" and "pass" in any event."""
     always = CASE_COLUMNS[:2]
     return [column for column in CASE_COLUMNS if column in always or any(column.of(item.cases) for item in standings)]
+
+
+def case_table(standings: Sequence[Standing]) -> tuple[list[str], list[list[str]]]:
+    """Return the titles and rows of the table of cases: the laws that a subject breaks, then the columns."""
+    columns = case_columns(standings)
+    numbers = [[item.broken, *(column.of(item.cases) for column in columns)] for item in standings]
+    return [column.title for column in columns], [[f"{number:,}" for number in row] for row in numbers]

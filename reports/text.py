@@ -8,9 +8,9 @@ from .compare import Comparison, VerdictChange, compare, count_by_scenario, coun
 from .kill_matrix import generated_text, kills_text, surviving_mutants, unneeded_laws
 from .problems import bad_title, pick_examples, scenario_rows
 from .results import BAD, LawInfo, Outcome, Report, Result, Run, Verdict, WireExcerpt
-from .sentences import effects_text, headline_text, occurring_effects, occurring_outcomes, outcomes_text, passing_text
-from .statistics import Counts, Figures, count_verdicts, judged_count, kept_ratio, worst_outcome
-from .subject_groups import case_columns, groups, leading
+from .sentences import headline_text, occurring_effects, occurring_outcomes, passing_text, size_text
+from .statistics import Cell, Figures, count_verdicts
+from .subject_groups import case_table, groups, leading
 from .terminal import Lines, Section, StyledText, Table, Tone, Value
 
 _TONES: dict[Outcome, Tone] = {
@@ -123,32 +123,19 @@ def _groups(run: Run, counts: Figures) -> Iterator[Section]:
     """Return the tables of each group of subjects: laws by subject, and cases by effect."""
     for group in groups(run, counts):
         names = [item.name for item in group.standings]
-        rows: list[list[Value]] = [
-            [law, *(_kept(counts.laws.get((name, law), {})) for name in names)] for law in group.laws
-        ]
+        rows: list[list[Value]] = [[law, *(_kept(counts.law_cell(name, law)) for name in names)] for law in group.laws]
         rows.append(["all laws", *(item.cases.ratio for item in group.standings)])
         yield Table(f"{group.title}: laws kept, of the cases to which each applies", ["law", *names], rows)
         if group.idle:
             yield Lines("", [(StyledText("no applicable case", "dim"), ", ".join(group.idle))])
         if len(names) > 1:
-            columns = case_columns(group.standings)
-            cases: list[list[Value]] = [
-                [
-                    item.name,
-                    *(f"{number:,}" for number in (item.broken, *(column.of(item.cases) for column in columns))),
-                ]
-                for item in group.standings
-            ]
-            yield Table("Cases by subject", ["subject", "laws broken", *(column.title for column in columns)], cases)
+            titles, numbers = case_table(group.standings)
+            cases: list[list[Value]] = [[name, *row] for name, row in zip(names, numbers, strict=True)]
+            yield Table("Cases by subject", ["subject", "laws broken", *titles], cases)
 
 
-def _kept(counts: Counts) -> StyledText:
-    outcome = worst_outcome(counts)
-    if outcome is None:
-        return StyledText("·", "dim")
-    if outcome == "unsupported":
-        return StyledText("unsupported", "dim")
-    return StyledText(kept_ratio(counts), _TONES[outcome])
+def _kept(cell: Cell) -> StyledText:
+    return StyledText(cell.numbers or cell.outcome or "·", _TONES[cell.outcome or "unsupported"])
 
 
 def _places(run: Run, counts: Figures) -> Iterable[Section]:
@@ -167,12 +154,8 @@ def _places(run: Run, counts: Figures) -> Iterable[Section]:
             yield Lines("", [(StyledText(more, "dim"), "")])
 
 
-def _place(counts: Counts) -> StyledText:
-    outcome = worst_outcome(counts)
-    if outcome is None:
-        return StyledText("·", "dim")
-    text = outcome if outcome in ("pass", "unsupported") else f"{outcome} {counts[outcome]:,}/{judged_count(counts):,}"
-    return StyledText(text, _TONES[outcome])
+def _place(cell: Cell) -> StyledText:
+    return StyledText(f"{cell.outcome or '·'} {cell.numbers}".rstrip(), _TONES[cell.outcome or "unsupported"])
 
 
 def _kills(run: Run) -> list[Section]:
@@ -219,11 +202,7 @@ def _generated(run: Run) -> list[Entry]:
 
 
 def _summary(run: Run, counts: Figures) -> list[str]:
-    verdicts = count_text(sum(counts.total.values()), "verdict")
-    outcomes = outcomes_text(counts.total) or "nothing ran"
     took = f" in {run.seconds:.1f} s" if run.seconds else ""  # published results have no duration
-    line = f"{count_text(len(run.results), 'case')}, {verdicts}{took}: {outcomes}"
-    if effects := effects_text(counts.effects):
-        line += f"; failures by effect: {effects}"
+    line = size_text(run, counts, took)
     subjects = leading(run, counts)
     return [f"{headline_text(subjects)}; {passing_text(subjects)}", line] if len(counts.standings) > 1 else [line]
