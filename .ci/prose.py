@@ -29,7 +29,7 @@ SUFFIXES = ("", ".py", ".md", ".toml", ".yaml", ".yml", ".html", ".j2", ".js", "
 #: Of the tests, docstrings and comments are read: their strings are what models, providers and users say.
 TESTS = ("tests/",)
 #: Written by programs from strings that are checked where they are; or quoted from elsewhere.
-GENERATED = ("docs/reproductions/", "reports/published/", "LICENSE", ".git")
+GENERATED = ("reports/published/", "LICENSE", ".git")
 STRING = re.compile(r"(?P<prefix>\w*)(?P<quote>\"\"\"|'''|\"|')(?P<text>.*)(?P=quote)", re.DOTALL)
 #: A title of a scenario, a reason in a baseline: other strings of these files are what models say.
 MEMBER = re.compile(r"""^\s*(?:- \{.*)?(?:title|reason|why|comment)\s*[:=]""")

@@ -1,8 +1,8 @@
 """Runs reproductions, each in an environment that has its library and not this project.
 
-    python docs/confirm.py                       those of the published page: one for each library and law
-    python docs/confirm.py --reasons litellm     those of docs/reproductions: one for each reason, of one library
-    python docs/confirm.py --number 60 --seed 1  a random sample of all published failures
+    python -m docs.confirm                       those of the published page: one for each library and law
+    python -m docs.confirm --reasons litellm     one for each reason of a failure of this library
+    python -m docs.confirm --number 60 --seed 1  a random sample of all published failures
 
 A script is confirmed if it prints what the published results state: the accused value, or an error of the accused type.
 One line is printed for each. The exit status is 0 if all are confirmed. ``--record`` writes the confirmed accusations
@@ -14,17 +14,14 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import runpy
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
+from docs.peers import by_reason
 from toolparity.conformance.cli.publish import FOLDER, RESULTS
 from toolparity.conformance.reproductions import Accusation, accusations, confirmation, shortest
 from toolparity.conformance.reproductions.running import available
 from toolparity.reports.files import load
-
-HERE = Path(__file__).resolve().parent
 
 
 def sample(found: Sequence[Accusation], number: int, seed: int) -> list[Accusation]:
@@ -51,7 +48,7 @@ def selected(options: argparse.Namespace) -> list[Accusation]:
     if options.number:
         chosen = sample(found, options.number, options.seed)
     elif options.reasons:
-        chosen = [case.accusation for case in runpy.run_path(str(HERE / "reproductions.py"))["by_reason"](found)]
+        chosen = [reason.accusation for reason in by_reason(found)]
     else:
         chosen = shortest(found)
     return [one for one in chosen if not options.names or one.result.subject in options.names]

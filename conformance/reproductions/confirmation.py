@@ -19,7 +19,7 @@ from .comparison import confirms
 from .output import Output
 from .running import run
 
-#: The record of the confirmed failures in a checkout of this project. docs/confirm.py writes it.
+#: The record of the confirmed failures in a checkout of this project. `python -m docs.confirm --record` writes it.
 RECORD = Path(__file__).resolve().parents[2] / "docs" / "reproductions" / "confirmed.json"
 
 

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import sys
-from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from docs import confirm
 from tests.published import published
 from toolparity.conformance.reproductions import Accusation, confirmation
 from toolparity.reports.results import Result, SubjectReport, Verdict
-
-ROOT = Path(__file__).parents[2]
-
-
-@cache
-def program() -> ModuleType:
-    """The program, as a module."""
-    spec = importlib.util.spec_from_file_location("confirm", ROOT / "docs" / "confirm.py")
-    assert spec is not None
-    assert spec.loader is not None
-    made = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
 
 
 def accused(name: str, law: str = "order") -> Accusation:
@@ -39,19 +23,18 @@ def accused(name: str, law: str = "order") -> Accusation:
 
 def selected(**options: Any) -> list[Accusation]:
     defaults = {"names": [], "reasons": False, "number": None, "seed": 1}
-    found: list[Accusation] = program().selected(argparse.Namespace(**{**defaults, **options}))
-    return found
+    return confirm.selected(argparse.Namespace(**{**defaults, **options}))
 
 
 def test_a_sample_has_one_of_each_library_in_turn() -> None:
     found = [accused(name) for name in "aaaab"]
-    assert sorted(one.result.subject for one in program().sample(found, 2, seed=1)) == ["a", "b"]
-    assert len(program().sample(found, 60, seed=1)) == 5
+    assert sorted(one.result.subject for one in confirm.sample(found, 2, seed=1)) == ["a", "b"]
+    assert len(confirm.sample(found, 60, seed=1)) == 5
 
 
-@pytest.mark.page("reports/published", "docs/confirm.py", "docs/reproductions.py")
+@pytest.mark.page("reports/published", "docs/confirm.py", "docs/peers.py")
 def test_every_reason_has_more_scripts_than_every_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program(), "load", lambda path: published())
+    monkeypatch.setattr(confirm, "load", lambda path: published())
     laws, reasons = selected(), selected(reasons=True)
     assert {one.result.subject for one in laws} == {one.result.subject for one in reasons}
     assert len(laws) < len(reasons)
@@ -61,7 +44,7 @@ def test_every_reason_has_more_scripts_than_every_law(monkeypatch: pytest.Monkey
 
 def test_a_library_that_is_not_installed_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere")
-    assert program().outcome(accused("litellm")) == ("not installed", "")
+    assert confirm.outcome(accused("litellm")) == ("not installed", "")
 
 
 def test_a_recording_replaces_the_accusations_of_the_same_libraries(
@@ -70,7 +53,7 @@ def test_a_recording_replaces_the_accusations_of_the_same_libraries(
     path = tmp_path / "confirmed.json"
     path.write_text("[]")
     monkeypatch.setattr(confirmation, "RECORD", path)
-    program().record([accused("b"), accused("a"), accused("a")])
-    program().record([accused("b", "stop")])
+    confirm.record([accused("b"), accused("a"), accused("a")])
+    confirm.record([accused("b", "stop")])
     entries = [(entry["subject"], entry["law"]) for entry in json.loads(path.read_bytes())]
     assert entries == [("a", "order"), ("b", "stop")]

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import runpy
-import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from docs import peers
 from tests.published import failures, published
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.case import Case
@@ -29,33 +26,15 @@ from toolparity.conformance.runner.judge import Judge
 from toolparity.conformance.subjects import SUBJECTS, environments, subject
 from toolparity.conformance.subjects.peers import PEERS
 from toolparity.normalizer.policies import POLICIES
-from toolparity.reports import files
 from toolparity.reports.results import Result, Verdict
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in baseline.SHIPPED.glob("*.yaml"))
 
-#: A test that reads the published results, or the pages that are made of them.
+#: A test that reads the published results, or the page that is made of them.
 PAGE = pytest.mark.page(
-    "reports/published",
-    "conformance/baselines",
-    "conformance/reproductions",
-    "docs/peers.md",
-    "docs/peers.py",
-    "docs/reproductions",
-    "docs/reproductions.py",
+    "reports/published", "conformance/baselines", "conformance/reproductions", "docs/peers.md", "docs/peers.py"
 )
-
-
-@cache
-def pages() -> ModuleType:
-    """The program that writes the reproductions, as a module."""
-    spec = importlib.util.spec_from_file_location("reproductions", ROOT / "docs" / "reproductions.py")
-    assert spec is not None
-    assert spec.loader is not None
-    made = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
 
 
 @cache
@@ -64,10 +43,10 @@ def baselines() -> dict[str, list[baseline.BaselineEntry]]:
     return {name: list(baseline.read(baseline.SHIPPED / f"{name}.yaml")) for name in NAMES}
 
 
-@pytest.fixture(scope="session")
-def cases() -> Any:
-    """The shortest case of each subject, law and reason of the published results."""
-    return pages().by_reason(failures())
+@pytest.fixture(scope="module")
+def reasons() -> list[peers.Reason]:
+    """The reasons of the failures in the published results that a script can show."""
+    return peers.by_reason(failures())
 
 
 @pytest.fixture(scope="session")
@@ -125,23 +104,14 @@ def test_the_summary_is_that_of_the_results() -> None:
 
 @PAGE
 def test_the_overview_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "load", lambda path: published())
-    made: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "peers.py"), run_name="peers")
-    assert (ROOT / "docs" / "peers.md").read_text("utf-8") == made["page"]()
+    monkeypatch.setattr(peers, "load", lambda path: published())
+    assert (ROOT / "docs" / "peers.md").read_text("utf-8") == peers.page()
 
 
 @PAGE
-def test_every_reason_for_which_a_law_is_broken_has_a_reproduction_and_no_other_has(cases: Any) -> None:
-    told = {(name, entry.check, entry.reason) for name, entry in entries() if entry.check in ENTRIES}
-    shown = [(case.subject, case.law, case.reason) for case in cases]
-    assert set(shown) == told
-    assert len(shown) == len(set(shown))
-
-
-@PAGE
-def test_both_sides_of_a_reproduction_differ(cases: Any) -> None:
-    sides = [pages().compared(case.accusation) for case in cases]
-    assert [(expected, got) for expected, got in sides if expected == got] == []
+def test_the_published_results_have_a_failure_for_each_reason_of_the_baselines(reasons: list[peers.Reason]) -> None:
+    expected = {(name, entry.check, entry.reason) for name, entry in entries() if entry.check in ENTRIES}
+    assert {(reason.subject, reason.law, reason.text) for reason in reasons} == expected
 
 
 def test_the_reproductions_are_of_the_versions_that_are_pinned(versions: dict[str, str]) -> None:
@@ -168,29 +138,11 @@ def test_each_confirmed_accusation_is_expected_of_the_version_that_was_run(
 
 
 @PAGE
-def test_the_pages_and_their_files_are_current(cases: Any) -> None:
-    folder = ROOT / "docs" / "reproductions"
-    made = pages().files(cases)
-    there = {str(path.relative_to(folder).as_posix()): path for path in folder.rglob("*") if path.is_file()}
-    there = {name: path for name, path in there.items() if not name.startswith("programs/")}
-    assert there.keys() - made.keys() == {"confirmed.json"}
-    for name, content in made.items():
-        assert there[name].read_bytes() == content, name
-
-
-@PAGE
-def test_every_page_stands_in_the_overview(cases: Any) -> None:
-    text = (ROOT / "docs" / "peers.md").read_text("utf-8")
-    for case in cases:
-        assert f"(reproductions/{case.subject}.md#{case.law})" in text
-
-
-@PAGE
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.thorough if name in PEERS else ()) for name in NAMES]
 )
-def test_a_subject_that_is_here_fails_each_of_its_reproductions_as_the_page_says(
-    name: str, cases: Any, versions: dict[str, str]
+def test_an_installed_subject_fails_as_the_published_results_state(
+    name: str, reasons: list[peers.Reason], versions: dict[str, str]
 ) -> None:
     if name in PEERS and environments.installed(name) is None:
         pytest.skip(f"toolparity subjects install {name}")
@@ -199,14 +151,19 @@ def test_a_subject_that_is_here_fails_each_of_its_reproductions_as_the_page_says
     tested = subject(name)
     if tested.version != versions[name]:
         pytest.skip(f"{name} {tested.version} is here, and {versions[name]} is published")
-    bench = Judge(tested, twice=False)
-    for case in (one for one in cases if one.subject == name):
-        stated = case.accusation
-        place = stated.result
-        result = bench.result(Case(place.scenario, place.surface, place.mode, "all"))
-        (verdict,) = [one for one in result.verdicts if one.check == case.law]
-        assert verdict.outcome == "fail", case
-        assert pages().compared(Accusation(result, verdict, tested.version)) == pages().compared(stated)
+    judge = Judge(tested, twice=False)
+    for reason in (one for one in reasons if one.subject == name):
+        place = reason.accusation.result
+        result = judge.result(Case(place.scenario, place.surface, place.mode, "all"))
+        (verdict,) = [one for one in result.verdicts if one.check == reason.law]
+        assert verdict.outcome == "fail", reason
+        assert shown(Accusation(result, verdict, tested.version)) == shown(reason.accusation)
+
+
+def shown(failure: Accusation) -> tuple[str, str]:
+    """The two values of a failure; of an error its type, whose message may name addresses and paths."""
+    verdict, error = failure.verdict, failure.report.error
+    return verdict.expected, error.partition(":")[0] if error else verdict.got
 
 
 def test_no_entry_is_of_a_surface_that_its_subject_does_not_read() -> None:
