@@ -37,7 +37,7 @@ END = b"data: [DONE]\n\n"
 _SLOW_SECONDS = 15.0
 #: The longest that one run may take. Streams that have not ended then count as failed.
 _MOST_SECONDS = 60.0
-_PAGE = Path(__file__).parents[1] / "docs" / "proxy.md"
+_PAGE = Path(__file__).parents[1] / "docs" / "pages" / "proxy.md"
 _BEFORE, _AFTER = "<!-- figures of python -m benchmarks.proxy --write -->\n", "<!-- end of figures -->\n"
 _HEADERS = ["streams", "way", "first event", "99 %", "added", "99 % added", "to relay", "processor", "memory", "failed"]
 _LEGEND = (
@@ -236,7 +236,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="how often each way is measured [default: %(default)s]")
     parser.add_argument("--streams", default="1,100,1000", help="concurrent streams [default: %(default)s]")
     parser.add_argument("--pieces", type=int, default=50, help="events of a stream [default: %(default)s]")
-    parser.add_argument("--write", action="store_true", help="write the table into docs/proxy.md")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/pages/proxy.md")
     parser.add_argument("--role", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.role:

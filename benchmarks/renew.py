@@ -1,7 +1,7 @@
 """Renew the figures and the page about speed: `python -m benchmarks.renew RECORDINGS [--only STEP]... [--fast]`.
 
 It runs each benchmark of `STEPS` in a separate process and writes its file in `benchmarks/results`, and then
-`docs/benchmarks.md` from all files. The environments of the libraries have to be installed
+`docs/pages/benchmarks.md` from all files. The environments of the libraries have to be installed
 (`toolparity subjects install`). Run it on a machine that does nothing else. ``--fast`` tries every step on a small part
 of its input and writes into another folder, so that rough figures replace no measured ones.
 """
@@ -15,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
+
+from docs.generate import speed
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -80,11 +82,9 @@ def main() -> int:
             return code
     if given.only and into != RESULTS:
         return 0  # the page needs the results of all steps
-    page = subprocess.run(
-        [sys.executable, "docs/speed.py", str(into.resolve())], cwd=ROOT, check=True, capture_output=True
-    )
-    path = ROOT / "docs" / "benchmarks.md" if into == RESULTS else into / "benchmarks.md"
-    path.write_bytes(page.stdout)
+    ((path, page),) = speed.files(into).items()
+    path = path if into == RESULTS else into / path.name
+    path.write_text(page, "utf-8")
     print(f"[{_clock(began)}] {path} is written", flush=True)
     return 0
 

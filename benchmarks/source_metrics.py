@@ -100,7 +100,7 @@ def figures(folder: Path) -> Figures:
         for node in tree.body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
-    prose = [path.read_text("utf-8") for path in (*folder.glob("*.md"), *(folder / "docs").glob("*.md"))]
+    prose = [path.read_text("utf-8") for path in (*folder.glob("*.md"), *(folder / "docs").rglob("*.md"))]
     return {
         **{f"lines of {package}": lines[package] for package in PACKAGES},
         "lines": lines.total(),

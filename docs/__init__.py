@@ -1,1 +1,1 @@
-"""Pages for readers, and the programs that write their tables."""
+"""Pages for readers (`pages`), and the programs (`generate`) and data (`data`) from which their tables are made."""

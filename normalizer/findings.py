@@ -1,4 +1,4 @@
-"""Findings: the diagnostics of decoding, and the table of their codes, from which `docs/findings.md` is generated.
+"""Findings: the diagnostics of decoding, and the table of their codes, from which `docs/pages/findings.md` is generated.
 
 A finding does not change the canonical form; it reports where the wire's data is unusual, ambiguous or damaged.
 """

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "pages" / "architecture.md").read_text("utf-8")
 _SPANS = re.compile(r"`([^`\n]+)`")
 #: A file with a suffix or a folder with a final slash. ``<name>`` is a placeholder for any name.
 _PATH = re.compile(r"(?:[\w.<>-]+/)+(?:[\w.<>-]+\.[a-z]+)?|[\w-]+\.(?:toml|md)")

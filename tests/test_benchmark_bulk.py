@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from docs import speed
+from docs.generate import speed
 from tests.optional import package
 from toolparity.cassettes.sources import Exchange, read
 from toolparity.cassettes.workers import rare_collections
 
-pytestmark = pytest.mark.page("benchmarks", "docs/speed.py", "docs/benchmarks.md")
+pytestmark = pytest.mark.page("benchmarks", "docs/generate/speed.py", "docs/pages/benchmarks.md")
 EXAMPLES = Path(__file__).resolve().parents[1] / "cassettes" / "examples"
 
 bulk: Any = package("benchmarks.bulk", extra="dev")

@@ -14,10 +14,9 @@ from benchmarks import fast_paths, instructions, minimum, peers, recorded, renew
 from benchmarks.__main__ import _rows
 from benchmarks.cases import Case
 from benchmarks.measure import Times
-from docs import speed
 from tests.traffic import chat_body, chat_stream, row
 
-pytestmark = pytest.mark.page("benchmarks", "docs/speed.py", "docs/benchmarks.md")
+pytestmark = pytest.mark.page("benchmarks", "docs/generate/speed.py", "docs/pages/benchmarks.md")
 STREAM = chat_stream("look", "find")
 
 
@@ -160,9 +159,3 @@ def test_the_goals_are_those_of_the_wire() -> None:
     for seconds, holds in ((6.9, True), (7.1, False)):
         (row,) = _rows(case, Times("case", {"ours": [seconds], writing.BASE: [1.0]}))
         assert (row.goal, row.holds, row.ratio) == ("< 7.0", holds, seconds)
-
-
-def test_the_page_is_written_from_the_results() -> None:
-    path = Path(speed.__file__).with_name("benchmarks.md")
-    written = subprocess.run([sys.executable, speed.__file__], capture_output=True, text=True, check=True).stdout
-    assert path.read_text("utf-8") == written

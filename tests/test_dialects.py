@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -218,8 +216,3 @@ def test_traits_are_known_and_have_a_source() -> None:
         for trait in profile.traits.values():
             assert trait.values
             assert all(source == RECORDED or source.startswith("https://") for source in trait.sources)
-
-
-def test_the_page_of_dialects_is_current() -> None:
-    made = subprocess.run([sys.executable, ROOT / "docs" / "dialects.py"], capture_output=True, check=True, cwd=ROOT)
-    assert (ROOT / "docs" / "dialects.md").read_bytes() == made.stdout

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -241,8 +239,3 @@ def test_a_stream_given_as_a_body_is_read_with_what_the_request_declared() -> No
     body = sse(chunk(piece(0, "a", "f", "{}")), chunk(finish="tool_calls"), done=True)
     response = normalize(body, "openai.chat", request=["g"])
     assert [finding.code for finding in response.findings] == ["stream-body", "unknown-tool"]
-
-
-def test_the_page_of_codes_is_current() -> None:
-    made = subprocess.run([sys.executable, ROOT / "docs" / "findings.py"], capture_output=True, check=True, cwd=ROOT)
-    assert (ROOT / "docs" / "findings.md").read_bytes() == made.stdout

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from docs import wire_features
+from docs.generate import wire_features
 from tests.wires import WIRES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,10 +23,3 @@ def test_each_wire_can_send_its_own_reasoning_back() -> None:
     """In one of the forms at least; a signature and encrypted reasoning are what providers need back."""
     own = [name for name, probe in wire_features.PROBES.items() if probe.own]
     assert [w for w in WIRES if not any(wire_features.cell(name, w) == "yes" for name in own)] == []
-
-
-@pytest.mark.page("docs/wire_features.py", "docs/wire-features.md")
-def test_the_page_of_features_is_current() -> None:
-    page = ROOT / "docs" / "wire_features.py"
-    made = subprocess.run([sys.executable, page], capture_output=True, check=True, cwd=ROOT)
-    assert (ROOT / "docs" / "wire-features.md").read_bytes() == made.stdout

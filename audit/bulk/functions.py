@@ -68,7 +68,7 @@ def split(paths: Iterable[str], options: AuditOptions = _DEFAULT, part_bytes: in
 
 
 def map_part(part: Part, options: AuditOptions = _DEFAULT) -> bytes:
-    """Audit one part. Return the result for `merge`: the content of a part file (see docs/bulk.md).
+    """Audit one part. Return the result for `merge`: the content of a part file (see docs/pages/bulk.md).
 
     The size of the result is a few percent of the size of the part.
     """

@@ -1,14 +1,11 @@
 """The trace: which scenarios guard against each known failure, or why none does.
 
-    python -m toolparity.conformance.cases.coverage > docs/trace.md
-
 Failures are identified by ids. The ids that must be traced are listed in `conformance/cases/failures.txt`.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from functools import cache
 from importlib import resources
@@ -17,18 +14,9 @@ from msgspec import Struct
 
 from toolparity.cassettes.errors import InvalidScenario
 
-from .scenarios import guarded, scenarios
+from .scenarios import guarded
 
 FOLDER = resources.files(__package__)
-
-HEAD = """\
-# Trace
-
-Each known failure has scenarios that guard against it, or a reason why no scenario does. `python -m
-toolparity.conformance.cases.coverage > docs/trace.md` writes this page from the `guards` of the scenarios
-(`cassettes/scenarios/*.toml`) and from `conformance/cases/left_out.toml`.
-
-"""
 
 
 class Trace(Struct, frozen=True):
@@ -80,28 +68,3 @@ def trace() -> Trace:
     if problems:
         raise InvalidScenario("; ".join(problems), where="trace", hint="see conformance/cases/left_out.toml")
     return Trace({id: table[id] for id in failures() if id in table}, left_out)
-
-
-def page() -> str:
-    """Return the Markdown page: the counts, the table, the reasons."""
-    coverage = trace()
-    guarding = {scenario for names in coverage.guards.values() for scenario in names}
-    counts = (
-        f"{len(coverage.ids)} failures: {len(coverage.guards)} guarded by {len(guarding)} of {len(scenarios())} "
-        f"scenarios, {len(coverage.left_out)} left out. "
-        "The other scenarios guard against failures that were not observed yet.\n\n"
-    )
-    rows = "".join(
-        f"| {id} | {', '.join(f'`{name}`' for name in coverage.guards[id])} |\n"
-        for id in coverage.ids
-        if id in coverage.guards
-    )
-    reasons = "".join(f"| {id} | {coverage.left_out[id]} |\n" for id in coverage.ids if id in coverage.left_out)
-    return (
-        f"{HEAD}{counts}| failure | scenarios |\n|---|---|\n{rows}"
-        f"\n## Left out\n\n| failure | reason |\n|---|---|\n{reasons}"
-    )
-
-
-if __name__ == "__main__":
-    sys.stdout.buffer.write(page().encode())

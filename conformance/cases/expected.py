@@ -53,9 +53,9 @@ class Expected(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     ``stop``: a canonical stop reason. ``text``: the concatenated text. ``complete`` is false if the stream ends without
     its terminal event. ``failed``: the provider sent an error; ``retryable``: whether to repeat the request.
     ``opaque``: wire types of unknown blocks. ``approvals``: names of the calls on a provider's server that wait for
-    approval. ``usage``: token counts, if the oracle cannot read them. ``findings``: codes (docs/findings.md) that must
-    be reported. ``back``: texts that the next request to the same provider must contain. ``revised``: the end of the
-    stream corrects its calls, so that a broken stream has others.
+    approval. ``usage``: token counts, if the oracle cannot read them. ``findings``: codes (docs/pages/findings.md) that
+    must be reported. ``back``: texts that the next request to the same provider must contain. ``revised``: the end of
+    the stream corrects its calls, so that a broken stream has others.
     """
 
     calls: list[ExpectedCall] = []

@@ -4,7 +4,7 @@
 //   toolparity check exec:"node subject.mjs"
 //
 // It answers each JSON line on standard input with one JSON line on standard output, and prints nothing else there. If
-// the subject fails, the report shows its standard error. See docs/subjects.md.
+// the subject fails, the report shows its standard error. See docs/pages/subjects.md.
 
 import { createInterface } from "node:readline";
 

@@ -4,7 +4,7 @@
 //
 //   toolparity check exec:"node subject_client.mjs"
 //
-// To test a gateway or an SDK, replace `ask` by its client. See docs/subjects.md.
+// To test a gateway or an SDK, replace `ask` by its client. See docs/pages/subjects.md.
 
 import { createInterface } from "node:readline";
 

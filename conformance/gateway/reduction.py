@@ -38,8 +38,8 @@ class Pair(NamedTuple):
 class Reduction(NamedTuple):
     """One row of the table. A row for the law `handoff` applies to equal wires, too, because the history changes wires.
 
-    ``capability``: the content that is not judged, as docs/gateways.md lists it. ``applies(pair, round)``: whether the
-    round has such content.
+    ``capability``: the content that is not judged, as docs/pages/gateways.md lists it. ``applies(pair, round)``:
+    whether the round has such content.
 
     ``reason``: a format with the names ``client``, ``upstream`` and ``stop``.
     """

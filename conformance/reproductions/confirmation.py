@@ -19,8 +19,8 @@ from .comparison import confirms
 from .output import Output
 from .running import run
 
-#: The record of the confirmed failures in a checkout of this project. `python -m docs.confirm --record` writes it.
-RECORD = Path(__file__).resolve().parents[2] / "docs" / "reproductions" / "confirmed.json"
+#: The confirmed failures, in a checkout of this project. `python -m docs.generate.confirm --record` writes the file.
+RECORD = Path(__file__).resolve().parents[2] / "docs" / "data" / "confirmed.json"
 
 
 def unconfirmed(accusation: Accusation) -> str:

@@ -1,4 +1,4 @@
-"""A program in any language as a subject: one JSON line in, one JSON line out (docs/subjects.md).
+"""A program in any language as a subject: one JSON line in, one JSON line out (docs/pages/subjects.md).
 
 The program is started once and gets one line per request. Its faults are reported as its own, not as the suite's: a
 program that hangs is killed after a timeout, one that exits is restarted, and one that floods its output or prints

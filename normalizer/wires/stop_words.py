@@ -1,4 +1,4 @@
-"""The providers' words for stop reasons, in one table for all wires (`docs/stop-words.md`).
+"""The providers' words for stop reasons, in one table for all wires (`docs/pages/stop-words.md`).
 
 A word has the same meaning for every provider and wire. Spelling does not matter: `MAX_TOKENS`, `maxTokens` and
 `FINISH_REASON_MAX_TOKENS` are all the word `max_tokens`. If a word has two parts, as on Gemini's OpenAI endpoint

@@ -18,7 +18,7 @@ from toolparity import bulk
 from toolparity.audit.errors import InvalidPart
 from toolparity.normalizer import json_codec
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "bulk.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "pages" / "bulk.md"
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ PLUGIN = (
     if "toolparity" in {entry.name for entry in metadata.entry_points(group="pytest11")}
     else ["-p", "toolparity.pytest_plugin"]
 )
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "pages"
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<mark>[^\n]*) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -48,7 +48,7 @@ class Block(NamedTuple):
 
 
 def blocks(page: str) -> Iterator[Block]:
-    """The blocks of a page of docs/, by name."""
+    """The blocks of a page of docs/pages/, by name."""
     for part in re.split(r"^## ", (DOCS / page).read_text("utf-8"), flags=re.MULTILINE):
         section = part.partition("\n")[0].strip()
         for found in _BLOCK.finditer(part):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import runpy
 import shutil
 import sys
 import threading
@@ -18,6 +17,7 @@ from urllib.parse import quote
 
 import pytest
 
+from docs.generate import DATA
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import UnknownSubject
 from toolparity.conformance.runner.judge import Judge
@@ -26,7 +26,7 @@ from toolparity.conformance.subjects.http_client_subject import HttpClientSubjec
 from toolparity.conformance.subjects.peers import PEERS
 from toolparity.reports.results import Verdict
 
-from .pages import DOCS, blocks, do
+from .pages import blocks, do
 
 Calls = list[dict[str, Any]]
 
@@ -438,7 +438,7 @@ def test_an_agent_fetches_responses_itself() -> None:
         subject(f"{__name__}:Fed")
 
 
-@pytest.mark.page("docs/agents.md", "docs/agents.py")
+@pytest.mark.page("docs/pages/agents.md", "docs/generate/agents.py")
 @pytest.mark.skipif(shutil.which("node") is None, reason="the page has a program for Node")
 def test_the_page_about_agents_can_be_followed(tmp_path: Path) -> None:
     done, printed = 0, ""
@@ -451,15 +451,10 @@ def test_the_page_about_agents_can_be_followed(tmp_path: Path) -> None:
 
 
 def test_each_cell_that_accuses_is_confirmed_at_the_pinned_version() -> None:
-    for name, counts in json.loads((DOCS / "agents.json").read_text("utf-8")).items():
+    for name, counts in json.loads((DATA / "agents.json").read_text("utf-8")).items():
         cells = {key: value for key, value in counts.items() if key not in ("version", "confirmed")}
         assert counts["version"] == PEERS[name].pinned
         assert counts["confirmed"].keys() == {key for key, (ran, _) in cells.items() if ran}, name
-
-
-def test_the_table_of_the_page_is_current() -> None:
-    made: dict[str, Any] = runpy.run_path(str(DOCS / "agents.py"), run_name="agents")
-    assert (DOCS / "agents.md").read_text("utf-8") == made["page"]()
 
 
 class SendsNull(Agent):

@@ -230,14 +230,14 @@ def test_the_workflow_tells_the_action_what_it_takes() -> None:
 
 
 def test_the_page_tells_every_input() -> None:
-    page = (ROOT / "docs" / "ci.md").read_text("utf-8")
+    page = (ROOT / "docs" / "pages" / "ci.md").read_text("utf-8")
     for name in ACTION["inputs"]:
         assert f"| `{name}` | " in page
     for name in ACTION["outputs"]:
         assert f"`{name}`" in page
 
 
-@pytest.mark.page("docs/ci.md")
+@pytest.mark.page("docs/pages/ci.md")
 def test_the_script_for_gitlab_runs(here: Path) -> None:
     job = _yaml(".gitlab-ci.yml")["parity"]
     install, *script = job["script"]
@@ -248,7 +248,7 @@ def test_the_script_for_gitlab_runs(here: Path) -> None:
     assert all((here / path).is_file() for path in job["artifacts"]["paths"])
 
 
-@pytest.mark.page("docs/ci.md")
+@pytest.mark.page("docs/pages/ci.md")
 def test_the_commands_of_the_page_run_and_write_what_they_name(here: Path) -> None:
     told = [block for block in blocks("ci.md") if block.language == "sh" and not block.mark]
     lines = [line for block in told for line in block.text.splitlines()]

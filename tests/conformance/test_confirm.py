@@ -1,4 +1,4 @@
-"""What the program that runs the reproductions selects and records (docs/confirm.py)."""
+"""What the program that runs the reproductions selects and records (docs/generate/confirm.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from docs import confirm
+from docs.generate import confirm
 from tests.published import published
 from toolparity.conformance.reproductions import Accusation, confirmation
 from toolparity.reports.results import Result, SubjectReport, Verdict
@@ -32,7 +32,7 @@ def test_a_sample_has_one_of_each_library_in_turn() -> None:
     assert len(confirm.sample(found, 60, seed=1)) == 5
 
 
-@pytest.mark.page("reports/published", "docs/confirm.py", "docs/peers.py")
+@pytest.mark.page("reports/published", "docs/generate/confirm.py", "docs/generate/peers.py")
 def test_every_reason_has_more_scripts_than_every_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(confirm, "load", lambda path: published())
     laws, reasons = selected(), selected(reasons=True)

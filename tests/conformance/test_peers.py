@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from docs import peers
+from docs.generate import peers
 from tests.published import failures, published
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.case import Case
@@ -33,7 +33,11 @@ NAMES = sorted(path.stem for path in baseline.SHIPPED.glob("*.yaml"))
 
 #: A test that reads the published results, or the page that is made of them.
 PAGE = pytest.mark.page(
-    "reports/published", "conformance/baselines", "conformance/reproductions", "docs/peers.md", "docs/peers.py"
+    "reports/published",
+    "conformance/baselines",
+    "conformance/reproductions",
+    "docs/pages/peers.md",
+    "docs/generate/peers.py",
 )
 
 
@@ -58,7 +62,7 @@ def versions() -> dict[str, str]:
 @pytest.fixture(scope="session")
 def confirmed() -> Any:
     """The accusations that scripts confirmed."""
-    return json.loads((ROOT / "docs" / "reproductions" / "confirmed.json").read_bytes())
+    return json.loads((ROOT / "docs" / "data" / "confirmed.json").read_bytes())
 
 
 def entries() -> Iterator[tuple[str, baseline.BaselineEntry]]:
@@ -100,12 +104,6 @@ def test_no_entry_stands_there_twice() -> None:
 @PAGE
 def test_the_summary_is_that_of_the_results() -> None:
     assert publish.summary() == publish.summary_of(published())
-
-
-@PAGE
-def test_the_overview_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "load", lambda path: published())
-    assert (ROOT / "docs" / "peers.md").read_text("utf-8") == peers.page()
 
 
 @PAGE

@@ -26,7 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("normalizer", "turns", "cassettes", "audit", "conformance", "reports")
 
 #: A test in which another project installs the wheel. `test_plugin.py` has the same runs with this tree.
-INSTALLED = pytest.mark.page("pyproject.toml", "docs/subjects.md", "toolparity/pytest_plugin.py", "toolparity/cli.py")
+INSTALLED = pytest.mark.page(
+    "pyproject.toml", "docs/pages/subjects.md", "toolparity/pytest_plugin.py", "toolparity/cli.py"
+)
 
 #: One call runs under `first`, the others are reported; the seeded bug: the last one is taken, as each overwrites the
 #: one before.

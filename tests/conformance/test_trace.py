@@ -26,10 +26,6 @@ def fresh() -> Iterator[None]:
         cached.cache_clear()
 
 
-def test_the_page_is_current() -> None:
-    assert (ROOT / "docs" / "trace.md").read_text("utf-8") == coverage.page()
-
-
 def test_the_list_of_failures_is_that_of_the_catalogue() -> None:
     if not all(path.is_file() for path in CATALOGUES):
         pytest.skip("the catalogue of failures is not part of this repository")

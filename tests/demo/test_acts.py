@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import runpy
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -180,9 +178,3 @@ def test_the_state_picture_has_every_arrow_of_the_table() -> None:
     for (source, target), names in arrows().items():
         group = picture.partition(f'data-from="{source}" data-to="{target}"')[2].partition("</g>")[0]
         assert [f">{name}<" in group for name in names] == [True] * len(names)
-
-
-def test_the_docs_have_the_current_state_picture() -> None:
-    docs = Path(__file__).resolve().parents[2] / "docs"
-    script = runpy.run_path(str(docs / "state_diagram.py"))
-    assert (docs / "turn-states.svg").read_text("utf-8") == script["picture"]()

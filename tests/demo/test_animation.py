@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import runpy
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from docs.generate import ROOT, demo_animation
+
 pytestmark = pytest.mark.service("conformance/demo")
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-SCRIPT = runpy.run_path(str(DOCS / "demo_animation.py"))
 #: A WebP file with one image chunk, of an uneven size.
 _IMAGE = b"VP8L" + struct.pack("<I", 5) + b"\x2f\0\0\0\0" + b"\0"
 PIXEL = b"RIFF" + struct.pack("<I", len(_IMAGE) + 4) + b"WEBP" + _IMAGE
@@ -31,32 +29,32 @@ def number(data: bytes, at: int) -> int:
 
 
 def test_the_animation_is_small_and_each_frame_is_inside_the_picture() -> None:
-    data = SCRIPT["FILE"].read_bytes()
+    data = demo_animation.FILE.read_bytes()
     assert len(data) < 1_500_000
     assert struct.unpack_from("<I", data, 4)[0] == len(data) - 8
     (first, header), (second, _), *frames = chunks(data)
     assert (first, second) == (b"VP8X", b"ANIM")
     width, height = number(header, 4) + 1, number(header, 7) + 1
-    assert (width, height) == (SCRIPT["WIDTH"], SCRIPT["HEIGHT"])
+    assert (width, height) == (demo_animation.WIDTH, demo_animation.HEIGHT)
     assert len(frames) > 20
     for name, frame in frames:
         assert name == b"ANMF"
         assert 2 * number(frame, 0) + number(frame, 6) + 1 <= width
         assert 2 * number(frame, 3) + number(frame, 9) + 1 <= height
-        assert number(frame, 12) <= 1000 * SCRIPT["LONGEST"]
+        assert number(frame, 12) <= 1000 * demo_animation.LONGEST
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0.0, 20), (0.5, 500), (60.0, 3500)])
 def test_a_frame_stays_until_the_next_one_but_not_for_long(seconds: float, shown: int) -> None:
-    frame = SCRIPT["Frame"]
+    frame = demo_animation.Frame
     frames = [frame(1.0, 0, 0, 1, 1, PIXEL), frame(1.0 + seconds, 10, 20, 1, 1, PIXEL)]
-    _, _, (_, first), (_, second) = chunks(SCRIPT["animation"](frames))
+    _, _, (_, first), (_, second) = chunks(demo_animation.animation(frames))
     assert number(first, 12) == shown
     assert (number(second, 0), number(second, 3)) == (5, 10)
     assert first[16:20] == b"VP8L"
 
 
 def test_the_readme_shows_the_animation_and_describes_it() -> None:
-    readme = (DOCS.parent / "README.md").read_text("utf-8")
-    (words,) = re.findall(r"!\[([^\]]*)\]\(docs/demo\.webp\)", readme)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (words,) = re.findall(r"!\[([^\]]*)\]\(docs/pages/demo\.webp\)", readme)
     assert len(words.split()) > 10

@@ -15,7 +15,7 @@ from toolparity.normalizer.findings import CODES
 
 pytestmark = pytest.mark.service("conformance/endpoint")
 
-_DOCS = Path(__file__).parents[2] / "docs"
+_DOCS = Path(__file__).parents[2] / "docs" / "pages"
 
 
 @pytest.mark.parametrize(

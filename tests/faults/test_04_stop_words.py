@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -254,8 +252,3 @@ def test_item_4_every_recorded_word_is_known(recordings: Path) -> None:
     # Google's contains a word that it does not know.
     unknown = {word for word in found if not is_listed(word) or reason_of(word) == "unknown"}
     assert unknown <= {"custom", "FAKE_NEW_FINISH_REASON"}
-
-
-def test_item_4_the_page_of_words_is_current() -> None:
-    made = subprocess.run([sys.executable, ROOT / "docs" / "stop_words.py"], capture_output=True, check=True, cwd=ROOT)
-    assert (ROOT / "docs" / "stop-words.md").read_bytes() == made.stdout

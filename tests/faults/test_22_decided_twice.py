@@ -41,7 +41,7 @@ class Closing:
 
 @pytest.fixture
 def page() -> dict[str, Any]:
-    """What docs/turns.md defines."""
+    """What docs/pages/turns.md defines."""
     namespace: dict[str, Any] = {}
     for block in blocks("turns.md"):
         if block.language == "python":
@@ -96,7 +96,7 @@ def log(tmp_path: Path) -> Iterator[Log]:
 
 
 async def decide(log: Log, closing: Closing, turn: str, call_id: str) -> Any:
-    """As docs/turn-log.md has it."""
+    """As docs/pages/turn-log.md has it."""
     async with log.take(turn) as recorder:
         running = Turn(Emulated("openai.chat", CLOSE), closing.tools, observers=[recorder], state=recorder.state)
         running.decide(call_id, True)

@@ -67,7 +67,7 @@ FALSE = [
 
 #: A test that reads the published results, or the pages that are made of them.
 PAGE = pytest.mark.page(
-    "reports/published", "conformance/runner/withdrawn.py", "conformance/baselines", "docs/peers.md"
+    "reports/published", "conformance/runner/withdrawn.py", "conformance/baselines", "docs/pages/peers.md"
 )
 
 
@@ -230,7 +230,7 @@ def withdrawals() -> list[tuple[str, baseline.BaselineEntry]]:
 
 
 def test_each_withdrawn_accusation_names_a_case_and_a_reason_and_appears_in_the_overview() -> None:
-    overview = (ROOT / "docs" / "peers.md").read_text("utf-8")
+    overview = (ROOT / "docs" / "pages" / "peers.md").read_text("utf-8")
     for name, entry in withdrawals():
         assert entry.check in LAWS
         assert entry.surface in scenarios()[entry.scenario].surfaces

@@ -20,7 +20,7 @@ from toolparity.cli import main
 
 pytestmark = pytest.mark.service("conformance/cases", "cassettes/scripts.py")
 
-_PAGE = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text("utf-8")
+_PAGE = (Path(__file__).parents[2] / "docs" / "pages" / "scenarios.md").read_text("utf-8")
 #: The example of the page.
 EXAMPLE = re.findall(r"```toml\n(.*?)```", _PAGE, re.DOTALL)[0]
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
+from docs.generate import report_picture
 
 
 def test_the_picture_is_made_from_the_published_results() -> None:
-    program = runpy.run_path(str(ROOT / "docs" / "report_picture.py"))
-    made_from = program["text_of"](program["PICTURE"].read_bytes(), program["KEYWORD"])
-    assert made_from == program["digest"](), "make it again: python docs/report_picture.py"
+    made_from = report_picture.text_of(report_picture.PICTURE.read_bytes(), report_picture.KEYWORD)
+    assert made_from == report_picture.digest(), "make it again: python -m docs.generate.report_picture"

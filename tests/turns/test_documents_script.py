@@ -18,7 +18,7 @@ import pytest
 from toolparity import turns
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "docs" / "documents"
+FOLDER = ROOT / "docs" / "programs" / "documents"
 SEEDS = ROOT.parent / "shared" / "seeds"
 #: Modules whose names are public. The script may import nothing else of this project.
 PUBLIC = ("toolparity", "toolparity.textmode", "toolparity.turns")
@@ -58,7 +58,7 @@ def printed(output: str) -> dict[str, list[str]]:
     return headings
 
 
-@pytest.mark.page("docs/documents", "tests/turns/flows.toml")
+@pytest.mark.page("docs/programs/documents", "tests/turns/flows.toml")
 def test_every_heading_has_what_it_requires_and_what_happened(output: str) -> None:
     headings = sum(map(len, printed(output).values()))
     introduced, required = output.count("\n    introduces: "), output.count("\n    requires: ")
@@ -67,7 +67,7 @@ def test_every_heading_has_what_it_requires_and_what_happened(output: str) -> No
     assert f"{required} headings hold, 0 fail, {introduced} only introduce others." in output
 
 
-@pytest.mark.page("docs/documents", "tests/turns/flows.toml")
+@pytest.mark.page("docs/programs/documents", "tests/turns/flows.toml")
 def test_the_headings_are_those_of_the_table_of_flows(output: str) -> None:
     flows = tomllib.loads((ROOT / "tests" / "turns" / "flows.toml").read_text("utf-8"))["flow"]
     for document, headings in printed(output).items():
@@ -80,7 +80,7 @@ def test_the_headings_are_those_of_the_table_of_flows(output: str) -> None:
         assert set(headings) == listed, document
 
 
-@pytest.mark.page("docs/documents", "tests/turns/flows.toml")
+@pytest.mark.page("docs/programs/documents", "tests/turns/flows.toml")
 @pytest.mark.parametrize("document", ["000", "001", "002", "003", "004"])
 def test_the_headings_are_those_of_the_document_in_its_order(output: str, document: str) -> None:
     text = _seed(document)
@@ -142,7 +142,7 @@ def test_a_heading_that_does_not_hold_is_reported(play: ModuleType, capsys: pyte
     assert "ValueError: broken" in printed
 
 
-@pytest.mark.page("docs/documents", "tests/turns/flows.toml")
+@pytest.mark.page("docs/programs/documents", "tests/turns/flows.toml")
 def test_the_exit_code_is_1_if_a_heading_fails_and_2_for_an_unknown_document(tmp_path: Path) -> None:
     for path in FOLDER.glob("*.py"):
         (tmp_path / path.name).write_text(path.read_text("utf-8"), "utf-8")

@@ -6,19 +6,18 @@ import ast
 import importlib
 import inspect
 import re
-import runpy
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from docs.generate import flows
 from toolparity.turns.options import TurnOptions
 
 ROOT = Path(__file__).resolve().parents[2]
-_PAGE = runpy.run_path(str(ROOT / "docs" / "flows.py"))
-ENTRIES: list[dict[str, Any]] = _PAGE["entries"]()
-DOCUMENTS = list(_PAGE["TITLES"])
+ENTRIES: list[dict[str, Any]] = flows.entries()
+DOCUMENTS = list(flows.TITLES)
 
 
 @cache
@@ -78,10 +77,6 @@ def test_every_document_test_names_its_heading_and_is_listed() -> None:
         assert f"turns/test_documents.py::{name}" in named, name
         document, _, rest = docstring.partition(", ")
         assert any(document == known and rest.startswith(heading) for known, heading in headings), docstring
-
-
-def test_the_page_is_generated_from_the_table() -> None:
-    assert (ROOT / "docs" / "flows.md").read_text("utf-8") == _PAGE["page"]()
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def names() -> dict[str, Any]:
     return namespace
 
 
-@pytest.mark.page("docs/turns.md")
+@pytest.mark.page("docs/pages/turns.md")
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_page_example_of_an_agent_runs_three_typed_tools_on_every_wire(names: dict[str, Any], wire: str) -> None:
     calls = [call("find_boat", harbour="Horta"), call("book", boat="Ana", day="2026-11-23"), call("price", boat="Ana")]

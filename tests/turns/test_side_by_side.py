@@ -1,4 +1,4 @@
-"""The comparison of agents in docs/agents.md: its table, its program of this project, and that agent on every wire."""
+"""The comparison of agents in agents.md: its program of this project, and that agent on every wire."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from docs import agent_trials
+from docs.generate import agent_trials
 from tests.turns.playing import WIRES, Say, at_once, call, script
 from tests.turns.test_clients import reach
 from toolparity.cassettes.emulated.servers import Servers, running
@@ -21,13 +21,7 @@ CALLS = [call(name, **arguments) for name, arguments in agent_trials.CALLS]
 SCRIPT = script(CALLS, [Say("Done.")], tools=[name for name, _ in agent_trials.CALLS])
 
 
-def test_the_table_has_the_figures_of_the_trials() -> None:
-    text = agent_trials.PAGE.read_text().split(agent_trials.START)[1].split(agent_trials.END)[0]
-    assert text.strip() == agent_trials.page(SEEN).strip()
-    assert list(SEEN) == list(agent_trials.LIBRARIES)
-
-
-@pytest.mark.page("docs/agent_trials.py", "docs/agent_trials.json", "docs/reproductions/programs/agents")
+@pytest.mark.page("docs/generate/agent_trials.py", "docs/data/agent_trials.json", "docs/programs/agents")
 def test_the_program_of_this_project_does_what_the_table_says() -> None:
     published = {name: result for name, result in SEEN["with_toolparity"].items() if name != "version"}
     played = agent_trials.measure(sys.executable, "with_toolparity")

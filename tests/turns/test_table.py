@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -21,7 +19,6 @@ from toolparity.turns.machine.inputs import Input
 from toolparity.turns.machine.state import CallStatus, TurnPhase, TurnState
 from toolparity.turns.machine.table import IGNORED, INVALID, TABLE, is_invalid, step
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
 PHASES: tuple[TurnPhase, ...] = get_args(TurnPhase)
 
 _ids = st.sampled_from(["c0", "c1", "c2", "unknown"])
@@ -117,9 +114,3 @@ def test_a_step_leads_only_to_a_phase_of_the_table(settings: dict[str, Any], seq
             assert after.phase in cell.leads_to or after is before
         ended += sum(isinstance(effect, StopTasks) for effect in effects)
     assert ended <= 1
-
-
-def test_the_architecture_page_contains_the_diagram_of_the_table() -> None:
-    text = (DOCS / "architecture.md").read_text("utf-8")
-    assert runpy.run_path(str(DOCS / "state_diagram.py"))["page"](text) == text
-    assert "acting --> over" in text

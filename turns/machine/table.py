@@ -17,7 +17,7 @@ The rules:
 7. A step is deterministic: it uses no clock, no random numbers, no I/O. A replay of the same inputs returns the same
    states and effects. Its effects are events first, then at most one `Save`, then actions.
 
-`python docs/state_diagram.py` writes the diagram in `docs/architecture.md` from the table.
+`python -m docs state_diagram` writes the diagram in `docs/pages/architecture.md` from the table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``<|tool_call>call:name{key:<|"|>text<|"|>}<tool_call|>``: dialect of Gemma 4, and that of FunctionGemma.
 
-The sources of the formats are in docs/tool-parsers.md. Keys have no quotes, texts are between tokens, other values are
-as in JSON. Results: ``<tool_response>``.
+The sources of the formats are in docs/pages/tool-parsers.md. Keys have no quotes, texts are between tokens, other
+values are as in JSON. Results: ``<tool_response>``.
 """
 
 from __future__ import annotations

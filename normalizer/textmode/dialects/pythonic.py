@@ -1,7 +1,7 @@
 """``<tag>[name(key="value")]</tag>``: the dialects that write calls in Python syntax between tags.
 
-The sources of the formats are in docs/tool-parsers.md. Values are literals of Python or JSON. LFM2 also writes JSON;
-Olmo 3 writes one call per line. Results: ``<tool_response>``.
+The sources of the formats are in docs/pages/tool-parsers.md. Values are literals of Python or JSON. LFM2 also writes
+JSON; Olmo 3 writes one call per line. Results: ``<tool_response>``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``<tag>[{"name": …, "arguments": {…}}]</tag>``: the dialects that differ only in their tags and members.
 
-The sources of the formats are in docs/tool-parsers.md. A tag without such JSON is text. Without a closing tag, the end
-of the JSON ends the calls. Results: ``<tool_response>``.
+The sources of the formats are in docs/pages/tool-parsers.md. A tag without such JSON is text. Without a closing tag,
+the end of the JSON ends the calls. Results: ``<tool_response>``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Profiles of the providers that serve this wire besides OpenAI: what their responses do with ids, indexes and so on.
 
 The decoder needs none of this: it reads every response by its content. The profiles say what to expect of a provider
-(`docs/dialects.md`), and tests compare them with all recordings. What a provider accepts in a request is the matter of
-`dialects`.
+(`docs/pages/dialects.md`), and tests compare them with all recordings. What a provider accepts in a request is the
+matter of `dialects`.
 """
 
 from __future__ import annotations

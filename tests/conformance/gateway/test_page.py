@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
 
+from docs.generate import gateways as program
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.replay.http import application
 from toolparity.cassettes.replay.response_index import ResponseIndex
@@ -26,20 +25,8 @@ from toolparity.reports.results import Result, Run, Verdict
 from ..pages import DOCS, blocks
 from . import gateways, translating
 
-
-def _program() -> ModuleType:
-    """docs/gateways.py as a module."""
-    spec = importlib.util.spec_from_file_location("gateways_page", DOCS / "gateways.py")
-    assert spec is not None
-    assert spec.loader is not None
-    made = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
-PROGRAM = _program()
-SEEN = json.loads(PROGRAM.SEEN.read_text())
-CLASSES = PROGRAM.read_classes()
+SEEN = json.loads(program.SEEN.read_text())
+CLASSES = program.read_classes()
 BY_NAME = {one.name: one for one in CLASSES.classes}
 
 
@@ -48,10 +35,6 @@ def entries(gateway: str) -> Iterator[baseline.BaselineEntry]:
     for path in sorted((baseline.SHIPPED / gateway).glob("*.yaml")):
         assert path.stem in known_gateway(gateway).routes("")
         yield from baseline.read(path)
-
-
-def test_the_table_of_the_page_is_the_current_one() -> None:
-    assert PROGRAM.page() == PROGRAM.PAGE.read_text("utf-8"), "run python docs/gateways.py"
 
 
 @pytest.mark.parametrize("name", SEEN)
@@ -69,18 +52,18 @@ def test_a_failure_without_a_class_ends_the_program() -> None:
     result = Result("portkey as openai.chat", "single-call", "openai.chat", "plain", "all", [verdict])
     ran = Run("0", "", {}, [], [], [], [result], [])
     with pytest.raises(SystemExit, match=r"failures without a class:\nportkey as openai\.chat single-call"):
-        list(PROGRAM.classified(ran, CLASSES.classes))
+        list(program.classified(ran, CLASSES.classes))
 
 
-@pytest.mark.page("docs/gateways.md", "docs/gateways.py", "conformance/gateway")
+@pytest.mark.page("docs/pages/gateways.md", "docs/generate/gateways.py", "conformance/gateway")
 def test_a_correct_gateway_does_not_confirm_a_class() -> None:
     same = [one for one in CLASSES.classes if one.client == one.upstream]
     assert same
-    with gateways.running(PROGRAM.UPSTREAM) as url:
+    with gateways.running(program.UPSTREAM) as url:
         for one in same:
-            command = [sys.executable, "-I", str(PROGRAM.PROGRAMS / "through.py")]
+            command = [sys.executable, "-I", str(program.PROGRAMS / "through.py")]
             done = subprocess.run(
-                [*command, *PROGRAM.arguments(one, CLASSES, url)], capture_output=True, text=True, check=True
+                [*command, *program.arguments(one, CLASSES, url)], capture_output=True, text=True, check=True
             )
             assert "\nback: 200 " in done.stdout, one.name
             assert re.search(one.shows, done.stdout, re.DOTALL) is None, one.name
@@ -96,7 +79,7 @@ def commands(section: str, language: str = "sh") -> list[str]:
     return [line for text in texts for line in text.replace("\\\n", " ").splitlines()]
 
 
-@pytest.mark.page("docs/gateways.md", "docs/gateways.py", "conformance/gateway")
+@pytest.mark.page("docs/pages/gateways.md", "docs/generate/gateways.py", "conformance/gateway")
 def test_the_commands_of_the_five_minutes_test_a_gateway(port: int) -> None:
     given = commands("Five minutes for your own gateway")
     assert len(given) == 3
@@ -109,7 +92,7 @@ def test_the_commands_of_the_five_minutes_test_a_gateway(port: int) -> None:
             assert ended.exit_code == 0, f"{command}\n{ended.output}"
 
 
-@pytest.mark.page("docs/gateways.md", "docs/gateways.py", "conformance/gateway")
+@pytest.mark.page("docs/pages/gateways.md", "docs/generate/gateways.py", "conformance/gateway")
 def test_a_request_is_repeated_with_curl_through_a_static_upstream() -> None:
     serve, curl = commands("The result")
     assert serve == "toolparity serve parallel-three --port 8790"
@@ -117,7 +100,7 @@ def test_a_request_is_repeated_with_curl_through_a_static_upstream() -> None:
     def to_the_scenario(message: gateways.Message) -> gateways.Message:
         """Send the request to the base URL that the page gives."""
         (base,) = re.findall(
-            r"`http://127\.0\.0\.1:8790(/scenario/parallel-three/openai)/v1`", PROGRAM.PAGE.read_text()
+            r"`http://127\.0\.0\.1:8790(/scenario/parallel-three/openai)/v1`", (DOCS / "gateways.md").read_text("utf-8")
         )
         return message._replace(first=message.first.replace(b" /v1/", b" %b/v1/" % base.encode()))
 

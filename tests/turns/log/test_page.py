@@ -35,7 +35,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
     namespace["log"].dispose()
 
 
-@pytest.mark.page("docs/turn-log.md")
+@pytest.mark.page("docs/pages/turn-log.md")
 def test_the_page_examples_record_read_and_stream_a_turn(
     names: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,7 +55,7 @@ def test_the_page_examples_record_read_and_stream_a_turn(
     assert Path("turns.db").exists()
 
 
-@pytest.mark.page("docs/turn-log.md")
+@pytest.mark.page("docs/pages/turn-log.md")
 @pytest.mark.parametrize("function", ["recover", "give_up"])
 def test_the_page_examples_finish_turns_that_a_crash_interrupted(
     names: dict[str, Any], tmp_path: Path, function: str
@@ -72,7 +72,7 @@ def test_the_page_examples_finish_turns_that_a_crash_interrupted(
     asyncio.run(run())
 
 
-@pytest.mark.page("docs/turn-log.md")
+@pytest.mark.page("docs/pages/turn-log.md")
 def test_the_page_example_decides_a_call_in_another_process(names: dict[str, Any]) -> None:
     names["provider"] = Emulated("anthropic.messages", script([call("post")], [Say("Done.")]))
     names["tools"] = Counting().tools(post={"approval": True})
@@ -86,7 +86,7 @@ def test_the_page_example_decides_a_call_in_another_process(names: dict[str, Any
     asyncio.run(run())
 
 
-@pytest.mark.page("docs/turn-log.md")
+@pytest.mark.page("docs/pages/turn-log.md")
 def test_the_page_examples_supply_a_result_and_replay_the_turn(
     names: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,7 +107,7 @@ def test_the_page_examples_supply_a_result_and_replay_the_turn(
     assert capsys.readouterr().out == "None\n"
 
 
-@pytest.mark.page("docs/turn-log.md")
+@pytest.mark.page("docs/pages/turn-log.md")
 def test_the_page_commands_start_use_and_stop_a_postgresql_server(monkeypatch: pytest.MonkeyPatch) -> None:
     owner = postgres.owner_of_a_server()
     start, use, stop = (block for block in blocks(PAGE) if block.section == "PostgreSQL")

@@ -32,7 +32,7 @@ def _events(body: str) -> list[tuple[int, dict[str, Any]]]:
     return [(int(id[4:]), json.loads(data[6:])) for id, _, data in frames]
 
 
-@pytest.mark.page("docs/turn-log.md")
+@pytest.mark.page("docs/pages/turn-log.md")
 def test_a_reconnecting_browser_receives_only_the_events_it_has_not_seen(page_names: dict[str, Any]) -> None:
     with TestClient(page_names["app"]) as browser:
         turn = browser.post("/turns", json={"message": "Go."}).json()["turn"]

@@ -38,7 +38,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
     namespace["log"].dispose()
 
 
-@pytest.mark.page("docs/manager.md")
+@pytest.mark.page("docs/pages/manager.md")
 @pytest.mark.parametrize(("name", "prefix"), [("app", ""), ("site", "/agent")])
 def test_the_page_example_serves_a_turn(names: dict[str, Any], name: str, prefix: str) -> None:
     with TestClient(names[name]) as client:
@@ -46,7 +46,7 @@ def test_the_page_example_serves_a_turn(names: dict[str, Any], name: str, prefix
         assert events(client.get(f"{prefix}/turns/{turn}/events").text)[-1]["text"] == "All done."
 
 
-@pytest.mark.page("docs/manager.md")
+@pytest.mark.page("docs/pages/manager.md")
 def test_the_page_example_authorizes_users(names: dict[str, Any]) -> None:
     ana, ben = {"authorization": "token-a"}, {"authorization": "token-b"}
     with TestClient(names["protected"]) as client:
@@ -58,7 +58,7 @@ def test_the_page_example_authorizes_users(names: dict[str, Any]) -> None:
         assert client.get(f"/turns/{turn}", headers=ana).json()["user"] == "ana"
 
 
-@pytest.mark.page("docs/manager.md")
+@pytest.mark.page("docs/pages/manager.md")
 def test_the_page_example_asks_in_python(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     status = asyncio.run(names["ask"]("Go.", "ana"))
     assert (status.text, status.user, status.conversation) == ("All done.", "ana", "of ana")

@@ -55,7 +55,7 @@ def test_the_page_example_of_a_rule_asks_for_approval(names: dict[str, Any]) -> 
     assert [result.is_error for result in outcome.state.rounds[0].tool_results] == [False, True]
 
 
-@pytest.mark.page("docs/mcp.md")
+@pytest.mark.page("docs/pages/mcp.md")
 def test_the_page_example_reviews_only_what_changed(
     names: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,7 @@ from toolparity.turns.orchestration import Coordinator, Limits
 
 from .staging import LONG, Counting, Sequenced
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "orchestration.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "pages" / "orchestration.md"
 
 
 def test_the_examples_of_the_page_run(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from toolparity.turns import testing
 PAGE = "turn-testing.md"
 
 
-@pytest.mark.page("docs/turn-testing.md")
+@pytest.mark.page("docs/pages/turn-testing.md")
 def test_the_examples_of_the_page_run() -> None:
     namespace: dict[str, Any] = {}
     for block in blocks(PAGE):
