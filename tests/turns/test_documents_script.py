@@ -121,7 +121,7 @@ def test_the_script_imports_public_modules_alone() -> None:
             elif isinstance(node, ast.Import):
                 imported.update(alias.name for alias in node.names)
     others = {name for name in imported if name.partition(".")[0] not in {*sys.stdlib_module_names, *files}}
-    submodules = {f"toolparity.turns.{path.stem}" for path in Path(turns.__file__).parent.glob("*.py")}
+    submodules = {f"toolparity.turns.{path.stem}" for path in Path(turns.__file__).parent.iterdir()}
     assert others <= {*PUBLIC, *submodules}
     assert "toolparity.turns" in others
 
