@@ -1,4 +1,4 @@
-"""Measure everything in one run and print it as ratios: `python -m benchmarks [--fast | --turns N] [--json FILE]`."""
+"""Measure made traffic and print ratios: `python -m benchmarks [--fast | --turns N] [--results FILE]`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-import pyperf
 from tabulate import tabulate
 
-from . import cassettes, textmode, writing
+from . import writing
 from .cases import JSON, MEMBERS, MSGSPEC, STREAM_GOALS, Case, cases
 from .imports import import_times
 from .measure import Times, measure
@@ -44,30 +43,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--fast", action="store_true", help="a quick look: a tenth of the turns")
     parser.add_argument("--turns", type=int, help="how often each reader is measured [default: 100]")
-    parser.add_argument("--json", metavar="FILE", help="write all times as a pyperf suite")
-    parser.add_argument("--results", type=Path, metavar="FILE", help="write the table as JSON")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="write the rows that have a goal, as JSON")
     parser.add_argument("--wire", action="append", help="only this wire (may be given several times); no imports then")
     given = parser.parse_args()
     turns, share = (15, 0.005) if given.fast else (given.turns or 100, 0.01)
-    measured: list[Times] = []
     rows: list[Row] = []
-    for case in (*cases(), *writing.cases(), *cassettes.cases(), *textmode.cases()):
+    for case in (*cases(), *writing.cases()):
         if not given.wire or case.wire in given.wire:
             _say(f"{case.wire} {case.what} …")
-            times = measure(f"{case.wire} {case.what}", case.jobs, turns, share)
-            measured.append(times)
-            rows += _rows(case, times)
+            rows += _rows(case, measure(case.jobs, turns, share))
     if not given.wire:
         _say("imports …")
-        times = import_times(9 if given.fast else min(turns, 41))
-        measured.append(times)
-        rows.append(_import_row(times))
+        rows.append(_import_row(import_times(9 if given.fast else min(turns, 41))))
     _say("")
     _print(rows)
-    if given.json:
-        pyperf.BenchmarkSuite([b for t in measured for b in t.benchmarks()]).dump(given.json, replace=True)
     if given.results:
-        given.results.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
+        with_goal = [row for row in rows if row.goal]
+        given.results.write_bytes(msgspec.json.format(msgspec.json.encode(with_goal), indent=1) + b"\n")
     return 0
 
 
@@ -91,12 +83,8 @@ def _goal(case: Case, name: str, times: Times) -> tuple[str, bool | None]:
         return (f"≤ {goal}", ratio <= goal) if goal else ("", None)
     if case.base == MEMBERS:
         return f"≤ {MEMBERS_GOAL}", ratio <= MEMBERS_GOAL
-    if case.base == writing.BASE:
-        goal = writing.GOALS[case.wire]
-        return f"< {goal}", ratio < goal
-    if case.base == cassettes.BASE:
-        return f"≤ {cassettes.GOAL}", ratio <= cassettes.GOAL
-    return "", None
+    goal = writing.GOALS[case.wire]
+    return f"< {goal}", ratio < goal
 
 
 def _import_row(times: Times) -> Row:
@@ -127,10 +115,9 @@ def _print(rows: list[Row]) -> None:
     align = ("left", "left", "right", "right", "right", "left", "left")
     print(tabulate(table, headers, colalign=align, disable_numparse=True))
     print(
-        "\nRatio: to parsing alone (msgspec.json.decode of the same JSON, protobuf's FromString of the same messages,"
-        " for a body of xai.grpc each member through the official SDK);"
-        " of requests, to msgspec.json.encode of what was written; of cassettes, to yaml.CSafeLoader on the same file;"
-        " of calls in a text, to decoding the stream alone. Spread: the ratio in each fifth of the run."
+        "\nRatio: to parsing alone (msgspec.json.decode of the same JSON; for a body of xai.grpc each member through"
+        " the official SDK); of requests, to msgspec.json.encode of what was written. Spread: the ratio in each fifth"
+        " of the run."
     )
 
 

@@ -1,4 +1,4 @@
-"""Cases to measure: one body and one stream of each wire, with every reader."""
+"""Cases to measure: one body and one stream of each wire, and a body of `xai.grpc`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ import msgspec
 from . import readers, traffic
 from .measure import Job
 
-#: Sizes of the pieces of a stream in bytes: small writes, an Ethernet frame, a memory page, a TLS record.
-SIZES = (512, 1460, 4096, 16384)
+#: The size of the pieces of a stream in bytes: a memory page.
+SIZE = 4096
 JSON = "json.loads"
-SDK = "official SDK"
-MEMBERS = "each member through the official SDK"
-#: Readers that only parse. The others are measured against them.
+#: The readers against which the normalizer is measured.
 MSGSPEC = "msgspec.json.decode"
-PROTOBUF = "protobuf FromString"
+MEMBERS = "each member through the official SDK"
 #: The largest ratio of a stream to the base: in pieces of 4,096 bytes, and in one event a piece.
 STREAM_GOALS = {
     "openai.chat": (2.0, 3.5),
@@ -49,12 +47,12 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """Return the cases of all wires. Those of xai.grpc need its SDK and are left out without it."""
+    """Return the cases of all wires. That of xai.grpc needs its SDK and is left out without it."""
     for wire, (body, stream) in traffic.JSON_WIRES.items():
         yield _body(wire, body())
         yield _stream(wire, stream())
     if find_spec("xai_sdk") is not None:
-        yield from _grpc()
+        yield _grpc()
 
 
 def _body(wire: str, body: bytes) -> Case:
@@ -62,44 +60,25 @@ def _body(wire: str, body: bytes) -> Case:
         MSGSPEC: partial(msgspec.json.decode, body),
         JSON: partial(json.loads, body),
         "ours": partial(readers.ours(wire), body),
-        SDK: partial(readers.sdk(wire), body),
     }
     return Case(wire, "body", MSGSPEC, jobs)
 
 
 def _stream(wire: str, stream: bytes) -> Case:
-    payloads = traffic.payloads(stream)
+    pieces, read = traffic.pieces(stream, SIZE), readers.ours_streamed(wire)
     jobs: dict[str, Job] = {
-        MSGSPEC: partial(readers.msgspec_each, payloads),
-        JSON: partial(readers.json_each, payloads),
+        MSGSPEC: partial(readers.msgspec_each, traffic.payloads(stream)),
+        f"ours, {SIZE:,}-byte pieces": partial(read, pieces),
+        "ours, one event a piece": partial(read, traffic.events(stream)),
+        f"ours without events, {SIZE:,}-byte pieces": partial(readers.ours_streamed(wire, events=False), pieces),
     }
-    for size in SIZES:
-        jobs[f"ours, {size:,}-byte pieces"] = partial(readers.ours_streamed(wire), traffic.pieces(stream, size))
-    jobs["ours, one event a piece"] = partial(readers.ours_streamed(wire), traffic.events(stream))
-    jobs["ours without events, 4,096-byte pieces"] = partial(
-        readers.ours_streamed(wire, events=False), traffic.pieces(stream, 4096)
-    )
-    jobs[SDK] = partial(readers.sdk_streamed(wire), traffic.pieces(stream, 4096))
     return Case(wire, "stream", MSGSPEC, jobs)
 
 
-def _grpc() -> Iterator[Case]:
-    """Return the cases of xai.grpc. The bases are the SDK's reading of a body, and protobuf's parsing of a stream."""
-    from xai_sdk.proto import chat_pb2
-
-    wire = "xai.grpc"
-    body, chunks = traffic.grpc_body(), traffic.grpc_stream()
-    parse_chunk = chat_pb2.GetChatCompletionChunk.FromString
-    body_jobs: dict[str, Job] = {
-        PROTOBUF: partial(chat_pb2.GetChatCompletionResponse.FromString, body),
-        "ours": partial(readers.ours(wire), body),
-        SDK: partial(readers.sdk(wire), body),
+def _grpc() -> Case:
+    body = traffic.grpc_body()
+    jobs: dict[str, Job] = {
         MEMBERS: partial(readers.xai_members, body),
+        "ours": partial(readers.ours("xai.grpc"), body),
     }
-    yield Case(wire, "body", MEMBERS, body_jobs)
-    stream_jobs: dict[str, Job] = {
-        PROTOBUF: lambda: [parse_chunk(chunk) for chunk in chunks],
-        "ours, one message a piece": partial(readers.ours_streamed(wire), chunks),
-        SDK: partial(readers.sdk_streamed(wire), chunks),
-    }
-    yield Case(wire, "stream", PROTOBUF, stream_jobs)
+    return Case("xai.grpc", "body", MEMBERS, jobs)

@@ -29,4 +29,4 @@ def import_times(turns: int) -> Times:
                 ran = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
                 if turn:  # the first turn compiles
                     seconds[name].append(float(ran.stdout))
-    return Times("import", seconds)
+    return Times(seconds)

@@ -1,8 +1,7 @@
 """Timing on a busy machine: the readers of a case take turns, and the fastest run of each counts.
 
 A turn measures every reader once, in an order that rotates. The time is the processor time of the thread, without the
-time of other programs. Their load still makes a run slower, so the fastest of many runs is the most stable figure. The
-times are available as pyperf benchmarks, for `python -m pyperf compare_to`.
+time of other programs. Their load still makes a run slower, so the fastest of many runs is the most stable figure.
 """
 
 from __future__ import annotations
@@ -11,16 +10,13 @@ import gc
 import time
 from collections.abc import Callable
 
-import pyperf
-
 Job = Callable[[], object]
 
 
 class Times:
     """The seconds that each reader of a case took, turn by turn."""
 
-    def __init__(self, case: str, seconds: dict[str, list[float]]) -> None:
-        self.case = case
+    def __init__(self, seconds: dict[str, list[float]]) -> None:
         self.seconds = seconds
 
     def ratio(self, name: str, base: str) -> float:
@@ -39,15 +35,8 @@ class Times:
         """Return the fastest run of a reader in microseconds."""
         return min(self.seconds[name]) * 1e6
 
-    def benchmarks(self) -> list[pyperf.Benchmark]:
-        """Return the times as pyperf benchmarks."""
-        return [
-            pyperf.Benchmark([pyperf.Run(values, metadata={"name": f"{self.case}: {name}"})])
-            for name, values in self.seconds.items()
-        ]
 
-
-def measure(case: str, jobs: dict[str, Job], turns: int, share: float) -> Times:
+def measure(jobs: dict[str, Job], turns: int, share: float) -> Times:
     """Measure the readers of a case for ``turns`` turns. Each reader runs about ``share`` seconds per turn."""
     loops = {name: _loops(job, share) for name, job in jobs.items()}
     gc.collect()
@@ -59,7 +48,7 @@ def measure(case: str, jobs: dict[str, Job], turns: int, share: float) -> Times:
         for name in names[start:] + names[:start]:
             gc.collect()
             seconds[name].append(_time(jobs[name], loops[name]))
-    return Times(case, seconds)
+    return Times(seconds)
 
 
 def _loops(job: Job, share: float) -> int:

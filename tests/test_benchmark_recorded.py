@@ -149,7 +149,7 @@ def test_every_result_file_is_renewed() -> None:
 
 
 def test_the_spread_is_the_ratio_in_each_fifth_of_the_run() -> None:
-    times = Times("case", {"base": [1.0] * 10, "ours": [2.0, 9.0, 3.0, 9.0, 4.0, 9.0, 5.0, 9.0, 9.0, 6.0]})
+    times = Times({"base": [1.0] * 10, "ours": [2.0, 9.0, 3.0, 9.0, 4.0, 9.0, 5.0, 9.0, 9.0, 6.0]})
     assert times.ratio("ours", "base") == 2.0
     assert times.spread("ours", "base") == (2.0, 6.0)
 
@@ -157,5 +157,5 @@ def test_the_spread_is_the_ratio_in_each_fifth_of_the_run() -> None:
 def test_the_goals_are_those_of_the_wire() -> None:
     case = Case("xai.grpc", "request of 50 rounds", writing.BASE, {"ours": lambda: None})
     for seconds, holds in ((6.9, True), (7.1, False)):
-        (row,) = _rows(case, Times("case", {"ours": [seconds], writing.BASE: [1.0]}))
+        (row,) = _rows(case, Times({"ours": [seconds], writing.BASE: [1.0]}))
         assert (row.goal, row.holds, row.ratio) == ("< 7.0", holds, seconds)

@@ -99,11 +99,9 @@ def fast_paths(results: list[Row]) -> str:
 
 
 def made(results: list[Row]) -> str:
-    """Return the table of made traffic: the rows with a goal, without cassettes."""
+    """Return the table of made traffic: the rows with a goal."""
     rows = []
     for row in results:
-        if row["holds"] is None or "cassette" in row["what"]:
-            continue
         what = f"`{row['wire']}` {row['what']}" if row["wire"] else row["what"]
         spread = f"{row['low']:.2f} to {row['high']:.2f}"
         holds = "yes" if row["holds"] else "no"

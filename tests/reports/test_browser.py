@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchmarks.made_run import SURFACES, made_run
 from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.golden import result, run, verdict
+from tests.reports.made_run import SURFACES, made_run
 from toolparity.reports import formats
 from toolparity.reports.results import Report, SubjectInfo
 

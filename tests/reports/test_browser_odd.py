@@ -13,10 +13,10 @@ import pytest
 from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
-from benchmarks.made_run import made_run
 from tests.reports import golden
 from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.golden import HOSTILE, result, run, verdict
+from tests.reports.made_run import made_run
 from toolparity.reports import formats, results
 from toolparity.reports.html import shell
 from toolparity.reports.results import Report, Run

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from benchmarks.made_run import made_run
 from tests.reports import golden
 from tests.reports.golden import HOSTILE, result, run, verdict
+from tests.reports.made_run import made_run
 from toolparity.reports import formats, results
 from toolparity.reports.html import columns, embed, history, outcome_icons, overview, sources
 from toolparity.reports.results import (
