@@ -177,6 +177,8 @@ class Stream(DeltaStream):
         state = self._choices.get(choice.index)
         if state is None or state.stop or choice.finish_reason is not None or _carries(choice):
             return None
+        if self._done or self.failed:
+            return None  # the chunk can be of another response
         delta = choice.delta
         call = None
         if delta.tool_calls is None:
@@ -242,6 +244,7 @@ class Stream(DeltaStream):
         """Decode one payload and append its events to ``out``. Raises MalformedBody if it is not a JSON object."""
         if data == DONE:
             self._done = True
+            self._template = None
             return
         self._template = None
         chunk = (_reader.read_leniently if self._lenient else _reader.read)(data, self._notes)
