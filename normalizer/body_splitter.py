@@ -2,147 +2,141 @@
 
 A body is one response: a single JSON object, or the events of one stream in any framing. A file can contain several:
 JSON lines or an array of responses, consecutive responses or streams, responses of different wires. `responses` splits
-such data. Each wire's spec classifies the JSON documents: ``shape`` recognizes whole responses and events, ``boundary``
-the first and last event of a response, and `wires.limits` says when another one begins. On some wires the last event
-has the form of a whole response; it ends the open stream, or is a stream by itself. An error that follows the events of
-a stream belongs to that stream; any other error is a response.
+such data. Each wire's ``shape`` recognizes whole responses and events. The stream decoder of the wire takes the events,
+so that another response begins in a file where it begins in a stream: at the event for which the decoder raises
+SeveralBodies. On some wires the last event has the form of a whole response; it ends the open stream, or is a stream by
+itself. An error that follows the events of a stream belongs to that stream; any other error is a response.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from .detect import end_of_stream_wire, event_wire, json_object, whole_wire
-from .readers import RAW, EventStreamReader, JsonLinesReader, SseReader, StreamEvent, sniff, without_mark
-from .wires.limits import Boundary, Limits, is_error
+from .detect import json_object
+from .errors import SeveralBodies, ToolparityError
+from .readers import (
+    RAW,
+    EventStreamReader,
+    JsonArrayReader,
+    JsonLinesReader,
+    SseReader,
+    StreamEvent,
+    sniff,
+    without_mark,
+)
+from .wires.decode_context import Context
+from .wires.limits import SILENT, is_error
 from .wires.registry import spec
+from .wires.shapes import event_wire, whole_wire
 
 
 class _Document(NamedTuple):
-    """The classification of a JSON document."""
+    """The classification of a JSON document. ``whole``: an event has the form of a whole response."""
 
     kind: Literal["response", "error", "event", "unknown"] = "unknown"
-    wire: str | None = None
-    boundary: Boundary = Boundary()
+    wire: str = ""
+    whole: bool = False
 
 
-class _Open:
-    """A stream whose events are being collected."""
+class _Stream:
+    """A stream whose events are being collected. ``only``: its first event is a whole response."""
 
-    def __init__(self, before: list[StreamEvent], *, documents: bool) -> None:
-        self.items = before
-        self.wire: str | None = None
-        self.whole = False  # a whole response among server-sent events, which excludes all else
-        self._limits = Limits(empty=True)
-        self._documents = documents
+    def __init__(self, wire: str, *, documents: bool, only: bool) -> None:
+        self.items: list[StreamEvent] = []
+        self.wire = wire
+        self._only = only
+        self._decoder = spec(wire).stream(Context(wire))
+        self._decoder.emits = False
+        self._decoder.documents = documents
 
-    def take(self, item: StreamEvent, document: _Document) -> None:
-        self.items.append(item)
-        self.wire = self.wire or document.wire
-        self.whole = document.kind == "response"
-        self._limits.failed = self._limits.failed or document.kind == "error"
-        self._limits.take(document.boundary)
-
-    def excludes(self, document: _Document) -> bool:
-        """Return whether a document cannot belong to this stream."""
-        if self.whole or document.kind == "response":
-            return True
-        if document.kind != "event":
+    def takes(self, item: StreamEvent, document: _Document) -> bool:
+        """Add an event, unless it belongs to another response."""
+        if document.kind == "response" or (self._only and self.items and document.kind != "error"):
             return False
-        if None not in (document.wire, self.wire) and document.wire != self.wire:
-            return True
-        return self._limits.excludes(document.boundary, documents=self._documents)
+        try:
+            self._decoder.feed([item], [])
+        except SeveralBodies:
+            if self.items:
+                return False
+        except ToolparityError:
+            pass  # decoding the response raises it again
+        self.items.append(item)
+        return True
 
 
-def responses(data: bytes) -> list[bytes]:
+def responses(data: bytes, wire: str | None = None) -> list[bytes]:
     """Return the bytes of each response in ``data``, in order; ``[data]`` if it contains one response or none.
 
-    Text between responses that is not JSON becomes a separate item, so nothing is lost. Never raises.
+    ``wire``: the wire to assume for an event that several wires have. Text between responses that is not JSON becomes a
+    separate item, so nothing is lost. Never raises.
     """
     plain = without_mark(data).lstrip()
     reader = sniff(plain[:65536], len(plain) + 1)
     if reader is None or isinstance(reader, EventStreamReader):
         return [data]
     if isinstance(reader, SseReader):
-        parts = _streams(reader.feed(plain) + reader.close())
+        parts = _grouped(reader.feed(plain) + reader.close(), wire, documents=False)
         return [data] if len(parts) < 2 else [_as_sse(part) for part in parts]
     assert isinstance(reader, JsonLinesReader)
     if plain.startswith(b"{") and json_object(plain) is not None:
         return [data]
-    parts = _grouped(reader.feed(plain) + reader.close())
+    parts = _grouped(reader.feed(plain) + reader.close(), wire, documents=True)
     between = [message.encode() for code, message in reader.problems if code == "raw-text-in-stream"]
     if len(parts) + len(between) < 2 or not parts:
         return [data]
-    if len(parts) == 1 and len(parts[0]) > 1:
+    if len(parts) == 1 and (len(parts[0]) > 1 or isinstance(reader, JsonArrayReader)):
         return [data]  # text between the events of one stream: the decoder reports it
     return [b"\n".join(content for _, content in part) for part in parts] + between
 
 
-def _streams(items: list[StreamEvent]) -> list[list[StreamEvent]]:
-    """Group server-sent events by stream. A whole response on lines without a field name is a group by itself."""
-    parts: list[_Open] = []
-    for item in items:
-        document = _server_sent(item, parts[-1].wire if parts else None)
-        if not parts or parts[-1].excludes(document):
-            parts.append(_Open([], documents=False))
-        parts[-1].take(item, document)
-    return [part.items for part in parts]
-
-
-def _grouped(items: list[StreamEvent]) -> list[list[StreamEvent]]:
-    """Group JSON documents by response."""
+def _grouped(items: list[StreamEvent], wire: str | None, *, documents: bool) -> list[list[StreamEvent]]:
+    """Group events by response. ``documents``: they are JSON documents without framing."""
     parts: list[list[StreamEvent]] = []
-    unknown: list[StreamEvent] = []
-    stream: _Open | None = None
+    held: list[tuple[StreamEvent, _Document]] = []  # the events before the first one that shows the wire of a stream
+    stream: _Stream | None = None
     for item in items:
-        document = _document(item)
-        if stream is not None and document.kind != "response" and not stream.excludes(document):
-            stream.take(item, document)
-        elif document.kind == "event":
-            stream = _Open(unknown, documents=True)
-            stream.take(item, document)
-            parts.append(stream.items)
-            unknown = []
-        elif document.kind == "unknown":
-            unknown.append(item)
+        document = _document(item, wire if stream is None else stream.wire, documents)
+        if stream is not None and stream.takes(item, document):
+            continue
+        if document.kind == "event":
+            held.append((item, document))
+            stream = None
+            for other, kind in held:
+                if stream is None or not stream.takes(other, kind):
+                    stream = _Stream(document.wire, documents=documents, only=document.whole and len(held) == 1)
+                    stream.takes(other, kind)
+                    parts.append(stream.items)
+            held = []
+        elif document.kind == "unknown" or (document.kind == "error" and not documents):
+            held.append((item, document))
         else:
-            parts += [[item] for item in unknown]
+            parts += _apart(held, documents)
             parts.append([item])
-            unknown, stream = [], None
-    return parts + [[item] for item in unknown]
+            held, stream = [], None
+    return parts + _apart(held, documents)
 
 
-def _document(item: StreamEvent) -> _Document:
-    """Classify a JSON document outside server-sent events."""
-    body = json_object(item[1])
-    if body is None:
-        return _Document()
-    wire = whole_wire(body)
-    if wire is not None:
-        limits = spec(wire).boundary(body)
-        return _Document("event", wire, limits) if limits.ends else _Document("response", wire)
-    return _Document("error") if is_error(body) else _event_document(body)
+def _apart(held: list[tuple[StreamEvent, _Document]], documents: bool) -> list[list[StreamEvent]]:
+    """Return the parts for events without a stream: one for each document, or one for all server-sent events."""
+    items = [item for item, _ in held]
+    return [[item] for item in items] if documents else [items] if items else []
 
 
-def _server_sent(item: StreamEvent, likely: str | None) -> _Document:
-    """Classify a server-sent event. ``likely``: the wire of the events before."""
+def _document(item: StreamEvent, likely: str | None, documents: bool) -> _Document:
+    """Classify an event."""
     name, data = item
     body = json_object(data)
-    if name is RAW:
-        wire = None if body is None else whole_wire(body)
+    if body is None:
+        return _Document()
+    if documents or name is RAW:
+        wire = whole_wire(body)
         if wire is not None:
-            return _Document("response", wire)
-    if body is not None and is_error(body):
+            is_last = documents and spec(wire).boundary(body).ends
+            return _Document("event", wire, True) if is_last else _Document("response", wire)
+    if is_error(body):
         return _Document("error")
-    if body is not None and name is not RAW:
-        return _event_document(body, likely)
-    ended = end_of_stream_wire(data, likely)
-    return _Document() if ended is None else _Document("event", ended, Boundary(ends=True))
-
-
-def _event_document(body: dict[str, Any], likely: str | None = None) -> _Document:
-    wire = event_wire(body, likely)
-    return _Document() if wire is None else _Document("event", wire, spec(wire).boundary(body))
+    wire = None if name is RAW else event_wire(body, likely)
+    return _Document() if wire is None or spec(wire).boundary(body) == SILENT else _Document("event", wire)
 
 
 def _as_sse(items: list[StreamEvent]) -> bytes:

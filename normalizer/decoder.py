@@ -77,7 +77,8 @@ class StreamDecoder:
     only the Response is needed; ``feed`` then returns no events and takes less time.
 
     Raises EventTooLarge if a pending event exceeds ``max_event_bytes`` bytes, TooManyCalls if the stream opens more
-    calls than any real response has, and SeveralBodies if anything but an error follows a whole body.
+    calls than any real response has, and SeveralBodies if an event of another response comes, or anything but an error
+    after a whole body.
     """
 
     def __init__(

@@ -11,7 +11,8 @@ from . import json_codec
 from .errors import AmbiguousBody, MalformedBody
 from .readers import StreamEvent, sniff, without_mark
 from .wires.limits import is_error
-from .wires.registry import Shape, WireSpec, spec, specs
+from .wires.registry import spec, specs
+from .wires.shapes import event_wire, shapes_of
 
 
 def detect_body(data: bytes) -> str:
@@ -33,17 +34,13 @@ def json_object(data: bytes) -> dict[str, Any] | None:
     return body if isinstance(body, dict) else None
 
 
-def _shapes(body: dict[str, Any]) -> list[tuple[WireSpec, Shape]]:
-    return [(wire, shape) for wire in specs() if (shape := wire.shape(body)) is not None]
-
-
 def _body_wire(body: dict[str, Any]) -> str:
     fits = body_wires(body)
     if len(fits) == 1:
         return fits[0]
     if fits:
         raise AmbiguousBody("the body fits several wires", candidates=fits)
-    error = next((wire.name for wire, shape in _shapes(body) if shape.error), None)
+    error = next((wire.name for wire, shape in shapes_of(body) if shape.error), None)
     if error is not None:
         return error
     if "error" in body:
@@ -57,7 +54,7 @@ def _framed_as_bytes() -> tuple[str, ...]:
 
 def body_wires(body: dict[str, Any]) -> tuple[str, ...]:
     """Return the wires whose body a JSON object can be: those whose type marker it has, or else all that it fits."""
-    fits = [(wire.name, shape.marked) for wire, shape in _shapes(body) if shape.body]
+    fits = [(wire.name, shape.marked) for wire, shape in shapes_of(body) if shape.body]
     marked = [name for name, is_marked in fits if is_marked]
     return tuple(marked or [name for name, _ in fits])
 
@@ -75,16 +72,11 @@ def whole_body_wire(body: dict[str, Any], wire: str | None, *, or_error: bool = 
     return wire if or_error and is_error(body) else None
 
 
-def whole_wire(body: dict[str, Any]) -> str | None:
-    """Return the wire whose whole response a JSON object is, by its type marker or its members; else None."""
-    return next((wire.name for wire, shape in _shapes(body) if shape.whole), None)
-
-
 def _detect_stream(data: bytes) -> str:
-    reader = sniff(data[:65536], len(data) + 1)
+    reader = sniff(data[:65536], 1 << 62)
     if reader is None:
         raise MalformedBody("the body contains only white space" if data else "the body is empty", body=data)
-    items = reader.feed(data) or reader.close()
+    items = reader.feed(data) + reader.close()
     if not items:
         raise MalformedBody("the body is neither JSON nor a stream of events", body=data)
     return detect_events(items)
@@ -117,9 +109,9 @@ def detect_event(data: bytes) -> str:
 
     Raises AmbiguousBody if it fits no wire or several, and MalformedBody if it is not a JSON object.
     """
-    ended = end_of_stream_wire(data)
-    if ended is not None:
-        return ended
+    for wire in specs():
+        if wire.end_of_stream == data:
+            return wire.name
     try:
         event = json_codec.decode(data)
     except (ValueError, RecursionError) as error:
@@ -127,28 +119,3 @@ def detect_event(data: bytes) -> str:
     if not isinstance(event, dict):
         raise MalformedBody("the first event is not a JSON object", body=data, hint="pass wire=…")
     return event_wire(event) or _body_wire(event)
-
-
-def end_of_stream_wire(data: bytes, likely: str | None = None) -> str | None:
-    """Return the wire whose streams end with this data, such as ``[DONE]``; else None.
-
-    ``likely``: the wire of the events before. Gateways end the streams of other wires in this way, too.
-    """
-    ended = next((wire.name for wire in specs() if wire.end_of_stream == data), None)
-    return ended if ended is None or likely is None else likely
-
-
-def event_wire(event: dict[str, Any], likely: str | None = None) -> str | None:
-    """Return the wire of one stream event; None if it fits no wire or several.
-
-    ``likely``: the wire of the events before. If a type marker shows that the event belongs to it, no other is tried.
-    """
-    if likely is not None:
-        shape = spec(likely).shape(event)
-        if shape is not None and shape.marked and shape.event:
-            return likely
-    shapes = _shapes(event)
-    marked = [wire.name for wire, shape in shapes if shape.marked and shape.event]
-    if marked:
-        return marked[0]
-    return shapes[0][0].name if len(shapes) == 1 and shapes[0][1].event else None

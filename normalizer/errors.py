@@ -60,13 +60,9 @@ class NotAResponse(MalformedBody):
 
 
 class SeveralBodies(MalformedBody):
-    """The input contains more than one response, but one was expected. ``count``: the number of responses, if known."""
+    """The input contains more than one response, but one was expected."""
 
     hint_default = "pass one body at a time; toolparity.normalizer.body_splitter.responses(data) splits them"
-
-    def __init__(self, what: str, *, body: object = None, count: int | None = None) -> None:
-        super().__init__(what, body=body)
-        self.count = count
 
 
 class EventTooLarge(ToolparityError, ValueError):

@@ -11,8 +11,7 @@ from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
-from .body_splitter import responses
-from .detect import MOST_BEFORE, body_wires, detect_events, json_object, whole_body_wire, whole_wire
+from .detect import MOST_BEFORE, body_wires, detect_events, json_object, whole_body_wire
 from .errors import AmbiguousBody, MalformedBody, NotAResponse, SeveralBodies
 from .events import Event
 from .model import Response
@@ -33,6 +32,7 @@ from .wires.decode_context import Context
 from .wires.error_response import NO_ANSWER, error_response
 from .wires.limits import is_error
 from .wires.registry import WireSpec, spec
+from .wires.shapes import whole_wire
 from .wires.stream_base import StreamBase
 
 _SPACE = b" \t\r\n"
@@ -50,7 +50,7 @@ def recover(
 ) -> Response:
     """Decode a body that its wire rejected: one with a byte order mark, a stream, or the text of an HTTP error.
 
-    Raises MalformedBody if the body is none of these, and SeveralBodies if it contains more than one response.
+    Raises MalformedBody if the body is none of these, and SeveralBodies if its stream contains more than one response.
     """
     plain = without_mark(body)
     if plain is not body:
@@ -60,11 +60,8 @@ def recover(
         except MalformedBody as other:
             return recover(plain, wire, context, other, decode_stream)
     document = json_object(body)
-    if document is None and wire.framing == "bytes":
-        if (count := len(responses(body))) > 1:
-            raise SeveralBodies(f"the bytes contain {count} responses", body=body, count=count) from None
-        if _is_stream(body):
-            return decode_stream(body, context)
+    if document is None and wire.framing == "bytes" and _is_stream(body):
+        return decode_stream(body, context)
     if context.status is not None and context.status >= 400:
         return error_response(context, body.decode("utf-8", "replace"))
     if not body.strip():
@@ -81,13 +78,18 @@ def recover(
 def _is_stream(body: bytes) -> bool:
     """Return whether a body is a stream: event framing, a JSON array of objects, or several JSON objects.
 
-    Its beginning or its end may be damaged. Only a single incomplete object is a damaged body.
+    Its beginning or its end may be damaged. Only an incomplete object, or text beside one object, is a damaged body.
     """
     reader = sniff(body, len(body) + 1)
     if reader is None or isinstance(reader, EventStreamReader) or body.lstrip().startswith(_FIELDS):
         return reader is not None
     events = [data for name, data in reader.feed(body) + reader.close() if name is not RAW]
-    return len(events) >= (2 if type(reader) is JsonLinesReader else 1)
+    if type(reader) is not JsonLinesReader or len(events) > 1:
+        return bool(events)
+    if not events or json_object(events[0]) is not None:
+        return False
+    # The first line of a stream may be damaged so that it seems to contain all others.
+    return any(line.startswith(_FIELDS) or (line[:1] == b"{" and json_object(line)) for line in body.split(b"\n")[1:])
 
 
 def check_raw(events: list[StreamEvent]) -> None:

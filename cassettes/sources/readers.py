@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.body_splitter import responses
-from toolparity.normalizer.detect import whole_wire
+from toolparity.normalizer.wires.shapes import whole_wire
 
 from ..errors import UnreadableSource
 from . import har, http, lines, logs, member_lists, mitmproxy, recordings, tables, vcrpy, xai_proto
@@ -101,7 +101,7 @@ def _documents(path: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
     """
     problems: list[Problem] = []
     read = False
-    for number, part in enumerate(_parts(data), 1):
+    for number, part in enumerate(_parts(data, wire), 1):
         source = f"{path}#{number}"
         try:
             items = list(_part(source, part, wire))
@@ -118,9 +118,9 @@ def _documents(path: str, data: bytes, wire: str | None) -> Iterator[ReadItem]:
     yield from problems
 
 
-def _parts(data: bytes) -> list[bytes]:
+def _parts(data: bytes, wire: str | None) -> list[bytes]:
     """Return the bytes of each entry: of each response, or of each element of a list that an export wraps."""
-    parts = responses(data)
+    parts = responses(data, wire)
     item = _json_object(parts[0]) if len(parts) == 1 else None
     if item is None or whole_wire(item) is not None:
         return parts

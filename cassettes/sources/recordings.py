@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.detect import event_wire, whole_wire
 from toolparity.normalizer.wires.limits import is_error
 from toolparity.normalizer.wires.registry import specs
+from toolparity.normalizer.wires.shapes import event_wire, whole_wire
 
 from ..errors import UnreadableSource
 from . import logs, request_response_rows

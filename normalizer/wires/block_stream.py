@@ -118,6 +118,7 @@ class BlockStream(StreamBase, Generic[B]):
         self.model: str | None = None
         self.started = False
         self.ended = False
+        self.terminated = False  # whether the terminator came after content
         self.stop: str | None = None
         self._has_stop = False  # whether an end event had a stop reason
         self.usage: Usage | None = None
@@ -214,6 +215,7 @@ class BlockStream(StreamBase, Generic[B]):
     def event(self, name: str | None, data: bytes, out: list[Event]) -> None:
         """Process one event. Raises MalformedBody if its data is not a JSON object."""
         if data == self.terminator:
+            self.terminated = bool(self.blocks)
             self.terminate()
             return
         event = self.reader.read(data, self._notes)
@@ -235,7 +237,8 @@ class BlockStream(StreamBase, Generic[B]):
         """Process the terminator."""
 
     def unknown(self, label: str, event: Any) -> None:
-        """Report an event of an unknown type, and keep it."""
+        """Report an event of an unknown type, and keep it. Raises SeveralBodies if it belongs to another response."""
+        self.check_known(event)
         self._context.find("unknown-event", label)
         self.extra.setdefault("events", []).append(event)
 
@@ -392,7 +395,7 @@ class BlockStream(StreamBase, Generic[B]):
 
     def limits(self) -> Limits:
         """See `StreamBase.limits`."""
-        return Limits({self.id} if self.id else None, ended=self.ended, failed=self.failed)
+        return Limits({self.id} if self.id else frozenset(), ended=self.ended or self.terminated, failed=self.failed)
 
     def finish(self) -> Response:
         """Return the response. It is incomplete after an error, or without its terminal event (TERM-01)."""

@@ -1,10 +1,12 @@
 """Limits of a response in a sequence of events: the one rule of when another response begins.
 
-The streams apply it to events after an end, and `normalizer.body_splitter` to all events of a body or file.
+The streams apply it to the events that can begin one. `normalize` and `normalizer.body_splitter` pass the events of a
+body or file to the streams, so that all three agree.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any, NamedTuple
 
 
@@ -27,38 +29,23 @@ class Boundary(NamedTuple):
     empty: bool = False
 
 
-class Limits:
+#: The boundary of an event that says nothing, such as a keep-alive.
+SILENT = Boundary(empty=True)
+
+
+class Limits(NamedTuple):
     """The limits of a response, by its events so far.
 
     ``ids``: the ids of its first event and of those that end a choice. ``finished``: the choices that ended.
     ``failed``: an error came. See `Boundary` for the others.
     """
 
-    def __init__(
-        self,
-        ids: set[str] | None = None,
-        *,
-        ended: bool = False,
-        failed: bool = False,
-        finished: frozenset[int] = frozenset(),
-        counted: tuple[int, int] | None = None,
-        empty: bool = False,
-    ) -> None:
-        self.ids = ids or set()
-        self.ended = ended
-        self.failed = failed
-        self.finished = finished
-        self.counted = counted
-        self.empty = empty
-
-    def take(self, event: Boundary) -> None:
-        """Take an event of the response."""
-        if event.id and (event.finished or (not self.ids and (event.begins or event.continued))):
-            self.ids.add(event.id)
-        self.ended = self.ended or event.ends
-        self.finished |= event.finished
-        self.counted = event.counted or self.counted
-        self.empty = self.empty and event.empty
+    ids: Set[str] = frozenset()
+    ended: bool = False
+    failed: bool = False
+    finished: frozenset[int] = frozenset()
+    counted: tuple[int, int] | None = None
+    empty: bool = False
 
     def excludes(self, event: Boundary, *, documents: bool) -> bool:
         """Return whether an event belongs to another response.
@@ -73,7 +60,7 @@ class Limits:
         if event.empty:
             return False
         again = bool(event.continued & self.finished)
-        if other and (again or self.failed):
+        if other and (again or self.failed or self.ended):
             return True
         if self.ended:
             return event.greets and not event.finished

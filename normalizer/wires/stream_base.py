@@ -11,9 +11,10 @@ from ..model import Choice, Error, Response, Usage
 from ..readers.base import RAW, Mark, StreamEvent
 from .decode_context import Context
 from .error_response import error_of
-from .limits import Boundary, Limits, is_error
+from .limits import SILENT, Boundary, Limits, is_error
 from .registry import spec
 from .schema import Note
+from .shapes import event_wire, whole_wire
 from .stop_reason import stopped_by_error
 
 
@@ -101,6 +102,17 @@ class StreamBase:
         if self.limits().excludes(event, documents=self.documents):
             raise SeveralBodies("a second response after the first one")
 
+    def check_known(self, event: Any) -> None:
+        """Raise SeveralBodies if an event that this wire does not know belongs to another response.
+
+        It is an event of another wire, or a whole response among JSON documents.
+        """
+        if isinstance(event, dict) and not is_error(event):
+            other = event_wire(event, self._context.wire)
+            foreign = other not in (None, self._context.wire) and spec(str(other)).boundary(event) != SILENT
+            if foreign or (self.documents and whole_wire(event) is not None):
+                raise SeveralBodies(f"an event of another response, on the wire {other}", body=event)
+
     @property
     def failure(self) -> Error | None:
         """The last error of the stream, or None."""
@@ -125,7 +137,11 @@ class StreamBase:
         return self._context.response(id, model, choices, usage, self._error, complete, extra)
 
     def fail(self, raw: Any, out: list[Event]) -> None:
-        """Record a stream error. ``raw``: the error as the provider or the framing reports it."""
+        """Record a stream error. ``raw``: the error as the provider or the framing reports it.
+
+        Raises SeveralBodies if it is an event of another wire.
+        """
+        self.check_known(raw)
         self._error = error_of(raw, self._context.status)
         self.failed = self.failed or (isinstance(raw, dict) and (is_error(raw) or raw.get("type") == "error"))
         self._context.find("stream-error", f"{self._error.type}: {self._error.message}"[:500])

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.detect import whole_wire
 from toolparity.normalizer.wires.limits import is_error
+from toolparity.normalizer.wires.shapes import whole_wire
 
 from ...errors import UnreadableSource
 from ..model import Exchange

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolparity.normalizer import json_codec
-from toolparity.normalizer.detect import whole_wire
+from toolparity.normalizer.wires.shapes import whole_wire
 
 from ...errors import UnreadableSource
 from ..model import Exchange

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from toolparity.normalizer.detect import whole_wire
+from toolparity.normalizer.wires.shapes import whole_wire
 
 from ...errors import UnreadableSource
 from ..model import Exchange

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..limits import Boundary
+from ..limits import SILENT, Boundary
 from ..registry import Shape, WireSpec
 from ..sdk_objects import model_json
 
@@ -43,6 +43,8 @@ def shape(body: dict[str, Any]) -> Shape | None:
 def boundary(event: dict[str, Any]) -> Boundary:
     """See `Boundary`."""
     kind = event.get("type")
+    if kind == "ping":
+        return SILENT  # gateways keep streams of other wires alive with it
     if kind != "message_start":
         return _END if kind in ("message_stop", "error") else _WITHIN
     message = event.get("message")

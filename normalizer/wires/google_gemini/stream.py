@@ -70,6 +70,8 @@ class Stream(BlockStream[PartState]):
     def event(self, name: str | None, data: bytes, out: list[CanonicalEvent]) -> None:
         """Process one event. Raises MalformedBody if its data is not a JSON object."""
         if data == b"[DONE]":
+            self.terminated = bool(self._candidates)
+            self.by_index.clear()  # further text can be of another response
             return
         spelled = camel_bytes(data)
         self._context.respelled = self._context.respelled or spelled is not data
@@ -86,6 +88,8 @@ class Stream(BlockStream[PartState]):
         """See `BlockStream.apply`."""
         if event.error is not None:
             self.fail(json_codec.decode_or_text(data), out)
+        elif event.candidates is None and event.usage_metadata is None and event.prompt_feedback is None:
+            self.check_known(json_codec.decode_or_text(data))
         self.model = self.model or event.model_version
         if event.prompt_feedback is not None:
             self._feedback = event.prompt_feedback
@@ -125,7 +129,7 @@ class Stream(BlockStream[PartState]):
     ) -> None:
         content = candidate.content
         if content is not None:
-            if content.parts and (state.candidate.finish_reason is not None or self.failed):
+            if content.parts and (state.candidate.finish_reason is not None or self.failed or self.terminated):
                 self.check_same(data)
                 if candidate.finish_reason is None and state.parts:
                     self._context.find_once("event-after-end", "content after the finish reason")
@@ -151,7 +155,7 @@ class Stream(BlockStream[PartState]):
         """
         return Limits(
             self._ids | ({self.id} if self.id else set()),
-            failed=self.failed,
+            failed=self.failed or self.terminated,
             finished=frozenset(i for i, state in self._candidates.items() if state.candidate.finish_reason is not None),
             counted=counted(self._figures),
             empty=not any(state.parts for state in self._candidates.values()),

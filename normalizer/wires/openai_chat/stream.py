@@ -326,6 +326,8 @@ class Stream(DeltaStream):
         """Handle a chunk with an error, or without choices and usage. Fail if it is an error in mid-stream (SSE-07)."""
         if chunk.error or name == "error" or (chunk.extra_ and not chunk.id):
             self.fail(json_codec.decode_or_text(data), out)
+        else:
+            self.check_known(json_codec.decode_or_text(data))
 
     def finish(self) -> Response:
         """Return the response; it is incomplete if neither stop reasons nor [DONE] arrived (failure TERM-01)."""

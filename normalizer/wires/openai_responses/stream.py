@@ -85,7 +85,9 @@ class Stream(BlockStream[BlockState]):
         """See `BlockStream.apply`."""
         kind = event.type or ""
         if kind in KNOWN:
-            if kind == "response.created" and (self._first_body or self.failed or self._terminal is not None):
+            if kind == "response.created" and (
+                self._first_body or self.failed or self.terminated or self._terminal is not None
+            ):
                 self.check_same(data)
             self._apply(event, out)
         elif kind in ("error", "response.error") or name == "error" or (not kind and (event.error or event.message)):
@@ -96,7 +98,8 @@ class Stream(BlockStream[BlockState]):
     def limits(self) -> Limits:
         """See `StreamBase.limits`."""
         body = self._read_first_body()
-        return Limits({body.id} if body.id else None, ended=self._terminal is not None, failed=self.failed)
+        ended = self.terminated or self._terminal is not None
+        return Limits({body.id} if body.id else frozenset(), ended=ended, failed=self.failed)
 
     def _apply(self, event: Any, out: list[CanonicalEvent]) -> None:
         """Process an event of a type in `stream_events.KNOWN`: a delta, or one with the members of a regular event."""
