@@ -20,7 +20,7 @@ from toolparity.audit.exchange import decode
 from toolparity.cassettes.sources import Exchange, Problem, read
 from toolparity.cli import main
 from toolparity.normalizer.body_splitter import responses
-from toolparity.normalizer.errors import SeveralBodies
+from toolparity.normalizer.errors import MalformedBody, SeveralBodies
 from toolparity.normalizer.model import Wire
 
 wires = pytest.mark.parametrize("wire", SSE_WIRES)
@@ -258,7 +258,7 @@ ON_MESSAGES: list[dict[str, Any]] = [
 ]
 RESULT = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}
 #: The events of a stream, and the names of its calls; None if it contains more than one response.
-LIMITS: dict[str, tuple[list[dict[str, Any]], list[str] | None]] = {
+LIMITS: dict[str, tuple[list[Any], list[str] | None]] = {
     "first id differs, finish twice": ([*OTHER_ID, *[chunk("gen-1", {}, "tool_calls")] * 2], ["f"]),
     "finish of a gateway": ([*ENDED, chunk("gw-1", {"content": ""}, "stop")], ["f"]),
     "content with another id": ([*ENDED, chunk("gen-2", {"tool_calls": [tool("g")]})], None),
@@ -274,6 +274,9 @@ LIMITS: dict[str, tuple[list[dict[str, Any]], list[str] | None]] = {
     "fewer tokens": ([part(None, called("f"), total=9), part(None, called("g"), total=8)], None),
     "other id": ([part("r", called("f")), part("q", called("g"))], None),
     "two starts": ([STARTED, *ON_MESSAGES], ["f"]),
+    "event of another wire": ([*ENDED, *ON_MESSAGES], None),
+    "keep-alive of another wire": ([*OTHER_ID, {"type": "ping"}, *ENDED[1:]], ["f"]),
+    "terminator between": ([*ON_MESSAGES[:-1], "[DONE]", *ON_MESSAGES], None),
     "two messages": ([*ON_MESSAGES, *ON_MESSAGES], None),
 }
 
@@ -283,7 +286,8 @@ def test_GEM_31_a_stream_a_body_and_a_file_agree_where_a_response_ends(tmp_path:
     found, names = LIMITS[case]
     wire: Wire = "openai.chat" if "choices" in found[0] else "google.gemini"
     wire = "anthropic.messages" if "type" in found[0] else wire
-    data = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in found)
+    texts = [event if isinstance(event, str) else json.dumps(event) for event in found]
+    data = "".join(f"data: {text}\n\n" for text in texts).encode()
     (tmp_path / "s.sse").write_bytes(data)
     if names is None:
         for read_all in (normalize, fed):
@@ -324,3 +328,23 @@ def test_an_id_that_first_appears_in_another_response_joins_nothing() -> None:
     decoder = StreamDecoder("google.gemini")
     with pytest.raises(SeveralBodies):
         decoder.feed(event("f", 100, 120) + event("g", 29, 50, responseId="r2"))
+
+
+@pytest.mark.parametrize("before", ["[DONE]", '{"error": {"message": "Down.", "code": 503}}'])
+def test_a_second_response_after_an_end_without_finish_reason_is_refused_in_any_pieces(before: str) -> None:
+    docs = [chunk(id, {"content": text}) for id in ("c1", "c2") for text in "abcdefgh"]
+    texts = [json.dumps(doc) for doc in docs]
+    pieces = [f"data: {text}\n\n".encode() for text in (*texts[:8], before, *texts[8:])]
+    for fed_pieces in (pieces, [b"".join(pieces)]):
+        decoder = StreamDecoder("openai.chat")
+        with pytest.raises(SeveralBodies):
+            [decoder.feed(piece) for piece in fed_pieces]
+
+
+def test_a_stream_whose_first_line_is_cut_off_is_a_stream_and_a_cut_off_object_is_not() -> None:
+    line = b'{"model": "m", "message": {"role": "assistant", "content": "a"}, "done": false}'
+    response = normalize(line[:20] + b"\n" + line, "ollama.chat")
+    assert (response.complete, response.calls, response.error is not None) == (False, [], True)
+    assert response == fed(line[:20] + b"\n" + line, "ollama.chat")
+    with pytest.raises(MalformedBody):
+        normalize(line[:20], "ollama.chat")
