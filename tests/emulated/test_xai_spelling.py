@@ -236,7 +236,7 @@ def test_a_request_against_the_rules_is_refused(sdk: xai_sdk.Client) -> None:
         refusal(lambda: plain(sdk, "said", messages=[user("Play what is not there.")])).code().name
         == "INVALID_ARGUMENT"
     )
-    reserved = refusal(lambda: plain(sdk, "said", tools=[tool("web_search", "mine", {"type": "object"})]))
+    reserved = refusal(lambda: plain(sdk, "said", tools=[tool("tool_search", "mine", {"type": "object"})]))
     assert (reserved.code().name, "reserved" in reserved.details()) == ("INVALID_ARGUMENT", True)
     with pytest.warns(PendingDeprecationWarning, match="sample_batch"):
         assert refusal(lambda: chat(sdk, "said").sample_batch(2)).code().name == "INVALID_ARGUMENT"
