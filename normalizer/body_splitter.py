@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from .detect import json_object
 from .errors import SeveralBodies, ToolparityError
 from .readers import (
+    FIELD,
     RAW,
     EventStreamReader,
     JsonArrayReader,
@@ -80,7 +81,10 @@ def responses(data: bytes, wire: str | None = None) -> list[bytes]:
     assert isinstance(reader, JsonLinesReader)
     if plain.startswith(b"{") and json_object(plain) is not None:
         return [data]
-    parts = _grouped(reader.feed(plain) + reader.close(), wire, documents=True)
+    items = reader.feed(plain) + reader.close()
+    if items and json_object(items[0][1]) is None and FIELD.search(items[0][1]):
+        return [data]  # server-sent events after a brace that nothing closes
+    parts = _grouped(items, wire, documents=True)
     between = [message.encode() for code, message in reader.problems if code == "raw-text-in-stream"]
     if len(parts) + len(between) < 2 or not parts:
         return [data]

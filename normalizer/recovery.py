@@ -16,6 +16,7 @@ from .errors import AmbiguousBody, MalformedBody, NotAResponse, SeveralBodies
 from .events import Event
 from .model import Response
 from .readers import (
+    FIELD,
     MARK,
     RAW,
     EventReader,
@@ -38,7 +39,6 @@ from .wires.stream_base import StreamBase
 _SPACE = b" \t\r\n"
 #: The first bytes of nearly all streams of server-sent events.
 _SSE_BEGINNINGS = (b"data: ", b"event: ", b": ")
-_FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")
 
 
 def recover(
@@ -81,7 +81,7 @@ def _is_stream(body: bytes) -> bool:
     Its beginning or its end may be damaged. Only an incomplete object, or text beside one object, is a damaged body.
     """
     reader = sniff(body, len(body) + 1)
-    if reader is None or isinstance(reader, EventStreamReader) or body.lstrip().startswith(_FIELDS):
+    if reader is None or isinstance(reader, EventStreamReader) or FIELD.match(body.lstrip()):
         return reader is not None
     events = [data for name, data in reader.feed(body) + reader.close() if name is not RAW]
     if type(reader) is not JsonLinesReader or len(events) > 1:
@@ -89,7 +89,9 @@ def _is_stream(body: bytes) -> bool:
     if not events or json_object(events[0]) is not None:
         return False
     # The first line of a stream may be damaged so that it seems to contain all others.
-    return any(line.startswith(_FIELDS) or (line[:1] == b"{" and json_object(line)) for line in body.split(b"\n")[1:])
+    if FIELD.search(body):
+        return True
+    return any(line[:1] == b"{" and json_object(line) is not None for line in body.split(b"\n")[1:])
 
 
 def check_raw(events: list[StreamEvent]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .base import RAW, EventReader, Mark, StreamEvent
 from .eventstream import EventStreamReader, looks_like_event_stream
 from .jsonseq import JsonArrayReader, JsonLinesReader
-from .sse import SseReader
+from .sse import FIELD, SseReader
 
 DEFAULT_MAX_EVENT_BYTES = 10 * 1024 * 1024
 MARK = b"\xef\xbb\xbf"
@@ -35,6 +35,7 @@ def sniff(head: bytes, max_event_bytes: int) -> EventReader | None:
 
 __all__ = [
     "DEFAULT_MAX_EVENT_BYTES",
+    "FIELD",
     "MARK",
     "RAW",
     "EventStreamReader",

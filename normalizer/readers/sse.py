@@ -20,6 +20,8 @@ from ..json_balance import Balance
 from .base import RAW, StreamEvent
 
 _FIELDS = (b"event", b"data", b"id", b"retry")
+#: The beginning of a line of server-sent events.
+FIELD = re.compile(rb"^(?:data|event|id|retry)?:", re.MULTILINE)
 _OTHER_FIELD = re.compile(rb"[A-Za-z][\w-]*:")
 
 #: A line with an event name that carries information which the payload lacks.

@@ -91,7 +91,10 @@ def damaged(row: Row, others: dict[str, list[Row]], chance: random.Random) -> by
 
 
 def is_body(data: bytes) -> bool:
-    """Whether nothing shows a stream: one JSON document, whole or cut off, with any text beside it, or only text."""
+    """Whether nothing shows a stream: one JSON document, whole or cut off, with any text beside it, or only text.
+
+    A line that is an event shows one, even if a brace before it is not closed.
+    """
     reader = sniff(data, len(data) + 1)
     if reader is None or json_object(data) is not None:
         return True
@@ -100,10 +103,15 @@ def is_body(data: bytes) -> bool:
     events = [event for name, event in reader.feed(data) + reader.close() if name is not RAW]
     if len(events) != 1 or type(reader) is not JsonLinesReader:
         return not events
+    if json_object(events[0]) is not None:
+        return True
     later = data.split(b"\n")[1:]
-    return json_object(events[0]) is not None or not any(
-        line.startswith((b"data:", b"event:", b":", b"{")) for line in later
-    )
+    return not any(line.startswith((b"data:", b"event:", b"id:", b":")) or is_object(line) for line in later)
+
+
+def is_object(line: bytes) -> bool:
+    """Whether a line is a JSON object."""
+    return line[:1] == b"{" and json_object(line) is not None
 
 
 def outcome(read_all: Callable[[Row, Any], Response], row: Row, data: Any) -> Outcome:
