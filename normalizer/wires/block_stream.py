@@ -38,9 +38,10 @@ class BlockState(Struct, eq=False):
 
     ``kind``: the kind of the fragments that it takes. ``index``: its index on the wire. ``start``: the object of its
     start event. ``before``: the earlier block with the same index. ``implied``: a delta created the block, without a
-    start event. ``doubtful``: the block may lack its arguments, or may have those of another call. ``block``: the index
-    of its canonical block, -1 if it has none. ``choice``: the index of its choice. ``parts``: the fragments of its text
-    or arguments.
+    start event. ``doubtful``: the block may lack its arguments, or may have those of another call.
+    ``contested``: two calls began under one index before either had arguments or an end, so that neither runs.
+    ``block``: the index of its canonical block, -1 if it has none. ``choice``: the index of its choice. ``parts``: the
+    fragments of its text or arguments.
     """
 
     kind: Any
@@ -51,6 +52,7 @@ class BlockState(Struct, eq=False):
     implied: bool = False
     stopped: bool = False
     doubtful: bool = False
+    contested: bool = False
     block: int = -1
     choice: int = 0
     parts: list[str] = []
@@ -270,6 +272,9 @@ class BlockStream(StreamBase, Generic[B]):
                 return held
             self.report_reused(index, start)
         state = self.by_index[index] = self.add(kind, start, index, out, held)
+        if held is not None and self.has_ends and not (held.stopped or held.parts):
+            both_calls = held.is_client_call and state.is_client_call
+            held.contested = state.contested = both_calls and held.has_no_initial and state.has_no_initial
         return state
 
     def names(self, held: B, kind: Any, start: Any) -> bool:
@@ -435,11 +440,14 @@ class BlockStream(StreamBase, Generic[B]):
         for number, state in enumerate(states):
             cut = number == last or (not state.stopped and (not complete or self.lacks_arguments(state)))
             self.convert(builder, state, blocks, cut)
-        for state in self.doubted(states, blocks):
+        for state in (*self.doubted(states, blocks), *self._contested(states)):
             block = blocks[state.block]
             if type(block) is ToolCall and block.status == "complete":
                 blocks[state.block] = self.truncated(block, state.block)
         return blocks
+
+    def _contested(self, states: list[B]) -> list[B]:
+        return [state for state in states if state.contested and state.block >= 0]
 
     def lacks_arguments(self, state: B) -> bool:
         """Report whether a call without an end got no arguments although its tool requires some (INC-31)."""

@@ -53,6 +53,19 @@ def test_an_empty_fragment_of_a_call_is_not_reported() -> None:
     assert codes(response) == []
 
 
+@pytest.mark.parametrize("wire", ["anthropic.messages", "bedrock.converse", "google.interactions", "cohere.chat"])
+def test_two_calls_that_begin_under_one_index_do_not_run(wire: str) -> None:
+    """Nothing shows which of them the arguments belong to, and whether the other one has any."""
+    frames = stream(wire, [Call(('{"city":"Turin"}',))])
+    other = stream(wire, [Call((), "call_b")])
+    start = next(number for number, frame in enumerate(frames) if b"call_a" in frame)
+    for number in (start, start + 1):
+        response = play(wire, [*frames[:number], other[start], *frames[number:]])
+        assert len(response.calls) == 2
+        assert ran(response) == []
+        assert "index-reused" in codes(response)
+
+
 @pytest.mark.parametrize("pieces", [(), (" ",)])
 @pytest.mark.parametrize("wire", ["anthropic.messages", "bedrock.converse", "google.interactions", "cohere.chat"])
 def test_INC_31_a_call_without_arguments_and_end_does_not_run_if_its_tool_requires_some(

@@ -148,6 +148,7 @@ class Stream(BlockStream[ContentState]):
         if self.has_misplaced and type(block) is ToolCall and not text and block.status == "complete":
             block = self.truncated(block, len(blocks))
         if block is not None:
+            state.block = len(blocks)
             blocks.append(block)
 
 

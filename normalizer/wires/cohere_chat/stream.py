@@ -286,7 +286,7 @@ class Stream(BlockStream[PartState]):
         unfinished = frozenset(
             number
             for number, state in enumerate(calls)
-            if state.implied or not (state.stopped or (complete and not self.lacks_arguments(state)))
+            if state.implied or state.contested or not (state.stopped or (complete and not self.lacks_arguments(state)))
         )
         if complete and not self._is_v1:
             self.report_missing()
