@@ -272,10 +272,21 @@ class BlockStream(StreamBase, Generic[B]):
                 return held
             self.report_reused(index, start)
         state = self.by_index[index] = self.add(kind, start, index, out, held)
-        if held is not None and self.has_ends and not (held.stopped or held.parts):
-            both_calls = held.is_client_call and state.is_client_call
-            held.contested = state.contested = both_calls and held.has_no_initial and state.has_no_initial
+        if held is not None and self.has_ends and self._contests(held, state):
+            held.contested = state.contested = True
         return state
+
+    def _contests(self, held: B, state: B) -> bool:
+        """Report whether a call begins under the index of another one that has neither arguments nor an end.
+
+        A start that repeats one under another index begins no call.
+        """
+        if held.stopped or held.parts or not (held.is_client_call and state.is_client_call):
+            return False
+        if not (held.has_no_initial and state.has_no_initial):
+            return False
+        id = held.header()[1]
+        return not any(block.header()[1] == id for block in self.blocks if block is not held)
 
     def names(self, held: B, kind: Any, start: Any) -> bool:
         """Report whether a start event only gives a call the name that it lacks."""
