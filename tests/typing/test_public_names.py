@@ -43,7 +43,7 @@ def test_mypy_accepts_the_names_and_finds_each_typo() -> None:
 
 
 def test_the_public_names_are_those_of_the_list() -> None:
-    """A name that is no longer public breaks programs: remove it from the list only with an entry in the changelog."""
+    """Programs import these names: remove one from the list only with an entry in the changelog."""
     listed = (ROOT / "tests" / "typing" / "public_names.txt").read_text("utf-8").splitlines()
     modules = dict.fromkeys(name.rpartition(".")[0] for name in listed)
     found = [f"{name}.{public}" for name in modules for public in sorted(import_module(name).__all__)]

@@ -26,7 +26,7 @@ CODE = "code_interpreter"
 
 
 class CodeCall:
-    """Parser of code up to the control token or the end of the text. Without any code there is no call."""
+    """Parser of code up to the control token or the end of the text. White space alone stays text."""
 
     def __init__(self, sink: CallSink) -> None:
         self._sink = sink
