@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests import proofs, sdk_data, selection
-from tests.thoroughness import set_thorough
+from tests.support import proofs, sdk_data, selection
+from tests.support.thoroughness import set_thorough
 
 # "ci" draws the same examples each time, so that a failure there comes from the change and not from chance. Elsewhere
 # each run draws new ones. Neither has a deadline: the time of an example depends on what else the machine does.

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from xai_sdk.chat import user
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
-from tests.thoroughness import is_thorough
+from tests.support.thoroughness import is_thorough
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import InvalidAnswer

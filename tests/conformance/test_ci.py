@@ -22,7 +22,7 @@ from .pages import PLUGIN, Block, blocks, do
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS: dict[str, dict[str, Any]] = {step["name"]: step for step in ACTION["runs"]["steps"]}
-#: A test that does the steps of the action. `tests/faults` has the exit codes of the command.
+#: A test that does the steps of the action. `tests/toolparity` has the exit codes of the command.
 ACTIONS = pytest.mark.page("action.yml")
 SUBJECT = """\
 import json

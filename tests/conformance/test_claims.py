@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.thoroughness import is_thorough
+from tests.support.thoroughness import is_thorough
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import UnknownSubject
 from toolparity.conformance.runner.judge import CaseFilter, Judge

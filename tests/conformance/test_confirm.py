@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from docs.generate import confirm
-from tests.published import published
+from tests.support.published import published
 from toolparity.conformance.reproductions import Accusation, confirmation
 from toolparity.reports.results import Result, SubjectReport, Verdict
 

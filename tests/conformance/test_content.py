@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.thoroughness import sampled
+from tests.support.thoroughness import sampled
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.laws import LAWS

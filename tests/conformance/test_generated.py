@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.thoroughness import spread
+from tests.support.thoroughness import spread
 from toolparity.conformance.known_bad import generated
 from toolparity.conformance.known_bad.generated import answers, equivalents, mutants
 from toolparity.conformance.known_bad.generated.fields import OWNERS, fields, objects

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.thoroughness import spread
+from tests.support.thoroughness import spread
 from toolparity.conformance.known_bad.generated import equivalents
 from toolparity.conformance.known_bad.generated.bodies import RequestMutant, places, request_traits
 from toolparity.conformance.laws import LAWS

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.reports.golden import result, run, verdict
-from tests.thoroughness import sampled
+from tests.support.thoroughness import sampled
 from toolparity.cli import main
 from toolparity.conformance.runner.history import cache, measurement, measurer
 from toolparity.conformance.runner.history.changes import changes_between, differing, search

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.thoroughness import examples
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.scenarios import scenarios
 from toolparity.conformance.runner.judge import Judge
@@ -16,8 +17,6 @@ from toolparity.conformance.subjects import FollowUp, SubjectExchange
 from toolparity.conformance.subjects.reference import Reference
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.reports.results import Verdict
-
-from ..thoroughness import examples
 
 CASES = [
     Case("parallel-three", "openai.chat", "plain", "first"),

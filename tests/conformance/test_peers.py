@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from docs.generate import peers
-from tests.published import failures, published
+from tests.support.published import failures, published
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cases.scenarios import scenarios

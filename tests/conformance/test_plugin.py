@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from msgspec.structs import replace
 
-from tests import nested_pytest
+from tests.support import nested_pytest
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.conformance.runner.release import required
 from toolparity.normalizer.policies import POLICIES

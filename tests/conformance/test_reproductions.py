@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.published import published, shortest
+from tests.support.published import published, shortest
 from toolparity.conformance.answer import AnsweredCall
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.laws.consequences import CONSEQUENCES

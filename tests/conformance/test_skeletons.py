@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.programs import needed
-from tests.thoroughness import is_thorough
+from tests.support.programs import needed
+from tests.support.thoroughness import is_thorough
 from toolparity.cassettes.cli import exits
 from toolparity.cli import main
 from toolparity.conformance import skeletons

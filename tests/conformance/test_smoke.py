@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.wires import PLAYED_WIRES as WIRES
+from tests.support.wires import PLAYED_WIRES as WIRES
 from toolparity.cli import main
 
 HELLO = 'print(\'{"name": "p", "claims": ["stream"]}\', flush=True)\n'

@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
-from tests.programs import needed
-from tests.published import shortest
 from tests.reports import golden
+from tests.support.programs import needed
+from tests.support.published import shortest
 from toolparity.cli import main
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.cli import upstream as upstream_command

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
-from tests.programs import needed
+from tests.support.programs import needed
 
 #: Name -> width and height in pixels.
 SIZES = {"desktop": (1440, 900), "laptop": (1024, 768), "phone": (390, 844)}

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from tests.published import published_file
 from tests.reports import golden
 from tests.reports.golden import result, run, verdict
 from tests.reports.made_run import made_run
+from tests.support.published import published_file
 from toolparity.conformance.cli.publish import FOLDER
 from toolparity.reports import formats, results
 from toolparity.reports.results import Report, Run

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.published import published_file
 from tests.reports.browser import Open
+from tests.support.published import published_file
 from toolparity.conformance.cli.publish import FOLDER
 
 pytestmark = pytest.mark.page("reports/html", "reports/published")

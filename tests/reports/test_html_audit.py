@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.test_html import Read
-from tests.traffic import chat_body, chat_stream, row, write_rows
+from tests.support.traffic import chat_body, chat_stream, row, write_rows
 from toolparity.audit.bulk import parallel
 from toolparity.audit.pages import audit as audit_page
 from toolparity.audit.report import as_json

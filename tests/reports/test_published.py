@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.published import unpacked
+from tests.support.published import unpacked
 from toolparity.conformance.cli import publish
 from toolparity.conformance.cli.publish import COMMAND, FOLDER, RESULTS, SUMMARY
 from toolparity.conformance.known_bad import known_bad

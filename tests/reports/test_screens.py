@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.published import published
 from tests.reports.browser import SCHEMES, SIZES, Open, axe_findings, photograph
 from tests.reports.test_html_audit import audited, traffic
-from tests.thoroughness import is_thorough
+from tests.support.published import published
+from tests.support.thoroughness import is_thorough
 from toolparity.audit.pages import audit as audit_page
 from toolparity.conformance.cli.publish import FOLDER
 from toolparity.reports.html import shell

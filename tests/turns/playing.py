@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from tests.wires import PLAYED_WIRES as WIRES
+from tests.support.wires import PLAYED_WIRES as WIRES
 from toolparity.cassettes.emulated.provider import EmulatedProvider, call, scripted
 from toolparity.cassettes.scripts import (
     Fault,

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tests.recorded.rows import rows
+from tests.normalizer.recorded.rows import rows
+from tests.support.wires import PLAYED_WIRES as WIRES
 from tests.turns import playing
 from tests.turns.playing import Counting, Emulated, Say, Think, at_once, call
-from tests.wires import PLAYED_WIRES as WIRES
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.chunking import CHUNKINGS
 from toolparity.cassettes.scripts import scripts

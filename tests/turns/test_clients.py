@@ -25,8 +25,8 @@ from starlette.responses import Response as HttpResponse
 from starlette.routing import Route
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc
 
+from tests.support.wires import PLAYED_WIRES as WIRES
 from tests.turns.playing import Fault, Round, Say, at_once, call, script
-from tests.wires import PLAYED_WIRES as WIRES
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.emulated.servers import Servers, running, serving
 from toolparity.cassettes.surfaces import SURFACES

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.wires import BYTE_WIRES
+from tests.support.wires import BYTE_WIRES
 from toolparity import Choice, Response, Stop, Text
 from toolparity.cassettes.surfaces import SURFACES
 from toolparity.normalizer.conversation import Request, TextPart, ToolChoice, User

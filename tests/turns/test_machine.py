@@ -9,8 +9,8 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from tests.thoroughness import is_thorough
-from tests.wires import BYTE_WIRES
+from tests.support.thoroughness import is_thorough
+from tests.support.wires import BYTE_WIRES
 from toolparity import Choice, Error, Response, Stop, Text, ToolCall
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import (

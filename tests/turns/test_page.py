@@ -9,8 +9,8 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from tests.building import chat_body, chat_call
 from tests.conformance.pages import DOCS, blocks
+from tests.support.building import chat_body, chat_call
 from toolparity.normalizer.conversation import Assistant, Request, ToolResults
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns import events

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.wires import BYTE_WIRES
+from tests.support.wires import BYTE_WIRES
 from toolparity.cassettes.library import load, path_for
 from toolparity.cassettes.scripts import scripts
 from toolparity.normalizer.conversation import Assistant, Message, System, TextPart, ToolResults, User

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from tests.thoroughness import examples
+from tests.support.thoroughness import examples
 from toolparity.normalizer.conversation import TextPart
 from toolparity.normalizer.model import ToolCall
 from toolparity.normalizer.requests import read_request

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from docs.generate import gateways as program
+from tests.conformance.pages import DOCS, blocks
 from toolparity.cassettes.emulated.servers import Servers, serving
 from toolparity.cassettes.replay.http import application
 from toolparity.cassettes.replay.response_index import ResponseIndex
@@ -22,7 +23,6 @@ from toolparity.conformance.gateway.known import known_gateway
 from toolparity.conformance.runner import baseline
 from toolparity.reports.results import Result, Run, Verdict
 
-from ..pages import DOCS, blocks
 from . import gateways, translating
 
 SEEN = json.loads(program.SEEN.read_text())

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from sqlalchemy import URL
 
-from tests import postgres as servers
+from tests.support import postgres as servers
 from tests.turns.log.shared import Clock, empty_log
 from toolparity.turns.log import Log
 

@@ -22,7 +22,7 @@ import msgspec
 import pytest
 from sqlalchemy import URL
 
-from tests.thoroughness import sampled
+from tests.support.thoroughness import sampled
 from tests.turns.log.crash import IDEMPOTENT, Job, Report
 from tests.turns.log.shared import assert_whole, rows
 from toolparity.turns.errors import UnknownTurn

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from sqlalchemy import URL
 
-from tests import postgres
 from tests.conformance.pages import DOCS, blocks
+from tests.support import postgres
 from tests.turns.log.shared import TWO_ROUNDS, assert_whole, killed, rows
 from tests.turns.playing import Counting, Emulated, Say, call, script
 from toolparity.turns.execution.tool import Tool

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import URL
 
-from tests.thoroughness import is_thorough
+from tests.support.thoroughness import is_thorough
 from tests.turns.log.shared import TWO_ROUNDS, Clock, killed, recorded, rows, turn
 from tests.turns.orchestration.staging import LONG, Sequenced
 from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script

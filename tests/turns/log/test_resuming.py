@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import URL
 
-from tests.thoroughness import is_thorough
+from tests.support.thoroughness import is_thorough
 from tests.turns.log.shared import TWO_ROUNDS, Clock, Dies, Killed, assert_whole, killed, rows, turn
 from tests.turns.playing import Counting, Emulated, Say, call, script
 from toolparity.turns.errors import InvalidState, UnknownTurn

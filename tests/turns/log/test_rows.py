@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from sqlalchemy import URL
 
-from tests.thoroughness import examples
+from tests.support.thoroughness import examples
 from tests.turns.log.shared import recorded, rows
 from tests.turns.playing import Say, script
 from toolparity.turns.events import (

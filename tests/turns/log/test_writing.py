@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import URL, Connection, event
 from sqlalchemy.exc import OperationalError
 
+from tests.support.wires import PLAYED_WIRES as WIRES
 from tests.turns.log.shared import Clock, recorded, rows, turn
 from tests.turns.playing import Counting, Say, call, script
-from tests.wires import PLAYED_WIRES as WIRES
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.turns import events as turn_events
 from toolparity.turns.errors import InvalidState, LogFailed, TurnHeld, UnknownTurn

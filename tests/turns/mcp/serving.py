@@ -8,11 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.turns.executing import asked
 from toolparity.turns.execution.executor import Executor, FinishedCall
 from toolparity.turns.execution.tools import Tools
 from toolparity.turns.mcp.server import McpServer
-
-from ..executing import asked
 
 PROGRAM = str(Path(__file__).with_name("program.py"))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.optional import package
+from tests.support.optional import package
 
 from .installed import program
 from .scenarios import FAILING, SCENARIOS

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.optional import package
+from tests.support.optional import package
+from tests.turns.playing import Emulated, Say, at_once, call, only, play, script
 from toolparity.turns import events
 from toolparity.turns.errors import McpFailed
 from toolparity.turns.turn import Turn
 
-from ..playing import Emulated, Say, at_once, call, only, play, script
 from .serving import called, serving, text_of
 
 pytestmark = pytest.mark.service("turns/mcp")

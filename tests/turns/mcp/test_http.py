@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.optional import package
+from tests.support.optional import package
+from tests.turns.playing import Emulated, Say, at_once, call, only, play, script
 from toolparity.normalizer.conversation import JsonPart
 from toolparity.turns import events
 from toolparity.turns.errors import McpFailed
@@ -18,7 +19,6 @@ from toolparity.turns.execution.tools import Tools
 from toolparity.turns.mcp.server import McpServer
 from toolparity.turns.turn import Turn
 
-from ..playing import Emulated, Say, at_once, call, only, play, script
 from .serving import called, text_of, until
 
 pytestmark = pytest.mark.service("turns/mcp")

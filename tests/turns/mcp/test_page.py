@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tests.conformance.pages import DOCS, blocks
-from tests.optional import package
+from tests.support.optional import package
+from tests.turns.playing import Emulated, Say, at_once, call, script
 
-from ..playing import Emulated, Say, at_once, call, script
 from .scenarios import FAILING, SCENARIOS
 from .serving import PROGRAM
 

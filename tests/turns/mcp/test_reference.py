@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from tests.optional import package
+from tests.support.optional import package
+from tests.turns.playing import WIRES, Emulated, Say, at_once, call, only, play, script
 from toolparity.normalizer.conversation import MediaPart
 from toolparity.schemas import check_tools
 from toolparity.turns import events
 from toolparity.turns.mcp.server import McpServer
 from toolparity.turns.turn import Turn
 
-from ..playing import WIRES, Emulated, Say, at_once, call, only, play, script
 from .installed import program
 from .serving import called, text_of, until
 

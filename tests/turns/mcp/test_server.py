@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.optional import package
+from tests.support.optional import package
+from tests.turns.playing import WIRES, Emulated, Say, assert_legal, at_once, call, only, play, script
 from toolparity.normalizer.conversation import JsonPart, MediaPart, TextPart
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.turns import events
@@ -23,7 +24,6 @@ from toolparity.turns.machine.state import dump, load
 from toolparity.turns.mcp.server import McpServer
 from toolparity.turns.turn import Turn
 
-from ..playing import WIRES, Emulated, Say, assert_legal, at_once, call, only, play, script
 from .serving import called, serving, text_of, until
 
 pytestmark = pytest.mark.service("turns/mcp")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.thoroughness import is_thorough
+from tests.support.thoroughness import is_thorough
 from tests.turns.playing import Counting, Emulated, Say, at_once, call, script
 from toolparity.turns import Turn, dump, load
 from toolparity.turns.orchestration import record, replay

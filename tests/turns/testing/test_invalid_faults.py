@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.turns.executing import asked
+from tests.turns.playing import at_once
 from toolparity.cassettes.emulated.provider import EmulatedProvider, scripted
 from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.errors import ToolparityError
@@ -26,9 +28,6 @@ from toolparity.turns.testing import (
     Slow,
     Status,
 )
-
-from ..executing import asked
-from ..playing import at_once
 
 SCRIPT = scripted([Say("Hello.")])
 TEXT: Any = "x"

@@ -1,0 +1,212 @@
+"""Input on an object store: a local S3 server."""
+
+from __future__ import annotations
+
+import multiprocessing
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+from tests.audit.bulk.corpus import reports, run, write_corpus
+from tests.support.optional import package
+from tests.support.traffic import chat_body
+from toolparity.audit.bulk import parallel, shares
+from toolparity.cassettes.sources import Exchange, Problem, read, split_files
+from toolparity.cassettes.sources.files import opened, opened_at, walk
+
+pytestmark = pytest.mark.service("cassettes/sources", "audit")
+
+package("obstore", extra="s3")
+boto3: Any = package("boto3", extra="s3")
+server: Any = package("moto.server", extra="dev")
+
+
+class Bucket:
+    """The bucket `logs` of a server."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        client.create_bucket(Bucket="logs")
+
+    def put(self, key: str, data: bytes) -> None:
+        self.client.put_object(Bucket="logs", Key=key, Body=data)
+
+    def put_folder(self, folder: Path, key: str) -> None:
+        for path in folder.rglob("*"):
+            if path.is_file():
+                self.put(f"{key}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bucket]:
+    """A bucket of a local S3 server, which the variables of the environment name."""
+    threaded = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    threaded.start()
+    host, port = threaded.get_host_and_port()
+    urlopen(Request(f"http://{host}:{port}/moto-api/reset", method="POST")).close()
+    for name in ("AWS_CA_BUNDLE", "AWS_PROFILE", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    for name, value in (("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_REGION", "us-east-1")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://{host}:{port}")
+    yield Bucket(boto3.client("s3"))
+    threaded.stop()
+
+
+def in_local_places(results: dict[str, bytes], folder: Path) -> dict[str, bytes]:
+    """Return reports with the paths that the local files have."""
+    return {name: data.replace(b"s3://logs/in", str(folder).encode()) for name, data in results.items()}
+
+
+def test_an_audit_of_a_bucket_is_that_of_the_files(s3: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = write_corpus(tmp_path / "s3-in")
+    s3.put_folder(corpus, "in")
+    monkeypatch.setattr(parallel, "PART_BYTES", 2000)
+    found = reports(tmp_path, "s3://logs/in", "--jobs", "1")
+    expected = reports(tmp_path, corpus, "--jobs", "1")
+    for name in ("json", "stderr", "code"):
+        assert in_local_places(found, corpus)[name] == expected[name]
+    # in another process: workers that this one has already may lack the variables
+    command = [sys.executable, "-m", "toolparity", "audit", "s3://logs/in", "--json", "--jobs", "2"]
+    assert subprocess.run(command, check=False, capture_output=True).stdout == found["json"]
+
+
+def test_shares_of_a_bucket_give_its_audit(s3: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    s3.put_folder(write_corpus(tmp_path / "corpus"), "in")
+    monkeypatch.setattr(shares, "PART_BYTES", 2000)
+    for number in (1, 2, 3):
+        run("part", "--share", f"{number}/3", "s3://logs/in", "-o", tmp_path / f"{number}.part", "--jobs", "1")
+    parts = [tmp_path / f"{number}.part" for number in (2, 3, 1)]
+    assert reports(tmp_path, "merge", *parts) == reports(tmp_path, "s3://logs/in", "--jobs", "1")
+
+
+@pytest.mark.thorough
+def test_the_workers_of_a_cluster_read_a_bucket(s3: Bucket, tmp_path: Path) -> None:
+    package("distributed", extra="dask")
+    s3.put_folder(write_corpus(tmp_path / "corpus"), "in")
+    results = [run("s3://logs/in", "--json", "--jobs", "1", "--engine", engine) for engine in ("local", "dask")]
+    assert results[0].stdout_bytes == results[1].stdout_bytes
+    assert results[0].stderr_bytes == results[1].stderr_bytes
+
+
+def test_a_bucket_is_walked_like_a_directory(s3: Bucket) -> None:
+    for name in ("b.jsonl", "10.jsonl", "9.jsonl", "z/1.jsonl", "a/2.jsonl", ".hidden.jsonl", "readme.md"):
+        s3.put(f"in/{name}", b"{}\n")
+    s3.put("in/", b"")  # a folder that the console of AWS made
+    names = ["9.jsonl", "10.jsonl", "b.jsonl", "a/2.jsonl", "z/1.jsonl"]
+    for url in ("s3://logs/in", "s3://logs/in/", "s3://logs", "s3://logs/", "s3a://logs/in"):
+        protocol = url.partition("://")[0]
+        assert list(walk(url, (".jsonl",))) == [(f"{protocol}://logs/in/{name}", True) for name in names]
+
+
+@pytest.mark.parametrize("name", ["a b.jsonl", "a#b?c.jsonl", "100%.jsonl", "%2F.jsonl", "ü:[x].jsonl"])
+def test_a_file_may_have_any_name(s3: Bucket, name: str) -> None:
+    s3.put(f"in/{name}", b"{}\n")
+    assert list(walk("s3://logs/in", (".jsonl",))) == [(f"s3://logs/in/{name}", True)]
+    with opened(f"s3://logs/in/{name}") as file:
+        assert (file.size, file.stream.read()) == (3, b"{}\n")
+
+
+def test_a_file_is_read_from_any_place(s3: Bucket) -> None:
+    data = b"".join(b"%09d\n" % n for n in range(600_000))  # more than one request
+    s3.put("numbers.jsonl", data)
+    for start in (0, 4_000_000, len(data) - 10, len(data)):
+        with opened_at("s3://logs/numbers.jsonl", start, len(data)) as file:
+            assert file.read(30) == data[start : start + 30]
+            assert file.read() == data[start + 30 :]
+            assert file.seek(-20, 2) == len(data) - 20
+            assert file.read(10) == data[-20:-10]
+
+
+def test_credentials_region_and_endpoint_come_from_a_profile(
+    s3: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s3.put("a.jsonl", b"{}\n")
+    endpoint = s3.client.meta.endpoint_url
+    (tmp_path / "config").write_text(f"[profile mine]\nregion = us-east-1\nendpoint_url = {endpoint}\n")
+    (tmp_path / "credentials").write_text("[mine]\naws_access_key_id = a\naws_secret_access_key = b\n")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_ENDPOINT_URL_S3"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    (unknown,) = map(str, read("s3://logs/a.jsonl"))
+    assert unknown.startswith("s3://logs/a.jsonl: cannot be read: no credentials for S3: set AWS_PROFILE, ")
+    monkeypatch.setenv("AWS_PROFILE", "mine")
+    assert list(walk("s3://logs", (".jsonl",))) == [("s3://logs/a.jsonl", True)]
+
+
+def test_row_groups_of_a_table_are_parts(s3: Bucket, tmp_path: Path) -> None:
+    pyarrow, parquet = package("pyarrow", extra="parquet"), package("pyarrow.parquet", extra="parquet")
+    rows = [{"response": chat_body(f"f{n}")} for n in range(7)]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "r.parquet", row_group_size=2)
+    s3.put("r.parquet", (tmp_path / "r.parquet").read_bytes())
+    assert len(list(split_files(["s3://logs/r.parquet"], 1))) == 4
+    items = list(read("s3://logs/r.parquet", columns=("response",)))
+    assert [item.source for item in items if isinstance(item, Exchange)] == [
+        f"s3://logs/r.parquet#{n}" for n in range(1, 8)
+    ]
+
+
+def test_what_cannot_be_opened_is_a_problem(s3: Bucket) -> None:
+    problems = [item for url in ("s3://logs/none.jsonl", "s3://nowhere/x", "foo://x/y") for item in read(url)]
+    assert all(isinstance(problem, Problem) for problem in problems)
+    assert list(map(str, problems)) == [
+        "s3://logs/none.jsonl: the file does not exist",
+        "s3://nowhere/x: cannot be read: The specified bucket does not exist (NoSuchBucket)",
+        "foo://x/y: no such object store: Protocol not known: foo",
+    ]
+
+
+def test_without_obstore_fsspec_finds_the_driver(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    fsspec = package("fsspec", extra="s3")
+    memory = package("fsspec.implementations.memory", extra="s3").MemoryFileSystem
+    for name in ("obstore", "obstore.fsspec"):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda url: (memory(), url.replace("s3://", "/")))
+    memory().pipe("/logs/other.jsonl", b"{}\n")
+    assert list(walk("s3://logs/other.jsonl", (".jsonl",))) == [("s3://logs/other.jsonl", False)]
+    with opened("s3://logs/other.jsonl") as file:
+        assert file.stream.read() == b"{}\n"
+
+
+def test_what_cannot_be_listed_is_a_problem(s3: Bucket) -> None:
+    s3.put("in/folder//a.jsonl", b"{}\n")
+    result = run("s3://logs/in")
+    assert result.exit_code == 4
+    assert "s3://logs/in: cannot be listed: Encountered object with invalid path" in result.stdout + result.stderr
+
+
+def test_a_store_that_cannot_be_reached_is_a_problem_of_one_line(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
+    (problem,) = map(str, read("s3://logs/a.jsonl"))
+    prefix = "s3://logs/a.jsonl: cannot be read: Generic S3 error: Error performing "
+    assert problem == f"{prefix}HEAD http://127.0.0.1:9/logs/a.jsonl: HTTP error: error sending request"
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="forks a process")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_reports_that_it_cannot_read(s3: Bucket) -> None:
+    s3.put("a.jsonl", b"{}\n")
+    (found,) = split_files(["s3://logs/a.jsonl"])
+    assert not isinstance(found, Problem)
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=lambda: sender.send([str(item) for item in read("s3://logs/a.jsonl")]))
+    child.start()
+    assert receiver.poll(60)
+    assert "was read before this process was forked; start processes by `spawn`" in receiver.recv()[0]
+    child.join()
+
+
+def test_the_url_of_a_database_is_no_object_store(tmp_path: Path) -> None:
+    result = run(f"sqlite:///{tmp_path}/none.db")
+    assert result.exit_code == 4
+    assert "database" in result.stderr.splitlines()[0]

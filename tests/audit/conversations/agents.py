@@ -1,0 +1,219 @@
+"""Agents that play a script with an emulated provider through its official SDK, and each have one defect.
+
+A defect edits the body of one request (`Edit`) and returns whether it could: not every wire can carry every defect.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from tests.audit.conversations.bodies import BODIES, ChatBody
+from toolparity.audit.conversations import ConversationAudit, ConversationReport, record
+from toolparity.audit.records import is_preceded
+from toolparity.cassettes.emulated.servers import Servers
+from toolparity.cassettes.recorder.script_driver import conversation
+from toolparity.cassettes.recorder.sdks import Caller, Link
+from toolparity.cassettes.scripts import OfferedTool, Round, Say, Script, ScriptedCall, ServerCall, Think
+from toolparity.cassettes.surfaces import SURFACES, Surface
+from toolparity.normalizer.model import Response, ServerToolCall
+from toolparity.normalizer.requests import read_request
+
+_WEATHER = OfferedTool(
+    "get_weather", "Tomorrow's weather.", {"type": "object", "properties": {"city": {"type": "string"}}}
+)
+
+
+def _call(city: str, result: str) -> ScriptedCall:
+    return ScriptedCall("get_weather", {"city": city}, result=result)
+
+
+_THREE = [_call("Lisbon", "dry"), _call("Porto", "rain"), _call("Faro", "sun")]
+PARALLEL = Script(
+    "conversation-parallel",
+    "Three calls, then two, then an answer",
+    [
+        Round([Say("Let me look."), *_THREE], "Where is it dry in Portugal?"),
+        Round([_call("Braga", "fog"), _call("Evora", "wind")]),
+        Round([Say("In Lisbon and Faro.")]),
+        Round([Say("You are welcome.")], "Thanks!"),
+    ],
+    [_WEATHER],
+)
+THINKING = Script(
+    "conversation-thinking",
+    "Reasoning that leads to two calls",
+    [
+        Round([Think("Two cities."), _call("Lisbon", "dry"), _call("Porto", "rain")], "Is it dry in the two cities?"),
+        Round([Say("Only in Lisbon.")]),
+    ],
+    [_WEATHER],
+)
+SEARCHING = Script(
+    "conversation-searching",
+    "A search of the provider and a call",
+    [
+        Round([ServerCall("web_search", {"query": "Lisbon"}), _call("Lisbon", "dry")], "Search for the weather there."),
+        Round([Say("Dry.")]),
+    ],
+    [_WEATHER],
+    ["web_search"],
+)
+REPEATING = Script(
+    "conversation-repeating",
+    "The same call four times",
+    [Round([_call("Atlantis", "unknown city")], "And in Atlantis?")]
+    + [Round([_call("Atlantis", "unknown city")]) for _ in range(3)]
+    + [Round([Say("I do not know.")])],
+    [_WEATHER],
+)
+SCRIPTS = {script.id: script for script in (PARALLEL, THINKING, SEARCHING, REPEATING)}
+
+#: A request body as sent, and the response.
+Traffic = list[tuple[Any, Response]]
+Edit = Callable[[ChatBody, Response], bool]
+
+
+def drop_call(body: ChatBody, response: Response) -> bool:
+    """Send only the first call and its result back."""
+    for calls, number in reversed(body.calls()[1:]):
+        del calls[number]
+    return drop_results(body, response)
+
+
+def drop_results(body: ChatBody, response: Response) -> bool:
+    """Send only the first result back."""
+    for results, number in reversed(body.results()[1:]):
+        del results[number]
+    return True
+
+
+def repeat_result(body: ChatBody, response: Response) -> bool:
+    """Send one result twice."""
+    results, number = body.results()[-1]
+    results.insert(number, copy.deepcopy(results[number]))
+    return True
+
+
+def use_other_id(body: ChatBody, response: Response) -> bool:
+    """Send the last result under the id of the first call."""
+    body.set_result_id(body.results()[-1], body.call_id(body.calls()[0]))
+    return True
+
+
+def use_unknown_id(body: ChatBody, response: Response) -> bool:
+    """Send the last result under an id that no call has."""
+    body.set_result_id(body.results()[-1], "call_unknown")
+    return True
+
+
+def alter_arguments(body: ChatBody, response: Response) -> bool:
+    """Send a call back with other arguments."""
+    body.set_arguments(body.calls()[0], "Madrid")
+    return True
+
+
+def answer_server_call(body: ChatBody, response: Response) -> bool:
+    """Send a result for a call that the provider ran."""
+    served = [block.id for block in response.choices[0].blocks if isinstance(block, ServerToolCall)]
+    results, number = body.results()[-1]
+    results.insert(number + 1, copy.deepcopy(results[number]))
+    body.set_result_id((results, number + 1), served[0])
+    return True
+
+
+def separate_results(body: ChatBody, response: Response) -> bool:
+    """Send other content between calls and results."""
+    body.insert_user("One moment.")
+    return True
+
+
+def lose_reasoning(body: ChatBody, response: Response) -> bool:
+    """Send the calls back without the reasoning."""
+    return body.drop_reasoning()
+
+
+def rewrite_question(body: ChatBody, response: Response) -> bool:
+    """Change the first message of the user."""
+    body.set_question("Where is it dry in Portugal? It is now 12:01.")
+    return True
+
+
+def change_tools(body: ChatBody, response: Response) -> bool:
+    """Change the definition of a tool."""
+    body.set_tool_description("The weather of the day after tomorrow.")
+    return True
+
+
+def change_nothing(body: ChatBody, response: Response) -> bool:
+    """Send what a correct agent sends."""
+    return True
+
+
+def play(
+    servers: Servers, surface: Surface, script: Script, *, stream: bool, edit: Edit = change_nothing, round: int = 1
+) -> Traffic:
+    """Play a script with one defect, which edits the request of a round and stays in the later ones.
+
+    Return an empty list if the wire cannot carry the defect.
+    """
+    with Caller(surface, Link(servers.base(surface), "any", secure=False), stream) as caller:
+        return _played(lambda body: caller.send(body).response, surface, script, stream, edit, round)
+
+
+def replay(
+    servers: Servers, surface: Surface, script: Script, *, stream: bool, edit: Edit = change_nothing, round: int = 1
+) -> Traffic:
+    """Return what `play` returns, with the responses that an agent without a defect got: it is played only once."""
+    responses = iter(copy.deepcopy(_responses(servers, surface.name, script.id, stream)))
+    return _played(lambda _: next(responses), surface, script, stream, edit, round)
+
+
+@cache
+def _responses(servers: Servers, surface: str, script: str, stream: bool) -> list[Response]:
+    return [response for _, response in play(servers, SURFACES[surface], SCRIPTS[script], stream=stream)]
+
+
+def _played(
+    send: Callable[[Any], Response], surface: Surface, script: Script, stream: bool, edit: Edit, round: int
+) -> Traffic:
+    traffic: Traffic = []
+    kept: tuple[ChatBody, ChatBody] | None = None
+    requests = conversation(script, surface, stream=stream)
+    body = next(requests)
+    while True:
+        editor = BODIES[surface.wire](body)
+        if kept is not None:
+            editor.keep(*kept)
+        if len(traffic) == round:
+            kept = BODIES[surface.wire](body), editor
+            if not edit(editor, traffic[-1][1]):
+                return []
+        response = send(editor.body)
+        traffic.append((editor.body, response))
+        try:
+            body = requests.send(response)
+        except StopIteration:
+            return traffic
+
+
+def audited(surface: Surface, *conversations: Traffic) -> ConversationReport:
+    """Audit conversations that take turns, as in the log of a server."""
+    audit = ConversationAudit()
+    number = 0
+    for turn in range(max(map(len, conversations))):
+        for traffic in conversations:
+            if turn < len(traffic):
+                number += 1
+                body, response = traffic[turn]
+                request = read_request(body, surface.wire, provider=surface.provider)
+                preceded = is_preceded(request, body, surface.wire)
+                audit.add(record(f"log:{number}", surface.wire, request, response, preceded=preceded))
+    return audit.finish()
+
+
+def surfaces(script: Script) -> list[str]:
+    """Return the names of the surfaces that can play a script."""
+    return [name for name, surface in SURFACES.items() if surface.plays(script)]

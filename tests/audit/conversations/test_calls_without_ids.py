@@ -1,0 +1,133 @@
+"""Calls without ids: the history of the next request is matched with the response by position.
+
+Most calls of Gemini have none, and clients of Ollama leave out those that the server gave.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from typing import Any, ClassVar
+
+import pytest
+
+from tests.audit.conversations.built import Body
+from toolparity import Wire, normalize
+from toolparity.audit.conversations import ConversationAudit, ConversationReport
+from toolparity.audit.conversations.records import ExchangeRecord, record
+from toolparity.normalizer.requests import read_request, write_request
+
+WIRE: Wire = "google.gemini"
+CALLS = [{"functionCall": {"name": "f", "args": {"x": number}}} for number in (1, 2)]
+ASKED = {"role": "user", "parts": [{"text": "hi"}]}
+RESULTS = [{"functionResponse": {"name": "f", "response": {"output": text}}} for text in ("one", "two")]
+
+
+def exchange(contents: list[Any], response_id: str, calls: list[Any] = CALLS) -> ExchangeRecord:
+    parts = calls or [{"text": "Done."}]
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
+    body = {"candidates": [candidate], "responseId": response_id, "modelVersion": "m"}
+    request = read_request({"contents": contents}, WIRE)
+    return record(response_id, WIRE, request, normalize(json.dumps(body), WIRE))
+
+
+def test_the_calls_of_a_response_have_the_same_positions_in_the_history_of_the_next_request() -> None:
+    history = [ASKED, {"role": "model", "parts": CALLS}, {"role": "user", "parts": RESULTS}]
+    first, second = exchange([ASKED], "r1"), exchange(history, "r2")
+    assert first.response is not None
+    assert second.messages is not None
+    made = [call.position for call in first.response.calls]
+    assert len(set(made)) == 2
+    assert [call.position for call in second.messages[1].calls] == made
+    assert [result.call_id for result in second.messages[2].results] == [c.id for c in second.messages[1].calls]
+
+
+def gemini(rounds: int) -> list[ExchangeRecord]:
+    """Return the records of a conversation whose first round has two calls, and each other round one."""
+    contents, records = [ASKED], []
+    for number in range(rounds + 1):
+        calls, results = (CALLS, RESULTS) if not number else ([CALLS[0]], [RESULTS[number % 2]])
+        records.append(exchange(list(contents), f"r{number}", calls if number < rounds else []))
+        contents += [{"role": "model", "parts": calls}, {"role": "user", "parts": results}]
+    return records
+
+
+def audited(records: list[ExchangeRecord]) -> ConversationReport:
+    audit = ConversationAudit()
+    for one in records:
+        audit.add(one)
+    return audit.finish()
+
+
+def test_a_conversation_without_ids_is_linked() -> None:
+    report = audited(gemini(3))
+    figures = report.wires[WIRE]
+    assert report.findings == []
+    assert (figures.linked, figures.calls, figures.answered) == (3, 4, 4)
+
+
+@pytest.mark.parametrize("kept", [kept for size in (2, 3) for kept in combinations(range(4), size)])
+def test_lost_exchanges_without_ids_accuse_no_correct_agent(kept: tuple[int, ...]) -> None:
+    records = gemini(3)
+    assert audited([records[number] for number in kept]).findings == []
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        ([*RESULTS, RESULTS[1]], "a further result of f belongs to no call of the conversation"),
+        ([RESULTS[0], {"functionResponse": {"name": "g", "response": {}}}], "a result names no id"),
+    ],
+)
+def test_the_message_about_a_result_of_no_call_names_its_tool_or_says_that_it_has_no_id(
+    results: list[Any], message: str
+) -> None:
+    history = [ASKED, {"role": "model", "parts": CALLS}, {"role": "user", "parts": results}]
+    [found] = audited([exchange([ASKED], "r1"), exchange(history, "r2", [])]).findings
+    assert found.code == "unknown-call-answered"
+    assert message in found.message
+    written = write_request(read_request({"contents": history}, WIRE), "openai.chat")
+    assert "a result that belongs to no call" in [loss.message for loss in written.losses]
+
+
+class Server:
+    """Builds bodies of a server of Ollama that gives ids to calls, and of clients that leave them out."""
+
+    ASKED: ClassVar[Body] = {"role": "user", "content": "Is it dry?"}
+
+    def call(self, city: str, id: str | None = None) -> Body:
+        call: Body = {"function": {"name": "get_weather", "arguments": {"city": city}}}
+        return call if id is None else {"id": id, **call}
+
+    def exchange(self, *history: Body, calls: list[Body] | None = None) -> ExchangeRecord:
+        message = {"role": "assistant", "content": "", "tool_calls": calls or []}
+        body = {"model": "m", "created_at": f"{len(history)}", "message": message, "done": True, "done_reason": "stop"}
+        request = read_request({"model": "m", "messages": [self.ASKED, *history]}, "ollama.chat")
+        return record(str(len(history)), "ollama.chat", request, normalize(json.dumps(body), "ollama.chat"))
+
+    def history(self, cities: list[str], results: list[str]) -> list[Body]:
+        turn = {"role": "assistant", "tool_calls": [self.call(city) for city in cities]}
+        return [turn, *({"role": "tool", "tool_name": "get_weather", "content": text} for text in results)]
+
+
+@pytest.mark.parametrize(
+    ("cities", "results", "expected"),
+    [
+        (["Faro", "Porto"], ["dry", "wet"], []),
+        (["Porto", "Faro"], ["wet", "dry"], []),
+        (["Faro", "Porto"], ["dry"], ["dropped-in-fact"]),
+        (["Faro"], ["dry"], ["dropped-in-fact"]),
+        (["Faro", "Lagos"], ["dry", "wet"], ["arguments-altered"]),
+    ],
+)
+def test_an_agent_that_leaves_the_ids_out_is_judged(cities: list[str], results: list[str], expected: list[str]) -> None:
+    server = Server()
+    calls = [server.call("Faro", "call_a1b2c3d4"), server.call("Porto", "call_e5f6g7h8")]
+    history = server.history(cities, results)
+    again = [server.call("Faro", "call_i9j0k1l2")]
+    last = server.exchange(*history, *server.history(["Faro"], ["dry"]))
+    report = audited([server.exchange(calls=calls), server.exchange(*history, calls=again), last])
+    figures = report.wires["ollama.chat"]
+    assert [finding.code for finding in report.findings] == expected
+    assert (figures.linked, figures.calls, figures.answered) == (2, 3, 3 - len(expected))
+    assert figures.unjudged == {}

@@ -1,0 +1,88 @@
+"""Conversations with the legacy `function_call`, which has no id: its place and its name show which result it has."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.audit.conversations.built import CHAT, QUESTION, Body, Exchange, audited, codes
+from toolparity.audit.conversations.call_ids import is_drawn
+from toolparity.audit.conversations.records import FUNCTION_CALL
+
+OTHER: Body = {"role": "user", "content": "Never mind."}
+ANSWER: list[Body] = [{"role": "assistant", "content": "Dry."}]
+
+
+def turn(name: str = "look_up2B4c8", **arguments: Any) -> Body:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "content": None, "function_call": function}
+
+
+def result(content: str = "dry", name: str = "look_up2B4c8") -> Body:
+    return {"role": "function", "name": name, "content": content}
+
+
+def called(history: list[Body], **arguments: Any) -> Exchange:
+    response = CHAT.response([turn(**arguments)])
+    response["choices"][0]["finish_reason"] = "function_call"
+    return CHAT.request(*history), response
+
+
+def ended(*history: Body) -> Exchange:
+    return CHAT.request(*history), CHAT.response(ANSWER)
+
+
+@pytest.mark.parametrize(
+    ("following", "expected"),
+    [
+        ([turn(city="Faro"), result()], []),
+        ([turn(city="Faro"), result(), OTHER], []),
+        ([turn(city="Faro"), OTHER], ["dropped-in-fact"]),
+        ([turn(city="Faro"), result(), result()], ["answered-twice"]),
+        ([turn(city="Faro"), result(name="other")], ["unknown-call-answered"]),
+        ([turn(city="Porto"), result()], ["arguments-altered"]),
+        ([turn(city="Faro"), OTHER, result()], ["answered-out-of-order"]),
+        ([OTHER], []),
+    ],
+)
+def test_a_call_is_judged(following: list[Body], expected: list[str]) -> None:
+    assert codes(audited(CHAT.wire, called([QUESTION], city="Faro"), ended(QUESTION, *following))) == expected
+
+
+def test_each_round_is_judged_alone() -> None:
+    history, exchanges = [QUESTION], []
+    for number in range(3):
+        exchanges.append(called(history, number=number))
+        history = [*history, turn(number=number), result(f"result {number}") if number != 1 else OTHER]
+    report = audited(CHAT.wire, *exchanges, ended(*history))
+    figures = report.wires[CHAT.wire]
+    assert (codes(report), figures.answered, figures.accused) == (["dropped-in-fact"], 2, 1)
+
+
+def test_a_call_that_repeats_itself_is_reported() -> None:
+    history, exchanges = [QUESTION], []
+    for _ in range(3):
+        exchanges.append(called(history, city="Faro"))
+        history = [*history, turn(city="Faro"), result()]
+    assert codes(audited(CHAT.wire, *exchanges, ended(*history))) == ["repeated-call"]
+
+
+def test_conversations_with_the_same_call_are_kept_apart() -> None:
+    questions: list[Body] = [{"role": "user", "content": f"Is it dry in town {number}?"} for number in range(12)]
+    ends = [ended(q, turn(city="Faro"), OTHER if n == 3 else result()) for n, q in enumerate(questions)]
+    report = audited(CHAT.wire, *(called([q], city="Faro") for q in questions), *ends)
+    assert [(f.code, f.response_place) for f in report.findings] == [("dropped-in-fact", "3")]
+    assert report.wires[CHAT.wire].answered == 11
+
+
+def test_a_history_may_be_rewritten_to_tool_calls() -> None:
+    rewritten = [*CHAT.turn(CHAT.call("call_a1B2c3D4", city="Faro")), CHAT.result("call_a1B2c3D4")]
+    rewritten[0]["tool_calls"][0]["function"]["name"] = "look_up2B4c8"
+    report = audited(CHAT.wire, called([QUESTION], city="Faro"), ended(QUESTION, *rewritten))
+    assert (codes(report), report.wires[CHAT.wire].unjudged) == ([], {"ids-replaced": 1})
+
+
+def test_the_id_of_a_legacy_call_identifies_no_conversation() -> None:
+    assert not is_drawn(FUNCTION_CALL)

@@ -1,0 +1,343 @@
+"""What passes through the proxy is unchanged, piece by piece, whatever either side does."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import struct
+import threading
+
+import pytest
+
+from tests.audit.proxy.conftest import PATIENCE, Peer, Proxied, ScriptedUpstream, proxying, wait_until
+from tests.support.thoroughness import is_thorough
+from toolparity.audit.proxy.server import Addresses
+
+_POST = b"POST /v1/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}"
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def _received(proxy: Proxied, request: bytes) -> tuple[bytes, bytes]:
+    """Return header section and body of a response, as bytes."""
+    head, _, body = proxy.raw(request).partition(b"\r\n\r\n")
+    return head, body
+
+
+def test_status_headers_and_body_of_a_response_are_unchanged() -> None:
+    body = bytes(range(256)) * 10
+
+    def answer(peer: Peer) -> None:
+        peer.send(
+            b"HTTP/1.1 529 Overloaded\r\nx-request-id: r1\r\nset-cookie: a=1\r\nset-cookie: b=2\r\nretry-after: 3\r\n"
+            b"date: Mon, 23 Nov 2026 00:00:00 GMT\r\nserver: them\r\ncontent-encoding: br\r\n"
+            b"content-length: %d\r\n\r\n%b" % (len(body), body)
+        )
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        head, received = _received(proxy, _POST)
+    status, *fields = head.split(b"\r\n")
+    assert status.split(b" ")[1] == b"529"
+    assert received == body
+    assert fields == [
+        b"x-request-id: r1",
+        b"set-cookie: a=1",
+        b"set-cookie: b=2",
+        b"retry-after: 3",
+        b"date: Mon, 23 Nov 2026 00:00:00 GMT",
+        b"server: them",
+        b"content-encoding: br",
+        b"content-length: %d" % len(body),
+        b"Connection: close",  # of the connection to the client, which asked for it
+    ]
+
+
+def test_path_query_headers_and_body_of_a_request_are_unchanged() -> None:
+    seen: list[Peer] = []
+
+    def answer(peer: Peer) -> None:
+        seen.append(peer)
+        peer.send(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url + "/base/") as proxy:
+        proxy.raw(
+            b"PATCH /v1/a%2Fb;c//d?x=%20+&y&x=%zz HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer k\r\n"
+            b"x-twice: 1\r\nx-twice: 2\r\naccept-encoding: br\r\nconnection: close, x-mine\r\nx-mine: 1\r\n"
+            b"te: trailers\r\nkeep-alive: 5\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\n\x00\xff\n"
+        )
+        host = upstream.url.removeprefix("http://").encode()
+    (peer,) = seen
+    first, *fields = peer.head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    assert first == b"PATCH /base/v1/a%2Fb;c//d?x=%20+&y&x=%zz HTTP/1.1"
+    assert fields == [
+        b"host: " + host,
+        b"authorization: Bearer k",
+        b"x-twice: 1",
+        b"x-twice: 2",
+        b"accept-encoding: br",
+        b"content-length: 3",
+    ]
+    assert peer.body == b"\x00\xff\n"
+
+
+@pytest.mark.parametrize(
+    ("method", "field"), [(b"DELETE", b"x-a: 1"), (b"POST", b"x-a: 1"), (b"GET", b"x-title: Jos\xe9")]
+)
+def test_no_field_is_added_or_recoded(method: bytes, field: bytes) -> None:
+    seen: list[Peer] = []
+
+    def answer(peer: Peer) -> None:
+        seen.append(peer)
+        peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        head = method + b" /x?y=%zz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n" + field
+        assert proxy.raw(head + b"\r\n\r\n").endswith(b"\r\n\r\nok")
+        host = upstream.url.removeprefix("http://").encode()
+    (peer,) = seen
+    assert peer.head == method + b" /x?y=%zz HTTP/1.1\r\nhost: " + host + b"\r\n" + field + b"\r\n\r\n"
+
+
+def test_a_request_body_of_unknown_length_stays_chunked() -> None:
+    seen: list[Peer] = []
+
+    def answer(peer: Peer) -> None:
+        seen.append(peer)
+        peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+    request = b"POST /x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        proxy.raw(request + _chunk(b"one ") + _chunk(b"two") + b"0\r\n\r\n")
+    (peer,) = seen
+    assert b"transfer-encoding: chunked" in peer.head.lower()
+    assert b"content-length" not in peer.head.lower()
+    assert peer.body.replace(b"\r\n", b"") in (b"4one 3two0", b"7one two0")
+
+
+def test_each_piece_of_a_stream_passes_before_the_next_one_exists() -> None:
+    step = threading.Semaphore(0)
+    pieces = [b"data: %d\n\n" % number for number in range(20)]
+
+    def answer(peer: Peer) -> None:
+        peer.send(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        for piece in pieces:
+            peer.send(_chunk(piece))
+            assert step.acquire(timeout=PATIENCE)
+        peer.send(b"0\r\n\r\n")
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        with proxy.connection() as connection:
+            connection.sendall(_POST)
+            response = http.client.HTTPResponse(connection)
+            response.begin()
+            for piece in pieces:
+                assert response.read1() == piece
+                step.release()
+            assert response.read() == b""
+        (judgement,) = proxy.judgements.wait(1)
+    assert judgement.ending == "complete"
+
+
+def test_an_upstream_that_breaks_off_breaks_off_at_the_client() -> None:
+    def answer(peer: Peer) -> None:
+        peer.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + _chunk(b"data: {}\n\n"))
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        _, body = _received(proxy, _POST)
+        (judgement,) = proxy.judgements.wait(1)
+    assert body == _chunk(b"data: {}\n\n")  # without the last chunk
+    assert judgement.ending == "upstream-broke"
+
+
+def test_an_upstream_that_resets_the_connection_breaks_off_a_body_of_known_length() -> None:
+    def answer(peer: Peer) -> None:
+        peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n12345")
+        wait_until(lambda: bool(received))
+        peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    received: list[bytes] = []
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy, proxy.connection() as connection:
+        connection.sendall(_POST)
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        received.append(response.read1())
+        with pytest.raises(http.client.IncompleteRead):
+            response.read()
+    assert received == [b"12345"]
+
+
+@pytest.mark.parametrize("request_bytes", [_POST, b"GET /x HTTP/1.1\r\nhost: localhost\r\n\r\n"])
+def test_a_client_that_leaves_closes_the_connection_to_the_upstream(request_bytes: bytes) -> None:
+    closed = threading.Event()
+
+    def answer(peer: Peer) -> None:
+        peer.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + _chunk(b"data: {}\n\n"))
+        peer.wait_for_close()  # and sends nothing meanwhile
+        closed.set()
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        with proxy.connection() as connection:
+            connection.sendall(request_bytes)
+            connection.recv(1)
+        assert closed.wait(PATIENCE)
+        (judgement,) = proxy.judgements.wait(1)
+        wait_until(lambda: proxy.server.forwarder.open == 0)
+    assert judgement.ending == "client-left"
+
+
+def test_a_client_that_leaves_before_there_is_a_response_closes_the_connection_to_the_upstream() -> None:
+    reached, closed = threading.Event(), threading.Event()
+
+    def answer(peer: Peer) -> None:
+        reached.set()
+        peer.wait_for_close()
+        closed.set()
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        with proxy.connection() as connection:
+            connection.sendall(_POST)
+            assert reached.wait(PATIENCE)
+        assert closed.wait(PATIENCE)
+        (judgement,) = proxy.judgements.wait(1)
+    assert (judgement.ending, judgement.unjudged) == ("client-left", "no-answer")
+
+
+def test_a_client_that_leaves_in_the_middle_of_its_request_closes_the_connection_to_the_upstream() -> None:
+    closed = threading.Event()
+
+    def answer(peer: Peer) -> None:
+        raise AssertionError("the request never ends")
+
+    class HalfRequest(ScriptedUpstream):
+        def _serve(self, connection: socket.socket) -> None:
+            with connection:
+                connection.settimeout(PATIENCE)
+                while connection.recv(1 << 16):
+                    pass
+                closed.set()
+
+    with HalfRequest(answer) as upstream, proxying(upstream.url) as proxy:
+        with proxy.connection() as connection:
+            connection.sendall(_POST.replace(b"length: 2", b"length: 9"))
+        assert closed.wait(PATIENCE)
+
+
+def test_a_large_body_passes_in_both_directions_and_is_not_judged() -> None:
+    piece = bytes(range(256)) * 4096
+    count = 100 if is_thorough() else 20  # pieces of a megabyte
+
+    def answer(peer: Peer) -> None:
+        assert peer.body == piece * count
+        peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (len(piece) * count))
+        for _ in range(count):
+            peer.send(piece)
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        client = http.client.HTTPConnection("127.0.0.1", int(proxy.url.rpartition(":")[2]), timeout=PATIENCE)
+        client.request("POST", "/x", (piece for _ in range(count)), {"content-length": str(len(piece) * count)})
+        response = client.getresponse()
+        for _ in range(count):
+            assert response.read(len(piece)) == piece
+        assert response.read() == b""
+        client.close()
+        (judgement,) = proxy.judgements.wait(1)
+        assert proxy.observer.budget.used == 0
+    assert (judgement.ending, judgement.unjudged) == ("complete", "too-large")
+
+
+def test_the_proxy_reads_no_more_from_the_upstream_than_the_client_takes() -> None:
+    sent = 0
+    piece = b"x" * (1 << 16)
+
+    def answer(peer: Peer) -> None:
+        nonlocal sent
+        peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+        peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (len(piece) * 2000))
+        peer.socket.settimeout(1.0)
+        try:
+            for _ in range(2000):
+                peer.send(piece)
+                sent += len(piece)
+        except TimeoutError:
+            pass  # the sender is held up
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy, proxy.connection() as connection:
+        connection.sendall(_POST)
+        connection.recv(1)
+        wait_until(lambda: not any(thread.is_alive() for thread in upstream._threads))
+    assert sent < 30_000_000  # what the buffers of both connections hold
+
+
+@pytest.mark.parametrize("method", [b"HEAD", b"GET"])
+def test_a_response_without_a_body_keeps_its_length_field(method: bytes) -> None:
+    def answer(peer: Peer) -> None:
+        status = b"200 OK" if method == b"HEAD" else b"304 Not Modified"
+        peer.send(b"HTTP/1.1 " + status + b'\r\netag: "1"\r\ncontent-length: 1000\r\n\r\n')
+
+    request = method + b" /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        head, body = _received(proxy, request)
+    assert b"content-length: 1000" in head
+    assert body == b""
+
+
+def test_an_unreachable_upstream_gives_an_error_of_the_proxy() -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    listener.close()
+    with proxying(url) as proxy:
+        head, body = _received(proxy, _POST)
+        (judgement,) = proxy.judgements.wait(1)
+    assert head.startswith(b"HTTP/1.1 502 ")
+    assert b"x-toolparity-proxy: upstream-unreachable" in head
+    assert url.encode() in body
+    assert (judgement.ending, judgement.status) == ("unreached", None)
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [(b"{}/v1/x?a=b", b"/v1/x?a=b"), (b"{}", b"/"), (b"HTTP://other.example/x", b"/x"), (b"//a/b", b"//a/b")],
+)
+def test_a_target_in_absolute_form_becomes_a_path(target: bytes, path: bytes) -> None:
+    heads: list[bytes] = []
+
+    def answer(peer: Peer) -> None:
+        heads.append(peer.head)
+        peer.send(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        line = b"GET " + target.replace(b"{}", proxy.url.encode()) + b" HTTP/1.1\r\n"
+        proxy.raw(line + b"host: 127.0.0.1\r\nconnection: close\r\n\r\n")
+    assert heads[0].startswith(b"GET " + path + b" HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize("target", [b"*", b"x", b"@other.example/x", b".other.example/x", b"9/x", b"ftp://a/x"])
+def test_a_target_without_a_path_is_refused(target: bytes) -> None:
+    def answer(peer: Peer) -> None:
+        raise AssertionError("the upstream must not see this request")
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        received = proxy.raw(b"OPTIONS " + target + b" HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+    assert received.startswith(b"HTTP/1.1 400 ")
+    assert b"x-toolparity-proxy: unsupported-target" in received
+
+
+def test_a_foreign_host_name_is_refused_because_it_may_be_rebound() -> None:
+    def answer(peer: Peer) -> None:
+        raise AssertionError("the request must not reach the upstream")
+
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url) as proxy:
+        head, _ = _received(proxy, _POST.replace(b"host: localhost", b"host: evil.example"))
+    assert head.startswith(b"HTTP/1.1 421 ")
+
+
+def test_an_allowed_host_name_is_accepted() -> None:
+    def answer(peer: Peer) -> None:
+        peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+    addresses = Addresses(names=frozenset(["gateway.internal"]))
+    with ScriptedUpstream(answer) as upstream, proxying(upstream.url, addresses=addresses) as proxy:
+        head, _ = _received(proxy, _POST.replace(b"host: localhost", b"host: gateway.internal:80"))
+    assert head.startswith(b"HTTP/1.1 200 ")

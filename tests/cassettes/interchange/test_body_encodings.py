@@ -1,0 +1,145 @@
+"""Item 23: a body is read however the recorder spells it, and a spelling that is unknown is an error, never no body."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.traffic import CHAT_URL, chat_body
+from toolparity.cassettes.errors import UnreadableSource
+from toolparity.cassettes.sources import Exchange, Problem, read
+from toolparity.cassettes.sources.bodies import body_of
+
+Half = dict[str, Any]
+
+#: Recorder and spelling -> the members of a request or response with that JSON value as its body.
+SPELLINGS: dict[str, Callable[[Any], Half]] = {
+    "vcrpy, request": lambda value: {"body": json.dumps(value)},
+    "vcrpy, request as bytes": lambda value: {"body": json.dumps(value).encode()},
+    "vcrpy, response": lambda value: {"body": {"string": json.dumps(value)}},
+    "VCR for Ruby": lambda value: {"body": {"encoding": "UTF-8", "string": json.dumps(value)}},
+    "betamax": lambda value: {"body": {"encoding": "utf-8", "base64_string": packed(value)}},
+    "pydantic-ai": lambda value: {"parsed_body": value},
+    "type and content": lambda value: {"body": {"type": "json", "content": value}},
+    "type and content, as JSON text": lambda value: {"body": {"type": "json", "content": json.dumps(value)}},
+    "type and content, text": lambda value: {"body": {"type": "text", "content": json.dumps(value)}},
+    "type and content, base64": lambda value: {"body": {"type": "base64", "content": packed(value)}},
+    "type and content, bytes": lambda value: {"body": {"type": "binary", "content": json.dumps(value).encode()}},
+    "req_cassette": lambda value: {"body_type": "json", "body_json": value},
+    "req_cassette, binary": lambda value: {"body_type": "blob", "body_blob": packed(value)},
+    "httpx": lambda value: {"content": json.dumps(value)},
+}
+OBJECTS = st.dictionaries(
+    st.text(max_size=5),
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        max_leaves=8,
+    ),
+    max_size=4,
+)
+
+
+def packed(value: Any) -> str:
+    return base64.b64encode(json.dumps(value).encode()).decode()
+
+
+@pytest.mark.thorough(keep=2)
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
+@given(value=OBJECTS)
+def test_a_body_has_the_same_value_in_every_recorder_format(spelling: Callable[[Any], Half], value: Any) -> None:
+    body = body_of(spelling(value))
+    assert body is not None
+    assert json.loads(body) == value
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=list(SPELLINGS))
+def test_an_exchange_is_read_completely_in_every_recorder_format(
+    tmp_path: Path, spelling: Callable[[Any], Half]
+) -> None:
+    request = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    response = json.loads(chat_body("f"))
+    one = {
+        "request": {"method": "POST", "uri": CHAT_URL, "headers": {}, **spelling(request)},
+        "response": {"status": {"code": 200, "message": "OK"}, "headers": {}, **spelling(response)},
+    }
+    path = tmp_path / "a.yaml"
+    path.write_text(yaml.safe_dump({"interactions": [one]}), "utf-8")
+    (found,) = read(path)
+    assert isinstance(found, Exchange)
+    assert (found.wire, found.model, found.method) == ("openai.chat", "m", "POST")
+    assert found.request == request
+    assert json.loads(found.body or b"") == response
+
+
+@pytest.mark.parametrize(
+    "half",
+    [
+        {"body": {"kind": "json", "value": {}}},
+        {"body": {"model": "m"}},
+        {"body": {"type": "msgpack", "content": "x"}},
+        {"body": {"type": ["json"], "content": "x"}},
+        {"body": {"type": "base64", "content": "no base64!"}},
+        {"body": [1]},
+        {"body": 1},
+        {"body_blob": "no base64!"},
+        {"parsed_body": {"loop": (loop := [])}},
+    ],
+    ids=lambda half: repr(half)[:40],
+)
+def test_an_unknown_body_format_is_an_error(half: Half) -> None:
+    if "parsed_body" in half:
+        loop = half["parsed_body"]["loop"]
+        loop.append(loop)
+    with pytest.raises(UnreadableSource):
+        body_of(half)
+
+
+@pytest.mark.parametrize("half", [{}, {"body": None}, {"body": {}}, {"body": {"encoding": "UTF-8"}},
+                                  {"parsed_body": None}])  # fmt: skip
+def test_a_missing_body_is_none(half: Half) -> None:
+    assert body_of(half) is None
+
+
+def test_yaml_dates_become_text() -> None:
+    assert body_of({"parsed_body": {"day": datetime.date(2026, 1, 2)}}) == b'{"day":"2026-01-02"}'
+
+
+def test_cassettes_of_go_vcr_and_req_cassette_are_read(tmp_path: Path) -> None:
+    go = {
+        "id": 0,
+        "request": {"method": "POST", "url": f"{CHAT_URL}?a=1", "body": '{"model": "m"}', "headers": {}},
+        "response": {"status": "200 OK", "code": 200, "headers": {}, "body": chat_body("f")},
+    }
+    req = {
+        "request": {"method": "post", "uri": CHAT_URL, "query_string": "a=1", "body": '{"model": "m"}'},
+        "response": {"status": 200, "headers": {}, "body_type": "json", "body_json": json.loads(chat_body("f"))},
+        "recorded_at": "2025-10-16T14:23:45Z",
+    }  # fmt: skip
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"version": "2.0", "interactions": [go, req]}))
+    found = list(read(path))
+    assert [(one.status, one.address, one.method, one.model) for one in found if isinstance(one, Exchange)] == [
+        (200, f"{CHAT_URL}?a=1", "POST", "m")
+    ] * 2
+
+
+def test_an_unknown_body_format_is_reported_as_a_problem(tmp_path: Path) -> None:
+    one = {
+        "request": {"method": "POST", "uri": CHAT_URL, "headers": {}, "body": "{}"},
+        "response": {"status": {"code": 200}, "headers": {}, "body": {"kind": "json", "value": {}}},
+    }
+    path = tmp_path / "a.yaml"
+    path.write_text(yaml.safe_dump({"interactions": [one]}), "utf-8")
+    (found,) = read(path)
+    assert isinstance(found, Problem)
+    assert "a mapping of kind, value" in str(found)

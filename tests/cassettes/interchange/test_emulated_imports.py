@@ -1,0 +1,102 @@
+"""Item 24: what an emulated provider answered is never imported as if a real one had."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cassettes.library.making import made, rewritten
+from tests.support.traffic import chat_body
+from tests.support.traffic import interaction as recorded
+from toolparity.cassettes import emulation_marker
+from toolparity.cassettes.library import RECORDED, find, forget, load
+from toolparity.cassettes.library.importer import Imported, Skipped, import_files
+from toolparity.cassettes.surfaces import SURFACES
+
+
+def taken(path: Path, into: Path) -> list[Imported | Skipped]:
+    forget()
+    return list(import_files([str(path)], into))
+
+
+@pytest.mark.thorough(keep=6)
+@pytest.mark.parametrize("at", SURFACES.values(), ids=list(SURFACES))
+@pytest.mark.parametrize("end", [".yaml", ".stream.yaml"])
+def test_emulated_cassettes_of_every_surface_are_rejected(tmp_path: Path, at: Any, end: str) -> None:
+    path = RECORDED / at.provider / at.wire / f"single-call{end}"
+    (found,) = taken(path, tmp_path / "into")
+    assert isinstance(found, Skipped)
+    assert found.fault
+    assert "the response comes from an emulated provider" in found.what
+    assert "copy the cassette" in found.hint
+    assert find(tmp_path / "into") == []
+
+
+def test_error_responses_of_the_emulated_grpc_service_are_rejected(tmp_path: Path) -> None:
+    refused = [place for place in find() if place.wire == "xai.grpc" and "error" in str(place.name)]
+    assert refused
+    for place in refused:
+        assert all(isinstance(one, Skipped) for one in taken(place.path, tmp_path / "into"))
+    assert find(tmp_path / "into") == []
+
+
+def test_an_emulated_provenance_without_markers_is_rejected(tmp_path: Path) -> None:
+    def unmark(content: dict[str, Any]) -> None:
+        for one in content["interactions"]:
+            del one["response"]["headers"][emulation_marker.HEADER]
+
+    path = rewritten(made(tmp_path / "ours"), unmark, honest=True)
+    (found,) = taken(path, tmp_path / "into")
+    assert isinstance(found, Skipped)
+    assert "the response comes from an emulated provider" in found.what
+
+
+@pytest.mark.parametrize(("end", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
+def test_an_emulated_provenance_is_rejected_when_compressed_or_incomplete(tmp_path: Path, end: str, pack: Any) -> None:
+    def unmark(content: dict[str, Any]) -> None:
+        del content["metadata"]["toolparity"]["digest"]
+        for one in content["interactions"]:
+            del one["response"]["headers"][emulation_marker.HEADER]
+
+    path = tmp_path / f"ours.yaml.{end}"
+    path.write_bytes(pack(rewritten(made(tmp_path / "ours"), unmark, honest=False).read_bytes()))
+    (found,) = taken(path, tmp_path / "into")
+    assert isinstance(found, Skipped)
+    assert "the response comes from an emulated provider" in found.what
+
+
+def har(marker: str) -> dict[str, Any]:
+    response = {
+        "status": 200,
+        "headers": [{"name": "X-Toolparity-Origin", "value": marker}],
+        "content": {"mimeType": "application/json", "text": chat_body("f")},
+    }
+    request = {"method": "POST", "url": "https://api.openai.com/v1/chat/completions", "headers": []}
+    return {"log": {"entries": [{"request": request, "response": response}]}}
+
+
+@pytest.mark.parametrize(("marker", "real"), [("emulated", False), ("unknown", False), ("live", True)])
+def test_the_origin_marker_is_respected_in_other_formats(tmp_path: Path, marker: str, real: bool) -> None:
+    path = tmp_path / "a.har"
+    path.write_text(json.dumps(har(marker)))
+    (found,) = taken(path, tmp_path / "into")
+    assert isinstance(found, Imported) is real
+    if isinstance(found, Imported):
+        assert list(emulation_marker.contradictions("imported", load(found.path).responses)) == []
+
+
+def test_real_answers_in_the_same_file_are_imported(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    ours, theirs = recorded(chat_body("f"), x_toolparity_origin="emulated"), recorded(chat_body("g"))
+    path.write_text(yaml.safe_dump({"interactions": [ours, theirs]}))
+    left, took = taken(path, tmp_path / "into")
+    assert isinstance(left, Skipped)
+    assert isinstance(took, Imported)
+    assert took.interactions == 1

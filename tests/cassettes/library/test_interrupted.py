@@ -1,0 +1,297 @@
+"""Whatever ends a recording, at any point: the file is the old cassette or the new one, whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from vcr import VCR
+from vcr.request import Request
+
+from tests.cassettes.library.making import PROVENANCE, interaction, made
+from toolparity.cassettes.errors import CassetteNotWritten
+from toolparity.cassettes.library import Persister, find, forget, load, path_for, save
+
+pytestmark = pytest.mark.service("cassettes/library", "cassettes/recorder")
+
+ROOT = Path(__file__).parents[3]
+KILLS = 120
+
+#: Forks a writer for each line that it reads. A writer saves version after version of one cassette until it is killed;
+#: once it saved one, it says its process id. Each version says in its note how many bytes its answer has.
+WRITERS = """
+import os, sys
+from pathlib import Path
+from msgspec.structs import replace
+from toolparity.cassettes.library import save
+from tests.library.making import PROVENANCE, interaction
+path = Path(sys.argv[1])
+def write(version):
+    size = 1000 * (1 + version % 90)
+    save(path, [interaction(f"{version % 10}" * size)], replace(PROVENANCE, note=f"{version} {size}"))
+for line in sys.stdin:
+    version = int(line)
+    writer = os.fork()
+    if writer:
+        os.waitpid(writer, 0)
+        continue
+    write(version + 1)
+    print(os.getpid(), flush=True)
+    while True:
+        version += 1
+        write(version + 1)
+"""
+
+#: Saves once, and kills itself just before the n-th time that it asks the system for something that has to do with it.
+STEPPER = """
+import os, signal, sys
+from pathlib import Path
+from msgspec.structs import replace
+from toolparity.cassettes.library import save
+from tests.library.making import PROVENANCE, interaction
+path, asked = Path(sys.argv[1]), 0
+def counted(real, whole):
+    def call(*args):
+        global asked
+        asked += 1
+        if asked == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args) if whole else real(args[0], bytes(args[1][:1000]))
+    return call
+for name in ("open", "write", "fsync", "replace", "unlink", "close"):
+    setattr(os, name, counted(getattr(os, name), name != "write"))
+for line in sys.stdin:
+    number = int(line)
+    writer = os.fork()
+    if not writer:
+        asked = 0
+        save(path, [interaction("9" * 5000)], replace(PROVENANCE, note="9 5000"))
+        os._exit(0)
+    print(os.WIFSIGNALED(os.waitpid(writer, 0)[1]), flush=True)
+"""
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def whole(path: Path) -> int:
+    """The version of the cassette, which must be whole."""
+    forget()
+    loaded = load(path)
+    assert loaded.digest == loaded.provenance.digest
+    version, size = map(int, str(loaded.provenance.note).split())
+    assert loaded.responses[0]["body"]["string"] == f"{version % 10}".encode() * size
+    return version
+
+
+class Nursery:
+    """A process that forks others: starting Python once is enough."""
+
+    def __init__(self, code: str, path: Path) -> None:
+        command = [sys.executable, "-c", code, str(path)]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def ask(self, number: int) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{number}\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
+
+    def __enter__(self) -> Nursery:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+        assert self._process.returncode == 0
+
+
+@pytest.mark.thorough
+def test_a_recorder_killed_at_any_moment_leaves_one_whole_version(tmp_path: Path) -> None:
+    path = path_for("openai.chat", "single-call", False, tmp_path)
+    chance = random.Random(20260102)
+    versions = [0]
+    most = 0
+    with Nursery(WRITERS, path) as nursery:
+        for _ in range(KILLS):
+            writer = int(nursery.ask(versions[-1]))
+            time.sleep(chance.uniform(0.0, 0.02))
+            os.kill(writer, signal.SIGKILL)
+            while writer_lives(writer):
+                time.sleep(0.001)
+            drafts = sum(name.endswith(".tmp") for name in os.listdir(path.parent))
+            assert drafts <= 1, "the next recorder sweeps away what the killed one left"
+            most = max(most, drafts)
+            assert [place.path for place in find(tmp_path)] == [path]
+            versions.append(whole(path))
+    assert versions == sorted(set(versions)), "each writer came further than the one before"
+    assert most == 1, "one of so many was killed with a draft on disk"
+    save(path, [interaction()], PROVENANCE)
+    assert os.listdir(path.parent) == [path.name]
+
+
+def writer_lives(process: int) -> bool:
+    """Until its nursery has seen its end."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_recorder_killed_before_each_single_step_leaves_one_whole_version(tmp_path: Path) -> None:
+    path = made(tmp_path, interaction("1" * 2000), note="1 2000")
+    old = path.read_bytes()
+    seen = []
+    with Nursery(STEPPER, path) as nursery:
+        for step in range(1, 100):
+            killed = nursery.ask(step) == "True"
+            seen.append(whole(path))
+            if not killed:
+                break
+            path.write_bytes(old)
+    assert len(seen) > 10, "opened, written in pieces, synchronised, replaced, closed"
+    assert seen == sorted(seen), "the old one up to a step, the new one from there"
+    assert (seen[0], seen[-1]) == (1, 9)
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_draft_in_the_hands_of_another_recorder_is_left_alone(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    held: list[Path] = []
+
+    def meanwhile(draft: Path) -> None:
+        held.append(draft)
+        save(path, [interaction("of the other")], PROVENANCE)
+        assert draft.exists()
+
+    save(path, [interaction("of the first")], PROVENANCE, checks=[meanwhile])
+    assert load(path).responses[0]["body"]["string"] == b"of the first"
+    assert os.listdir(path.parent) == [path.name]
+
+
+def _full(after: int) -> Any:
+    """An os.write to a disk with room for so many bytes."""
+    real = os.write
+    room = after
+
+    def write(descriptor: int, data: Any) -> int:
+        nonlocal room
+        if not room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        taken = min(room, len(data))
+        room -= taken
+        return real(descriptor, bytes(data[:taken]))
+
+    return write
+
+
+@pytest.mark.parametrize("room", [0, 1, 100, 1500])
+def test_a_full_disk_leaves_the_old_cassette_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    path = made(tmp_path)
+    old = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", _full(room))
+        with pytest.raises(CassetteNotWritten) as caught:
+            save(path, [interaction("new" * 1000)], PROVENANCE)
+    assert (
+        str(caught.value) == f"{path}: cannot be written: No space left on device (an existing cassette is unchanged)"
+    )
+    assert path.read_bytes() == old
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_write_that_takes_little_at_a_time_still_writes_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: real(descriptor, bytes(data[:7])))
+    path = made(tmp_path, interaction("new" * 1000))
+    monkeypatch.undo()
+    assert load(path).responses[0]["body"]["string"] == b"new" * 1000
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace", "open"])
+def test_every_step_that_the_disk_refuses_leaves_the_old_cassette(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    path = made(tmp_path)
+    old = path.read_bytes()
+
+    def refuse(*args: Any, **more: Any) -> Any:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, step, refuse)
+        with pytest.raises(CassetteNotWritten, match="Input/output error"):
+            save(path, [interaction("new")], PROVENANCE)
+    assert path.read_bytes() == old
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_the_content_is_on_disk_before_it_takes_the_place_of_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *args, name=name, real=real: (done.append(name), real(*args))[1])
+    made(tmp_path)
+    assert done == ["fsync", "replace", "fsync"], "the content, the name, and the folder that holds the name"
+
+
+def test_a_limit_on_the_size_of_files_leaves_the_old_cassette(tmp_path: Path) -> None:
+    """A real refusal by the kernel, in its own process."""
+    path = made(tmp_path)
+    old = path.read_bytes()
+    code = """
+import resource, signal, sys
+from pathlib import Path
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+from tests.library.making import PROVENANCE, interaction
+from toolparity.cassettes.library import save
+from toolparity.cassettes.errors import CassetteNotWritten
+try:
+    save(Path(sys.argv[1]), [interaction("new" * 10_000)], PROVENANCE)
+except CassetteNotWritten as error:
+    sys.exit(f"refused: {error.what}")
+"""
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code, str(path)],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, "refused: cannot be written: File too large\n")
+    assert path.read_bytes() == old
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_an_error_of_the_provider_in_the_midst_of_it_leaves_the_old_cassette(tmp_path: Path) -> None:
+    path = made(tmp_path)
+    old = path.read_bytes()
+    vcr = VCR(record_mode="all", record_on_exception=False)
+    vcr.register_persister(Persister(provenance=PROVENANCE))
+
+    def record() -> None:
+        with vcr.use_cassette(str(path)) as cassette:
+            cassette.append(Request("POST", "https://a.example/", b"{}", {}), interaction()["response"])
+            raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        record()
+    assert path.read_bytes() == old

@@ -1,0 +1,400 @@
+"""`toolparity cassettes scan`, `scrub`, `check`, `convert` and `adopt`, on cassettes of other projects."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from tests.cassettes.maintenance.making import ANSWER, KEY, content, vcrpy_text
+from tests.cassettes.secrets.fakes import fake
+from tests.cassettes.secrets.sampling import sample
+from tests.cassettes.secrets.test_gitleaks import CONTEXTS, FORMS, OUT_OF_SCOPE
+from toolparity.cassettes import interchange
+from toolparity.cassettes.documents import load
+from toolparity.cassettes.library import files as library_files
+from toolparity.cassettes.maintenance import scrubbing
+from toolparity.cassettes.maintenance.files import load as load_file
+from toolparity.cassettes.maintenance.replaying import unplayed
+from toolparity.cassettes.maintenance.trees import TreeScrubber
+from toolparity.cassettes.secrets import Scrubber
+from toolparity.cli import main
+
+#: The same cassette without a secret.
+CLEAN = vcrpy_text("<YOUR_KEY>", "")
+
+
+def run(command: str, *args: str | Path) -> Result:
+    return CliRunner().invoke(main, ["cassettes", command, *map(str, args)], env={"COLUMNS": "250"})
+
+
+@pytest.fixture
+def cassette(tmp_path: Path) -> Path:
+    path = tmp_path / "cassettes" / "chat.yaml"
+    path.parent.mkdir()
+    path.write_text(vcrpy_text())
+    return path
+
+
+# scan
+
+
+def test_scan_names_kind_and_place_and_never_the_secret(cassette: Path) -> None:
+    result = run("scan", cassette.parent)
+    assert result.exit_code == 1
+    assert "interaction 1, request.headers at authorization" in result.output
+    assert "interaction 1, request.body" in result.output
+    assert "1 of 1 cassettes hold secrets (1 interactions)" in result.output
+    assert KEY not in result.output
+
+
+def test_scan_as_json_has_the_level_of_each_secret(cassette: Path) -> None:
+    (file,) = json.loads(run("scan", cassette, "--json").output)
+    assert (file["format"], file["interactions"], file["error"]) == ("vcrpy", 1, None)
+    assert {leak["level"] for leak in file["found"]} == {"credential"}
+    assert KEY not in json.dumps(file)
+
+
+def test_scan_finds_nothing_in_a_clean_cassette(cassette: Path) -> None:
+    cassette.write_text(CLEAN)
+    result = run("scan", cassette.parent)
+    assert (result.exit_code, "0 of 1 cassettes" in result.output) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("interactions:", f"# the key is {KEY}\ninteractions:"),
+        ("interactions:", f"interactions:  # {KEY}"),
+        ("version: 1", f"version: 1\n{KEY}: 2"),
+        ("  response:", f"  {KEY}: x\n  response:"),
+        ("    method:", f"    {KEY}:\n      api_key: {KEY}x\n    method:"),
+    ],
+)
+def test_secrets_outside_of_values_are_found_and_never_shown(old: str, new: str, cassette: Path) -> None:
+    assert old in CLEAN
+    cassette.write_text(CLEAN.replace(old, new, 1))
+    for args in (["scan"], ["scan", "--json"], ["check"]):
+        result = run(*args, cassette)
+        assert result.exit_code == 1, result.output
+        assert KEY not in result.output
+    refused = run("scrub", cassette, "--in-place")
+    assert (refused.exit_code, cassette.read_text()) == (4, CLEAN.replace(old, new, 1))
+    assert "0 of 0 cassettes changed; 1 not read or not written" in refused.output
+    assert KEY not in refused.output
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_a_member_that_another_one_hides_is_not_passed_over(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(f'{{"http_interactions": [], "recorded_with": {{"a": "{KEY}", "a": ""}}}}')
+    result = run("scan", tmp_path / name)
+    assert result.exit_code == 4
+    assert "an object has two members of the same name" in result.output
+    assert "0 of 0 cassettes hold secrets (0 interactions); 1 not read" in result.output
+
+
+def test_identifiers_count_unless_only_credentials_are_wanted(cassette: Path) -> None:
+    cassette.write_text(CLEAN.replace("x-custom:\n      - kept", "x-request-id:\n      - req_0123456789abcdef0123"))
+    assert run("scan", cassette).exit_code == 1
+    assert run("scan", cassette, "--only", "credentials").exit_code == 0
+
+
+def test_a_walk_skips_other_files_and_a_named_one_is_an_error(cassette: Path) -> None:
+    other = cassette.parent / "package.json"
+    other.write_text('{"name": "package"}')
+    cassette.write_text(CLEAN)
+    assert run("scan", cassette.parent).exit_code == 0
+    named = run("scan", other)
+    assert named.exit_code == 4
+    assert "not a cassette" in named.output
+
+
+@pytest.mark.parametrize("target", list(interchange.FORMATS))
+def test_scan_and_scrub_read_every_format(target: str, tmp_path: Path) -> None:
+    path = tmp_path / f"chat{interchange.FORMATS[target].suffix}"
+    path.write_bytes(interchange.convert(content(), target))
+    assert KEY.encode() in path.read_bytes()
+    assert run("scan", path).exit_code == 1
+    assert run("scrub", path, "--in-place").exit_code == 0
+    assert KEY.encode() not in path.read_bytes()
+    assert run("scan", path).exit_code == 0
+    document, known = load_file(str(path))
+    assert known.name == target
+    assert [item.response.body for item in known.read(document.data).interactions] == [
+        item.response.body for item in content().interactions
+    ]
+
+
+# scrub
+
+
+def test_scrub_changes_only_the_values_with_secrets(cassette: Path) -> None:
+    before = cassette.read_text()
+    assert run("scrub", cassette, "--in-place").exit_code == 0
+    after = cassette.read_text()
+    assert KEY not in after
+    assert len(after) == len(before)
+    changed = [new for old, new in zip(before.splitlines(), after.splitlines(), strict=True) if old != new]
+    assert len(changed) == 2  # the line of the header and that of the body
+    assert "# recorded by hand" in after
+    assert len({line.split("Bearer ")[-1][:20] for line in changed if "Bearer" in line}) == 1
+
+
+def test_equal_secrets_get_equal_placeholders_in_a_file(cassette: Path) -> None:
+    run("scrub", cassette, "--in-place")
+    (item,) = yaml.safe_load(cassette.read_text())["interactions"]
+    placeholder = item["request"]["headers"]["authorization"][0].removeprefix("Bearer ")
+    assert placeholder in item["request"]["body"]
+    assert len(placeholder) == len(KEY)
+
+
+def test_a_clean_file_is_not_touched(cassette: Path) -> None:
+    cassette.write_text(CLEAN)
+    before = cassette.stat()
+    assert run("scrub", cassette, "--in-place").exit_code == 0
+    assert cassette.read_text() == CLEAN
+    assert cassette.stat().st_ino == before.st_ino
+    assert cassette.stat().st_mtime_ns == before.st_mtime_ns
+
+
+def test_without_a_target_nothing_is_written_and_the_exit_code_says_so(cassette: Path) -> None:
+    before = cassette.read_text()
+    result = run("scrub", cassette.parent)
+    assert (result.exit_code, "1 of 1 cassettes would change" in result.output) == (1, True)
+    assert cassette.read_text() == before
+
+
+def test_scrub_into_a_directory_keeps_the_original_and_the_tree(cassette: Path, tmp_path: Path) -> None:
+    before = cassette.read_text()
+    assert run("scrub", tmp_path, "--into", tmp_path / "clean").exit_code == 0
+    assert cassette.read_text() == before
+    assert KEY not in (tmp_path / "clean" / "cassettes" / "chat.yaml").read_text()
+
+
+@pytest.mark.parametrize("command", [["scrub"], ["convert", "--to", "har", "--force"]])
+def test_files_of_one_name_do_not_replace_each_other(command: list[str], tmp_path: Path) -> None:
+    for folder, text in (("a", CLEAN), ("b", CLEAN.replace("Hello", "Other"))):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "chat.yaml").write_text(text)
+    result = run(*command, tmp_path / "a", tmp_path / "b", "--into", tmp_path / "out")
+    assert result.exit_code == (4 if command == ["scrub"] else 1), result.output
+    (written,) = (tmp_path / "out").iterdir()
+    assert "Hello" in written.read_text()
+
+
+def test_convert_tells_a_refusal_from_a_folder_that_cannot_be_written(cassette: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "file" / "below")
+    assert run("convert", cassette, "--to", "har", "--into", tmp_path / "link").exit_code == 4
+
+
+def test_scrub_twice_changes_nothing_more(cassette: Path) -> None:
+    run("scrub", cassette, "--in-place")
+    once = cassette.read_text()
+    assert run("scrub", cassette).exit_code == 0
+    run("scrub", cassette, "--in-place")
+    assert cassette.read_text() == once
+
+
+def test_the_original_requests_match_the_scrubbed_cassette(cassette: Path) -> None:
+    document, known = load_file(str(cassette))
+    original = known.read(document.data)
+    run("scrub", cassette, "--in-place")
+    document, known = load_file(str(cassette))
+    requests = [item.request for item in original.interactions]
+    assert list(unplayed(known.read(document.data), requests)) == []
+
+
+def test_a_changed_address_is_reported_and_matches_with_the_hook(cassette: Path) -> None:
+    google = fake("google")
+    cassette.write_text(CLEAN.replace("/completions\n", f"/completions?key={google}\n"))
+    document, known = load_file(str(cassette))
+    requests = [item.request for item in known.read(document.data).interactions]
+    result = run("scrub", cassette, "--in-place")
+    assert "addresses changed: interaction 1" in result.output
+    document, known = load_file(str(cassette))
+    scrubbed = known.read(document.data)
+    assert [number for number, _ in unplayed(scrubbed, requests)] == [1]
+    hook = Scrubber({}, drop_headers=False).before_record_request
+    assert list(unplayed(scrubbed, requests, hook=hook)) == []
+
+
+def test_a_file_is_refused_if_a_credential_would_stay(cassette: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TreeScrubber, "scrub", lambda self, data: data)
+    before = cassette.read_text()
+    result = run("scrub", cassette, "--in-place")
+    assert result.exit_code == 4
+    assert "the scanner still finds" in result.output
+    assert KEY not in result.output
+    assert cassette.read_text() == before
+
+
+@pytest.mark.parametrize("damage", ["", "no JSON"])
+def test_a_file_is_refused_if_scrubbing_would_make_a_body_hollow(
+    damage: str, cassette: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hollow(self: TreeScrubber, data: Any) -> Any:
+        copy = json.loads(json.dumps(data))
+        copy["interactions"][0]["response"]["body"]["string"] = damage
+        return copy
+
+    monkeypatch.setattr(TreeScrubber, "scrub", hollow)
+    before = cassette.read_text()
+    assert "would damage the value" in run("scrub", cassette, "--in-place").output
+    assert cassette.read_text() == before
+
+
+def test_a_compressed_body_is_scrubbed_and_its_length_is_right(tmp_path: Path) -> None:
+    body = gzip.compress(json.dumps({**ANSWER, "api_key": KEY}).encode())
+    half = {"status": {"code": 200, "message": "OK"}, "body": {"string": body}}
+    headers = {"content-encoding": ["gzip"], "Content-Length": [str(len(body))], "content-type": ["application/json"]}
+    request = {"method": "GET", "uri": "https://x.test/", "body": None, "headers": {}}
+    path = tmp_path / "a.yaml"
+    path.write_text(yaml.safe_dump({"interactions": [{"request": request, "response": {**half, "headers": headers}}]}))
+    assert run("scrub", path, "--in-place").exit_code == 0
+    (item,) = yaml.safe_load(path.read_text())["interactions"]
+    packed = item["response"]["body"]["string"]
+    assert KEY.encode() not in gzip.decompress(packed)
+    assert json.loads(gzip.decompress(packed))["id"] == "chatcmpl-1"
+    assert item["response"]["headers"]["Content-Length"] == [str(len(packed))]
+
+
+def test_parsed_bodies_and_base64_are_scrubbed(tmp_path: Path) -> None:
+    packed = base64.encodebytes(f'{{"api_key": "{KEY}"}}'.encode()).decode()
+    items = [
+        {
+            "request": {
+                "method": "GET",
+                "uri": "https://x.test/",
+                "headers": {},
+                "parsed_body": {"password": "hunter2-x9"},
+            },
+            "response": {"status": {"code": 200}, "headers": {}, "body": {"base64_string": packed}},
+        }
+    ]
+    path = tmp_path / "a.yaml"
+    path.write_text(yaml.safe_dump({"interactions": items}))
+    assert run("scrub", path, "--in-place").exit_code == 0
+    (item,) = yaml.safe_load(path.read_text())["interactions"]
+    assert item["request"]["parsed_body"]["password"] != "hunter2-x9"
+    assert KEY.encode() not in base64.b64decode(item["response"]["body"]["base64_string"])
+    assert item["response"]["body"]["base64_string"].count("\n") == packed.count("\n")
+
+
+def test_headers_stay_and_only_credentials_and_identifiers_are_replaced() -> None:
+    headers = {
+        "authorization": ["Bearer " + KEY],
+        "cookie": "session=0123456789abcdef; a=1",
+        "x-request-id": ["req_0123456789abcdef0123"],
+        "x-api-key": ["<API_KEY>"],
+        "x-goog-api-key": ["X-GOOG-API-KEY-XXX"],
+        "set-cookie": ["csv=1; Max-Age=63072000; Path=/"],
+        "access-control-allow-credentials": ["true"],
+        "x-custom": ["kept"],
+        "user-agent": ["python"],
+    }
+    out = Scrubber({}, drop_headers=False).headers(headers)
+    assert list(out) == list(headers)
+    changed = {name for name in headers if out[name] != headers[name]}
+    assert changed == {"authorization", "cookie", "x-request-id"}
+    assert out["authorization"][0].startswith("Bearer REDACTED")
+
+
+@pytest.mark.parametrize("form", [form for form in list(FORMS)[::4] if form not in OUT_OF_SCOPE])
+def test_no_form_of_gitleaks_is_on_disk_after_scrubbing(form: str, cassette: Path) -> None:
+    owner, expression = FORMS[form]
+    secret = sample(expression, form)
+    texts = [
+        text.replace("NAME", owner or "service").replace("SECRET", secret) for text in list(CONTEXTS.values())[::6]
+    ]
+    body = json.dumps({"messages": [{"role": "user", "content": text} for text in texts]})
+    (item,) = (data := yaml.safe_load(CLEAN))["interactions"]
+    item["request"]["body"] = body
+    cassette.write_text(yaml.safe_dump(data))
+    result = scrubbing.scrub_file(scrubbing.ScrubJob(str(cassette), target=str(cassette)))
+    refused = result.error is not None and "the scanner still finds" in result.error
+    request = yaml.safe_load(cassette.read_text())["interactions"][0]["request"]["body"]
+    assert refused or not any(secret in message["content"] for message in json.loads(request)["messages"])
+    assert not refused or cassette.read_text() == yaml.safe_dump(data)
+
+
+# check, convert, adopt
+
+
+def test_check_says_what_it_checked_and_what_it_did_not(cassette: Path) -> None:
+    cassette.write_text(CLEAN)
+    (verdict,) = json.loads(run("check", cassette, "--json").output)
+    assert verdict["passed"] == ["readable", "scrubbed", "decodes", "replays"]
+    assert set(verdict["open"]) == {"digest", "origin", "scenario", "sdk"}
+    assert run("check", cassette).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "step"),
+    [
+        ("<YOUR_KEY>", KEY, "scrubbed"),
+        ('"choices": [', '"choices": 7, "x": [', "decodes"),
+        ("uri: https", "uri: gopher", "replays"),
+        ("interactions:", "interactions: []\nothers:", "readable"),
+        (f"'{json.dumps(ANSWER)}'", "''", "readable"),
+    ],
+)
+def test_check_finds_the_defect(old: str, new: str, step: str, cassette: Path) -> None:
+    assert old in CLEAN
+    cassette.write_text(CLEAN.replace(old, new))
+    (verdict,) = json.loads(run("check", cassette, "--json").output)
+    assert step in {problem["step"] for problem in verdict["problems"]}
+    assert run("check", cassette).exit_code == 1
+
+
+def test_convert_writes_each_file_and_refuses_to_replace(cassette: Path, tmp_path: Path) -> None:
+    result = run("convert", cassette.parent, "--to", "har", "--into", tmp_path / "har")
+    assert result.exit_code == 0, result.output
+    written = tmp_path / "har" / "chat.har"
+    assert interchange.format_of(load(written.read_bytes(), "a.har").data).name == "har"
+    again = run("convert", cassette.parent, "--to", "har", "--into", tmp_path / "har")
+    assert (again.exit_code, "already exists" in again.output) == (1, True)
+    assert run("convert", cassette.parent, "--to", "har", "--into", tmp_path / "har", "--force").exit_code == 0
+
+
+def test_convert_names_what_the_target_cannot_hold(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(interchange.convert(content(body=b"\xff"), "vcrpy"))
+    result = run("convert", path, "--to", "har", "--into", tmp_path / "har")
+    assert result.exit_code == 1
+    assert f"{path}: har cannot hold it: the request body is not UTF-8" in result.output
+    assert not (tmp_path / "har" / "a.har").exists()
+
+
+def test_adopt_keeps_a_file_whole_and_adds_provenance(cassette: Path, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    result = run("adopt", cassette, "--into", library, "--note", "MIT")
+    assert result.exit_code == 0, result.output
+    (place,) = library_files.find(library)
+    loaded = library_files.load(place.path)
+    assert loaded.provenance.origin == "imported"
+    assert loaded.provenance.note == "MIT"
+    assert loaded.provenance.seal == loaded.provenance.sealing
+    assert loaded.digest == loaded.provenance.digest
+    assert KEY not in place.path.read_text()
+    assert run("verify", "--library", library).exit_code == 0
+    assert json.loads(loaded.interactions[0]["response"]["body"]["string"]) == ANSWER
+
+
+def test_adopt_refuses_a_file_that_import_would_split(cassette: Path, tmp_path: Path) -> None:
+    data = yaml.safe_load(CLEAN)
+    other = json.loads(json.dumps(data["interactions"][0]))
+    other["request"]["uri"] = "https://api.anthropic.com/v1/messages"
+    other["response"]["body"]["string"] = json.dumps(
+        {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": "m", "stop_reason": "end_turn"}
+    )
+    cassette.write_text(yaml.safe_dump({"interactions": [*data["interactions"], other]}))
+    result = run("adopt", cassette, "--into", tmp_path / "library")
+    assert "the file is not one cassette: anthropic anthropic.messages plain, openai openai.chat plain" in result.output
+    assert not (tmp_path / "library").exists()

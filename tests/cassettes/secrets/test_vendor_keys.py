@@ -1,0 +1,197 @@
+"""Item 26: keys of vendors that neither table had, at every place of a cassette.
+
+No file holds anything that looks like a key: each row says what a key is put together from.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import string
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from xai_sdk.proto import chat_pb2 as chat
+
+from tests.cassettes.secrets.cassettes import answer, cassette, chat_stream, grpc_body, pieces, response_body, written
+from tests.cassettes.secrets.fakes import ALNUM, HEX, letters
+from tests.cassettes.secrets.plant import exact_half, json_leaves, parsed, readable_half, streamed
+from toolparity.cassettes.errors import SecretsLeft
+from toolparity.cassettes.secrets import Scrubber, refuse, scan
+
+UPPER = string.ascii_uppercase + string.digits
+WIDE = ALNUM + "-_"
+
+_Part = str | tuple[int, str]
+#: Vendor's form -> its fixed letters, and how many random ones of which alphabet.
+FORMS: dict[str, list[_Part]] = {
+    "google": ["AQ", ".Ab8", (44, WIDE)],
+    "bedrock": ["AB", "SK", (110, ALNUM)],
+    "bedrock-short": ["bedrock", "-api-key-", (120, ALNUM)],
+    "openai-session": ["se", "ss-", (40, ALNUM)],
+    "openai-client-secret": ["e", "k_", (32, HEX)],
+    "vercel": ["vc", "k_", (56, ALNUM)],
+    "together": ["tgp", "_v1_", (43, WIDE)],
+    "elevenlabs": ["s", "k_", (48, HEX)],
+    "huggingface-letters": ["h", "f_", (34, string.ascii_letters)],
+    "huggingface-organisation": ["api", "_org_", (34, ALNUM)],
+    "jina": ["jin", "a_", (60, ALNUM)],
+    "firecrawl": ["f", "c-", (32, HEX)],
+    "llamacloud": ["ll", "x-", (48, ALNUM)],
+    "apify": ["apify", "_api_", (36, ALNUM)],
+    "runpod": ["rp", "a_", (42, UPPER)],
+    "posthog": ["ph", "x_", (43, ALNUM)],
+    "azure-client-secret": ["aB", "38", "Q~", (34, ALNUM)],
+    "alibaba": ["LT", "AI5t", (18, ALNUM)],
+    "tencent": ["AK", "ID", (32, ALNUM)],
+    "supabase": ["sb", "p_", (40, HEX)],
+    "supabase-secret": ["sb_", "secret_", (31, WIDE)],
+    "planetscale": ["pscale", "_tkn_", (43, ALNUM)],
+    "neon": ["np", "g_", (16, ALNUM)],
+    "fly": ["fo", "1_", (43, ALNUM)],
+    "heroku": ["HR", "KU-AA", (58, ALNUM)],
+    "render": ["rn", "d_", (28, ALNUM)],
+    "netlify": ["nf", "p_", (36, ALNUM)],
+    "tailscale": ["ts", "key-auth-", (12, ALNUM), "-", (32, ALNUM)],
+    "openshift": ["sha", "256~", (43, WIDE)],
+    "vault-service": ["hv", "s.", (95, WIDE)],
+    "vault-batch": ["hv", "b.", (140, WIDE)],
+    "vault-legacy": ["s", ".", (24, ALNUM)],
+    "doppler": ["d", "p.pt.", (43, ALNUM)],
+    "doppler-service": ["d", "p.st.prd.", (43, ALNUM)],
+    "1password": ["op", "s_eyJ", (260, ALNUM)],
+    "1password-secret": ["A", "3-", (6, UPPER), "-", (6, UPPER), "-", (5, UPPER), "-AAAA1-", (5, UPPER), "-BB2B2"],
+    "terraform": [(14, ALNUM), ".atlas", "v1.", (64, ALNUM)],
+    "pulumi": ["pu", "l-", (40, HEX)],
+    "infracost": ["ic", "o-", (32, ALNUM)],
+    "octopus": ["AP", "I-", (26, UPPER)],
+    "artifactory": ["AK", "Cp", (69, ALNUM)],
+    "docker": ["dck", "r_pat_", (27, ALNUM)],
+    "rubygems": ["ruby", "gems_", (48, HEX)],
+    "gitlab-runner": ["gl", "rt-", (20, ALNUM)],
+    "gitlab-trigger": ["gl", "ptt-", (40, HEX)],
+    "sourcegraph": ["sg", "p_", (40, HEX)],
+    "postman": ["PM", "AK-", (24, HEX), "-", (34, HEX)],
+    "circleci": ["CCI", "PAT_", (22, ALNUM), "_", (40, HEX)],
+    "prefect": ["pn", "u_", (36, ALNUM)],
+    "sonarqube": ["sq", "p_", (40, HEX)],
+    "grafana-cloud": ["gl", "c_", (60, ALNUM)],
+    "grafana-service": ["gl", "sa_", (32, ALNUM), "_", (8, HEX)],
+    "sentry-user": ["snt", "ryu_", (64, HEX)],
+    "sentry-organisation": ["snt", "rys_eyJ", (60, ALNUM), "_", (43, ALNUM)],
+    "new-relic": ["NR", "AK-", (27, UPPER)],
+    "dynatrace": ["dt0", "c01.", (24, UPPER), ".", (64, UPPER)],
+    "slack-app": ["xa", "pp-1-", (11, UPPER), "-1234567890123-", (64, HEX)],
+    "slack-webhook": ["https://hooks.sl", "ack.com/services/T", (10, UPPER), "/B", (10, UPPER), "/", (24, ALNUM)],
+    "discord-webhook": ["https://disc", "ord.com/api/webhooks/123456789012345678/", (68, WIDE)],
+    "airtable": ["pa", "t", (14, ALNUM), ".", (64, HEX)],
+    "hubspot": ["pa", "t-na1-", (8, HEX), "-0a1b-2c3d-4e5f-", (12, HEX)],
+    "figma": ["fig", "d_", (40, ALNUM)],
+    "resend": ["r", "e_", (8, ALNUM), "_", (24, ALNUM)],
+    "brevo": ["xkey", "sib-", (64, HEX), "-", (16, ALNUM)],
+    "mailgun": ["ke", "y-", (32, HEX)],
+    "stripe-webhook": ["wh", "sec_", (32, ALNUM)],
+    "square": ["EA", "AA", (60, WIDE)],
+    "plaid": ["access-", "sandbox-", (8, HEX), "-0a1b-2c3d-4e5f-", (12, HEX)],
+    "duffel": ["duf", "fel_test_", (43, ALNUM)],
+    "shippo": ["shi", "ppo_live_", (40, HEX)],
+    "mapbox": ["s", "k.eyJ", (60, ALNUM), ".", (22, ALNUM)],
+    "adobe": ["p8", "e-", (32, ALNUM)],
+}
+
+
+def fake(form: str) -> str:
+    """One key of a form."""
+    return "".join(part if isinstance(part, str) else _random(*part, (form, at)) for at, part in enumerate(FORMS[form]))
+
+
+def _random(length: int, alphabet: str, seed: object) -> str:
+    made = letters(length, alphabet, seed)
+    return made.upper() if alphabet is UPPER else made
+
+
+_Read = Callable[[dict[str, Any]], str]
+
+
+def _base64_read(made: dict[str, Any]) -> str:
+    return base64.b64decode(json.loads(response_body(made))["choices"][0]["message"]["content"].split()[1]).decode()
+
+
+def _grpc(secret: str) -> dict[str, Any]:
+    text = f"it is {secret} !"
+    return cassette(response=grpc_body([chat.GetChatCompletionChunk(id="1", outputs=[{"delta": {"content": text}}])]))
+
+
+#: Place -> a cassette with the key there, and how to read it out again.
+PLACES: dict[str, tuple[Callable[[str], dict[str, Any]], _Read]] = {
+    "json": (lambda key: cassette(response=answer(f"it is {key} there")), parsed),
+    "request": (lambda key: cassette(request=json.dumps({"input": f"use {key}"}).encode()), parsed),
+    "nested": (lambda key: cassette(response=json.dumps({"a": json.dumps({"b": json.dumps([key])})}).encode()), parsed),
+    "query": (
+        lambda key: cassette(url=f"https://host/v1?q={quote(key, safe='')}"),
+        lambda made: made["requests"][0].uri,
+    ),
+    "request-header": (
+        lambda key: cassette(request_headers={"x-unheard-of": key}),
+        lambda made: str(dict(made["requests"][0].headers)),
+    ),
+    "response-header": (
+        lambda key: cassette(headers={"x-unheard-of": [key]}),
+        lambda made: str(made["responses"][0]["headers"]),
+    ),
+    "stream": (
+        lambda key: cassette(response=chat_stream(pieces(f"it is {key} there", 5))),
+        streamed("choices", 0, "delta", "content"),
+    ),
+    "base64": (
+        lambda key: cassette(response=answer(f"see {base64.b64encode(key.encode()).decode()} there")),
+        _base64_read,
+    ),
+    "grpc-metadata": (
+        lambda key: cassette(trailing_metadata={"x-debug": [key]}),
+        lambda made: str(made["responses"][0]["trailing_metadata"]),
+    ),
+    "grpc-readable": (_grpc, readable_half),
+    "grpc-serialized": (_grpc, exact_half),
+}
+
+
+@pytest.mark.thorough(keep=24)
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_vendors_key_is_scrubbed_and_without_the_scrubber_refused(form: str, place: str) -> None:
+    make, read = PLACES[place]
+    secret = fake(form)
+    given = make(secret)
+    spelled = quote(secret, safe="") if place == "query" else secret
+    assert spelled in read(given)
+    clean = Scrubber({}).cassette(copy.deepcopy(given))
+    assert spelled not in read(clean)
+    assert secret not in written(clean)
+    assert scan(clean, {}) == []
+    assert len(response_body(clean)) == len(response_body(given))
+    with pytest.raises(SecretsLeft) as caught:
+        refuse(given, environ={})
+    assert secret not in str(caught.value)
+
+
+@pytest.mark.thorough(keep=24)
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_request_still_matches_once_scrubbed(form: str) -> None:
+    asked = [cassette(request=json.dumps({"input": f"use {fake(form)}"}).encode()) for _ in range(2)]
+    first, second = (Scrubber({}).before_record_request(each["requests"][0]).body for each in asked)
+    assert first == second
+    assert Scrubber({}).body(first) == first
+
+
+@pytest.mark.parametrize("glue", ["key=", "token-", "api_key_", "SECRET_"])
+@pytest.mark.parametrize("form", ["together", "vercel", "vault-service", "sentry-user", "supabase"])
+def test_a_key_that_a_word_precedes_without_a_gap(form: str, glue: str) -> None:
+    given = cassette(response=answer(f"it is {glue}{fake(form)} there"))
+    clean = Scrubber({}).cassette(given)
+    assert fake(form) not in "\n".join(json_leaves(json.loads(response_body(clean))))
+    assert scan(clean, {}) == []
+    assert scan(given, {}) != []

@@ -1,0 +1,340 @@
+"""`toolparity cassettes`: the content of a library, whether it is true, and what is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from tests.cassettes.library.making import interaction, made, rewritten
+from tests.support.traffic import chat_body
+from tests.support.traffic import interaction as recorded
+from toolparity.cassettes.emulated.servers import running
+from toolparity.cassettes.library import find, forget, path_for
+from toolparity.cassettes.recorder import record as recorder
+from toolparity.cassettes.recorder import verify
+from toolparity.cassettes.scripts import scripts
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.cli import main
+from toolparity.normalizer.errors import MissingKey
+
+IMPORTED = dict.fromkeys(("surface", "sdk", "sdk_version", "scenario", "scenario_hash", "ran_by"))
+
+
+def run(command: str, *args: str | Path, library: Path | None = None) -> Result:
+    forget()
+    where = [] if library is None else ["--library", str(library)]
+    return CliRunner().invoke(main, ["cassettes", command, *map(str, args), *where], env={"COLUMNS": "250"})
+
+
+def data(command: str, *args: str, library: Path) -> Any:
+    return json.loads(run(command, *args, "--json", library=library).stdout)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    """One of each origin; the live one is forty days old."""
+    long_ago = (datetime.now(UTC) - timedelta(days=40)).strftime("%Y-%m-%d")
+    made(tmp_path, origin="live", scenario="text-only", scenario_hash=scripts()["text-only"].hash, date=long_ago)
+    made(tmp_path, date="2020-01-01")
+    made(tmp_path, origin="imported", date="2019-01-01", note="theirs", **IMPORTED)
+    return tmp_path
+
+
+# list
+
+
+def test_the_origin_stands_first_in_every_row(mixed: Path) -> None:
+    result = run("list", library=mixed)
+    assert result.exit_code == 0
+    rows = [line.split()[:2] for line in result.stdout.splitlines() if ".yaml" in line]
+    assert rows == [
+        ["imported", "openai/openai.chat/found.yaml"],
+        ["emulated", "openai/openai.chat/single-call.yaml"],
+        ["live", "openai/openai.chat/text-only.yaml"],
+    ]
+    assert result.stdout.startswith("3 cassettes: 1 live, 1 emulated, 1 imported\n")
+
+
+def test_listing_as_json_has_the_whole_provenance(mixed: Path) -> None:
+    found = data("list", "single", library=mixed)
+    assert [(one["path"], one["origin"], one["sdk"]) for one in found] == [
+        ("openai/openai.chat/single-call.yaml", "emulated", "openai")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "count"), [("openai", 3), ("*text*", 1), ("openai/openai.chat/single-call.yaml", 1), ("s?ngle", 1)]
+)
+def test_cassettes_are_chosen_by_any_part_of_their_path(mixed: Path, pattern: str, count: int) -> None:
+    assert len(data("list", pattern, library=mixed)) == count
+
+
+def test_what_does_not_say_where_it_comes_from_is_unknown_and_a_fault(mixed: Path) -> None:
+    path = mixed / "openai" / "openai.chat" / "bad.yaml"
+    path.write_text("interactions: []\n")
+    result = run("list", library=mixed)
+    assert result.exit_code == 4
+    assert "unknown" in next(line for line in result.stdout.splitlines() if "bad.yaml" in line)
+    assert result.stderr == (
+        f"toolparity: {path}: missing provenance: no metadata under 'toolparity' "
+        "(record it with toolparity record, or import it with toolparity cassettes import)\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["list", "verify", "age"])
+def test_nothing_that_fits_is_nothing_run(tmp_path: Path, command: str) -> None:
+    result = run(command, library=tmp_path)
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert "the library has no cassettes" in result.stderr
+
+
+def test_the_library_may_come_from_the_environment(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLPARITY_CASSETTES", str(mixed))
+    assert "3 cassettes" in run("list").stdout
+
+
+# verify
+
+
+def test_cassettes_are_verified_in_several_processes_with_the_same_verdicts_in_the_same_order(tmp_path: Path) -> None:
+    for scenario in list(scripts())[:18]:
+        made(tmp_path, scenario=scenario)
+    several, one = (data("verify", "--jobs", jobs, library=tmp_path) for jobs in ("2", "1"))
+    assert several == one
+    assert len(several) == 18
+    assert any(verdict["problems"] for verdict in several)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the last step, which needs real requests of an SDK: it has separate tests."""
+    monkeypatch.setattr(verify.verify_one, "__defaults__", (verify.STEPS[:-1],))
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_library_that_is_well_passes(mixed: Path) -> None:
+    result = run("verify", library=mixed)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.endswith("3 of 3 cassettes passed: 1 live, 1 emulated, 1 imported\n")
+    assert "scenario: imported without a scenario  1 cassettes" in result.stdout
+
+
+@pytest.mark.usefixtures("quick")
+def test_one_wrong_cassette_fails_and_is_named_with_what_to_do(mixed: Path) -> None:
+    path = path_for("openai.chat", "single-call", False, mixed)
+    rewritten(path, lambda content: content["interactions"].append(content["interactions"][0]))
+    result = run("verify", library=mixed)
+    assert result.exit_code == 1
+    line = next(line for line in result.stdout.splitlines() if line.startswith("openai/openai.chat/single-call.yaml"))
+    assert "digest: its interactions were changed" in line
+    assert "restore it from version control" in line
+    row = next(line for line in result.stdout.splitlines() if line.startswith("emulated"))
+    assert row.split()[2:] == ["pass", "pass", "pass", "fail", "pass", "pass", "pass", "pass", "open"]
+    (one,) = (one for one in data("verify", "single", library=mixed) if one["problems"])
+    assert [(p["step"], p["fault"]) for p in one["problems"]] == [("digest", False)]
+
+
+def test_a_fault_of_ours_is_another_exit(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def falls_over(subject: verify.CassetteCheck) -> Any:
+        raise RuntimeError("a slip")
+
+    steps = (*verify.STEPS[:2], verify.Step("digest", "", falls_over))
+    monkeypatch.setattr(verify.verify_one, "__defaults__", (steps,))
+    result = run("verify", "single", library=mixed)
+    assert result.exit_code == 4
+    assert "the step failed: RuntimeError: a slip" in result.stdout
+
+
+# live
+
+
+@pytest.fixture(scope="module")
+def reachable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Any]]:
+    """A library recorded against the emulated providers, and these still up in the place of the real ones."""
+    root = tmp_path_factory.mktemp("recorded")
+    with running() as servers:
+        for name in ("openai.chat", "xai.grpc"):
+            at = SURFACES[name]
+            way = recorder.emulated(at, servers.base(at))
+            recorder.record(scripts()["single-call"], at, way, stream=True, root=root)
+        yield root, lambda at: recorder.emulated(at, servers.base(at))
+
+
+def test_live_shows_what_has_drifted_and_touches_nothing(
+    reachable: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    root, live = reachable
+    before = {place.path: place.path.read_bytes() for place in find(root)}
+    monkeypatch.setattr(recorder, "live", live)
+    result = run("verify", "--live", library=root)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [
+        "emulated  openai/openai.chat/single-call.stream.yaml",
+        "    as recorded",
+        "emulated  xai/xai.grpc/single-call.stream.yaml",
+        "    as recorded",
+    ]
+    path = tmp_path / path_for("openai.chat", "single-call", True, Path())
+    path.parent.mkdir(parents=True)
+    path.write_bytes(path_for("openai.chat", "single-call", True, root).read_bytes())
+    old = rewritten(path, _older, honest=True).read_bytes()
+    result = run("verify", "--live", library=tmp_path)
+    assert result.exit_code == 1
+    assert "+ field openai.chat event chunk: choices[].finish_reason" in result.stdout
+    assert path.read_bytes() == old
+    assert {place.path: place.path.read_bytes() for place in find(root)} == before
+
+
+def _older(content: dict[str, Any]) -> None:
+    for one in content["interactions"]:
+        body = one["response"]["body"]
+        body["string"] = re.sub(r'"finish_reason": ?', '"ended":', body["string"])
+
+
+def test_live_without_a_key_says_which_and_asks_nobody(
+    reachable: tuple[Path, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    result = run("verify", "openai", "--live", library=reachable[0])
+    assert result.exit_code == 4
+    assert "OPENAI_API_KEY" in result.stdout
+    with pytest.raises(MissingKey):
+        recorder.live(SURFACES["openai.chat"])
+
+
+# show, diff
+
+
+def test_showing_begins_with_the_origin_and_ends_with_the_policy(mixed: Path) -> None:
+    path = made(mixed, interaction(chat_body("get_weather", "get_news")))
+    result = run("show", "single-call", "--policy", "first", library=mixed)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("emulated: openai/openai.chat/single-call.yaml\n\norigin  emulated\n")
+    assert "1. POST https://api.openai.com/v1/chat/completions" in result.stdout
+    assert "tool_call  get_news {}" in result.stdout
+    assert "policy first  kept get_weather; dropped get_news" in result.stdout
+    assert run("show", path, library=mixed).stdout == run("show", path.relative_to(mixed), "--policy", "all",
+                                                           library=mixed).stdout  # fmt: skip
+
+
+def test_showing_as_json_has_the_responses_whole(mixed: Path) -> None:
+    found = data("show", "single-call", library=mixed)
+    assert (found["origin"], found["provenance"]["ran_by"]) == ("emulated", "the tests")
+    (one,) = found["interactions"]
+    assert one["response"]["choices"][0]["blocks"][0]["name"] == "get_weather"
+    assert [ref["name"] for ref in one["selection"]["kept"]] == ["get_weather"]
+
+
+@pytest.mark.parametrize(("name", "said"), [("zzz", "no cassette is called 'zzz'"), ("openai", "matches 3 cassettes")])
+def test_only_one_cassette_can_be_shown(mixed: Path, name: str, said: str) -> None:
+    result = run("show", name, library=mixed)
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_a_diff_tells_by_meaning_and_names_both_origins(mixed: Path) -> None:
+    made(mixed, interaction(chat_body()))
+    result = run("diff", "text-only", "single-call", library=mixed)
+    assert result.exit_code == 1
+    first, second, *changes = result.stdout.splitlines()
+    assert (first.split(",")[0], second.split(",")[0]) == ("live", "emulated")
+    assert any(line.startswith("- call exchange 1: get_weather") for line in changes)
+    assert run("diff", "single-call", "single-call", library=mixed).exit_code == 0
+
+
+# age
+
+
+def test_only_live_cassettes_age(mixed: Path) -> None:
+    result = run("age", "--warn", "30", "--fail", "90", library=mixed)
+    assert result.exit_code == 0
+    lines = result.stderr.splitlines()
+    assert lines == [
+        "1 live, 1 emulated, 1 imported; limits apply to live ones only",
+        "openai/openai.chat/text-only.yaml: live, 40 days old: old",
+    ]
+    rows = [line.split()[0] for line in result.stdout.splitlines() if ".yaml" in line]
+    assert rows == ["imported", "emulated", "live"], "the oldest first"
+
+
+def test_too_old_fails(mixed: Path) -> None:
+    result = run("age", "--fail", "39", library=mixed)
+    assert result.exit_code == 1
+    assert result.stderr.endswith("text-only.yaml: live, 40 days old: too old\n")
+    assert run("age", "--fail", "40", library=mixed).exit_code == 0
+    assert (
+        run("age", "single", "--fail", "0", library=mixed).stderr == "1 emulated; none is live, so no limit applies\n"
+    )
+
+
+# orphans
+
+
+def test_orphans_of_both_kinds_fail(mixed: Path) -> None:
+    made(mixed, scenario="gone", scenario_hash="x")
+    result = run("orphans", library=mixed)
+    assert result.exit_code == 1
+    assert re.search(r"^emulated +openai/openai\.chat/gone\.yaml +unknown scenario: 'gone'$", result.stdout, re.M)
+    found = data("orphans", library=mixed)
+    assert [one["path"] for one in found["cassettes"]] == ["openai/openai.chat/gone.yaml"]
+    there = {"openai/openai.chat/single-call.yaml", "openai/openai.chat/text-only.yaml"}
+    missing = {one["path"] for one in found["scenarios"]}
+    assert not missing & there
+    assert "openai/openai.chat/single-call.stream.yaml" in missing
+
+
+def test_a_library_that_has_all_has_no_orphans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = {"single-call": scripts()["single-call"]}
+    monkeypatch.setattr("toolparity.cassettes.library.inventory.scripts", lambda: one)
+    for surface in SURFACES.values():
+        for stream in (False, True):
+            made(tmp_path, surface=surface.name, provider=surface.provider, wire=surface.wire, stream=stream)
+    result = run("orphans", library=tmp_path)
+    assert (result.exit_code, result.stdout) == (0, "0 cassettes without a scenario, 0 missing recordings\n")
+
+
+# import
+
+
+def test_what_is_taken_in_is_called_imported(tmp_path: Path) -> None:
+    source = tmp_path / "a.yaml"
+    source.write_text(yaml.safe_dump({"interactions": [recorded(chat_body("f"))]}), "utf-8")
+    result = run("import", source, "--into", tmp_path / "into", "--note", "theirs, MIT")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "imported  openai/openai.chat/a.yaml  1 interactions of a.yaml\n"
+    assert data("list", library=tmp_path / "into")[0]["note"] == "theirs, MIT"
+    again = run("import", source, "--into", tmp_path / "into")
+    assert again.exit_code == 4
+    assert "replace it with --force" in again.stderr
+    assert run("import", source, "--into", tmp_path / "into", "--force").exit_code == 0
+
+
+def test_taking_in_nothing_is_nothing_run(tmp_path: Path) -> None:
+    source = tmp_path / "a.yaml"
+    url = "https://api.openai.com/v1/embeddings"
+    source.write_text(yaml.safe_dump({"interactions": [recorded("{}", url=url)]}), "utf-8")
+    result = run("import", source, "--into", tmp_path / "into")
+    assert result.exit_code == 5
+    assert "nothing was imported" in result.stderr
+
+
+# All of them
+
+
+def test_no_command_shows_a_cassette_without_its_origin(mixed: Path) -> None:
+    for command in (["list"], ["verify"], ["age"], ["show", "single-call"], ["diff", "single-call", "text-only"]):
+        shown = run(*command, library=mixed)  # type: ignore[arg-type]
+        lines = [
+            line for line in shown.stdout.splitlines() if "single-call.yaml" in line or line.endswith(": single-call")
+        ]
+        assert lines, command
+        assert "emulated" in lines[0], command
+        assert not any("live" in line for line in lines), command

@@ -1,0 +1,109 @@
+"""Mutations that change no meaning give the same canonical form, alone and in chains; findings may differ.
+
+Each mutation of the table is applied to a fixed sample of recorded exchanges of its wire; with
+TOOLPARITY_EVERY_RECORDING to all of them. ``-s`` prints how many exchanges each mutation was applied to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from random import Random
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from tests.support.thoroughness import is_thorough
+
+from . import neutral
+from .material import EVERY, WIRES, Traffic, meaning, read, sample
+
+CHAINS = 3 if is_thorough() or EVERY else 2
+#: To how many streams and bodies each mutation alone is applied.
+ENOUGH = 10**6 if is_thorough() or EVERY else 2
+#: The fewest kinds of mutations that apply to the exchanges of a wire: fewer where its streams are not SSE.
+LEAST = {"xai.grpc": 10, "bedrock.converse": 15, "ollama.chat": 15}
+
+
+def chance_of(traffic: Traffic, name: str) -> Random:
+    """The same chance in each run."""
+    return Random(crc32(f"{traffic.id}: {name}".encode()))
+
+
+def difference(traffic: Traffic, chain: list[neutral.Mutation], name: str) -> tuple[list[str], str | None]:
+    """The mutations that applied, and what they changed."""
+    response, applied = neutral.mutated(traffic, chain, chance_of(traffic, name))
+    if not applied:
+        return [], None
+    before, after = meaning(read(traffic)), meaning(response)
+    if before == after:
+        return applied, None
+    told = "; ".join(islice(_differences(before, after, "$"), 4))
+    return applied, f"{traffic.id} ({'streamed' if traffic.stream else 'plain'}) after {', '.join(applied)}: {told}"
+
+
+def _differences(one: Any, other: Any, path: str) -> Iterator[str]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in sorted({*one, *other}):
+            yield from _differences(one.get(key), other.get(key), f"{path}.{key}")
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for number, (left, right) in enumerate(zip(one, other, strict=True)):
+            yield from _differences(left, right, f"{path}[{number}]")
+    elif one != other:
+        yield f"{path}: {str(one)[:200]} became {str(other)[:200]}"
+
+
+@pytest.mark.recorded
+@pytest.mark.thorough(keep=4)
+@pytest.mark.parametrize("wire", WIRES)
+def test_each_mutation_alone_changes_nothing(wire: str, capsys: pytest.CaptureFixture[str]) -> None:
+    counts: Counter[str] = Counter()
+    tried: Counter[tuple[str, bool]] = Counter()
+    wrong = []
+    for traffic in sample(wire):
+        for mutation in neutral.applicable(traffic):
+            if tried[mutation.name, traffic.stream] >= ENOUGH:
+                continue
+            applied, changed = difference(traffic, [mutation], mutation.name)
+            counts.update(applied)
+            tried.update((name, traffic.stream) for name in applied)
+            if changed:
+                wrong.append(changed)
+    assert not wrong, f"{len(wrong)} of {counts.total()}:\n" + "\n".join(wrong[:20])
+    unused = {m.name for m in neutral.MUTATIONS if wire in m.wires} - set(counts)
+    with capsys.disabled():
+        print(
+            f"\n  {wire}: {counts.total()} pairs of {len(sample(wire))} exchanges and {len(counts)} mutations", end=""
+        )
+        print(f"; not applicable: {', '.join(sorted(unused))}" if unused else "", end="")
+    print("\n".join(f"  {count:6} {name}" for name, count in counts.most_common()))
+    assert len(counts) >= LEAST.get(wire, 25)
+
+
+@pytest.mark.thorough(keep=4)
+@pytest.mark.parametrize("wire", WIRES)
+def test_mutations_in_chains_change_nothing(wire: str) -> None:
+    wrong = []
+    total = 0
+    for traffic in sample(wire):
+        table = neutral.applicable(traffic)
+        for number in range(CHAINS * (4 if EVERY else 1)):
+            chance = chance_of(traffic, str(number))
+            chain = neutral.chained(table, chance)
+            applied, changed = difference(traffic, chain, str(number))
+            total += bool(applied)
+            if changed:
+                wrong.append(changed)
+    assert not wrong, f"{len(wrong)} of {total}:\n" + "\n".join(wrong[:20])
+    assert total
+
+
+def test_the_comparison_sees_a_lost_word_and_another_stop() -> None:
+    traffic = next(traffic for traffic in sample("openai.chat") if traffic.stream and read(traffic).calls)
+    for part in range(len(traffic.parts)):
+        fewer = traffic._replace(parts=[*traffic.parts[:part], *traffic.parts[part + 1 :]])
+        if meaning(read(fewer)) != meaning(read(traffic)):
+            return
+    raise AssertionError("no chunk of the stream said anything")

@@ -1,0 +1,149 @@
+"""A wire that was not reported is detected; what fits none or several is an error that names them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.support.wires import BYTE_WIRES, SSE_WIRES
+from toolparity import StreamDecoder, normalize
+from toolparity.normalizer.detect import detect_body, detect_event
+from toolparity.normalizer.errors import AmbiguousBody, MalformedBody, UnknownWire
+
+from .failures.play import LOOKUP, MESSAGE_START, Say, chunk, plain, stream
+
+wires = pytest.mark.parametrize("wire", SSE_WIRES)
+
+
+@wires
+def test_a_whole_body_is_detected(wire: str) -> None:
+    body = plain(wire, [Say("I look."), LOOKUP])
+    assert detect_body(body) == wire
+    assert detect_body(b"\n  " + body) == wire
+    assert normalize(body) == normalize(body, wire)
+
+
+@wires
+def test_a_stream_is_detected_by_its_first_event(wire: str) -> None:
+    frames = stream(wire, [Say("I look."), LOOKUP])
+    assert detect_body(b"".join(frames)) == wire
+    told, untold = StreamDecoder(wire), StreamDecoder()
+    for frame in frames:
+        assert told.feed(frame) == untold.feed(frame)
+    assert told.finish() == untold.finish()
+
+
+@wires
+def test_a_stream_given_as_a_body_is_detected_and_read(wire: str) -> None:
+    body = b"".join(stream(wire, [LOOKUP]))
+    response = normalize(body)
+    assert response.wire == wire
+    assert [call.id for call in response.calls] == ["call_a"]
+    assert "stream-body" in [finding.code for finding in response.findings]
+
+
+@pytest.mark.parametrize(
+    ("event", "wire"),
+    [
+        (chunk({"content": "hi"}), "openai.chat"),
+        ({"object": "chat.completion.chunk"}, "openai.chat"),
+        ({"type": "response.created", "response": {}}, "openai.responses"),
+        ({"type": "response.some.future.event"}, "openai.responses"),
+        ({"type": "error", "sequence_number": 3, "message": "boom"}, "openai.responses"),
+        (MESSAGE_START, "anthropic.messages"),
+        ({"type": "ping"}, "anthropic.messages"),
+        ({"type": "error", "error": {"type": "overloaded_error"}}, "anthropic.messages"),
+    ],
+)
+def test_events_are_detected_by_what_only_their_wire_has(event: dict[str, Any], wire: str) -> None:
+    assert detect_event(json.dumps(event).encode()) == wire
+
+
+def test_the_closing_word_of_a_chat_stream_belongs_to_chat() -> None:
+    assert detect_event(b"[DONE]") == "openai.chat"
+
+
+@pytest.mark.parametrize("read", [normalize, lambda body: StreamDecoder().feed(b"data: " + body + b"\n\n")])
+def test_an_error_body_that_fits_several_wires_names_them(read: Any) -> None:
+    named = rf"fits several wires: {re.escape(', '.join(BYTE_WIRES))} \(pass wire="
+    with pytest.raises(AmbiguousBody, match=named) as caught:
+        read(b'{"error": {"message": "no such model", "type": "invalid_request_error"}}')
+    assert caught.value.candidates == BYTE_WIRES
+
+
+@pytest.mark.parametrize(
+    ("body", "wires_of_it"),
+    [
+        ({"choices": [], "output": []}, ("openai.chat", "openai.responses")),
+        ({"type": "message", "content": [], "choices": []}, ("openai.chat", "anthropic.messages")),
+    ],
+)
+def test_a_body_that_fits_two_wires_is_an_error_that_names_both(
+    body: dict[str, Any], wires_of_it: tuple[str, ...]
+) -> None:
+    with pytest.raises(AmbiguousBody, match=": " + ", ".join(wires_of_it)) as caught:
+        normalize(body)
+    assert caught.value.candidates == wires_of_it
+    assert detect_body(json.dumps({**body, "object": "chat.completion"}).encode()) == "openai.chat"
+
+
+@wires
+def test_a_body_that_is_neither_an_answer_nor_an_error_of_its_wire_is_an_error_that_keeps_it(wire: str) -> None:
+    for body in ({}, {"a": 1}, {"error": None}, {"level": "INFO", "msg": "ready"}, {"message": "a", "time": 1}):
+        response = normalize(body, wire)
+        assert response.error is not None
+        assert response.error.type == "no_answer"
+        assert response.error.message == f"the body is neither a response nor an error of {wire}"
+        assert response.error.raw["body"] == body
+        assert response.choices == []
+    for other in set(SSE_WIRES) - {wire}:
+        with pytest.raises(MalformedBody, match=f"{wire} .it looks like {other}."):
+            normalize(plain(other, [Say("I look."), LOOKUP]), wire)
+
+
+@wires
+@pytest.mark.parametrize("body", [{"error": "boom"}, {"message": "boom"}, {"detail": "boom"}, {"code": 5}])
+def test_a_body_that_says_that_it_is_an_error_is_one(wire: str, body: dict[str, Any]) -> None:
+    assert normalize(body, wire).error is not None
+    assert normalize({}, wire, status=502).error is not None
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"hello": "world"}', b'{"type": "message"}', b'{"type": "future"}'])
+def test_a_body_that_fits_no_wire_is_an_error_without_candidates(body: bytes) -> None:
+    with pytest.raises(AmbiguousBody, match="fits no known wire") as caught:
+        normalize(body)
+    assert caught.value.candidates == ()
+
+
+@pytest.mark.parametrize("body", [b"", b"  \n", b"hello", b"data: hello\n\n", b"data: [1]\n\n", b"[1, 2]"])
+def test_what_is_no_body_at_all_is_a_typed_error(body: bytes) -> None:
+    with pytest.raises(MalformedBody) as caught:
+        normalize(body)
+    assert caught.value.body is not None
+
+
+def test_an_empty_stream_of_no_wire_is_a_typed_error_and_of_a_told_one_incomplete() -> None:
+    with pytest.raises(MalformedBody, match="contains no event"):
+        StreamDecoder().finish()
+    response = StreamDecoder("openai.chat").finish()
+    assert (response.complete, response.choices) == (False, [])
+
+
+@pytest.mark.parametrize("make", [lambda: normalize(b"{}", "openai.chats"), lambda: StreamDecoder("openai.chats")])
+def test_a_wire_that_does_not_exist_is_an_error_that_lists_those_that_do(make: Any) -> None:
+    with pytest.raises(UnknownWire, match=r"openai\.chat, openai\.responses, anthropic\.messages, xai\.grpc"):
+        make()
+
+
+def test_an_error_of_google_names_its_wire_and_that_of_another_api_does_not() -> None:
+    error: dict[str, Any] = {"code": 400, "message": "Bad.", "status": "INVALID_ARGUMENT"}
+    body = json.dumps({"error": error}).encode()
+    decoder = StreamDecoder()
+    decoder.feed(body)
+    for response in (normalize(body), decoder.finish()):
+        assert (response.wire, response.error and response.error.type) == ("google.gemini", "INVALID_ARGUMENT")
+    with pytest.raises(AmbiguousBody, match="several wires"):
+        normalize({"error": {"code": 400, "message": "Bad."}})

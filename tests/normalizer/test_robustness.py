@@ -1,0 +1,676 @@
+"""Damaged traffic: a Response (that can be written, and selected from) or a ToolparityError, and no call invented.
+
+Thousands of examples, the same ones in every run (derandomized), so that a failure is everybody's failure.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from xai_sdk.proto import chat_pb2
+
+from tests.normalizer.recorded.rows import rows
+from tests.support import eventstream, thoroughness
+from tests.support.answers import BODIES, CHAT, GRPC, MESSAGES, RESPONSES
+from tests.support.damage import garbled, grown, hurt, spelled, strings, subtrees
+from tests.support.streaming import AS_STREAM, events_of, grpc
+from tests.support.wires import EVENT_STREAM_WIRES, LINE_WIRES, SSE_WIRES
+from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize, select
+from toolparity.normalizer.arguments import parse
+from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop
+from toolparity.normalizer.json_codec import decode as json_decode
+from toolparity.normalizer.json_codec import encode as json_encode
+from toolparity.normalizer.model import ApprovalRequest, ServerToolCall
+
+#: Names that the canonical form gives to built-in tools whose items carry none.
+BUILT_IN = {"shell", "local_shell", "apply_patch", "computer", "tool_search"}
+WIRES = tuple(BODIES)
+
+
+def examples(count: int) -> settings:
+    return thoroughness.examples(
+        count, plain=count // 25, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    )
+
+
+def survived(decode: Callable[[], Response]) -> Response | None:
+    """The response, looked at from all sides; None where the input was refused with a typed error."""
+    try:
+        response = decode()
+    except ToolparityError:
+        return None
+    assert json_decode(json_encode(response)) is not None
+    for choice in {c.index for c in response.choices}:
+        for policy in ("first", "all", "batch"):
+            selection = select(response, policy, choice=choice)
+            refs = [*selection.kept, *selection.dropped, *selection.rejected]
+            assert len(refs) == sum(len(c.calls) for c in response.choices)
+    for call in (block for _, _, block in response.walk() if isinstance(block, ToolCall)):
+        assert call.id
+        assert (call.arguments is not None) <= (call.status == "complete")
+    return response
+
+
+def streamed(wire: str, pieces: Iterable[bytes]) -> Response:
+    decoder = StreamDecoder(wire)
+    for piece in pieces:
+        decoder.feed(piece)
+    return decoder.finish()
+
+
+def possible(response: Response) -> int:
+    """The calls of an undamaged answer, no matter who runs them: damage can hide who does."""
+    return sum(isinstance(block, ToolCall | ServerToolCall | ApprovalRequest) for _, _, block in response.walk())
+
+
+def nothing_invented(response: Response | None, source: Any, at_most: int) -> None:
+    """Each call that can run stems from the source: its id, its name and its arguments are there."""
+    if response is None:
+        return
+    runnable = [b for _, _, b in response.walk() if isinstance(b, ToolCall) and b.status == "complete"]
+    assert len(runnable) <= at_most
+    if not runnable:
+        return
+    said = {text for text in strings(source) if text}
+    for call in runnable:
+        assert call.name in BUILT_IN or made_of(call.name, said), f"the name {call.name!r} was never sent"
+        made_up = {f.block for f in response.findings if f.code in ("id-missing", "id-duplicate")}
+        assert made_of(call.id, said) or made_up, f"the id {call.id!r} was never sent"
+        assert call.arguments_text == "" or made_of(call.arguments_text, said) or stands(call.arguments_text, source)
+
+
+def made_of(text: str, pieces: set[str]) -> bool:
+    """Whether a text is some of the pieces one after the other (as deltas are)."""
+    reached = {0}
+    for at in range(len(text)):
+        if at in reached:
+            reached |= {at + len(piece) for piece in pieces if text.startswith(piece, at)}
+    return len(text) in reached
+
+
+def stands(text: str, source: Any) -> bool:
+    """Whether a text is the JSON of a value in the source (or of one member of it)."""
+    value = json.loads(text)
+    values = [value, *(value.values() if isinstance(value, dict) and len(value) == 1 else ())]
+    return any(found in values for found in subtrees(source))
+
+
+SEEDS = [pytest.param(wire, seeds, id=wire) for wire, seeds in BODIES.items()]
+
+
+@pytest.mark.thorough(keep=3)
+@pytest.mark.parametrize(("wire", "seeds"), SEEDS)
+def test_a_body_with_members_dropped_or_of_another_type(wire: str, seeds: dict[str, Any]) -> None:
+    @examples(600)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        body = data.draw(st.sampled_from(list(seeds.values())))
+        damaged = data.draw(hurt(body))
+        response = survived(lambda: normalize(spelled(damaged), wire))
+        nothing_invented(response, damaged, possible(normalize(body, wire)))
+
+    holds()
+
+
+@pytest.mark.thorough(keep=3)
+@pytest.mark.parametrize(("wire", "seeds"), SEEDS)
+def test_a_body_with_members_added_nested_repeated_or_doubled(wire: str, seeds: dict[str, Any]) -> None:
+    @examples(400)
+    @given(st.data(), st.booleans())
+    def holds(data: st.DataObject, doubled: bool) -> None:
+        damaged = data.draw(grown(data.draw(st.sampled_from(list(seeds.values())))))
+        response = survived(lambda: normalize(spelled(damaged, doubled=doubled), wire))
+        nothing_invented(response, damaged, sys.maxsize)
+        # the same, parsed by the caller, and by a caller that does not know the wire
+        survived(lambda: normalize(damaged, wire))
+        survived(lambda: normalize(spelled(damaged)))
+
+    holds()
+
+
+@pytest.mark.thorough(keep=3)
+@pytest.mark.parametrize(("wire", "seeds"), SEEDS)
+def test_a_body_with_bytes_flipped_lost_repeated_or_cut_off(wire: str, seeds: dict[str, Any]) -> None:
+    @examples(400)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        damaged = data.draw(garbled(spelled(data.draw(st.sampled_from(list(seeds.values()))))))
+        survived(lambda: normalize(damaged, wire))
+        survived(lambda: normalize(damaged, wire, status=500))
+        survived(lambda: streamed(wire, [damaged]))
+
+    holds()
+
+
+def framed(wire: str, event: Any) -> bytes:
+    """The bytes of one event, which may be any JSON value."""
+    if wire in LINE_WIRES:
+        return spelled(event) + b"\n"
+    if wire not in EVENT_STREAM_WIRES:
+        return b"data: " + spelled(event) + b"\n\n"
+    (kind, payload), *_ = event.items() if isinstance(event, dict) and event else [("messageStart", event)]
+    return eventstream.event(kind.encode("utf-8", "replace").decode(), payload)
+
+
+@pytest.mark.thorough(keep=3)
+@pytest.mark.parametrize(("wire", "seeds"), SEEDS)
+def test_a_stream_with_events_damaged_or_missing(wire: str, seeds: dict[str, Any]) -> None:
+    @examples(500)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        body = data.draw(st.sampled_from(list(seeds.values())))
+        stream = AS_STREAM[wire](body, Random(data.draw(st.integers(0, 9))))
+        damaged = data.draw(hurt(events_of(wire, stream)))
+        end = b"data: [DONE]\n\n" if wire in SSE_WIRES else b""
+        sent = b"".join(framed(wire, event) for event in damaged) + end
+        # The Responses wire says everything up to three times: as deltas, as items, as the terminal output.
+        at_most = possible(normalize(body, wire)) * (3 if wire == "openai.responses" else 1)
+        nothing_invented(survived(lambda: streamed(wire, [sent])), damaged, at_most)
+
+    holds()
+
+
+@pytest.mark.thorough(keep=3)
+@pytest.mark.parametrize(("wire", "seeds"), SEEDS)
+def test_a_stream_with_bytes_flipped_lost_repeated_or_cut_off(wire: str, seeds: dict[str, Any]) -> None:
+    @examples(400)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        stream = AS_STREAM[wire](data.draw(st.sampled_from(list(seeds.values()))), Random(data.draw(st.integers(0, 9))))
+        damaged = data.draw(garbled(stream))
+        whole = survived(lambda: streamed(wire, [damaged]))
+        at = data.draw(st.integers(0, len(damaged)))
+        assert survived(lambda: streamed(wire, [damaged[:at], damaged[at:]])) == whole
+        survived(lambda: normalize(damaged, wire))
+
+    holds()
+
+
+@pytest.mark.thorough(keep=3)
+@pytest.mark.parametrize(("wire", "seeds"), SEEDS)
+def test_a_stream_cut_off_anywhere_never_runs_a_call(wire: str, seeds: dict[str, Any]) -> None:
+    """Short of its terminal event, whatever was read of a stream is not executed (law `incomplete`)."""
+    terminal = {
+        "openai.chat": b'"finish_reason": "',
+        "openai.responses": b'"type": "response.completed"',
+        "anthropic.messages": b'"type": "message_stop"',
+        "cohere.chat": b'"type": "message-end"',
+        "google.gemini": b'"finishReason"',
+        "google.interactions": b'"event_type": "interaction.completed"',
+        "ollama.chat": b'"done": true',
+        "bedrock.converse": b"messageStop",
+    }[wire]
+    for seed, body in enumerate(seeds.values()):
+        stream = AS_STREAM[wire](body, Random(seed))
+        for end in range(0, len(stream), 7 if thoroughness.is_thorough() else 23):
+            if terminal in stream[:end] or b"response.incomplete" in stream[:end] or b"[DONE]" in stream[:end]:
+                break
+            response = survived(lambda: streamed(wire, [stream[:end]]))  # noqa: B023 - run at once
+            assert response is not None
+            assert not response.complete
+            for choice in response.choices:
+                assert select(response, "all", choice=choice.index).kept == []
+
+
+@pytest.mark.parametrize("name", GRPC)
+def test_messages_of_xai_with_bytes_flipped_lost_repeated_or_cut_off(name: str) -> None:
+    message = GRPC[name]
+
+    @examples(250)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        damaged = data.draw(garbled(message.SerializeToString()))
+        survived(lambda: normalize(damaged, "xai.grpc"))
+        chunks = grpc(message, Random(1))
+        at = data.draw(st.integers(0, len(chunks) - 1))
+        chunks[at] = data.draw(garbled(chunks[at]))
+        survived(lambda: streamed("xai.grpc", chunks))
+
+    holds()
+
+
+def test_messages_of_xai_with_every_field_cleared_in_turn() -> None:
+    def cleared(message: Any) -> Iterable[Any]:
+        """Copies of a message, each without one field, at any depth."""
+        for field, value in message.ListFields():
+            without = type(message)()
+            without.CopyFrom(message)
+            without.ClearField(field.name)
+            yield without
+            for number, inner in enumerate(value if field.is_repeated else [value]):
+                if field.message_type is None:
+                    continue
+                for part in cleared(inner):
+                    changed = type(message)()
+                    changed.CopyFrom(message)
+                    target = getattr(changed, field.name)
+                    (target[number] if field.is_repeated else target).CopyFrom(part)
+                    yield changed
+
+    count = 0
+    for message in GRPC.values():
+        for damaged in cleared(message):
+            response = survived(lambda: normalize(damaged))  # noqa: B023 - run at once
+            assert response is not None
+            chunks = grpc(damaged, Random(count))
+            nothing_invented(survived(lambda: streamed("xai.grpc", chunks)), _texts(damaged), 2)  # noqa: B023
+            count += 1
+    assert count > 60
+
+
+def _texts(message: chat_pb2.GetChatCompletionResponse) -> list[str]:
+    calls = [call for output in message.outputs for call in output.message.tool_calls]
+    return [text for call in calls for text in (call.id, call.function.name, call.function.arguments)]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_recorded_bodies_and_streams_damaged(wire: str, recordings: Path) -> None:
+    found = [row for row in rows(recordings, wire) if not row.failed and 100 < len(row.data) < 8_000]
+    bodies = [row for row in found if not row.stream]
+    plain = bodies[:: 17 if len(bodies) > 100 else 1]
+    streams = [row for row in found if row.stream and (not row.body_encoding or wire in EVENT_STREAM_WIRES)][::5]
+
+    @examples(500)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        row = data.draw(st.sampled_from(plain))
+        body = json.loads(row.data)
+        damaged = data.draw(hurt(body))
+        bound = possible(normalize(row.data, wire))
+        nothing_invented(survived(lambda: normalize(spelled(damaged), wire)), damaged, bound)
+        survived(lambda: normalize(data.draw(garbled(row.data)), wire))
+        other = data.draw(garbled(data.draw(st.sampled_from(streams)).data))
+        survived(lambda: streamed(wire, [other]))
+
+    holds()
+
+
+# numbers and nesting beyond every limit
+
+DEEP = 100_000
+MONSTERS = {
+    "nested lists": "[" * DEEP + "]" * DEEP,
+    "nested objects": '{"a":' * DEEP + "1" + "}" * DEEP,
+    "brackets that never close": "[" * DEEP,
+    "objects that never close": '{"a":' * DEEP,
+    "10^5000": "1" + "0" * 5000,
+    "-10^5000": "-1" + "0" * 5000,
+    "1e999999": "1e999999",
+    "a number of 5,000 decimals": "0." + "1" * 5000,
+    "NaN": "NaN",
+    "minus infinity": "-Infinity",
+    "2^64": str(2**64),
+}
+#: A body of each wire with a hole for a value: where figures, texts, lists, arguments and unknown members are.
+HOLES = {
+    "openai.chat": [
+        '{"choices":[{"index":HOLE,"message":{"content":"hi"},"finish_reason":"stop"}]}',
+        '{"choices":HOLE}',
+        '{"choices":[{"index":0,"message":{"content":HOLE},"finish_reason":"stop"}]}',
+        '{"choices":[{"index":0,"message":{"content":"hi","new":HOLE},"finish_reason":"stop"}]}',
+        '{"choices":[{"index":0,"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":HOLE}}]}}]}',
+        '{"choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":HOLE}}',
+        '{"error":HOLE}',
+    ],
+    "openai.responses": [
+        '{"object":"response","status":"completed","output":HOLE}',
+        '{"object":"response","status":"completed","output":[HOLE]}',
+        '{"object":"response","output":[{"type":"function_call","call_id":"a","name":"f","arguments":HOLE}]}',
+        '{"object":"response","output":[{"type":"tool_search_call","execution":"client","arguments":HOLE}]}',
+        '{"object":"response","output":[{"type":"unheard_of","x":HOLE}],"usage":{"input_tokens":HOLE}}',
+    ],
+    "anthropic.messages": [
+        '{"type":"message","content":HOLE}',
+        '{"type":"message","content":[{"type":"text","text":HOLE}]}',
+        '{"type":"message","content":[{"type":"tool_use","id":"a","name":"f","input":HOLE}],"stop_reason":"tool_use"}',
+        '{"type":"message","content":[{"type":"unheard_of","x":HOLE}],"usage":{"input_tokens":HOLE}}',
+    ],
+    "google.gemini": [
+        '{"candidates":HOLE,"modelVersion":"m"}',
+        '{"candidates":[HOLE],"modelVersion":"m"}',
+        '{"candidates":[{"index":HOLE,"content":{"parts":[{"text":"hi"}]},"finishReason":"STOP"}]}',
+        '{"candidates":[{"content":{"parts":[{"text":HOLE}]},"finishReason":HOLE}],"modelVersion":"m"}',
+        '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":HOLE}}]},"finishReason":"STOP"}]}',
+        '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","partialArgs":[HOLE]}}]}}],"responseId":"r"}',
+        '{"candidates":[{"content":{"parts":[{"new":HOLE}]}}],"usageMetadata":{"promptTokenCount":HOLE}}',
+        '{"error":HOLE}',
+    ],
+    "cohere.chat": [
+        '{"message":HOLE,"finish_reason":"COMPLETE"}',
+        '{"message":{"content":HOLE},"finish_reason":"COMPLETE"}',
+        '{"message":{"content":[{"type":"text","text":HOLE}]},"finish_reason":"COMPLETE"}',
+        '{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":HOLE}}]},"finish_reason":"TOOL_CALL"}',
+        '{"message":{"content":[{"type":"unheard_of","x":HOLE}],"citations":HOLE},"finish_reason":"COMPLETE"}',
+        '{"message":{"content":[]},"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":HOLE}}}',
+        '{"generation_id":"r","text":"a","tool_calls":[{"name":"f","parameters":HOLE}]}',
+    ],
+    "ollama.chat": [
+        '{"message":HOLE,"done":true}',
+        '{"message":{"content":HOLE},"done":true}',
+        '{"message":{"content":"hi"},"done":HOLE}',
+        '{"message":{"content":"","tool_calls":[{"function":{"name":"f","arguments":HOLE}}]},"done":true}',
+        '{"message":{"content":"","tool_calls":[{"function":{"index":HOLE,"name":"f"}}]},"done":true}',
+        '{"message":{"content":"hi","new":HOLE},"done":true,"eval_count":HOLE}',
+        '{"error":HOLE}',
+    ],
+    "google.interactions": [
+        '{"object":"interaction","status":"completed","steps":HOLE}',
+        '{"object":"interaction","status":"completed","steps":[HOLE]}',
+        '{"object":"interaction","status":HOLE,"steps":[{"type":"model_output","content":HOLE}]}',
+        '{"object":"interaction","steps":[{"type":"function_call","id":"a","name":"f","arguments":HOLE}]}',
+        '{"object":"interaction","steps":[{"type":"google_search_call","id":"a","arguments":HOLE}]}',
+        '{"object":"interaction","steps":[{"type":"unheard_of","x":HOLE}],"usage":{"total_input_tokens":HOLE}}',
+        '{"event_type":"step.delta","index":HOLE,"delta":{"type":"arguments_delta","arguments":HOLE}}',
+        '{"event_type":"error","error":HOLE}',
+    ],
+    "bedrock.converse": [
+        '{"output":HOLE,"stopReason":"end_turn"}',
+        '{"output":{"message":{"content":HOLE}},"stopReason":"end_turn"}',
+        '{"output":{"message":{"content":[{"text":HOLE}]}},"stopReason":HOLE}',
+        '{"output":{"message":{"content":[{"toolUse":{"toolUseId":"a","name":"f","input":HOLE}}]}},"stopReason":"tool_use"}',
+        '{"output":{"message":{"content":[{"unheardOf":HOLE}]}},"stopReason":"end_turn"}',
+        '{"output":{"message":{"content":[]}},"stopReason":"end_turn","usage":{"inputTokens":HOLE}}',
+        '{"message":HOLE}',
+    ],
+}
+
+
+@pytest.mark.thorough(keep=4)
+@pytest.mark.parametrize("monster", MONSTERS)
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_number_or_a_nesting_beyond_every_limit_in_a_body(wire: str, monster: str) -> None:
+    for hole in HOLES[wire]:
+        body = hole.replace("HOLE", MONSTERS[monster]).encode()
+        survived(lambda: normalize(body, wire))  # noqa: B023 - run at once
+        survived(lambda: normalize(body))  # noqa: B023
+        survived(lambda: streamed(wire, [b"data: " + body + b"\n\n"]))  # noqa: B023
+        survived(lambda: streamed(wire, [body]))  # noqa: B023
+        if wire in EVENT_STREAM_WIRES:
+            for kind in ("contentBlockStart", "contentBlockDelta", "metadata"):
+                message = eventstream.message(body, event_type=kind, message_type="event")
+                survived(lambda: streamed(wire, [message]))  # noqa: B023
+
+
+@pytest.mark.parametrize("monster", MONSTERS)
+def test_a_number_or_a_nesting_beyond_every_limit_in_an_argument_text(monster: str) -> None:
+    text = '{"a":' + MONSTERS[monster] + "}"
+    before = parse(text)
+    body = json.loads(json.dumps(CHAT["calls under stop"]))
+    body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = text
+    for response in (
+        normalize(json.dumps(body), "openai.chat"),
+        streamed("openai.chat", [AS_STREAM["openai.chat"](body, Random(1))]),
+    ):
+        survived(lambda: response)  # noqa: B023 - run at once
+        (call,) = response.calls
+        assert (call.id, call.name, call.arguments_text) == ("call_a", "f", text)
+        assert (call.arguments, call.status) == (before.arguments, before.status)
+
+
+@pytest.mark.parametrize("monster", ["10^5000", "nested lists", "NaN"])
+def test_a_monster_in_the_request_is_no_crash(monster: str) -> None:
+    request = '{"n":1,"tools":[{"type":"function","function":{"name":"f","parameters":' + MONSTERS[monster] + "}}]}"
+    survived(lambda: normalize(CHAT["text"], "openai.chat", request=request))
+
+
+# linear work, counted and not timed
+
+
+def steps(work: Callable[[], None]) -> int:
+    """How many functions, of Python and of C, are called while working."""
+    count = 0
+
+    def seen(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    previous = sys.getprofile()
+    sys.setprofile(seen)
+    try:
+        work()
+    finally:
+        sys.setprofile(previous)
+    return count
+
+
+def long_stream(wire: str, words: int, word: str = "word ") -> list[bytes]:
+    """One call whose arguments come in so many pieces, as the bytes of each event; a text where calls come whole."""
+    texts = ['{"a":"', *[word for _ in range(words)], '"}']
+    if wire == "openai.chat":
+        opening = {"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}
+        calls: list[Any] = [opening, *({"index": 0, "function": {"arguments": text}} for text in texts)]
+        events: list[Any] = [{"id": "c", "choices": [{"index": 0, "delta": {"tool_calls": [call]}}]} for call in calls]
+    elif wire == "openai.responses":
+        item = {"type": "function_call", "id": "i", "call_id": "a", "name": "f", "arguments": ""}
+        delta = "response.function_call_arguments.delta"
+        events = [
+            {"type": "response.output_item.added", "output_index": 0, "item": item},
+            *({"type": delta, "output_index": 0, "item_id": "i", "delta": text} for text in texts),
+        ]
+    elif wire == "google.gemini":
+        words_of = [text.removeprefix('{"a":"').removesuffix('"}') for text in texts]
+        partial = ({"jsonPath": "$.a", "stringValue": word, "willContinue": True} for word in words_of)
+        given: list[dict[str, Any]] = [
+            {"name": "f", "id": "a", "willContinue": True},
+            *({"partialArgs": [one], "willContinue": True} for one in partial),
+            {},
+        ]
+        events = [
+            {"candidates": [{"content": {"parts": [{"functionCall": call}]}}], "responseId": "r"} for call in given
+        ]
+    elif wire == "cohere.chat":
+        start = {"id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}
+        events = [
+            {"type": "tool-call-start", "index": 0, "delta": {"message": {"tool_calls": start}}},
+            *(
+                {"type": "tool-call-delta", "index": 0, "delta": {"message": {"tool_calls": {"function": function}}}}
+                for function in ({"arguments": text} for text in texts)
+            ),
+        ]
+    elif wire == "google.interactions":
+        step = {"type": "function_call", "id": "a", "name": "f", "arguments": {}}
+        parts = ({"type": "arguments_delta", "arguments": text} for text in texts)
+        events = [
+            {"event_type": "step.start", "index": 0, "step": step},
+            *({"event_type": "step.delta", "index": 0, "delta": part} for part in parts),
+        ]
+    elif wire == "ollama.chat":
+        events = [{"message": {"role": "assistant", "content": text}, "done": False} for text in ("", *texts)]
+    elif wire == "bedrock.converse":
+        events = [
+            {"contentBlockStart": {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "a", "name": "f"}}}},
+            *({"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"toolUse": {"input": text}}}} for text in texts),
+        ]
+    else:
+        block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+        deltas = ({"type": "input_json_delta", "partial_json": text} for text in texts)
+        events = [
+            {"type": "content_block_start", "index": 0, "content_block": block},
+            *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
+        ]
+    return [framed(wire, event) for event in events]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_twice_as_many_pieces_are_twice_as_much_work(wire: str) -> None:
+    def work(words: int) -> Callable[[], None]:
+        pieces = long_stream(wire, words)
+        streamed(wire, pieces)  # what is computed once is computed before the count
+        return lambda: streamed(wire, pieces) and None
+
+    once, twice = steps(work(400)), steps(work(800))
+    assert 400 < once < 400 * 60
+    assert twice < 2.1 * once
+
+
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if wire not in LINE_WIRES])
+def test_what_is_told_of_growing_arguments_is_as_long_as_the_arguments(wire: str) -> None:
+    """No event repeats what an earlier one reported: a caller who shows them does linear work, too."""
+    decoder = StreamDecoder(wire)
+    told = [event for piece in long_stream(wire, 1000) for event in decoder.feed(piece)]
+    text = '{"a":"' + "word " * 1000 + '"}'
+    assert "".join(event.text for event in told if isinstance(event, BlockDelta)) == text
+    (call,) = decoder.finish().calls
+    assert call.arguments_text == text
+
+
+@pytest.mark.thorough(keep=3)
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_event_that_comes_byte_by_byte_is_linear_work(wire: str) -> None:
+    def work(size: int) -> Callable[[], None]:
+        pieces = in_bytes(long_stream(wire, 1, "x" * size)[2])
+        streamed(wire, pieces)
+        return lambda: streamed(wire, pieces) and None
+
+    once, twice = steps(work(2000)), steps(work(4000))
+    assert once < 2000 * 30
+    assert twice < 2.1 * once
+
+
+def allocated(pieces: Iterable[bytes], wire: str) -> int:
+    """How many bytes are taken from memory while feeding, also those that are given back at once."""
+    decoder = StreamDecoder(wire)
+    total = 0
+    tracemalloc.start()
+    try:
+        for piece in pieces:
+            before, _ = tracemalloc.get_traced_memory()
+            tracemalloc.reset_peak()
+            decoder.feed(piece)
+            total += tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+    return total
+
+
+def in_bytes(data: bytes) -> list[bytes]:
+    return [data[i : i + 1] for i in range(len(data))]
+
+
+GROWING: dict[str, Callable[[str, int], list[bytes]]] = {
+    "arguments in pieces": long_stream,
+    "an event byte by byte": lambda wire, size: [
+        *long_stream(wire, 1)[:2],
+        *in_bytes(long_stream(wire, 1, "x" * size)[2]),
+    ],
+    "an event of many lines": lambda wire, size: [
+        *long_stream(wire, 1)[:2],
+        *[b"data: {\n", *[b"data:  \n"] * size, b"data: }\n\n"],
+    ],
+    "comments": lambda wire, size: [*long_stream(wire, 1)[:2], *[b": keep-alive\n"] * size],
+}
+#: What only server-sent events have.
+OF_SSE = ("an event of many lines", "comments")
+
+
+@pytest.mark.thorough(keep=1, per="{what}")
+@pytest.mark.parametrize(
+    ("what", "wire"), [(what, wire) for what in GROWING for wire in WIRES if what not in OF_SSE or wire in SSE_WIRES]
+)
+def test_twice_as_much_copies_twice_as_much(wire: str, what: str) -> None:
+    """What waits for its end is put together once: no piece copies all that came before it."""
+    once, twice = (allocated(GROWING[what](wire, size), wire) for size in (1500, 3000))
+    assert twice < 2.6 * once
+
+
+@pytest.mark.thorough(keep=2)
+@pytest.mark.parametrize("piece", ["word " * 20, [{"line": "word " * 20}]], ids=["text", "list"])
+@pytest.mark.parametrize("kind", ["code_execution_result", "result_of_a_later_version"])
+def test_the_result_of_a_server_call_in_pieces_is_put_together_once(kind: str, piece: Any) -> None:
+    def pieces(number: int) -> list[bytes]:
+        step, delta = {"type": kind, "call_id": "a"}, {"type": kind, "result": piece}
+        events = [
+            {"event_type": "step.start", "index": 0, "step": step},
+            *({"event_type": "step.delta", "index": 0, "delta": delta} for _ in range(number)),
+        ]
+        return [framed("google.interactions", event) for event in events]
+
+    (block,) = streamed("google.interactions", pieces(3)).choices[0].blocks
+    assert block.raw["result"] == piece * 3  # type: ignore[union-attr]
+    once, twice = (allocated(pieces(size), "google.interactions") for size in (1500, 3000))
+    assert twice < 2.6 * once
+
+
+def test_the_checks_see_an_invented_call_and_an_unwritable_response() -> None:
+    body = CHAT["three calls"]
+    response = normalize(body, "openai.chat")
+    nothing_invented(response, body, 3)
+    with pytest.raises(AssertionError):
+        nothing_invented(response, body, 2)
+    with pytest.raises(AssertionError, match="the name 'weather' was never sent"):
+        nothing_invented(response, json.loads(json.dumps(body).replace("weather", "wetter")), 3)
+    with pytest.raises(AssertionError, match="the id 'call_a' was never sent"):
+        nothing_invented(response, json.loads(json.dumps(body).replace("call_a", "call_x")), 3)
+    with pytest.raises(AssertionError):
+        nothing_invented(response, json.loads(json.dumps(body).replace("Oslo", "Bonn")), 3)
+    assert made_of("abab", {"ab"})
+    assert not made_of("aba", {"ab"})
+    assert (MESSAGES["text"], RESPONSES["text"]) == (
+        BODIES["anthropic.messages"]["text"],
+        BODIES["openai.responses"]["text"],
+    )
+
+
+# what the damage above found
+
+
+@pytest.mark.parametrize("value", ['"\\ud800"', '"\\udc00 and words"'])
+def test_half_a_surrogate_where_an_object_belongs_is_set_aside(value: str) -> None:
+    body = '{"choices":[{"index":0,"delta":' + value + ',"message":{"content":"hi"},"finish_reason":"stop"}]}'
+    response = normalize(body, "openai.chat")
+    assert response.text == "hi"
+    assert [(f.code, f.message) for f in response.findings] == [("wrong-type", "wrong-type: $.choices[].delta")]
+    assert response.choices[0].extra == {"delta": json.loads(value)}
+
+
+def test_a_number_that_nothing_parses_is_kept_as_its_digits() -> None:
+    digits = "1" + "0" * 5000
+    item = '{"type":"computer_call","id":"i","call_id":"c","actions":[],"action":{"x":' + digits + "}}"
+    body = '{"object":"response","status":"completed","output":[' + item + "]}"
+    (call,) = normalize(body, "openai.responses").calls
+    assert call.arguments_text == '{"x":' + digits + "}"
+    assert (call.arguments, call.status) == (None, "invalid")
+
+
+@pytest.mark.parametrize("request_text", ["no json", "[", b"\xff", '{"n":' + "9" * 5000 + "}"])
+def test_a_request_that_is_no_json_is_a_typed_error(request_text: str | bytes) -> None:
+    with pytest.raises(MalformedBody, match="the request is not JSON"):
+        normalize(CHAT["text"], "openai.chat", request=request_text)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [b"data: [DONE]\n\n", b"\n", b'data: {"type":"ping"}\n\n', b": comment\n\n", b"id: 7\n\n", b"event: ping\n\n"],
+)
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+def test_events_of_another_shape_in_the_same_piece_are_read_as_they_come(odd: bytes, named: bool) -> None:
+    """Every piece of a stream may hold the usual events and then something else, up to its last byte."""
+
+    def event(data: bytes) -> bytes:
+        name = json.loads(data)["type"].encode()
+        return (b"event: " + name + b"\n" if named else b"") + b"data: " + data + b"\n\n"
+
+    opening = event(b'{"type":"message_start","message":{"id":"m","content":[]}}')
+    words = [
+        event(b'{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}'),
+        event(b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"hi"}}'),
+        event(b'{"type":"content_block_stop","index":0}'),
+    ]
+    ending = event(b'{"type":"message_delta","delta":{"stop_reason":"end_turn"}}') + event(b'{"type":"message_stop"}')
+    decoder = StreamDecoder("anthropic.messages")
+    decoder.feed(opening)
+    told = [decoder.feed(word + odd) for word in words]
+    assert told == [[BlockStart(0, 0, "text")], [BlockDelta(0, 0, "hi")], [BlockStop(0, 0)]]
+    decoder.feed(ending + odd)
+    response = decoder.finish()
+    assert (response.text, response.complete, response.findings) == ("hi", True, ())

@@ -1,0 +1,263 @@
+"""Streams of Cohere's Chat API that deviate from the documentation, and those of version 1."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.normalizer.failures.play import COHERE_START, codes, cohere_end, cohere_event, play, ran, sse
+from toolparity import Opaque, Reasoning, Response, Text, normalize
+from toolparity.normalizer.wires.registry import spec
+
+WIRE = "cohere.chat"
+
+
+def begin(index: int | None, id: str = "f_1", name: str = "f", arguments: str = "") -> dict[str, Any]:
+    call = {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    return cohere_event("tool-call-start", index, tool_calls=call)
+
+
+def grow(index: int | None, text: str) -> dict[str, Any]:
+    return cohere_event("tool-call-delta", index, tool_calls={"function": {"arguments": text}})
+
+
+def stop(index: int | None) -> dict[str, Any]:
+    return cohere_event("tool-call-end", index)
+
+
+def read(*events: dict[str, Any], end: dict[str, Any] | None = None) -> Response:
+    """The response of a stream of version 2 with these events between its first and its last one."""
+    return play(WIRE, sse(COHERE_START, *events, end or cohere_end("TOOL_CALL"), "[DONE]"))
+
+
+def arguments(response: Response) -> list[tuple[str, str]]:
+    return [(call.id, call.arguments_text) for call in response.calls]
+
+
+def test_two_calls_with_one_index_are_two_calls() -> None:
+    response = read(begin(0), grow(0, '{"a":1}'), stop(0), begin(0, "f_2"), grow(0, "{}"), stop(0))
+    assert arguments(response) == [("f_1", '{"a":1}'), ("f_2", "{}")]
+    assert codes(response) == ["index-reused"]
+
+
+def test_fragments_of_two_calls_may_be_interleaved() -> None:
+    response = read(begin(0), begin(1, "f_2"), grow(1, "{"), grow(0, "{}"), grow(1, "}"), stop(0), stop(1))
+    assert arguments(response) == [("f_1", "{}"), ("f_2", "{}")]
+    assert codes(response) == []
+
+
+def test_arguments_under_the_index_of_no_call_run_nothing() -> None:
+    response = read(begin(0), grow(1, '{"a":1}'), stop(0))
+    assert [call.status for call in response.calls] == ["truncated", "invalid"]
+    assert ran(response) == []
+    assert "arguments-misplaced" in codes(response)
+
+
+def test_a_call_that_begins_twice_is_one_call() -> None:
+    response = read(begin(0), begin(0), grow(0, "{}"), stop(0))
+    assert arguments(response) == [("f_1", "{}")]
+    assert codes(response) == ["event-repeated"]
+
+
+def test_arguments_without_an_index_belong_to_the_last_call() -> None:
+    response = read(begin(0), begin(1, "f_2"), grow(None, '{"b":1}'))
+    assert arguments(response) == [("f_1", ""), ("f_2", '{"b":1}')]
+    assert "index-missing" in codes(response)
+
+
+def test_arguments_of_a_call_that_never_began_do_not_run() -> None:
+    response = read(begin(0), grow(0, "{}"), grow(7, '{"b":1}'))
+    assert [call.status for call in response.calls] == ["complete", "invalid"]
+    assert ran(response) == ["f_1"]
+    assert "delta-misplaced" in codes(response)
+
+
+def test_arguments_may_precede_the_start_of_their_call() -> None:
+    response = read(grow(0, '{"a":'), begin(0), grow(0, "1}"), stop(0))
+    assert arguments(response) == [("f_1", '{"a":1}')]
+    assert ran(response) == ["f_1"]
+
+
+def test_a_call_that_the_token_limit_cut_does_not_run() -> None:
+    response = read(begin(0), grow(0, "{}"), stop(0), begin(1, "f_2"), grow(1, "{}"), end=cohere_end("MAX_TOKENS"))
+    assert [call.status for call in response.calls] == ["complete", "truncated"]
+
+
+def test_thinking_at_the_index_of_a_text_becomes_a_block() -> None:
+    text = cohere_event("content-start", 0, content={"type": "text", "text": "A"})
+    response = read(
+        text,
+        cohere_event("content-delta", 0, content={"thinking": "hm"}),
+        cohere_event("content-delta", 0, content={"text": "B"}),
+        end=cohere_end("COMPLETE"),
+    )
+    assert [(type(b), b.text) for _, _, b in response.walk() if isinstance(b, Text | Reasoning)] == [
+        (Text, "AB"),
+        (Reasoning, "hm"),
+    ]
+    assert codes(response) == ["delta-misplaced", "event-missing"]
+
+
+def test_content_of_an_unknown_type_is_kept() -> None:
+    image = {"type": "image", "url": "u"}
+    response = read(cohere_event("content-start", 0, content=image), end=cohere_end("COMPLETE"))
+    (block,) = response.choices[0].blocks
+    assert isinstance(block, Opaque)
+    assert (block.wire_type, block.raw) == ("image", image)
+
+
+def test_an_unknown_event_is_kept_and_reported() -> None:
+    response = read({"type": "audio-delta", "x": 1}, end=cohere_end("COMPLETE"))
+    assert "unknown-event" in codes(response)
+    assert response.extra["events"] == [{"type": "audio-delta", "x": 1}]
+
+
+def test_the_message_of_the_first_event_may_be_whole() -> None:
+    call = {"id": "f_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message = {"role": "assistant", "tool_plan": "p", "content": [{"type": "text", "text": "A"}], "tool_calls": [call]}
+    start = {"type": "message-start", "id": "r1", "delta": {"message": message}}
+    streamed = play(WIRE, sse(start, cohere_end("TOOL_CALL")))
+    whole = normalize(json.dumps({"id": "r1", "message": message, "finish_reason": "TOOL_CALL"}).encode(), WIRE)
+    assert streamed == whole
+
+
+def test_an_error_in_the_last_event_ends_the_response() -> None:
+    end = cohere_end("ERROR", error="the model failed")
+    response = read(begin(0), grow(0, "{}"), stop(0), end=end)
+    assert response.error is not None
+    assert (response.error.message, response.complete) == ("the model failed", False)
+    assert ran(response) == []
+
+
+def test_events_after_the_end_are_reported() -> None:
+    response = play(WIRE, sse(COHERE_START, cohere_end("COMPLETE"), begin(0), grow(0, "{}"), stop(0)))
+    assert "event-after-end" in codes(response)
+    assert arguments(response) == [("f_1", "{}")]
+
+
+CITATION = {"start": 0, "end": 1, "text": "A", "sources": [{"type": "document", "id": "d"}]}
+
+
+def test_citations_are_annotations_of_their_text() -> None:
+    text = cohere_event("content-start", 0, content={"type": "text", "text": "A"})
+    cited = cohere_event("citation-start", 0, citations=CITATION)
+    response = read(text, cited, cohere_event("citation-end", 0), end=cohere_end("COMPLETE"))
+    (block,) = response.choices[0].blocks
+    assert isinstance(block, Text)
+    assert block.annotations == [CITATION]
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ({"start": 0, "content_index": 9}, False),  # no such content: the text
+        ({"start": 0, "type": "PLAN"}, False),  # no plan: the text
+        ("a citation of no known form", False),
+    ],
+)
+def test_a_citation_without_its_content_belongs_to_the_text(body: Any, kept: bool) -> None:
+    message = {"role": "assistant", "content": [{"type": "text", "text": "A"}], "citations": [body]}
+    response = normalize({"id": "r", "message": message, "finish_reason": "COMPLETE"}, WIRE)
+    (block,) = response.choices[0].blocks
+    assert isinstance(block, Text)
+    assert block.annotations == [body]
+
+
+def test_a_citation_of_a_message_without_text_is_kept() -> None:
+    message = {"role": "assistant", "content": [], "citations": [CITATION]}
+    response = normalize({"id": "r", "message": message, "finish_reason": "COMPLETE"}, WIRE)
+    assert response.choices[0].extra == {"message": {"citations": [CITATION]}}
+
+
+def test_figures_of_the_sdk_s_objects_are_floats() -> None:
+    message = {"role": "assistant", "content": []}
+    usage = {"tokens": {"input_tokens": 12.0, "output_tokens": 3.0}, "cached_tokens": 1.0}
+    response = normalize({"id": "r", "message": message, "finish_reason": "COMPLETE", "usage": usage}, WIRE)
+    assert response.usage is not None
+    assert (response.usage.input_tokens, response.usage.cached_input_tokens) == (12, 1)
+
+
+# Version 1
+
+
+def lines(*events: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+
+CALLS = [{"name": "f", "parameters": {"a": 1}}, {"name": "g", "parameters": {}}]
+BODY = {
+    "response_id": "x",
+    "generation_id": "r1",
+    "text": "I will ask.",
+    "tool_calls": CALLS,
+    "finish_reason": "COMPLETE",
+    "meta": {"tokens": {"input_tokens": 5, "output_tokens": 2}},
+}
+STARTED = {"event_type": "stream-start", "is_finished": False, "generation_id": "r1"}
+ENDED = {"event_type": "stream-end", "is_finished": True, "finish_reason": "COMPLETE", "response": BODY}
+
+
+def spoken(text: str) -> dict[str, Any]:
+    return {"event_type": "text-generation", "is_finished": False, "text": text}
+
+
+def chunk(**delta: Any) -> dict[str, Any]:
+    return {"event_type": "tool-calls-chunk", "is_finished": False, "tool_call_delta": delta}
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [spoken("I will "), spoken("ask.")],
+        [{"event_type": "tool-calls-generation", "is_finished": False, "text": "I will ask.", "tool_calls": CALLS}],
+        [
+            chunk(text="I will ask."),
+            chunk(index=0, name="f"),
+            chunk(index=0, parameters='{"a":'),
+            chunk(index=0, parameters=" 1}"),
+            chunk(index=1, name="g"),
+            chunk(index=1, parameters="{}"),
+        ],
+    ],
+    ids=["the end alone", "text", "calls", "fragments"],
+)
+def test_a_stream_of_version_1_is_read_like_its_body(events: list[dict[str, Any]]) -> None:
+    streamed = play(WIRE, lines(STARTED, *events, ENDED))
+    whole = normalize(json.dumps(BODY).encode(), WIRE)
+    assert streamed.choices[0].text == whole.choices[0].text == "I will ask."
+    assert [(call.name, call.arguments) for call in streamed.calls] == [("f", {"a": 1}), ("g", {})]
+    assert [call.id for call in streamed.calls] == [call.id for call in whole.calls]
+    assert streamed.choices[0].stop == whole.choices[0].stop
+    assert "stop-disagrees" not in {*codes(streamed), *codes(whole)}
+    assert streamed.usage == whole.usage
+    assert ran(streamed) == ran(whole)
+
+
+def test_a_stream_of_version_1_without_its_end_runs_nothing() -> None:
+    response = play(WIRE, lines(STARTED, chunk(index=0, name="f"), chunk(index=0, parameters='{"a": 1}')))
+    assert [(call.name, call.status) for call in response.calls] == [("f", "truncated")]
+    assert not response.complete
+    assert ran(response) == []
+
+
+def test_the_calls_of_the_last_event_of_version_1_count() -> None:
+    response = play(WIRE, lines(STARTED, chunk(index=0, name="f"), chunk(index=0, parameters='{"a": 2}'), ENDED))
+    assert [call.arguments for call in response.calls] == [{"a": 1}, {}]
+    assert "arguments-disagree" in codes(response)
+
+
+@pytest.mark.parametrize(
+    ("body", "whole"),
+    [
+        ({"id": "r", "message": {"role": "assistant", "content": []}, "finish_reason": "COMPLETE"}, True),
+        ({"generation_id": "r", "text": "A"}, True),
+        ({"model": "m", "message": {"role": "assistant", "content": "A"}, "done": True}, None),  # Ollama
+        ({"choices": [{"message": {}, "finish_reason": "stop"}]}, None),
+    ],
+)
+def test_a_body_is_recognized_by_its_members(body: dict[str, Any], whole: bool | None) -> None:
+    shape = spec(WIRE).shape(body)
+    assert (None if shape is None else shape.whole) is whole

@@ -1,0 +1,426 @@
+"""Parts of Gemini, whole and streamed: signatures, streamed arguments, candidates, the provider's tools, filters."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from google.genai import types
+
+from tests.support.building import codes, sse
+from toolparity import Reasoning, Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, normalize, select
+from toolparity.normalizer.conversation import Assistant, Request, TextPart, User
+from toolparity.normalizer.errors import SeveralBodies
+from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop
+from toolparity.normalizer.model import Opaque, Wire
+from toolparity.normalizer.requests import read_request, write_request
+from toolparity.normalizer.wires.google_gemini.partial_args import UnfitPartialArg, assembled
+from toolparity.normalizer.wires.registry import WIRES
+
+WIRE = "google.gemini"
+
+
+def answer(*parts: dict[str, Any], finish: str | int | None = "STOP", **more: Any) -> dict[str, Any]:
+    candidate: dict[str, Any] = {"content": {"role": "model", "parts": list(parts)}, **more}
+    if finish is not None:
+        candidate["finishReason"] = finish
+    return {"candidates": [candidate], "modelVersion": "m", "responseId": "r1"}
+
+
+def whole(*parts: dict[str, Any], finish: str | int | None = "STOP", **more: Any) -> Response:
+    return normalize(json.dumps(answer(*parts, finish=finish, **more)), WIRE)
+
+
+def streamed(*events: dict[str, Any]) -> Response:
+    decoder = StreamDecoder(WIRE)
+    decoder.feed(sse(*events))
+    return decoder.finish()
+
+
+def pieces(*parts: dict[str, Any]) -> Response:
+    """The parts as a stream, one in each event."""
+    return streamed(*(answer(part, finish=None) for part in parts), answer({"text": ""}))
+
+
+def sent_back(response: Response) -> list[dict[str, Any]]:
+    """The parts of the response in the next request."""
+    request = Request(WIRE, "m", [User([TextPart("hi")]), Assistant(response)])
+    parts: list[dict[str, Any]] = write_request(request).body["contents"][1]["parts"]
+    return parts
+
+
+CALL = {"functionCall": {"name": "f", "args": {"x": 1}}}
+
+
+# signatures
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"text": "hi", "thoughtSignature": "c2ln"},
+        {"text": "", "thoughtSignature": "c2ln"},
+        {"text": "hm", "thought": True, "thoughtSignature": "c2ln"},
+        {"thoughtSignature": "c2ln"},
+        {**CALL, "thoughtSignature": "c2ln"},
+        {"executableCode": {"language": "PYTHON", "code": "1"}, "thoughtSignature": "c2ln"},
+        {"toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "id": "t", "args": {"q": 1}}, "thoughtSignature": "c2ln"},
+        {"toolResponse": {"toolType": "GOOGLE_SEARCH_WEB", "id": "t", "response": {}}, "thoughtSignature": "c2ln"},
+        {"inlineData": {"mimeType": "image/png", "data": "AA=="}, "thoughtSignature": "c2ln"},
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+def test_a_signature_goes_back_on_the_part_that_had_it(part: dict[str, Any], stream: bool) -> None:
+    parts = [{"text": "before", "thoughtSignature": "YQ=="}, part]
+    assert sent_back((pieces if stream else whole)(*parts)) == parts
+
+
+def test_the_signature_at_the_end_of_a_streamed_text_belongs_to_the_text() -> None:
+    response = pieces({"text": "Hel"}, {"text": "lo"}, {"text": "", "thoughtSignature": "c2ln"}, {"text": "again"})
+    assert sent_back(response) == [{"text": "Hello", "thoughtSignature": "c2ln"}, {"text": "again"}]
+
+
+def test_thoughts_and_texts_are_different_blocks() -> None:
+    response = pieces({"text": "h", "thought": True}, {"text": "m", "thought": True}, {"text": "hi"})
+    assert [
+        (type(block), block.text) for block in response.choices[0].blocks if isinstance(block, (Text, Reasoning))
+    ] == [
+        (Reasoning, "hm"),
+        (Text, "hi"),
+    ]
+
+
+# streamed arguments
+
+
+def arguments_event(*partial: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"functionCall": {**({"partialArgs": list(partial)} if partial else {}), **more}}
+
+
+STREAMED = [
+    arguments_event(name="f", id="c1", willContinue=True),
+    arguments_event({"jsonPath": "$.city", "stringValue": "Os", "willContinue": True}, willContinue=True),
+    arguments_event({"jsonPath": "$.city", "stringValue": "lo"}, willContinue=True),
+    arguments_event({"jsonPath": "$.days[0]", "numberValue": 1}, willContinue=True),
+    arguments_event({"jsonPath": "$.days[1]['a.b']", "boolValue": False}, willContinue=True),
+    arguments_event({"jsonPath": "$.none", "nullValue": "NULL_VALUE"}, willContinue=True),
+    arguments_event(),
+]
+ARGUMENTS = {"city": "Oslo", "days": [1, {"a.b": False}], "none": None}
+
+
+def test_streamed_arguments_are_assembled() -> None:
+    response = pieces(*STREAMED, CALL)
+    first, second = response.calls
+    assert (first.id, first.name, first.arguments, first.status) == ("c1", "f", ARGUMENTS, "complete")
+    assert second.arguments == {"x": 1}
+    assert "arguments-respelled" in codes(response)
+
+
+def test_a_text_that_another_value_interrupts_keeps_its_fragments() -> None:
+    text = [{"jsonPath": "$.a", "stringValue": piece, "willContinue": True} for piece in ("x", "y")]
+    assert assembled(None, [*text, {"jsonPath": "$.b", "numberValue": 1}]) == {"a": "xy", "b": 1}
+    assert assembled(None, [*text, {"jsonPath": "$.a"}]) == {"a": "xy"}
+    assert assembled(None, text) == {"a": "xy"}
+
+
+def test_a_call_whose_arguments_do_not_end_is_truncated() -> None:
+    response = pieces(*STREAMED[:-1])
+    assert [call.status for call in response.calls] == ["truncated"]
+    assert not select(response).kept
+
+
+def test_arguments_of_no_call_run_nothing() -> None:
+    """The first event does not say that its call continues."""
+    part = {"functionCall": {"partialArgs": [{"jsonPath": "$.x", "stringValue": "a"}]}}
+    response = pieces({"functionCall": {"name": "f"}}, part)
+    assert [call.status for call in response.calls] == ["truncated", "invalid"]
+    assert select(response).calls == []
+    assert "arguments-misplaced" in codes(response)
+
+
+def test_a_second_call_begins_where_its_name_comes() -> None:
+    response = pieces(*STREAMED[:2], arguments_event(name="g", id="c2", willContinue=True), arguments_event())
+    assert [(call.name, call.status) for call in response.calls] == [("f", "truncated"), ("g", "complete")]
+
+
+@pytest.mark.parametrize(
+    "partial",
+    [
+        {"stringValue": "a"},
+        {"jsonPath": "city", "stringValue": "a"},
+        {"jsonPath": "$", "stringValue": "a"},
+        {"jsonPath": "$.a[999999999]", "stringValue": "a"},
+        {"jsonPath": "$.x.y", "stringValue": "a"},
+        {"jsonPath": "$..a", "stringValue": "a"},
+    ],
+)
+def test_a_path_that_fits_no_arguments_makes_the_call_invalid(partial: dict[str, Any]) -> None:
+    with pytest.raises(UnfitPartialArg):
+        assembled({"x": 1}, [partial])
+    response = pieces({"functionCall": {"name": "f", "args": {"x": 1}, "partialArgs": [partial]}})
+    assert [call.status for call in response.calls] == ["invalid"]
+
+
+def test_events_show_each_call_with_its_arguments() -> None:
+    decoder = StreamDecoder(WIRE)
+    events = decoder.feed(sse(*(answer(part, finish=None) for part in (*STREAMED, CALL)), answer({"text": ""})))
+    assert [event for event in events if isinstance(event, (BlockStart, BlockDelta, BlockStop))] == [
+        BlockStart(0, 0, "tool_call", "c1", "f"),
+        BlockDelta(0, 0, json.dumps(ARGUMENTS, separators=(",", ":"))),
+        BlockStop(0, 0),
+        BlockStart(0, 1, "tool_call", None, "f"),
+        BlockDelta(0, 1, '{"x": 1}'),
+        BlockStop(0, 1),
+    ]
+
+
+# candidates and ends
+
+
+def test_candidates_are_choices_and_their_calls_have_their_own_ids() -> None:
+    body = answer(CALL, CALL)
+    body["candidates"].append({**answer(CALL)["candidates"][0], "index": 1})
+    response = normalize(json.dumps(body), WIRE)
+    assert [[call.id for call in choice.calls] for choice in response.choices] == [
+        ["call_0d0e09b1_0_0", "call_0d0e09b1_0_1"],
+        ["call_0d0e09b1_1_0"],
+    ]
+    assert [choice.stop.reason for choice in response.choices] == ["tool_calls", "tool_calls"]
+
+
+def test_interleaved_candidates_of_a_stream_are_kept_apart() -> None:
+    events = [answer({"text": text}, finish=None, index=index) for index, text in ((0, "a"), (1, "x"), (0, "b"))]
+    response = streamed(*events, answer({"text": "y"}, index=1), answer({"text": ""}, index=0))
+    assert [choice.text for choice in response.choices] == ["ab", "xy"]
+    assert response.complete
+
+
+def test_a_stream_with_a_candidate_that_does_not_end_is_incomplete() -> None:
+    events = [answer(CALL, index=0), answer({"text": "x"}, finish=None, index=1)]
+    response = streamed(*events)
+    assert not response.complete
+    assert not select(response).kept
+
+
+@pytest.mark.parametrize(
+    "finish", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "SAFETY", "PROHIBITED_CONTENT", 9]
+)
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+def test_no_call_runs_after_a_filter_or_a_malformed_call(finish: str | int, stream: bool) -> None:
+    body = answer(CALL, finish=finish)
+    response = streamed(body) if stream else normalize(json.dumps(body), WIRE)
+    assert response.choices[0].stop.reason in ("malformed_call", "content_filter")
+    assert not select(response).kept
+
+
+def test_numbers_of_finish_reasons_are_read() -> None:
+    assert whole({"text": "hi"}, finish=1).choices[0].stop.reason == "end_turn"
+    assert whole({"text": "hi"}, finish=2).choices[0].stop.reason == "max_tokens"
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+def test_a_blocked_prompt_is_a_refused_answer(stream: bool) -> None:
+    body = {"promptFeedback": {"blockReason": "SAFETY"}, "modelVersion": "m", "usageMetadata": {"promptTokenCount": 3}}
+    response = streamed(body) if stream else normalize(json.dumps(body), WIRE)
+    assert response.choices[0].stop.reason == "content_filter"
+    assert response.complete
+    assert response.extra == {"promptFeedback": {"blockReason": "SAFETY"}}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_no_call_of_a_blocked_prompt_runs(stream: bool) -> None:
+    body = {**answer(CALL), "promptFeedback": {"blockReason": "SAFETY"}}
+    response = streamed(body) if stream else normalize(body, WIRE)
+    assert (response.choices[0].stop.reason, select(response).calls) == ("content_filter", [])
+    assert "refused" in codes(response)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_finish_reason_in_every_event_ends_no_response(named: bool) -> None:
+    other = {"functionCall": {"name": "g", "args": {}}}
+    events = [answer(), answer({"text": "Hel"}), answer({"text": "lo"}), answer(CALL), answer(other)]
+    for number, event in enumerate(events):
+        event["usageMetadata"] = {"promptTokenCount": 5, "totalTokenCount": 6 + number}
+        event["responseId"] = "r1" if named else None
+    for response in (streamed(*events), normalize(json.dumps(events), WIRE), normalize(sse(*events))):
+        assert (response.text, [call.name for call in response.calls]) == ("Hello", ["f", "g"])
+        assert response.complete
+        assert "event-after-end" not in codes(response)
+
+
+@pytest.mark.parametrize(
+    ("id", "total", "several"),
+    [("r1", 9, True), ("r1", None, False), (None, 9, True), (None, 8, True), (None, None, False)],
+)
+def test_a_second_response_is_rejected_if_its_figures_do_not_continue_the_first(
+    id: str | None, total: int | None, several: bool
+) -> None:
+    first, second = ({**answer(CALL), "responseId": id} for _ in range(2))
+    first["usageMetadata"] = {"promptTokenCount": 5, "totalTokenCount": 9}
+    second["usageMetadata"] = {"promptTokenCount": 5, "totalTokenCount": total} if total else None
+    if several:
+        with pytest.raises(SeveralBodies):
+            streamed(first, second)
+    else:
+        assert [call.name for call in streamed(first, second).calls] == ["f", "f"]
+
+
+def test_a_second_response_with_another_id_is_rejected() -> None:
+    figures = [{"usageMetadata": {"promptTokenCount": 5, "totalTokenCount": total}} for total in (9, 10)]
+    with pytest.raises(SeveralBodies):
+        streamed({**answer(CALL), **figures[0]}, {**answer(CALL), **figures[1], "responseId": "r2"})
+
+
+def test_an_error_within_a_stream_ends_it() -> None:
+    error = {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
+    response = streamed(answer(CALL, finish=None), error)
+    assert response.error is not None
+    assert (response.error.type, response.error.status, response.error.retryable) == ("UNAVAILABLE", 503, True)
+    assert not response.complete
+
+
+def test_members_beside_a_further_text_are_kept() -> None:
+    more = {"error": {"code": 500, "message": "overloaded"}, "createTime": "2026-11-26T00:00:00Z"}
+    response = streamed(answer({"text": "a"}, finish=None), {**answer({"text": "b"}, finish=None), **more})
+    assert response.error is not None
+    assert response.error.message == "overloaded"
+    assert response.extra["createTime"] == more["createTime"]
+    assert response.choices[0].blocks == [Text("ab")]
+
+
+def test_an_array_of_events_is_a_stream() -> None:
+    events = [answer({"text": "Hel"}, finish=None), answer({"text": "lo"})]
+    decoder = StreamDecoder(WIRE)
+    for byte in json.dumps(events).encode():
+        decoder.feed(bytes([byte]))
+    assert decoder.finish().text == "Hello"
+    assert normalize(json.dumps(events).encode(), WIRE).text == "Hello"
+
+
+# the provider's own tools
+
+
+def test_code_and_searches_are_server_calls_and_results() -> None:
+    response = whole(
+        {"executableCode": {"language": "PYTHON", "code": "print(1)", "id": "c"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_FAILED", "output": "no", "id": "c"}},
+        {"inlineData": {"mimeType": "image/png", "data": "AA=="}},
+        {"toolCall": {"toolType": "FILE_SEARCH", "id": "t", "args": {"q": "a"}}},
+        {"toolResponse": {"toolType": "FILE_SEARCH", "id": "t", "response": {"hits": []}}},
+    )
+    found = [
+        (type(block), block.tool, getattr(block, "is_error", None))
+        for block in response.choices[0].blocks
+        if isinstance(block, (ServerToolCall, ServerToolResult))
+    ]
+    assert found == [
+        (ServerToolCall, "code_execution", None),
+        (ServerToolResult, "code_execution", True),
+        (ServerToolResult, "code_execution", False),
+        (ServerToolCall, "file_search", None),
+        (ServerToolResult, "file_search", False),
+    ]
+    assert response.calls == []
+
+
+def test_an_image_of_the_model_is_a_result_of_the_provider() -> None:
+    (block,) = whole({"inlineData": {"mimeType": "image/png", "data": "AA=="}}).choices[0].blocks
+    assert isinstance(block, ServerToolResult)
+    assert block.tool == "image_generation"
+
+
+def test_supports_of_grounding_are_annotations_of_the_part_that_they_cite() -> None:
+    supports = [{"segment": {"partIndex": 1, "text": "b"}, "groundingChunkIndices": [0]}, {"segment": {"text": "c"}}]
+    grounding = {"groundingChunks": [{"web": {"uri": "u"}}], "groundingSupports": supports}
+    choice = whole({"text": "a"}, {"text": "b"}, {"text": "c"}, groundingMetadata=grounding).choices[0]
+    assert [block.annotations for block in choice.blocks if isinstance(block, Text)] == [[], supports[:1], supports[1:]]
+    assert choice.extra == {"groundingMetadata": {"groundingChunks": [{"web": {"uri": "u"}}]}}
+
+
+def test_an_unknown_part_is_opaque_and_goes_back() -> None:
+    response = whole({"telepathy": {"of": 1}})
+    (block,) = response.choices[0].blocks
+    assert block == Opaque("telepathy", {"telepathy": {"of": 1}})
+    assert "unknown-block" in codes(response)
+    assert sent_back(response) == [{"telepathy": {"of": 1}}]
+
+
+def test_a_part_with_several_data_loses_none() -> None:
+    response = whole({"text": "a", **CALL, "executableCode": {"code": "1"}, "thoughtSignature": "c2ln"})
+    kinds = [type(block).__name__ for block in response.choices[0].blocks]
+    assert kinds == ["Text", "ToolCall", "ServerToolCall"]
+
+
+def test_objects_of_the_sdk_have_the_signatures_of_the_wire() -> None:
+    parts = [{"text": "hi", "thoughtSignature": "+/+/"}, {"inlineData": {"mimeType": "image/png", "data": "/+8="}}]
+    response = normalize(types.GenerateContentResponse.model_validate(answer(*parts)))
+    assert response.wire == WIRE
+    assert sent_back(response) == parts
+
+
+@pytest.mark.parametrize("mode", ["python", "json"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_dictionaries_of_the_sdk_are_read_like_its_objects(whole: bool, mode: str) -> None:
+    """Logs hold them: `model_dump` writes `snake_case`, every unset member, and three members that the SDK adds."""
+    parts = [
+        {"text": "th", "thought": True},
+        {**CALL, "thoughtSignature": "+/8="},
+        {"text": 'snake_case: "finish_reason"'},
+    ]
+    model = types.GenerateContentResponse.model_validate(answer(*parts, finish="STOP"))
+    body = json.loads(json.dumps(model.model_dump(mode=mode), default=lambda value: base64.b64encode(value).decode()))
+    if whole:
+        read, expected = normalize(body, WIRE), normalize(model)
+        assert normalize(json.dumps(body)) == expected
+    else:
+        decoder = StreamDecoder(WIRE)
+        decoder.feed(model)
+        read, expected = streamed(body), decoder.finish()
+    assert read == expected
+    assert read.choices[0].blocks[1].extra == {"thoughtSignature": "+/8="}
+    assert set(codes(read)) == {"arguments-respelled", "id-missing"}
+
+
+def test_usage_counts_thoughts_and_tool_results() -> None:
+    figures = {
+        "promptTokenCount": 10,
+        "candidatesTokenCount": 5,
+        "thoughtsTokenCount": 7,
+        "toolUsePromptTokenCount": 3,
+        "cachedContentTokenCount": 4,
+        "totalTokenCount": 25,
+    }
+    usage = normalize(json.dumps({**answer({"text": "a"}), "usageMetadata": figures}), WIRE).usage
+    assert usage is not None
+    assert (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.cached_input_tokens) == (
+        13,
+        12,
+        7,
+        4,
+    )
+
+
+# tools
+
+
+@pytest.mark.parametrize("wire", sorted(set(WIRES) - {WIRE}))
+def test_a_schema_in_the_form_of_openapi_is_translated_and_no_loss(wire: Wire) -> None:
+    schema = {"type": "OBJECT", "properties": {"x": {"type": "STRING", "nullable": True}}, "required": ["x"]}
+    declaration = {"name": "f", "description": "d", "parameters": schema}
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "tools": [{"functionDeclarations": [declaration]}],
+    }
+    request = read_request(body, WIRE)
+    assert write_request(request).body == body
+    written = write_request(request, wire)
+    assert [loss for loss in written.losses if loss.code == "extra"] == []
+    [tool] = read_request(written.body, wire).tools
+    assert tool.parameters == {
+        "type": "object",
+        "properties": {"x": {"type": ["string", "null"]}},
+        "required": ["x"],
+    }

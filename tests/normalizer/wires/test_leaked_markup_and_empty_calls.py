@@ -1,0 +1,167 @@
+"""Item 7: markup that leaked into the text, and entries of `tool_calls` that say nothing, are reported."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.normalizer.failures.play import Call, play, ran, stream
+from tests.support.building import chat, chat_body, chat_call, chunk, codes, cut, piece, shapes, sse, triples
+from toolparity import StreamDecoder, normalize
+from toolparity.normalizer.textmode import TextReader, detect, read_response, read_stream, report
+
+HOLLOW: list[Any] = [
+    {},
+    None,
+    {"id": "", "type": "function"},
+    {"function": {}},
+    {"function": None},
+    {"function": {"name": "", "arguments": ""}},
+    {"type": "function", "function": {"name": None, "arguments": None}},
+    {"custom": {}},
+    {"id": "a"},
+    {"id": "a", "function": {"name": "", "arguments": ""}},
+]
+#: The other ways in which an entry that says nothing is reported.
+REPORTED = {"nameless-call", "wrong-type"}
+
+
+@pytest.mark.thorough(keep=6)
+@pytest.mark.parametrize("entry", HOLLOW, ids=json.dumps)
+@pytest.mark.parametrize("index", [{"index": 0}, {}], ids=str)
+def test_an_empty_entry_is_reported_and_not_a_call(entry: Any, index: dict[str, int]) -> None:
+    streamed = chat(chunk(tool_calls=[entry if entry is None else {**index, **entry}]), finish="stop")
+    plain = normalize(json.dumps(chat_body(entry, finish="stop")).encode(), "openai.chat")
+    for response in (streamed, plain):
+        assert response.calls == []
+        assert REPORTED & set(codes(response))
+        assert response.choices[0].stop.reason == "end_turn"
+
+
+@pytest.mark.parametrize("entry", HOLLOW, ids=json.dumps)
+def test_an_empty_entry_does_not_affect_another_call(entry: Any) -> None:
+    streamed = chat(chunk(piece(0, "b", "f", '{"x":1}')), chunk(tool_calls=[entry and {"index": 1, **entry}]))
+    plain = normalize(json.dumps(chat_body(chat_call("b", "f", '{"x":1}'), entry)).encode(), "openai.chat")
+    for response in (streamed, plain):
+        assert triples(response) == [("b", "f", {"x": 1})]
+
+
+def test_an_empty_fragment_of_a_call_is_not_reported() -> None:
+    response = chat(piece(0, "a", "f", "{"), {"index": 0, "function": {"arguments": ""}}, piece(0, arguments="}"))
+    assert codes(response) == []
+
+
+@pytest.mark.parametrize("wire", ["anthropic.messages", "bedrock.converse", "google.interactions", "cohere.chat"])
+def test_two_calls_that_begin_under_one_index_do_not_run(wire: str) -> None:
+    """Nothing shows which of them the arguments belong to, and whether the other one has any."""
+    frames = stream(wire, [Call(('{"city":"Turin"}',))])
+    other = stream(wire, [Call((), "call_b")])
+    start = next(number for number, frame in enumerate(frames) if b"call_a" in frame)
+    for number in (start, start + 1):
+        response = play(wire, [*frames[:number], other[start], *frames[number:]])
+        assert len(response.calls) == 2
+        assert ran(response) == []
+        assert "index-reused" in codes(response)
+
+
+@pytest.mark.parametrize("pieces", [(), (" ",)])
+@pytest.mark.parametrize("wire", ["anthropic.messages", "bedrock.converse", "google.interactions", "cohere.chat"])
+def test_INC_31_a_call_without_arguments_and_end_does_not_run_if_its_tool_requires_some(
+    wire: str, pieces: tuple[str, ...]
+) -> None:
+    """Failure INC-31. The other wires have no blocks that end, or never ran such a call."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    tool = {"type": "function", "name": "lookup", "parameters": schema}
+    lost = stream(wire, [Call(pieces, closed=False), Call(('{"city":"Turin"}',), "call_b", closed=False)])
+    response = play(wire, lost, request={"tools": [tool]})
+    assert [call.status for call in response.calls] == ["truncated", "complete"]
+    assert ran(response) == ["call_b"]
+    assert "arguments-missing" in codes(response)
+    schema["required"] = []
+    for request in ({"tools": [tool]}, None):
+        response = play(wire, lost, request=request)
+        assert ran(response) == ["call_a", "call_b"]
+        assert codes(response).count("arguments-missing") == 1
+    response = play(wire, stream(wire, [Call(())]), request=[tool])
+    assert ran(response) == ["call_a"]
+    assert "arguments-missing" not in codes(response)
+
+
+# gpt-oss: Harmony, by the documented format and as servers were seen to leak it
+
+
+ARGUMENTS = '{"location":"San Francisco"}'
+ANALYSIS = "<|channel|>analysis<|message|>Need to use function get_weather.<|end|>"
+#: Headers in all their forms; the arguments and ``<|call|>`` follow.
+HEADERS = [
+    "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>",
+    "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>",
+    "<|channel|>commentary to=functions.get_weather<|constrain|>json<|message|>",
+    "<|channel|>commentary to=functions.get_weather json<|message|>",
+    "<|channel|>commentary to=functions.get_weather<|message|>",
+    "<|channel|>commentary to=functions.get_weather\n<|constrain|>json\n<|message|>",
+    "<|start|>assistant to=functions.get_weather<|channel|>commentary json<|message|>",
+    "<|start|>assistant to=functions.get_weather<|channel|>commentary<|constrain|>json<|message|>",
+    "<|start|>assistant<|channel|>analysis to=functions.get_weather code<|message|>\n",
+    "<|channel|>commentary to=get_weather <|constrain|>json<|message|>",
+    " to=functions.get_weather<|channel|>commentary json<|message|>",
+]
+CALL = [("get_weather", {"location": "San Francisco"}, "complete")]
+
+
+def answer(text: str) -> Any:
+    return normalize(json.dumps(chat_body(content=text, finish="stop")).encode(), "openai.chat")
+
+
+@pytest.mark.thorough(keep=33)
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("end", ["<|call|>", "<|end|>", ""])
+@pytest.mark.parametrize("before", ["", ANALYSIS, "Let me look. "])
+def test_a_leaked_harmony_call_is_reported_and_can_be_read(before: str, header: str, end: str) -> None:
+    text = f"{before}{header}{ARGUMENTS}{end}"
+    messages = [finding.message for finding in report(answer(text)).findings if finding.code == "leaked-markup"]
+    assert [message.partition(":")[0] for message in messages] == ["harmony"]
+    for dialect in ("harmony", None):
+        assert shapes(read_response(answer(text), dialect)) == CALL
+
+
+@pytest.mark.thorough(keep=8)
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_harmony_calls_are_read_from_a_stream(header: str, size: int) -> None:
+    text = f"{ANALYSIS}{header}{ARGUMENTS}<|call|>{HEADERS[0]}{ARGUMENTS}<|call|>"
+    body = sse(*(chunk(content=part) for part in cut(text, size)), chunk(finish="stop"), done=True)
+    reader = TextReader("harmony", StreamDecoder("openai.chat"), limit=None)
+    response = read_stream([body], reader)
+    assert shapes(response) == CALL + CALL
+    assert response.choices[0].blocks == read_response(answer(text), "harmony", limit=None).choices[0].blocks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<|start|>assistant<|channel|>final<|message|>2 + 2 = 4.<|return|>",
+        ANALYSIS,
+        "<|start|>functions.f to=assistant<|channel|>commentary<|message|>{}<|end|>",
+        "Call it with to=functions.f, it says.",
+        f"The format is `{HEADERS[0]}{ARGUMENTS}<|call|>`.",
+        f"```\n{HEADERS[0]}{ARGUMENTS}<|call|>\n```",
+    ],
+)
+def test_harmony_text_that_is_not_a_call_is_not_reported(text: str) -> None:
+    assert detect(text) == []
+    assert read_response(answer(text), "harmony").calls == []
+
+
+def test_a_harmony_call_without_its_special_tokens_is_reported() -> None:
+    leaks = detect(f"assistantcommentary to=functions.get_weather json{ARGUMENTS}")
+    assert [leak.dialect for leak in leaks] == ["harmony"]
+
+
+@pytest.mark.parametrize("given", ["print(1)", '{"a":', "[1]"])
+def test_a_harmony_call_without_an_object_never_runs(given: str) -> None:
+    (call,) = read_response(answer(f"{HEADERS[0]}{given}<|call|>"), "harmony").calls
+    assert call.status != "complete"
+    assert call.arguments is None

@@ -1,0 +1,210 @@
+"""Item 30: what the members of chunks say does not depend on where the bytes are cut (law `any-split`).
+
+A recorded stream says the same beside every piece; a made one may change any member, or give it once, at any place.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+from google.protobuf.json_format import MessageToDict
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
+from xai_sdk.proto import chat_pb2
+
+from tests.support.building import (
+    anthropic_body,
+    block_start,
+    block_stop,
+    chunk,
+    function_call,
+    grpc_call,
+    item_events,
+    json_delta,
+    piece,
+    responses_body,
+    sse,
+    text_delta,
+    tool_start,
+)
+from tests.support.merging import merged
+from tests.support.thoroughness import examples
+from toolparity import Response, StreamDecoder
+from toolparity.normalizer.events import Event
+from toolparity.normalizer.wires.anthropic_messages import schema as anthropic_schema
+from toolparity.normalizer.wires.openai_chat import schema as chat_schema
+from toolparity.normalizer.wires.openai_responses import schema as responses_schema
+
+TEXT = '{"a":1,"b":[2,"three"]}'
+PARTS = [TEXT[at : at + 3] for at in range(0, len(TEXT), 3)]
+#: What a member may be given; of some of it a wire says that it has another type.
+VALUES = st.sampled_from([None, "", "a", "b", 0, 1, 1700000000, 2.5, True, [], {}, ["x"], {"x": 1}])
+
+
+def _chat() -> list[dict[str, Any]]:
+    said = [chunk(role="assistant", content=""), *(chunk(content=word) for word in ("Hel", "lo", "!"))]
+    thought = [chunk(reasoning_content=word) for word in ("H", "m")]
+    calls = [chunk(piece(0, "a", "f", "")), *(chunk(piece(0, arguments=part)) for part in PARTS)]
+    return [*thought, *said, *calls, chunk(finish="tool_calls")]
+
+
+def _responses() -> list[dict[str, Any]]:
+    where = {"output_index": 0, "content_index": 0, "item_id": "msg_1"}
+    message = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
+    done = {**message, "content": [{"type": "output_text", "text": "Hello!", "annotations": []}]}
+    item = function_call("a", "f", TEXT, id="fc_1")
+    return [
+        {"type": "response.created", "response": responses_body(status="in_progress")},
+        {"type": "response.output_item.added", "output_index": 0, "item": message},
+        *({"type": "response.output_text.delta", "delta": word, **where} for word in ("Hel", "lo", "!")),
+        {"type": "response.output_item.done", "output_index": 0, "item": done},
+        *item_events(1, item),
+        {"type": "response.completed", "response": responses_body(done, item)},
+    ]
+
+
+def _anthropic() -> list[dict[str, Any]]:
+    return [
+        {"type": "message_start", "message": anthropic_body(stop="") | {"stop_reason": None}},
+        block_start(0, type="text", text=""),
+        *(text_delta(0, word) for word in ("Hel", "lo", "!")),
+        block_stop(0),
+        tool_start(1, "a", "f"),
+        *(json_delta(1, part) for part in PARTS),
+        block_stop(1),
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}},
+        {"type": "message_stop"},
+    ]
+
+
+def _members(*structs: type[msgspec.Struct], structural: tuple[str, ...]) -> list[str]:
+    names = {field.encode_name for struct in structs for field in msgspec.structs.fields(struct)}
+    return [*sorted(name for name in names if name not in structural and " " not in name), "strange"]
+
+
+#: Of each wire: its stream, and the members that may be anything.
+WIRES: dict[str, tuple[Callable[[], list[dict[str, Any]]], list[str]]] = {
+    "openai.chat": (_chat, _members(chat_schema.Body, chat_schema.Piece, structural=("choices",))),
+    "openai.responses": (_responses, _members(responses_schema.Event, structural=("type",))),
+    "anthropic.messages": (
+        _anthropic,
+        _members(anthropic_schema.Event, anthropic_schema.Piece, structural=("type", "at")),
+    ),
+}
+
+
+def fed(wire: str, pieces: Iterable[Any]) -> tuple[Response, list[Event]]:
+    decoder = StreamDecoder(wire)
+    events = [event for each in pieces for event in decoder.feed(each)]
+    return decoder.finish(), events
+
+
+def same(wire: str, whole: list[bytes], other: list[bytes]) -> None:
+    (one, shown), (two, told) = fed(wire, whole), fed(wire, other)
+    assert one == two
+    assert one.findings == two.findings
+    assert merged(shown) == merged(told)
+
+
+def holders(wire: str, event: dict[str, Any]) -> list[dict[str, Any]]:
+    """The objects of an event whose members vary: the event, and what is in a chunk of openai.chat."""
+    if wire != "openai.chat":
+        return [event]
+    choice = event["choices"][0]
+    return [event, event, event, choice, choice["delta"], *choice["delta"].get("tool_calls", ())]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_members_that_change_between_chunks_say_the_same_at_any_cut(wire: str) -> None:
+    made, members = WIRES[wire]
+
+    @examples(400, plain=20, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        events = copy.deepcopy(made())
+        chosen = data.draw(st.lists(st.sampled_from(members), min_size=1, max_size=3, unique=True))
+        for _ in range(data.draw(st.integers(1, 8))):
+            holder = data.draw(st.sampled_from(holders(wire, data.draw(st.sampled_from(events)))))
+            holder[data.draw(st.sampled_from(chosen))] = data.draw(VALUES)
+        singly = [sse(event) for event in events]
+        whole = b"".join(singly) + b"data: [DONE]\n\n"
+        places = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=12)))
+        same(wire, [whole], [*singly, b"data: [DONE]\n\n"])
+        same(wire, [whole], [whole[start:end] for start, end in pairwise([0, *places, len(whole)])])
+
+    holds()
+
+
+@pytest.mark.thorough(keep=1, per="{wire}")
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("value", ["late", 1700000001, {"x": 1}], ids=repr)
+def test_each_member_given_once_at_each_place_says_the_same_at_any_cut(wire: str, value: Any) -> None:
+    made, members = WIRES[wire]
+    for member in members:
+        for place in range(len(made())):
+            events = copy.deepcopy(made())
+            events[place][member] = value
+            singly = [sse(event) for event in events]
+            same(wire, [b"".join(singly)], singly)
+
+
+@pytest.mark.parametrize("member", ["created", "service_tier", "system_fingerprint"])
+def test_the_last_value_of_a_member_is_kept(member: str) -> None:
+    events = [{**event, member: place} for place, event in enumerate(_chat())]
+    for pieces in ([sse(*events, done=True)], [sse(event) for event in events]):
+        assert fed("openai.chat", pieces)[0].extra[member] == len(events) - 1
+
+
+@pytest.mark.parametrize("member", ["id", "model"])
+def test_the_first_nonempty_id_and_model_are_kept(member: str) -> None:
+    events = _chat()
+    for place, event in enumerate(events):
+        event[member] = "" if place < 4 else f"given_{place}"
+    for pieces in ([sse(*events, done=True)], [sse(event) for event in events]):
+        assert getattr(fed("openai.chat", pieces)[0], member) == "given_4"
+
+
+# xai.grpc: the same messages, as bytes, objects or protobuf JSON
+
+
+def test_fields_that_change_between_messages_say_the_same_in_any_form() -> None:
+    @examples(150, plain=10, derandomize=True, database=None)
+    @given(st.data())
+    def holds(data: st.DataObject) -> None:
+        messages = [
+            chat_pb2.GetChatCompletionChunk(
+                id=data.draw(st.sampled_from(["", "x1", "x2"])),
+                model=data.draw(st.sampled_from(["", "m", "n"])),
+                system_fingerprint=data.draw(st.sampled_from(["", "fp_1", "fp_2"])),
+                citations=data.draw(st.lists(st.sampled_from(["https://a", "https://b"]), max_size=2)),
+                outputs=[chat_pb2.CompletionOutputChunk(index=0, delta=delta, finish_reason=finish)],
+            )
+            for delta, finish in _deltas()
+        ]
+        for message in messages:
+            if data.draw(st.booleans()):
+                message.created.FromSeconds(data.draw(st.integers(1, 2**31)))
+            if data.draw(st.booleans()):
+                message.usage.completion_tokens = data.draw(st.integers(1, 9))
+        whole, shown = fed("xai.grpc", [message.SerializeToString() for message in messages])
+        plain = [MessageToDict(message, preserving_proto_field_name=True) for message in messages]
+        for form in (messages, plain):
+            other, told = fed("xai.grpc", form)
+            assert (other, told) == (whole, shown)
+        for member in ("id", "model"):
+            assert getattr(whole, member) == next((v for m in messages if (v := getattr(m, member))), None)
+        last = [m.system_fingerprint for m in messages if m.system_fingerprint]
+        assert whole.extra.get("system_fingerprint") == (last[-1] if last else None)
+        assert whole.extra.get("citations", []) == [one for message in messages for one in message.citations]
+
+    holds()
+
+
+def _deltas() -> list[tuple[chat_pb2.Delta, Any]]:
+    words = [(chat_pb2.Delta(role="ROLE_ASSISTANT", content=word), 0) for word in ("Hel", "lo")]
+    return [*words, (chat_pb2.Delta(tool_calls=[grpc_call("a", "f", TEXT)]), 4)]

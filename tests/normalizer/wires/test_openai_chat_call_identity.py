@@ -1,0 +1,326 @@
+"""Item 6: which fragment of openai.chat belongs to which call, where servers break the protocol."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.building import (
+    anthropic_body,
+    anthropic_stream,
+    block_stop,
+    chat,
+    chat_body,
+    chat_call,
+    chunk,
+    codes,
+    cut,
+    function_call,
+    grpc_call,
+    grpc_chunk,
+    item_events,
+    json_delta,
+    piece,
+    responses,
+    responses_body,
+    sse,
+    stream,
+    tool_start,
+    triples,
+)
+from tests.support.thoroughness import examples
+from toolparity import Response, normalize, select
+
+F, G = '{"a":1}', '{"b":[2,{}]}'
+
+
+def said(response: Response) -> list[tuple[str, Any]]:
+    return [(call.name, call.arguments) for call in response.calls]
+
+
+def fragments(index: Any, name: str, text: str, size: int, id: str | None = None) -> list[dict[str, Any]]:
+    """The head of a call alone, then its arguments in pieces."""
+    return [piece(index, id, name, ""), *(piece(index, arguments=part) for part in cut(text, size))]
+
+
+# (a) an index that is used again, without ids
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+@pytest.mark.parametrize("index", [0, "0", None], ids=repr)
+@pytest.mark.parametrize("names", [("f", "g"), ("f", "f")], ids="-".join)
+def test_a_second_call_start_with_the_same_index_begins_a_second_call(
+    names: tuple[str, str], index: Any, size: int
+) -> None:
+    response = chat(*fragments(index, names[0], F, size), *fragments(index, names[1], G, size))
+    assert said(response) == [(names[0], json.loads(F)), (names[1], json.loads(G))]
+    assert len({call.id for call in response.calls}) == 2
+
+
+@pytest.mark.parametrize("id", [None, "a"])
+@pytest.mark.parametrize("index", [0, None], ids=repr)
+@pytest.mark.parametrize("tail", [piece(0, None, "f", ""), piece(0, None, "f"), piece(0, None, "f", "\n")], ids=str)
+def test_a_repeated_name_without_arguments_adds_no_call(tail: dict[str, Any], index: Any, id: str | None) -> None:
+    """Servers that send the name with every fragment do so with the last, empty one, too (NAME-01)."""
+    again = {**tail, "index": index} if index is not None else {k: v for k, v in tail.items() if k != "index"}
+    if id is not None:
+        again = {**again, "id": id}
+    response = chat(piece(index, id, "f", F[:3]), piece(index, id, "f", F[3:]), again, again)
+    assert said(response) == [("f", json.loads(F))]
+
+
+def test_declared_names_distinguish_a_second_tool_from_a_name_fragment() -> None:
+    tools = [{"type": "function", "function": {"name": name}} for name in ("get", "weather", "get_all")]
+    request = {"tools": tools}
+    apart = chat(piece(0, None, "get", ""), piece(0, None, "weather", F), request=request)
+    assert said(apart) == [("get", {}), ("weather", json.loads(F))]
+    joined = chat(piece(0, None, "get", ""), piece(0, None, "_all", ""), piece(0, arguments=F), request=request)
+    assert said(joined) == [("get_all", json.loads(F))]
+
+
+# (b) heads under one id
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("repeat_id", [True, False])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_two_call_starts_with_one_id_are_two_calls(together: bool, repeat_id: bool, order: tuple[int, int]) -> None:
+    heads = [piece(0, "a", "f", ""), piece(1, "a", "g", "")]
+    again = "a" if repeat_id else None
+    texts = [piece(index, again, None, (F, G)[index]) for index in order]
+    response = chat(*([chunk(*heads)] if together else heads), *texts)
+    assert said(response) == [("f", json.loads(F)), ("g", json.loads(G))]
+    assert "id-duplicate" in codes(response)
+    assert "name-split" not in codes(response)
+
+
+def test_two_complete_calls_with_one_id_in_one_chunk_are_two_calls() -> None:
+    response = chat(chunk(piece(0, "a", "f", F), piece(1, "a", "g", G)))
+    assert said(response) == [("f", json.loads(F)), ("g", json.loads(G))]
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ({0: F}, [F]),
+        ({1: F}, [F]),  # the arguments follow under the index of the second head: one call (IDX-10)
+        ({0: F, 1: G}, [F, G]),
+        ({0: F, 1: F}, [F]),
+        ({0: F, 1: '{"a": 1}'}, [F]),
+        ({}, [""]),
+    ],
+)
+def test_a_call_start_repeated_with_another_index_is_a_call_only_with_arguments(
+    texts: dict[int, str], expected: list[str]
+) -> None:
+    heads = chunk(piece(0, "a", "f", ""), piece(1, "a", "f", ""))
+    response = chat(heads, *(piece(index, arguments=text) for index, text in texts.items()))
+    assert [call.arguments for call in response.calls] == [json.loads(text or "{}") for text in expected]
+    assert len(select(response).kept) == len(expected)
+
+
+def test_name_fragments_with_one_index_are_concatenated() -> None:
+    response = chat(piece(0, "a", "get_", ""), piece(0, "a", "weather", ""), piece(0, "a", arguments=F))
+    assert triples(response) == [("a", "get_weather", json.loads(F))]
+
+
+# (c) indexes that are texts
+
+
+@pytest.mark.parametrize("indexes", [("0", "1"), (0, "1"), ("a", "b"), ("call_0", 0), ("1", "x")], ids=repr)
+@pytest.mark.parametrize("size", [1, 4, 100])
+def test_interleaved_fragments_with_text_indexes_are_all_kept(indexes: tuple[Any, Any], size: int) -> None:
+    one, other = (fragments(at, name, text, size, id) for at, (id, name, text) in zip(indexes, CALLS, strict=True))
+    mixed = [part for pair in zip(one, other, strict=False) for part in pair]
+    mixed += one[len(other) :] + other[len(one) :]
+    assert triples(chat(*mixed)) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
+
+
+CALLS = [("a", "f", F), ("b", "g", G)]
+
+
+def test_a_number_and_its_text_form_are_the_same_index() -> None:
+    response = chat(piece(0, "a", "f", ""), piece(1, "b", "g", ""), piece("0", arguments=F), piece("1", arguments=G))
+    assert triples(response) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
+
+
+def test_text_indexes_separate_choices() -> None:
+    chunks = [chunk(piece(0, id, name, text)) for id, name, text in CALLS]
+    for place, each in enumerate(chunks):
+        each["choices"][0]["index"] = str(place)
+    ends = [chunk(finish="tool_calls", choice=place) for place in (0, 1)]
+    response = stream("openai.chat", sse(*chunks, *ends, done=True))
+    assert [[call.name for call in choice.calls] for choice in response.choices] == [["f"], ["g"]]
+    plain = chat_body(chat_call("a", "f", F))
+    plain["choices"] = [{**plain["choices"][0], "index": place} for place in ("1", "0")]
+    assert [choice.index for choice in normalize(json.dumps(plain).encode(), "openai.chat").choices] == [0, 1]
+
+
+def test_text_indexes_separate_anthropic_blocks() -> None:
+    starts = [tool_start(0, "a", "f"), tool_start(1, "b", "g")]
+    deltas = [json_delta(index, text[at : at + 3]) for at in range(0, 12, 3) for index, text in ((0, F), (1, G))]
+    events = [*starts, *deltas, block_stop(0), block_stop(1)]
+    begin = {"type": "message_start", "message": anthropic_body(stop="") | {"stop_reason": None}}
+    end = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}}
+    spelled = [{**event, "index": str(event["index"])} for event in events]
+    response = stream("anthropic.messages", sse(begin, *spelled, end, {"type": "message_stop"}))
+    assert triples(response) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
+
+
+def test_text_indexes_separate_responses_items() -> None:
+    one, other = (item_events(at, function_call(*call)) for at, call in enumerate(CALLS))
+    spelled = [
+        {**event, "output_index": str(event["output_index"])} for event in [one[0], other[0], *one[1:], *other[1:]]
+    ]
+    for event in spelled:
+        event.pop("item_id", None)
+    assert triples(responses(*spelled)) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
+
+
+# (d) entries without `function`
+
+
+FLAT: list[dict[str, Any]] = [
+    {"id": "a", "type": "function", "name": "f", "arguments": F},
+    {"id": "a", "name": "f", "arguments": json.loads(F)},
+    {"id": "a", "type": "tool_use", "name": "f", "input": json.loads(F)},
+    {"call_id": "a", "type": "function_call", "name": "f", "arguments": F},
+    {"id": "a", "function": "f", "arguments": F},
+    {"id": "a", "function": None, "name": "f", "arguments": F},
+]
+
+
+@pytest.mark.parametrize("entry", FLAT, ids=",".join)
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_call_without_the_member_function_is_read_and_reported(entry: dict[str, Any], streamed: bool) -> None:
+    body = chat_body(entry)
+    whole = chat({"index": 0, **entry}) if streamed else normalize(json.dumps(body).encode(), "openai.chat")
+    assert triples(whole) == [("a", "f", json.loads(F))]
+    assert whole.calls[0].kind == "function"
+    assert "call-unwrapped" in codes(whole)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_call_without_the_member_function_can_be_streamed(size: int) -> None:
+    def call(index: int, id: str, name: str, text: str) -> list[dict[str, Any]]:
+        head = {"index": index, "id": id, "name": name, "arguments": ""}
+        return [head, *({"index": index, "arguments": part} for part in cut(text, size))]
+
+    response = chat(*call(0, "a", "f", F), *call(1, "b", "g", G))
+    assert triples(response) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
+
+
+# All of it at once
+
+
+@examples(300, derandomize=True, database=None)
+@given(st.data())
+def test_calls_are_separated_for_any_order_of_their_fragments(data: st.DataObject) -> None:
+    """Calls under indexes of any form that interleave, with ids that some share, in any chunks: every call is there."""
+    count = data.draw(st.integers(1, 4))
+    form = data.draw(st.sampled_from([int, str, lambda n: f"i{n}"]))
+    shared = data.draw(st.booleans())
+    calls = [("x" if shared else f"id{n}", f"tool_{n}", json.dumps({"n": n, "v": [n] * n})) for n in range(count)]
+    size = data.draw(st.integers(1, 20))
+    left = [fragments(form(n), name, text, size, id) for n, (id, name, text) in enumerate(calls)]
+    parts: list[dict[str, Any]] = [queue.pop(0) for queue in left] if data.draw(st.booleans()) else []
+    while any(left):
+        queue = data.draw(st.sampled_from([queue for queue in left if queue]))
+        parts.append(queue.pop(0))
+    chunks = []
+    while parts:
+        taken = data.draw(st.integers(1, 3))
+        chunks.append(chunk(*parts[:taken]))
+        parts = parts[taken:]
+    response = chat(*chunks)
+    assert sorted(said(response), key=str) == sorted(((name, json.loads(text)) for _, name, text in calls), key=str)
+    assert len({call.id for call in response.calls}) == count
+
+
+@pytest.mark.parametrize(("index", "id"), list(product([0, "0", None], [None, "a"])), ids=repr)
+def test_three_consecutive_calls_are_three_calls(index: Any, id: str | None) -> None:
+    texts = ['{"n":1}', '{"n":2}', '{"n":3}']
+    response = chat(*(part for text in texts for part in fragments(index, "f", text, 2, id)))
+    assert [call.arguments for call in response.calls] == [json.loads(text) for text in texts]
+
+
+# (d) a name that comes after the arguments (failure NAME-31), here and on the wires whose events can hold one
+
+
+@pytest.mark.parametrize("size", [3, 100])
+@pytest.mark.parametrize(("index", "id", "again"), [(0, "a", None), (0, "a", "a"), (0, None, None), (None, "a", None)])
+def test_NAME_31_a_name_after_the_arguments_belongs_to_them(
+    index: Any, id: str | None, again: str | None, size: int
+) -> None:
+    heads = [piece(index, id), *(piece(index, arguments=part) for part in cut(F, size))]
+    late = piece(index, again, "f")
+    second = [piece(1, "b", arguments=G), piece(1, None, "g")] if index == 0 and id else []
+    response = chat(*heads, *second[:1], late, *second[1:])
+    assert said(response) == [("f", json.loads(F)), ("g", json.loads(G))][: 1 + len(second) // 2]
+    assert response.calls[0].id == (id or response.calls[0].id)
+    assert not {"nameless-call", "index-reused", "duplicate-call"} & set(codes(response))
+
+
+def test_a_name_with_arguments_after_a_nameless_call_begins_another() -> None:
+    assert said(chat(piece(0, "a", arguments=F), piece(0, None, "g", G))) == [("", None), ("g", json.loads(G))]
+
+
+def _cohere(kind: str, **function: str) -> dict[str, Any]:
+    calls = {"id": "a", "function": function} if kind == "start" else {"function": function}
+    return {"type": f"tool-call-{kind}", "index": 0, "delta": {"message": {"tool_calls": calls}}}
+
+
+def _gemini(finish: str | None = None, **call: Any) -> dict[str, Any]:
+    content = {"role": "model", "parts": [{"functionCall": call}]}
+    return {"candidates": [{"content": content, **({"finishReason": finish} if finish else {})}]}
+
+
+_ITEM = function_call("a", "", "", id="fc", status="in_progress")
+_GROW = {"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "fc", "delta": F}
+_COHERE_END = {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}}
+LATE: dict[str, tuple[str, Any]] = {
+    "anthropic: a second start": (
+        "anthropic.messages",
+        anthropic_stream(tool_start(0, "a", ""), json_delta(0, F), tool_start(0, "a", "f"), block_stop(0)),
+    ),
+    "cohere: a second start": (
+        "cohere.chat",
+        sse(_cohere("start", arguments=""), _cohere("delta", arguments=F), _cohere("start", name="f"), _COHERE_END),
+    ),
+    "cohere: a delta": (
+        "cohere.chat",
+        sse(_cohere("start", arguments=""), _cohere("delta", arguments=F), _cohere("delta", name="f"), _COHERE_END),
+    ),
+    "responses: the end of the arguments": (
+        "openai.responses",
+        sse(
+            {"type": "response.output_item.added", "output_index": 0, "item": _ITEM},
+            _GROW,
+            {**_GROW, "type": "response.function_call_arguments.done", "arguments": F, "name": "f"},
+            {"type": "response.completed", "response": responses_body()},
+        ),
+    ),
+    "gemini: the last of the streamed arguments": (
+        "google.gemini",
+        sse(
+            _gemini(id="a", partialArgs=[{"jsonPath": "$.a", "numberValue": 1}], willContinue=True),
+            _gemini("STOP", id="a", name="f"),
+        ),
+    ),
+    "grpc: without the id": (
+        "xai.grpc",
+        [grpc_chunk(grpc_call("a", "", F), role=2), grpc_chunk(grpc_call("", "f", ""), finish=4)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_a_late_name_belongs_to_the_arguments_on_other_wires(case: str) -> None:
+    response = stream(*LATE[case])
+    assert triples(response) == [("a", "f", json.loads(F))]
+    assert select(response).kept

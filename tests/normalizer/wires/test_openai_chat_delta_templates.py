@@ -1,0 +1,145 @@
+"""Chunks that resemble the chunk before them are read as any other chunk: same response, findings and events."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.merging import merged
+from toolparity import Reasoning, Response, StreamDecoder
+from toolparity.normalizer.events import Event
+from toolparity.normalizer.wires.openai_chat.stream import Stream
+from toolparity.normalizer.wires.openai_chat.stream_template import DeltaTemplate
+from toolparity.normalizer.wires.stream_base import StreamBase
+
+
+def chunk(delta: str, *, created: int = 1, tail: str = "") -> bytes:
+    choice = f'{{"index":0,"delta":{{{delta}}},"finish_reason":null}}'
+    return f'data: {{"id":"c1","created":{created},"choices":[{choice}]{tail}}}\n\n'.encode("utf-8", "surrogatepass")
+
+
+def text(token: str, **members: object) -> bytes:
+    return chunk(f'"content":{token}', **members)  # type: ignore[arg-type]
+
+
+def arguments(token: str) -> bytes:
+    return chunk(f'"tool_calls":[{{"index":0,"function":{{"arguments":{token}}}}}]')
+
+
+def details(*tokens: str, beside: str = "", **members: object) -> bytes:
+    """Return a chunk of OpenRouter, with a text in `reasoning` and the same, or another one, in `reasoning_details`."""
+    first, second = tokens[0], tokens[-1]
+    detail = f'{{"type":"reasoning.text","text":{second},"format":"unknown","index":0{beside}}}'
+    return chunk(f'"content":"","reasoning":{first},"reasoning_details":[{detail}]', **members)  # type: ignore[arg-type]
+
+
+THOUGHTS = [details('"one"'), details('"two"'), details('"three"')]
+HEAD = [text('"one"'), text('"two"'), text('"three"')]
+CALL = chunk('"tool_calls":[{"index":0,"id":"k","type":"function","function":{"name":"f","arguments":""}}]')
+CASES = {
+    "escapes": [*HEAD, text(r'"a\n\"b\" \u00e9 \\"'), text('"é"')],
+    "an empty text": [*HEAD, text('""'), text('"four"')],
+    "null": [*HEAD, text("null"), text('"four"')],
+    "space around the text": [*HEAD, text(' "four" ')],
+    "half a surrogate pair": [*HEAD, text(r'"\ud83d"'), text(r'"\ude00"')],
+    "bytes that are not UTF-8": [*HEAD, text('"four"').replace(b"four", b"\xff"), text('"five"')],
+    "another member in the text's place": [*HEAD, text('"four","refusal":"no"'), text('"five"')],
+    "a carriage return in the text": [*HEAD, text('"fo\rur"'), text('"five"')],
+    "members that change and change back": [*HEAD, text('"4"', created=2), text('"5"'), text('"6"', created=3)],
+    "a chunk without text in between": [*HEAD, chunk('"role":"assistant"', created=2), text('"4"')],
+    "padding": [
+        text('"x"', tail=f',"obfuscation":"{pad}"') for pad in ("aB3", "c", "", 'q","system_fingerprint":"fp', "d")
+    ],
+    "padding that does not end": [text('"x"', tail=f',"obfuscation":"{pad}"') for pad in ("aB3", "c")]
+    + [text('"x"', tail=',"obfuscation":"aB3').replace(b"}\n", b"xx\n")],
+    "padding inside of another member": [text('"x"', tail=f',"service_tier":{{"p":"{pad}"}}') for pad in ("aB3", "c")],
+    "a member twice": [text('"x","content":"y"'), text('"x","content":"y"'), text('"z","content":"y"')],
+    "reasoning, then text": [chunk('"reasoning_content":"r"')] * 3 + HEAD + [chunk('"reasoning_content":"s"')],
+    "arguments": [CALL, arguments(r'"{\"a\""'), arguments('":"'), arguments('"1"'), arguments('"2}"')],
+    "arguments that begin again": [
+        CALL,
+        *(arguments(token) for token in (r'"{\"a"', r'"\":"', '"1"', r'"{\"a\":12}"')),
+    ],
+    "an error in between": [*HEAD, b'data: {"error":{"message":"over"}}\n\n', text('"four"')],
+    "the end": [
+        *HEAD,
+        b'data: {"id":"c1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n',
+        b"data: [DONE]\n\n",
+    ],
+    "a comment": [*HEAD, b": waiting\n\n", text('"four"')],
+    "a text twice": [*THOUGHTS, details('"four"'), details('""'), details('"five"')],
+    "a text twice, then other texts": [*THOUGHTS, details('"four"', '"fo"'), details('"five"'), details('"six"')],
+    "a text twice, with escapes": [*THOUGHTS, details(r'"\u00e9\n"'), details(r'"\u00e9"', '"é"'), details('"six"')],
+    "a text twice, with members between them": [*THOUGHTS, details('"a","reasoning_details":[],"x":"a"', '"a"')],
+    "a text twice, and a signature": [*THOUGHTS, details('"four"', beside=',"signature":"s"'), details('"five"')],
+    "a text twice, and the second member again": [*THOUGHTS, details('"a"', beside=',"text":"b"'), details('"c"')],
+    "a text twice, then text": [*THOUGHTS, *HEAD, *THOUGHTS, *HEAD],
+    "a text twice, then another detail": [*THOUGHTS, chunk('"reasoning_details":[{"type":"t","index":1}]'), *THOUGHTS],
+    "a text twice that is part of the bytes between": [*THOUGHTS, details('"text"'), details('"reasoning"')],
+}
+
+
+def read(pieces: list[bytes]) -> tuple[Response, list[Event]]:
+    decoder = StreamDecoder("openai.chat")
+    events = [event for piece in pieces for event in decoder.feed(piece)]
+    return decoder.finish(), merged(events)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_chunk_like_its_predecessor_is_read_as_the_general_reader_reads_it(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces = CASES[name]
+    one_by_one, together = read(pieces), read([b"".join(pieces)])
+    with monkeypatch.context() as patch:
+        patch.setattr(Stream, "run", StreamBase.run)
+        response, events = read(pieces)
+    for found, found_events in (one_by_one, together):
+        assert found == response
+        assert found.findings == response.findings
+        assert found_events == events
+
+
+def test_a_chunk_like_its_predecessor_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    matched: list[str | None] = []
+    match = DeltaTemplate.text
+
+    def counted(self: DeltaTemplate, payload: bytes) -> str | None:
+        matched.append(match(self, payload))
+        return matched[-1]
+
+    monkeypatch.setattr(DeltaTemplate, "text", counted)
+    read([*HEAD, text('"four"', created=2), text('"five"', created=2)])
+    assert matched == ["three", None, "five"]
+
+
+def test_a_chunk_with_its_text_twice_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    matched: list[str | None] = []
+    match = DeltaTemplate.text
+
+    def counted(self: DeltaTemplate, payload: bytes) -> str | None:
+        matched.append(match(self, payload))
+        return matched[-1]
+
+    monkeypatch.setattr(DeltaTemplate, "text", counted)
+    response, _ = read([*THOUGHTS, details('"four"'), details('"five"', '"six"')])
+    assert matched == ["three", "four", None]
+    (thoughts,) = response.choices[0].blocks
+    assert isinstance(thoughts, Reasoning)
+    assert thoughts.text == "onetwothreefourfive"
+    assert thoughts.extra["reasoning_details"][0]["text"] == "onetwothreefoursix"
+
+
+def test_a_comment_alone_keeps_the_form_of_the_last_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    matched: list[str | None] = []
+    match = DeltaTemplate.text
+    monkeypatch.setattr(DeltaTemplate, "text", lambda self, data: matched.append(match(self, data)) or matched[-1])
+    read([*HEAD, b": waiting\n\n", text('"four"')])
+    assert matched == ["three", "four"]
+
+
+def test_servers_whose_chunks_all_differ_are_not_compared_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bytes] = []
+    match = DeltaTemplate.text
+    monkeypatch.setattr(DeltaTemplate, "text", lambda self, data: compared.append(data) or match(self, data))
+    read([text('"x"', created=number) for number in range(20)])
+    assert len(compared) == 4

@@ -1,0 +1,143 @@
+"""Item 8: the terminal events of proxies, and deltas of Responses that name their call by call_id alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.normalizer.failures.play import CREATED, added, assert_not_executed, done, grow, play, ran, sse, terminal
+from tests.support.building import codes, function_call
+from toolparity import Response
+
+WIRE = "openai.responses"
+CALL = function_call("c1", "f", '{"x":1}', id="fc_1")
+STREAMED = [added(0, {**CALL, "arguments": "", "status": "in_progress"}), done(0, CALL)]
+
+
+def ending(kind: str, response: dict[str, Any] | None) -> dict[str, Any]:
+    return {"type": f"response.{kind}"} | ({} if response is None else {"response": response})
+
+
+def read(*events: dict[str, Any]) -> Response:
+    return play(WIRE, sse(CREATED, *events))
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        None,
+        {"id": "r1"},
+        {"id": "r1", "output": [CALL]},
+        {"id": "r1", "status": "completed", "output": [CALL]},
+        {"id": "r1", "status": "completed", "output": []},
+    ],
+    ids=["bare", "an id", "an output", "whole", "hollow"],
+)
+def test_response_done_ends_an_answer(response: dict[str, Any] | None) -> None:
+    answer = read(*STREAMED, ending("done", response))
+    assert answer.complete
+    assert ran(answer) == ["c1"]
+    assert answer.choices == read(*STREAMED, terminal([CALL])).choices
+    assert not {"unknown-event", "stream-incomplete"} & set(codes(answer))
+
+
+@pytest.mark.parametrize("status", ["incomplete", "failed", "cancelled"])
+def test_the_status_inside_response_done_is_respected(status: str) -> None:
+    answer = read(STREAMED[0], ending("done", {"id": "r1", "status": status, "output": []}))
+    assert_not_executed(answer, calls=1)
+
+
+@pytest.mark.parametrize("status", ["in_progress", "queued"])
+def test_response_done_with_a_running_response_does_not_end_the_answer(status: str) -> None:
+    answer = read(*STREAMED, ending("done", {"id": "r1", "status": status, "output": [CALL]}))
+    assert not answer.complete
+    assert_not_executed(answer, calls=1)
+
+
+@pytest.mark.parametrize("kind", ["cancelled", "canceled"])
+@pytest.mark.parametrize("response", [None, {"id": "r1", "output": [CALL]}], ids=["bare", "whole"])
+def test_a_cancelled_answer_is_complete_and_not_executed(kind: str, response: dict[str, Any] | None) -> None:
+    answer = read(*STREAMED, ending(kind, response))
+    assert answer.choices[0].stop.reason == "error"
+    assert_not_executed(answer, calls=1)
+
+
+def test_response_error_is_an_error() -> None:
+    answer = read(*STREAMED, {"type": "response.error", "error": {"type": "server_error", "message": "Down."}})
+    assert answer.error is not None
+    assert answer.error.message == "Down."
+    assert_not_executed(answer, calls=1)
+
+
+def test_a_second_terminal_event_without_members_removes_nothing() -> None:
+    figures = {"input_tokens": 3, "output_tokens": 4}
+    first = terminal([CALL], usage=figures, metadata={"a": "b"})
+    for second in (ending("done", None), ending("done", {"id": "r1"}), terminal([])):
+        answer = read(*STREAMED, first, second)
+        assert answer.choices == read(*STREAMED, first).choices
+        assert answer.usage == read(*STREAMED, first).usage
+        assert answer.extra["metadata"] == {"a": "b"}
+        assert codes(answer) == ["event-repeated"]
+
+
+@pytest.mark.parametrize("second", [ending("done", None), ending("done", {"id": "r1"}), terminal([CALL])])
+@pytest.mark.parametrize("first", ["incomplete", "failed", "cancelled"])
+def test_a_later_success_does_not_replace_a_failure(first: str, second: dict[str, Any]) -> None:
+    failed = ending(first, {"id": "r1", "status": first, "output": [{**CALL, "status": "incomplete"}]})
+    answer = read(STREAMED[0], failed, second)
+    assert answer.choices[0].stop.raw in (first, "incomplete")
+    assert answer.choices[0].stop.reason != "tool_calls"
+
+
+# Deltas that name their call by call_id alone
+
+CALLS = [function_call(f"c{n}", "f", f'{{"x":{n}}}', id=f"fc_{n}") for n in range(2)]
+BEGUN = [added(n, {**call, "arguments": "", "status": "in_progress"}) for n, call in enumerate(CALLS)]
+
+
+def by_call_id(kind: str, call: dict[str, Any], **members: str) -> dict[str, Any]:
+    return {"type": f"response.function_call_arguments.{kind}", "call_id": call["call_id"], **members}
+
+
+def interleaved() -> list[dict[str, Any]]:
+    """The arguments of both calls, a piece of each in turn."""
+    texts = [call["arguments"] for call in CALLS]
+    return [
+        by_call_id("delta", call, delta=piece)
+        for pieces in zip(*([text[:3], text[3:]] for text in texts), strict=True)
+        for call, piece in zip(CALLS, pieces, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("announced", [True, False])
+@pytest.mark.parametrize("sent", ["deltas", "done", "both"])
+def test_fragments_with_only_a_call_id_belong_to_that_call(announced: bool, sent: str) -> None:
+    pieces = interleaved() if sent != "done" else []
+    if sent != "deltas":
+        pieces += [by_call_id("done", call, arguments=call["arguments"]) for call in CALLS]
+    silent = [done(n, {**call, "arguments": ""}) for n, call in enumerate(CALLS)]
+    answer = read(*(BEGUN if announced else []), *pieces, *(silent if announced else []), terminal([]))
+    assert [(call.id, call.arguments_text) for call in answer.calls] == [("c0", '{"x":0}'), ("c1", '{"x":1}')]
+    assert ran(answer) == (["c0", "c1"] if announced else [])  # without a start nothing names them
+
+
+def test_a_call_id_overrides_a_constant_item_id() -> None:
+    events = [{**event, "item_id": "fc_0"} for event in interleaved()]
+    answer = read(*BEGUN, *events, terminal([]))
+    assert ran(answer) == ["c0", "c1"]
+    assert [call.arguments for call in answer.calls] == [{"x": 0}, {"x": 1}]
+
+
+def test_fragments_of_a_custom_call_are_assigned_by_call_id() -> None:
+    calls = [
+        {"type": "custom_tool_call", "id": f"i{n}", "call_id": f"c{n}", "name": "f", "input": ""} for n in range(2)
+    ]
+    pieces = [
+        {**grow("custom_tool_call_input", 0, text), "call_id": id}
+        for id, text in (("c0", "a"), ("c1", "b"), ("c0", "a"), ("c1", "b"))
+    ]
+    for piece in pieces:
+        del piece["output_index"]
+    answer = read(*(added(n, call) for n, call in enumerate(calls)), *pieces, terminal([]))
+    assert [(call.id, call.arguments_text) for call in answer.calls] == [("c0", "aa"), ("c1", "bb")]

@@ -1,1 +1,0 @@
-"""Tests of scenarios that a user writes."""

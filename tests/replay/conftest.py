@@ -1,1 +1,0 @@
-"""Clients of SDKs share what they read."""

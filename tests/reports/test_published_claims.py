@@ -1,0 +1,287 @@
+"""Item 29: what is published about others is true, and the page, the README and the badge have the same figures."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reports.golden import result, run, verdict
+from tests.support.published import published
+from toolparity.cassettes.surfaces import SURFACES
+from toolparity.conformance.cases.case import Case
+from toolparity.conformance.cases.scenarios import scenarios
+from toolparity.conformance.cli import publish
+from toolparity.conformance.laws import LAWS
+from toolparity.conformance.runner import baseline, status
+from toolparity.conformance.runner.judge import Judge
+from toolparity.conformance.runner.withdrawn import WITHDRAWN
+from toolparity.conformance.subjects import environments, subject
+from toolparity.conformance.subjects.peers import HERE
+from toolparity.reports import formats
+from toolparity.reports.results import Report, Run
+from toolparity.reports.terminal import Lines
+from toolparity.reports.text import sections
+
+ROOT = Path(__file__).parents[2]
+FAILED = ("fail", "new", "expected")
+#: Effects that the headline is about.
+HARM = ("lost", "duplicated", "altered", "executed")
+
+#: The scenarios in which a server-side search of xAI appears as a custom call on the wire.
+XAI_SEARCHES = ("search-as-custom-call", "declared-custom-beside-search", "searches-posts", "searches-posts-and-calls")
+#: Accusations that were the adapter's fault or the suite's: subject, scenario, mode, laws.
+FALSE = [
+    ("langchain", "choice-not-selected", "*", ("conservation", "arguments", "stream-parity")),
+    ("langchain", "two-choices-interleaved", "*", ("conservation", "arguments", "stream-parity")),
+    ("langchain", "legacy-function-call", "plain", ("conservation", "arguments")),
+    ("openai-agents", "same-call-two-indexes", "*", ("conservation",)),
+    *(("openai-agents", one, "*", ("server-side", "conservation")) for one in XAI_SEARCHES),
+    *(("openai-sdk", one, "*", ("server-side", "conservation")) for one in XAI_SEARCHES),
+    *(("litellm", one, "*", ("server-side", "conservation")) for one in XAI_SEARCHES),
+    ("pydantic-ai", "same-call-two-indexes", "*", ("conservation",)),
+    ("pydantic-ai", "item-id-rotates", "*", ("conservation",)),
+    ("pydantic-ai", "item-ends-under-another-id", "*", ("conservation",)),
+    *(
+        (name, "call-with-its-output", "*", ("conservation", "server-side"))
+        for name in ("openai-sdk", "any-llm", "litellm")
+    ),
+    *(
+        ("openai-agents", one, "*", ("conservation", "arguments", "usage"))
+        for one in (
+            "cut-only-call",
+            "cut-call-that-parses",
+            "cut-in-the-words",
+            "filtered-call",
+            "limit-cuts-the-words",
+        )
+    ),
+]
+
+
+#: A test that reads the published results, or the pages that are made of them.
+PAGE = pytest.mark.page(
+    "reports/published", "conformance/runner/withdrawn.py", "conformance/baselines", "docs/pages/peers.md"
+)
+
+
+def text(name: str) -> str:
+    """A published file; of the page the words of its markup, without the data of its scripts."""
+    found = (publish.FOLDER / name).read_text("utf-8")
+    if name == "index.html":
+        found = re.sub(r"<script.*?</script>|<style.*?</style>", "", found, flags=re.S)
+        found = unescape(re.sub(r"<[^>]+>", " ", found))
+    return " ".join(found.split())
+
+
+def counted(made: Run, *names: str) -> tuple[int, int, int]:
+    """Subjects that harm a call or content, cases that pass, and cases in which something was judged: counted anew."""
+    passed = applied = 0
+    harming = set()
+    for one in made.results:
+        if one.subject not in names:
+            continue
+        outcomes = {verdict.outcome for verdict in one.verdicts}
+        if outcomes - {"unsupported"}:
+            applied += 1
+            passed += outcomes <= {"pass", "stale", "unsupported"}
+            effects = {verdict.effect for verdict in one.verdicts if verdict.outcome in FAILED}
+            harming |= {one.subject} if effects & {*HARM} else set()
+    return len(harming), passed, applied
+
+
+@PAGE
+def test_the_page_and_the_readme_open_with_the_same_true_figures() -> None:
+    names = [one.name for one in published().subjects if one.role == "implementation"]
+    harming, passed, applied = counted(published(), *names)
+    assert harming > 1
+    libraries = {one.library or one.name for one in published().subjects if one.name in names}
+    start = f"{harming} of {len(names)} implementations (entry points of {len(libraries)} libraries) lose"
+    for name in ("index.html", "README.md"):
+        assert start in text(name), name
+        assert f"{passed:,} of {applied:,} cases pass" in text(name), name
+        assert len(set(re.findall(r"[\d,]+ of [\d,]+ implementations? [(a-z]+", text(name)))) == 1, name
+        assert len(set(re.findall(r"[\d,]+ of [\d,]+ cases pass", text(name)))) == 1, name
+
+
+@PAGE
+def test_each_subject_has_the_same_figures_on_the_page_in_the_readme_and_on_the_badge() -> None:
+    broken = {(one.subject, found.check) for one, found in published().verdicts() if found.outcome in FAILED}
+    readme, page = text("README.md"), text("index.html")
+    for one in published().subjects:
+        _, passed, applied = counted(published(), one.name)
+        laws = sum(subject == one.name for subject, _ in broken)
+        assert f"| `{one.name}` | {laws} | {applied:,} | {passed:,} |" in readme
+        assert f" {one.name} laws broken {laws} applicable {applied:,} pass {passed:,} " in page
+    _, passed, applied = counted(published(), publish.OWN)
+    badge_data = json.loads(text("badge.json"))
+    label, message = "tool calls: normalizer (reference)", f"{passed:,} of {applied:,} cases pass"
+    assert (badge_data["label"], badge_data["message"]) == (label, message)
+    assert f"{label}: {message}" in text("badge.svg")
+
+
+@pytest.mark.parametrize("outcome", FAILED)
+def test_the_headline_of_each_report_counts_failures_that_a_baseline_expects(outcome: str) -> None:
+    made = run(result(verdict(outcome)), result(verdict(), subject="other"), result(verdict(), subject="third"))
+    for form in ("html", "markdown"):
+        assert "1 of 3 implementations breaks a law" in formats.render(form, Report(made)).decode(), form
+    last = sections(Report(made))[-1]
+    assert isinstance(last, Lines)
+    assert last.entries[0][0].text == "1 of 3 implementations breaks a law; 2 of 3 cases pass"
+    assert "2 of 3 cases pass" in formats.render("badge", Report(made)).decode()
+
+
+@PAGE
+def test_the_page_has_no_table_of_losses_and_what_is_published_no_changes() -> None:
+    for page in (formats.render("html", Report(published())).decode(), (publish.FOLDER / "index.html").read_text()):
+        assert 'id="losses"' not in page
+        assert 'id="lost"' not in page
+        assert 'id="changes"' not in page
+        assert "cases that lost a call" not in page
+    assert "What changed" not in text("README.md")
+    assert "regression" not in text("README.md").lower()
+    assert not (publish.FOLDER / "previous.json.gz").exists()
+
+
+@PAGE
+def test_an_accusation_that_was_not_the_librarys_fault_is_not_published() -> None:
+    accused = {
+        (one.subject, one.scenario, mode, found.check)
+        for one, found in published().verdicts()
+        if found.outcome in FAILED
+        for mode in ("*", one.mode)
+    }
+    assert [(*place, law) for *place, laws in FALSE for law in laws if (*place, law) in accused] == []
+
+
+def test_an_accusation_that_was_not_the_librarys_fault_is_not_expected() -> None:
+    expected = []
+    for name, scenario, mode, laws in FALSE:
+        entries = baseline.read(baseline.SHIPPED / f"{name}.yaml")
+        named = [one for one in entries if one.scenario == scenario and one.check in laws]
+        expected += [(name, one) for one in named if mode == "*" or one.mode in ("*", mode)]
+    assert expected == []
+
+
+def test_the_suite_judges_the_calls_of_which_the_official_sdk_returns_the_output_too() -> None:
+    for mode in ("plain", "stream"):
+        found = Judge(subject("openai-sdk")).result(Case("call-with-its-output", "openai.responses", mode, "all"))
+        assert {one.check: one.outcome for one in found.verdicts if one.outcome not in ("pass", "unsupported")} == {}, (
+            mode
+        )
+
+
+def test_a_call_whose_output_a_library_returns_is_not_one_that_waits(tmp_path: Path) -> None:
+    """The programs of the libraries share the rule; a call without its output, and an output without a call, stay."""
+    for name in ("program.py", "items.py", "scope.py", "stops.py"):
+        (tmp_path / name).write_text((HERE / name).read_text("utf-8"))
+    items = [
+        {"type": "function_call", "call_id": "a", "name": "ran", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "1"},
+        {"type": "function_call", "call_id": "b", "name": "waits", "arguments": "{}"},
+        {"type": "function_call", "name": "unnamed", "arguments": "{}"},
+        {"type": "web_search_output"},
+    ]
+    ask = {"provider": "openai", "tools": []}
+    lines = "from program import client_items, item_calls\nimport sys\n"
+    lines += f"sys.stderr.write(' '.join(one['name'] for one in item_calls(client_items({items!r}, {ask!r}))))\n"
+    (tmp_path / "main.py").write_text(lines)
+    done = subprocess.run([sys.executable, "main.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr == "waits unnamed"
+
+
+class Refuses:
+    """Refuses every answer."""
+
+    name, version, wires = "refuses", "1", None
+
+    def __init__(self, *claims: str) -> None:
+        self.claims = frozenset(claims)
+
+    def read(self, ask: Any) -> Any:
+        raise ValueError("not read")
+
+
+@pytest.mark.parametrize("scenario", ["cut-only-call", "cut-in-the-words", "filtered-call", "context-window-full"])
+def test_a_reader_that_refuses_a_cut_answer_loses_nothing(scenario: str) -> None:
+    for surface in scenarios()[scenario].surfaces:
+        for mode in scenarios()[scenario].modes(surface):
+            case = Case(scenario, surface, mode, "all")
+            found = Judge(Refuses("stream", "text", "usage")).result(case).verdicts
+            assert {one.outcome for one in found if one.check == "conservation"} == {"pass"}
+            assert {one.outcome for one in found if one.check in ("arguments", "usage")} <= {"unsupported"}
+
+
+def test_a_reader_that_refuses_a_whole_answer_fails() -> None:
+    for claims in (("text",), ("text", "select")):
+        verdicts = Judge(Refuses(*claims)).result(Case("single-call", "openai.chat", "plain", "all")).verdicts
+        (found,) = (one for one in verdicts if one.check == "conservation")
+        assert (found.outcome, found.effect) == ("fail", "refused")
+
+
+def withdrawals() -> list[tuple[str, baseline.BaselineEntry]]:
+    return [(name, entry) for name, entries in WITHDRAWN.items() for entry in entries]
+
+
+def test_each_withdrawn_accusation_names_a_case_and_a_reason_and_appears_in_the_overview() -> None:
+    overview = (ROOT / "docs" / "pages" / "peers.md").read_text("utf-8")
+    for name, entry in withdrawals():
+        assert entry.check in LAWS
+        assert entry.surface in scenarios()[entry.scenario].surfaces
+        assert entry.surface in SURFACES
+        assert entry.reason in overview
+        assert f"`{entry.scenario}`" in overview, name
+
+
+@PAGE
+def test_what_is_published_shows_each_withdrawn_accusation_as_not_judged() -> None:
+    there = {one.name for one in published().subjects}  # libraries that were not installed are missing
+    for name, entry in withdrawals():
+        if name not in there:
+            continue
+        found = [
+            one
+            for case, one in published().verdicts()
+            if case.subject == name and entry.matches(case, one) and one.reason == f"not judged: {entry.reason}"
+        ]
+        assert found, (name, entry)
+        assert {one.outcome for one in found} == {"unsupported"}
+
+
+#: Subject -> the runner of the same library, as a subject.
+RUNNERS = {"openai-agents": "openai-agents-runner", "pydantic-ai": "pydantic-ai-agent"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(WITHDRAWN))
+def test_the_reader_fails_and_its_runner_does_not_run_a_call_twice(name: str) -> None:
+    if environments.installed(name) is None:
+        pytest.skip(f"toolparity subjects install {name}")
+    reader, runner = (Judge(subject(one), twice=False) for one in (name, RUNNERS[name]))
+    for entry in WITHDRAWN[name]:
+        case = Case(entry.scenario, entry.surface, entry.mode, "all")
+        (result,) = status.apply([reader.result(case)], status.known(name, []))
+        (found,) = [one for one in result.verdicts if one.check == entry.check]
+        assert (found.outcome, found.reason) == ("unsupported", f"not judged: {entry.reason}"), entry
+        (round,) = runner.result(case).rounds
+        refused = round.error is not None and not round.calls
+        assert refused if "refuses" in entry.reason else len(round.calls) == 1, entry
+
+
+def test_only_a_failure_that_an_entry_names_is_withdrawn() -> None:
+    (entry,) = (one for one in WITHDRAWN["openai-agents"] if one.scenario == "same-call-two-indexes")
+    place = {"scenario": entry.scenario, "surface": entry.surface, "mode": entry.mode}
+    for name, check, outcome, now in (
+        ("openai-agents", entry.check, "fail", "unsupported"),
+        ("openai-agents", entry.check, "pass", "pass"),
+        ("openai-agents", "order", "fail", "fail"),
+        ("openai-sdk", entry.check, "fail", "fail"),
+    ):
+        found = status.status(result(subject=name, **place), verdict(outcome, check), status.known(name, []))
+        assert found.outcome == now, (name, check)

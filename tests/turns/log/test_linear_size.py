@@ -1,0 +1,218 @@
+"""Item 19: what the log writes grows with the turn, and a long value is stored once for all that refers to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import URL
+
+from benchmarks.log import bytes_written, run
+from tests.support.thoroughness import is_thorough
+from tests.turns.log.conftest import (  # noqa: F401
+    _migrated,
+    _migrated_postgres_database,
+    clock,
+    log,
+    postgres,
+    postgres_database,
+    url,
+)
+from tests.turns.log.shared import turn
+from tests.turns.log.test_rows import VALUES
+from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
+from toolparity.normalizer import json_codec
+from toolparity.turns import Turn
+from toolparity.turns.log import Log
+from toolparity.turns.log.changes import applied, changes
+from toolparity.turns.log.engine import make_engine
+from toolparity.turns.log.parts import LONG, Parts, references, unpack
+from toolparity.turns.log.tables import metadata
+from toolparity.turns.machine.state import TurnState, dump, load
+from toolparity.turns.observer import Observer
+from toolparity.turns.orchestration import replay
+
+ROUNDS = (10, 20, 40) if is_thorough() else (4, 8, 16)
+#: How often a turn is resumed.
+RESUMED = 12 if is_thorough() else 8
+
+
+def texts(where: URL) -> Iterator[str]:
+    """Every value of every row, as text."""
+    engine = make_engine(where)
+    with engine.connect() as connection:
+        for table in metadata.tables.values():
+            for row in connection.execute(sa.select(table)):
+                yield from (value if isinstance(value, str) else json_codec.text(value) for value in row)
+    engine.dispose()
+
+
+@pytest.mark.thorough(keep=1)
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the system does not count what a process writes")
+@pytest.mark.parametrize("size", [100, 50_000])
+def test_the_bytes_written_to_disk_grow_linearly_with_the_rounds(tmp_path: Path, size: int) -> None:
+    written = []
+    for rounds in ROUNDS:
+        with Log(tmp_path / f"{rounds}.db") as log:  # noqa: F811
+            before = bytes_written()
+            asyncio.run(run(rounds, size, log))
+        written.append(bytes_written() - before)
+    ten, twenty, forty = written
+    assert twenty < 2.5 * ten, written
+    assert forty < 2.5 * twenty, written
+
+
+@pytest.mark.thorough(keep=1)
+@pytest.mark.parametrize("size", [100, 5_000])
+def test_the_bytes_in_the_tables_grow_linearly_with_the_rounds(url: URL, size: int) -> None:  # noqa: F811
+    sizes = []
+    with Log(url) as log:  # noqa: F811
+        for rounds in ROUNDS:
+            asyncio.run(run(rounds, size, log))
+            sizes.append(sum(map(len, texts(url))) - sum(sizes))
+    ten, twenty, forty = sizes
+    assert twenty < 2.1 * ten, sizes
+    assert forty < 2.1 * twenty, sizes
+
+
+@pytest.mark.thorough(keep=1)
+def test_the_log_of_a_turn_that_is_resumed_often_grows_linearly(log: Log, url: URL) -> None:  # noqa: F811
+    """Each runner begins with a state: it refers to the state that was kept, and does not repeat it."""
+    played = script(*([call("post", number=number)] for number in range(RESUMED)), [Say("Done.")])
+    options: Any = {"tools": {"post": {"approval": True}}, "counting": Counting(post=lambda number: "x" * 5000)}
+
+    async def main() -> list[int]:
+        async with log.record() as recorder:
+            await turn(recorder, played, max_rounds=20, **options).run("Go.")
+        sizes = [sum(map(len, texts(url)))]
+        for _ in range(RESUMED):
+            async with log.take(recorder.turn or "") as later:
+                running = turn(later, played, **options)
+                running.decide(running.outcome.waiting[0].id, True)
+                await running.run()
+            sizes.append(sum(map(len, texts(url))) - sum(sizes))
+        assert replay(await log.recording(recorder.turn or "")).difference is None
+        return sizes
+
+    sizes = asyncio.run(main())
+    assert max(sizes[2:-1]) < 1.3 * min(sizes[2:-1]), sizes
+
+
+@pytest.mark.thorough(keep=4)
+@pytest.mark.parametrize(
+    "returned",
+    [
+        pytest.param("long text with a mark; " * 500, id="text"),
+        pytest.param("NUL \x00 and a mark; " * 500, id="text that no column takes"),
+        pytest.param([{"number": number, "name": "a mark"} for number in range(500)], id="small values"),
+        pytest.param([{"number": number, "text": "a mark; " * 500} for number in range(3)], id="long values"),
+    ],
+)
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_result_is_stored_once_besides_its_block_row(
+    log: Log,  # noqa: F811
+    url: URL,  # noqa: F811
+    wire: str,
+    returned: Any,
+) -> None:
+    """As a value also once more where it is shown as text."""
+    size, times = len(json_codec.text(returned)), 2 if isinstance(returned, str) else 3
+
+    async def main() -> None:
+        counting = Counting(look=lambda **_: returned)
+        async with log.record() as recorder:
+            await turn(recorder, script([call("look")], [Say("Done.")]), wire, counting=counting).run("Go.")
+        marked = sum(len(text) for text in texts(url) if "a mark" in text)
+        assert marked < (times + 0.5) * size
+        assert replay(await log.recording(recorder.turn or "")).difference is None
+        [block] = [b for b in (await log.turn(recorder.turn or "")).blocks if b.block_type == "tool_result"]
+        assert block.content["content"] == returned
+
+    asyncio.run(main())
+
+
+@pytest.mark.thorough(keep=1)
+def test_a_long_answer_is_stored_once_besides_its_block_row(log: Log, url: URL) -> None:  # noqa: F811
+    answer_text = "words of the model; " * 500 + "and the end"
+
+    async def main() -> None:
+        async with log.record() as recorder:
+            await turn(recorder, script([Say(answer_text)])).run("Go.")
+        assert sum(answer_text in text for text in texts(url)) == 2
+        page = await log.events(recorder.turn or "", limit=100_000)
+        assert answer_text in [row.event.block.text_content for row in page.events if row.type == "block_stop"]  # type: ignore[attr-defined]
+
+    asyncio.run(main())
+
+
+class ChangeChecker(Observer):
+    """Compares each state with what its change makes of the one before."""
+
+    def __init__(self) -> None:
+        self.document: Any = None
+        self.before: TurnState | None = None
+
+    async def save(self, state: TurnState) -> None:
+        change = json_codec.decode(json_codec.encode(changes(self.before, state)))
+        self.document, self.before = applied(self.document, change), state
+        assert dump(load(json_codec.encode(self.document))) == dump(state)
+
+
+@pytest.mark.thorough(keep=1, per="{wire}")
+@pytest.mark.parametrize("policy", ["first", "all", "batch"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_applying_the_stored_changes_yields_the_states_of_a_turn(wire: str, policy: str) -> None:
+    played = script([Say("Well."), call("look"), call("post")], [call("look"), call("look")], [Say("Done.")])
+    checker = ChangeChecker()
+    running = Turn(
+        Emulated(wire, played), Counting().tools(post={"approval": True}), policy=policy, observers=[checker]
+    )
+    asyncio.run(running.run("Go."))
+    for waiting in running.outcome.waiting:
+        running.decide(waiting.id, waiting.name != "post")
+    asyncio.run(running.run())
+    assert checker.before is not None
+
+
+def test_changes_contain_only_the_changed_members() -> None:
+    before = {"list": [{"a": 1}, {"b": [1, 2]}], "same": {"x": "y"}, "t": True}
+    after = {"list": [{"a": 1}, {"b": [1, 2, 3]}, 4], "same": {"x": "y"}, "t": 1, "~/": None}
+    assert changes(before, after) == {"/list/1/b/2": 3, "/list/2": 4, "/t": 1, "/~0~1": None}
+
+
+@given(VALUES, VALUES)
+def test_applying_the_changes_between_two_values_yields_the_second(before: Any, after: Any) -> None:
+    change = json_codec.decode(json_codec.encode(changes(before, after)))
+    assert exact(applied(json_codec.decode(json_codec.encode(before)), change)) == exact(after)
+
+
+LONG_VALUES = st.recursive(
+    VALUES | st.text(min_size=1, max_size=3).map(lambda text: text * LONG),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=6,
+)
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=5), LONG_VALUES, max_size=4), max_size=4))
+def test_packed_documents_round_trip(documents: list[dict[str, Any]]) -> None:
+    parts, stored = Parts(), {}
+    for document in [*documents, *documents]:
+        text = json_codec.text(document)
+        packed = parts.pack(text)
+        new = {row["digest"]: row["value"] for row in parts.take()}
+        assert not new.keys() & stored.keys()
+        stored.update(new)
+        assert references([packed]) <= stored.keys()
+        assert exact(json_codec.decode(unpack(packed, stored))) == exact(json_codec.decode(text))
+
+
+def exact(value: Any) -> str:
+    """Where 1, 1.0 and true differ, and the order of members counts."""
+    return json.dumps(json_codec.decode(json_codec.encode(value)))

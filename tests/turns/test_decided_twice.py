@@ -1,0 +1,141 @@
+"""Item 22: what the pages promise of a turn that is decided twice: once with a log, and as often as copies without."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.pages import blocks
+from toolparity.turns import Tool, Turn, current_call
+from toolparity.turns.errors import TurnHeld, TurnMisused
+from toolparity.turns.log import Log
+from toolparity.turns.machine import state as states
+
+from .playing import Emulated, Say, at_once, call, script
+
+CLOSE = script([call("close_account", customer="c-2")], [Say("Done.")], tools=["close_account"])
+SCHEMA = {"type": "object", "properties": {"customer": {"type": "string"}}, "required": ["customer"]}
+
+
+class Closing:
+    """Counts the accounts that it closed, and the keys under which it was called."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.wait = asyncio.Event()
+        self.wait.set()
+
+    async def close(self, customer: str) -> str:
+        self.keys.append(current_call.get().key)
+        await self.wait.wait()
+        return f"{customer} closed"
+
+    @property
+    def tools(self) -> list[Tool]:
+        return [Tool(name="close_account", function=self.close, parameters=SCHEMA, approval=True)]
+
+
+@pytest.fixture
+def page() -> dict[str, Any]:
+    """What docs/pages/turns.md defines."""
+    namespace: dict[str, Any] = {}
+    for block in blocks("turns.md"):
+        if block.language == "python":
+            exec(block.text, namespace)
+    return namespace
+
+
+def test_deciding_two_copies_of_a_state_runs_the_call_twice_with_the_same_key(page: dict[str, Any]) -> None:
+    """The page says so, and what to do against it: the key is the same."""
+    closing = Closing()
+    page["tools"] = closing.tools
+    provider = Emulated("openai.chat", CLOSE)
+    [waiting], kept = at_once(page["ask"](provider, "Go."))
+    for _ in range(2):
+        outcome = at_once(page["decide"](provider, kept, waiting.id, True))
+        assert outcome.text == "Done."
+    assert len(closing.keys) == 2
+    assert len(set(closing.keys)) == 1
+
+
+def test_deciding_a_turn_twice_runs_its_call_once() -> None:
+    closing = Closing()
+    turn = Turn(Emulated("openai.chat", CLOSE), closing.tools)
+    [waiting] = at_once(turn.run("Go.")).waiting
+    turn.decide(waiting.id, True)
+    turn.decide(waiting.id, True)  # before it runs on
+    assert at_once(turn.run()).text == "Done."
+    with pytest.raises(TurnMisused):
+        turn.decide(waiting.id, True)
+    assert len(closing.keys) == 1
+
+
+def test_the_state_after_a_decision_does_not_rerun_the_call() -> None:
+    """The page says to keep the new state."""
+    closing = Closing()
+    turn = Turn(Emulated("openai.chat", CLOSE), closing.tools)
+    [waiting] = at_once(turn.run("Go.")).waiting
+    turn.decide(waiting.id, True)
+    kept = states.dump(at_once(turn.run()).state)
+    resumed = Turn(Emulated("openai.chat", CLOSE), closing.tools, state=states.load(kept))
+    with pytest.raises(TurnMisused):
+        resumed.decide(waiting.id, True)
+    assert at_once(resumed.run()).text == "Done."
+    assert len(closing.keys) == 1
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Log]:
+    made = Log(f"sqlite:///{tmp_path / 'turns.db'}")
+    yield made
+    made.dispose()
+
+
+async def decide(log: Log, closing: Closing, turn: str, call_id: str) -> Any:
+    """As docs/pages/turn-log.md has it."""
+    async with log.take(turn) as recorder:
+        running = Turn(Emulated("openai.chat", CLOSE), closing.tools, observers=[recorder], state=recorder.state)
+        running.decide(call_id, True)
+        return await running.run()
+
+
+async def begin(log: Log, closing: Closing) -> tuple[str, str]:
+    """A turn that waits, and its call."""
+    async with log.record() as recorder:
+        outcome = await Turn(Emulated("openai.chat", CLOSE), closing.tools, observers=[recorder]).run("Go.")
+    return outcome.state.id, outcome.waiting[0].id
+
+
+def test_deciding_a_logged_turn_twice_runs_its_call_once(log: Log) -> None:
+    closing = Closing()
+
+    async def run() -> None:
+        turn, id = await begin(log, closing)
+        assert (await decide(log, closing, turn, id)).text == "Done."
+        with pytest.raises(TurnMisused):
+            await decide(log, closing, turn, id)
+        assert len(closing.keys) == 1
+
+    asyncio.run(run())
+
+
+def test_deciding_a_logged_turn_concurrently_runs_its_call_once(log: Log) -> None:
+    closing = Closing()
+
+    async def run() -> None:
+        turn, id = await begin(log, closing)
+        closing.wait.clear()
+        first = asyncio.create_task(decide(log, closing, turn, id))
+        while not closing.keys:
+            await asyncio.sleep(0.01)
+        with pytest.raises(TurnHeld):
+            await decide(log, closing, turn, id)
+        closing.wait.set()
+        assert (await first).text == "Done."
+        assert len(closing.keys) == 1
+
+    asyncio.run(run())

@@ -1,0 +1,281 @@
+"""Item 17: a tool whose function cannot take the calls that its schema allows is refused where it is declared."""
+
+from __future__ import annotations
+
+import functools
+import keyword
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolparity.turns import Executor, Tool, Tools
+from toolparity.turns.errors import InvalidTool
+from toolparity.turns.execution.signatures import misfit
+from toolparity.turns.execution.validation import problems
+
+from .executing import asked, ran, texts
+from .playing import at_once
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
+
+
+def weather(city: str, days: int = 1) -> str:
+    return f"fine in {city} for {days}"
+
+
+def untyped(city, days=1):  # type: ignore[no-untyped-def]
+    return f"fine in {city} for {days}"
+
+
+async def later(city: str) -> str:
+    return city
+
+
+class Service:
+    def method(self, city: str) -> str:
+        return city
+
+    @classmethod
+    def of_class(cls, city: str) -> str:
+        return city
+
+    @staticmethod
+    def static(city: str) -> str:
+        return city
+
+    def __call__(self, city: str) -> str:
+        return city
+
+
+def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def by_bare_decorator(function: Any, parameters: Any) -> None:
+    tools = Tools()
+    tools.tool(function) if parameters is None else tools.tool(function, parameters=parameters)
+
+
+def by_decorator(function: Any, parameters: Any) -> None:
+    Tools().tool(name="t", parameters=parameters)(function)
+
+
+def by_tool(function: Any, parameters: Any) -> None:
+    Tool(name="t", function=function, parameters=parameters)
+
+
+def by_add(function: Any, parameters: Any) -> None:
+    Tools().add(Tool(name="t", function=function, parameters=parameters))
+
+
+def by_list(function: Any, parameters: Any) -> None:
+    Tools([Tool(name="t", function=function, parameters=parameters)])
+
+
+DECLARATIONS = [by_decorator, by_tool, by_add, by_list]
+TYPED = [
+    weather,
+    later,
+    Service().method,
+    Service.of_class,
+    Service.static,
+    Service(),
+    wrapped(weather),
+]
+
+
+@pytest.mark.parametrize("declare", [by_bare_decorator, *DECLARATIONS])
+def test_a_function_without_annotations_or_a_schema_is_rejected_with_a_hint(declare: Callable[..., None]) -> None:
+    with pytest.raises(
+        InvalidTool, match=r"(t|untyped): its parameter 'city' has no type annotation.*pass parameters="
+    ) as raised:
+        declare(untyped, None)
+    assert raised.value.where in ("t", "untyped")
+
+
+@pytest.mark.parametrize("declare", DECLARATIONS)
+@pytest.mark.parametrize("function", TYPED)
+def test_every_kind_of_callable_must_have_its_parameters_declared(declare: Callable[..., None], function: Any) -> None:
+    declare(function, None)
+    with pytest.raises(InvalidTool, match="'city'"):
+        declare(function, NOTHING)
+    declare(function, CITY)
+
+
+@pytest.mark.parametrize("declare", DECLARATIONS)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: 1,
+        lambda **anything: 1,
+        functools.partial(weather, "Horta", 2),
+        functools.partial(weather, city="Horta", days=2),
+    ],
+)
+def test_a_callable_without_named_parameters_needs_no_schema(declare: Callable[..., None], function: Any) -> None:
+    declare(function, None)
+
+
+def test_a_parameter_with_a_default_must_also_be_declared() -> None:
+    """The model would never pass it. Declared as nothing it is the function's business."""
+    with pytest.raises(InvalidTool, match="'units'"):
+        Tool(name="t", function=lambda units="metric": units)
+    Tool(name="t", function=lambda units="metric": units, parameters=NOTHING)
+
+
+def _by_position(city: str, /) -> str:
+    return city
+
+
+def _by_position_or_not(city: str = "Horta", /, **rest: Any) -> str:
+    return city
+
+
+@pytest.mark.parametrize(
+    ("function", "parameters", "said"),
+    [
+        (weather, {**CITY, "properties": {"town": {}, "city": {}}}, "declare 'town', which its function"),
+        (weather, {"type": "object", "properties": {"days": {}}}, "requires 'city', which its parameters do not"),
+        (
+            weather,
+            {"type": "object", "properties": {"city": {}}},
+            "requires 'city', which its parameters let the model",
+        ),
+        (weather, {"properties": {"city": {}}, "anyOf": [{"required": ["city"]}, {}]}, "let the model leave out"),
+        (weather, {**CITY, "allOf": [{"properties": {"town": {}}}]}, "declare 'town'"),
+        (weather, {**CITY, "if": {}, "then": {"properties": {"town": {}}}}, "declare 'town'"),
+        (weather, {"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"town": {}}}}}, "declare 'town'"),
+        (functools.partial(weather, "Horta"), CITY, "declare 'city'"),
+        (_by_position, CITY, "by position only"),
+        (_by_position, None, "by position only"),
+        (Service.method, CITY, "requires 'self'"),
+        (Service.method, None, "'self' has no type annotation"),
+        (lambda *rest: 1, None, r"'\*rest' is passed by position only"),
+        (dict, None, "signature .* cannot be read"),
+        (lambda **_: 1, {"required": "city"}, "not a JSON schema"),
+        (5, None, "not callable"),
+        (Service.__dict__["of_class"], None, "not callable"),
+    ],
+)
+def test_a_schema_that_does_not_match_its_function_is_rejected(function: Any, parameters: Any, said: str) -> None:
+    with pytest.raises(InvalidTool, match=said):
+        Tools([Tool(name="t", function=function, parameters=parameters)])
+
+
+@pytest.mark.parametrize(
+    ("function", "parameters"),
+    [
+        (weather, {"properties": {"city": {}}, "allOf": [{"required": ["city"]}]}),
+        (weather, {"$ref": "#/$defs/a~1b", "$defs": {"a/b": CITY}}),
+        (weather, {"oneOf": [CITY, {"required": ["city", "days"], "properties": {"city": {}, "days": {}}}]}),
+        (weather, {"$ref": "https://example.com/schema.json"}),  # cannot be read here
+        (weather, {**CITY, "properties": {"city": {}, "town": False}}),  # forbidden, so never passed
+        (lambda **anything: 1, CITY),
+        (lambda city, **anything: 1, {**CITY, "properties": {"city": {}, "first-name": {}}}),
+        (_by_position_or_not, NOTHING),
+        (functools.partial(weather, city="Horta"), NOTHING),
+        (functools.partial(weather, city="Horta"), CITY),  # the model's goes before
+    ],
+)
+def test_a_schema_that_matches_its_function_is_accepted(function: Any, parameters: Any) -> None:
+    Tools([Tool(name="t", function=function, parameters=parameters)])
+
+
+def test_a_schema_that_refers_to_itself_is_accepted() -> None:
+    tree = {"properties": {"city": {}}, "required": ["city"], "allOf": [{"$ref": "#"}]}
+    Tool(name="t", function=weather, parameters=tree)
+
+
+@pytest.mark.parametrize("options", [{"mapping": True}, {"kind": "custom"}])
+def test_mapping_and_custom_tools_must_take_one_positional_argument(options: dict[str, Any]) -> None:
+    Tool(name="t", function=lambda given: given, **options)
+    Tool(name="t", function=_by_position, **options)
+    for function in (lambda: 1, lambda a, b: 1, lambda *, given: 1):
+        with pytest.raises(InvalidTool, match="one positional argument"):
+            Tool(name="t", function=function, **options)
+
+
+def test_arguments_of_provider_defined_kinds_are_not_checked() -> None:
+    Tool(name="shell", function=lambda action: action, kind="shell")
+
+
+def test_a_tool_without_a_function_accepts_any_schema() -> None:
+    Tool(name="t", parameters=CITY)
+
+
+def test_a_decorated_partial_needs_a_name_and_takes_the_docstring_of_its_function() -> None:
+    with pytest.raises(InvalidTool, match="pass name="):
+        Tools().tool(functools.partial(weather, "Horta"))
+
+    def documented(city: str) -> str:
+        """Looks."""
+        return city
+
+    tools = Tools()
+    tools.tool(functools.partial(documented, "Horta"), name="horta")
+    assert tools["horta"].description == "Looks."
+
+
+def test_undeclared_arguments_that_the_function_does_not_take_are_invalid_arguments() -> None:
+    """A schema without "additionalProperties": false lets them through, and the function is not blamed for it."""
+    finished_calls = ran([asked("t", city="Horta", more=1)], Tool(name="t", function=weather, parameters=CITY))
+    [(outcome, text)] = texts(finished_calls)
+    assert outcome == "invalid_arguments"
+    assert "it does not take 'more'" in text
+    assert texts(ran([asked("t", more=1)], Tool(name="t", function=lambda: 1)))[0][0] == "invalid_arguments"
+
+
+NAMES = st.sampled_from(["city", "days", "unit", "first-name", "class", "_private"])
+
+
+@st.composite
+def functions(draw: st.DrawFn) -> Callable[..., Any]:
+    """Functions of any signature."""
+    usable = [name for name in ("city", "days", "unit", "_private") if not keyword.iskeyword(name)]
+    names = draw(st.lists(st.sampled_from(usable), unique=True))
+    required = draw(st.integers(0, len(names)))
+    parts = [name if n < required else f"{name}=None" for n, name in enumerate(names)]
+    split = draw(st.integers(0, len(names)))
+    if draw(st.booleans()) and split:
+        parts.insert(split, "/")
+        if draw(st.booleans()) and split < len(names):
+            parts.insert(draw(st.integers(split + 1, len(names))), "*")
+    elif split < len(names):
+        parts.insert(split, "*")
+    parts += ["**rest"] if draw(st.booleans()) else []
+    text = ", ".join(parts)
+    function: Callable[..., Any] = eval(f"lambda {text}: 'ran'")
+    return function
+
+
+SCHEMAS = st.fixed_dictionaries(
+    {"type": st.just("object"), "properties": st.dictionaries(NAMES, st.just({}))},
+    optional={
+        "required": st.lists(NAMES, unique=True),
+        "anyOf": st.lists(st.fixed_dictionaries({"required": st.lists(NAMES, unique=True)}), min_size=1),
+    },
+)
+
+
+@given(functions(), SCHEMAS, st.dictionaries(NAMES, st.integers()))
+def test_a_call_that_matches_the_schema_of_an_accepted_tool_runs(
+    function: Callable[..., Any], schema: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    try:
+        tool = Tool(name="t", function=function, parameters=schema)
+    except InvalidTool:
+        return
+    declared = {name: value for name, value in arguments.items() if name in schema["properties"]}
+    if problems(schema, declared):
+        return
+    assert misfit(function, declared) is None
+    [finished] = at_once(Executor({"t": tool}).run([asked("t", **declared)]))
+    assert finished.outcome == "returned"

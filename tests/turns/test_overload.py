@@ -1,0 +1,446 @@
+"""Item 21: the model sees the errors of its tools and continues; an overloaded provider is retried after its wait."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from email.utils import formatdate
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolparity import Response, normalize
+from toolparity.normalizer.errors import PolicyError
+from toolparity.normalizer.events import BlockDelta, BlockStart
+from toolparity.normalizer.model import Choice, Error, ServerToolCall, Stop, Text
+from toolparity.turns import Backoff, Turn
+from toolparity.turns import events as turn_events
+from toolparity.turns.backoff import is_overload
+from toolparity.turns.machine import state as states
+from toolparity.turns.machine.inputs import Begin
+from toolparity.turns.machine.table import step
+from toolparity.turns.orchestration import Coordinator, Limits
+from toolparity.turns.orchestration.notes import RetryNote, note_of
+from toolparity.turns.orchestration.recording import record, replay
+from toolparity.turns.retry_after import demanded, retry_after, with_retry_after
+
+from .playing import (
+    WIRES,
+    Counting,
+    Emulated,
+    Fault,
+    RecordingObserver,
+    Round,
+    Say,
+    assert_legal,
+    at_once,
+    call,
+    kinds,
+    only,
+    play,
+    script,
+)
+from .test_clients import body_with_tool, chunks_of, reach, running
+
+TWO = script([Say("Let me see."), call("look")], [Say("Done.")])
+
+
+class RecordingSleep:
+    """A backoff that keeps what it would have slept."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await asyncio.sleep(0)
+
+    def backoff(self, **options: Any) -> Backoff:
+        return Backoff(**{"jitter": lambda: 1.0, "sleep": self.sleep, **options})
+
+
+class Answer:
+    def __init__(self, headers: dict[str, str]) -> None:
+        self.headers = headers
+
+
+class BusyError(Exception):
+    """As the SDKs raise it."""
+
+    def __init__(self, status: int = 429, **headers: str) -> None:
+        super().__init__("slow down")
+        self.status_code = status
+        self.response = Answer({name.replace("_", "-"): value for name, value in headers.items()})
+
+
+class Overloaded(Emulated):
+    """Refuses some requests as its real one would, with headers; then plays its script."""
+
+    def __init__(self, wire: str, played: Any = TWO, *, refuses: dict[int, Any], after: int = 0) -> None:
+        super().__init__(
+            wire, played, fails={n: e for n, e in refuses.items() if isinstance(e, Exception)}, after=after
+        )
+        self.refuses = {n: r for n, r in refuses.items() if not isinstance(r, Exception)}
+
+    async def ask(self, body: Any) -> AsyncIterator[Any]:
+        refusal = self.refuses.get(len(self.bodies))
+        if refusal is None:
+            async for piece in super().ask(body):
+                yield piece
+            return
+        self.bodies.append(body)
+        yield refusal
+
+
+def refusal(wire: str, status: int = 429, **headers: str) -> Response:
+    body = {"error": {"type": "rate_limit_error", "message": "slow down"}}
+    error_response = normalize(body, wire="openai.chat", status=status)
+    return with_retry_after(error_response, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+# one failing tool
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_model_receives_the_error_of_its_only_tool_and_can_retry(wire: str) -> None:
+    def missing(**given: Any) -> str:
+        if given != {"path": "b"}:
+            raise FileNotFoundError("no such file")
+        return "found"
+
+    played = script([call("look", path="a")], [call("look", path="b")], [Say("Here it is.")])
+    provider = Emulated(wire, played)
+    turn = Turn(provider, Counting(look=missing).tools())
+    outcome = at_once(turn.run("Go."))
+    assert (outcome.termination, outcome.text, len(provider.bodies)) == ("natural_completion", "Here it is.", 3)
+    first, second, _ = outcome.state.rounds
+    assert [note.is_error for round in (first, second) for note in round.tool_results] == [True, False]
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_tools_that_always_fail_run_at_most_max_rounds_times(rounds: int) -> None:
+    class Stubborn(Emulated):
+        """Calls as long as it may."""
+
+        def _chunks(self, body: Any) -> Any:
+            last = body.get("tool_choice") == "none"
+            yield from Emulated("openai.chat", script([Say("I give up.")] if last else [call("look")]))._chunks(
+                {**body, "messages": body["messages"][:1]}
+            )
+
+    counting = Counting(look=lambda **_: 1 / 0)
+    turn = Turn(Stubborn("openai.chat", TWO), counting.tools(), max_rounds=rounds)
+    outcome = at_once(turn.run("Go."))
+    assert (outcome.termination, len(counting.ran)) == ("max_rounds_reached", rounds)
+    assert outcome.text == "I give up."
+
+
+def test_a_state_without_on_all_failed_keeps_its_earlier_meaning() -> None:
+    """It names no `on_all_failed`, and meant that the turn ends."""
+    turn = Turn(Emulated("openai.chat", TWO), Counting().tools())
+    at_once(turn.run("Go."))
+    kept = states.dump(turn.state)
+    assert b'"on_all_failed":"continue"' in kept
+    assert states.load(kept).settings.on_all_failed == "continue"
+    assert states.load(kept.replace(b'"on_all_failed":"continue"', b"")).settings.on_all_failed == "stop"
+    fresh = states.TurnState("t", "openai.chat", turn.state.request)
+    assert step(fresh, Begin())[0].settings.on_all_failed == "continue"
+
+
+# overload
+
+
+@pytest.mark.thorough(keep=1, per="{wire}")
+@pytest.mark.parametrize("runs", [Turn, Coordinator])
+@pytest.mark.parametrize("round", [0, 1])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_request_to_an_overloaded_provider_is_retried_after_its_retry_after(wire: str, round: int, runs: Any) -> None:
+    recording_sleep, counting = RecordingSleep(), Counting()
+    refuses = {
+        round: refusal(wire, retry_after="7"),
+        round + 1: BusyError(503, retry_after_ms="1500"),
+        round + 2: BusyError(529),
+    }
+    provider = Overloaded(wire, refuses=refuses)
+    turn = runs(provider, counting.tools(), backoff=recording_sleep.backoff())
+    events = at_once(play(turn))
+    assert recording_sleep.slept == [7.0, 1.5, 4.0]
+    assert isinstance(events[-1], (turn_events.TurnComplete, turn_events.Noted))
+    assert counting.names == ["look"]
+    retries = [note_of(note) for note in only(events, turn_events.Noted) if note.note == "retry"]
+    assert [
+        (note.attempt, note.seconds, note.demanded, note.status) for note in retries if isinstance(note, RetryNote)
+    ] == [
+        (2, 7.0, 7.0, 429),
+        (3, 1.5, 1.5, 503),
+        (4, 4.0, None, 529),
+    ]
+    assert {note.round for note in retries} == {round + 1}
+    attempts = [note.attempt for note in only(events, turn_events.RoundStarted) if note.round == round + 1]
+    assert attempts == [1, 2, 3, 4]
+    assert [
+        note.note for note in only(events, turn_events.Noted) if note.note == "recovery"
+    ] == []  # nothing was simplified
+    same = provider.bodies[round : round + 4]
+    assert all(body == same[0] for body in same)
+    if runs is Turn:
+        assert turn.outcome.termination == "natural_completion"
+        assert_legal(turn)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_provider_that_stays_overloaded_is_asked_at_most_attempts_times(wire: str) -> None:
+    recording_sleep = RecordingSleep()
+    provider = Overloaded(wire, refuses={number: BusyError() for number in range(99)})
+    turn = Turn(provider, backoff=recording_sleep.backoff(attempts=3, first=2.0))
+    outcome = at_once(turn.run("Go."))
+    assert (outcome.termination, len(provider.bodies), recording_sleep.slept) == ("provider_failed", 3, [2.0, 4.0])
+    assert outcome.error is not None
+    assert outcome.error.status == 429
+
+
+def test_an_orchestrated_turn_simplifies_only_after_all_retries_and_another_wait() -> None:
+    recording_sleep = RecordingSleep()
+    provider = Overloaded("openai.chat", refuses={number: BusyError(retry_after="3") for number in range(3)})
+    coordinator = Coordinator(provider, Counting().tools(), backoff=recording_sleep.backoff(attempts=3))
+    events = at_once(play(coordinator))  # type: ignore[arg-type]
+    notes = [note.note for note in only(events, turn_events.Noted) if note.note in ("retry", "recovery")]
+    assert notes == ["retry", "retry", "recovery"]
+    assert recording_sleep.slept == [3.0, 3.0, 3.0]
+    assert coordinator.orchestrated.answer == "Done."
+    assert coordinator.orchestrated.level == "round"
+
+
+@pytest.mark.parametrize("demands", ["61", "1e9"])
+def test_a_turn_does_not_retry_if_the_demanded_wait_is_too_long(demands: str) -> None:
+    for runs in (Turn, Coordinator):
+        recording_sleep = RecordingSleep()
+        provider = Overloaded("openai.chat", refuses={number: BusyError(retry_after=demands) for number in range(9)})
+        turn = runs(provider, Counting().tools(), backoff=recording_sleep.backoff())
+        at_once(turn.run("Go."))
+        assert (len(provider.bodies), recording_sleep.slept) == (1, [])
+
+
+def test_an_orchestrated_turn_does_not_wait_beyond_its_time_limit() -> None:
+    recording_sleep, now = RecordingSleep(), [0.0]
+    provider = Overloaded("openai.chat", refuses={0: BusyError(retry_after="30"), 1: BusyError(retry_after="30")})
+
+    async def sleep(seconds: float) -> None:
+        await recording_sleep.sleep(seconds)
+        now[0] += seconds
+
+    limits = Limits(seconds=40)
+    backoff = recording_sleep.backoff(sleep=sleep)
+    coordinator = Coordinator(provider, Counting().tools(), limits=limits, clock=lambda: now[0], backoff=backoff)
+    done = at_once(coordinator.run("Go."))
+    assert (recording_sleep.slept, len(provider.bodies), done.level) == ([30.0], 2, "assembled")
+
+
+@pytest.mark.parametrize("backoff", [None, Backoff(attempts=1), Backoff(attempts=0)])
+def test_a_turn_without_backoff_does_not_retry(backoff: Backoff | None) -> None:
+    provider = Overloaded("openai.chat", refuses={0: BusyError()})
+    assert at_once(Turn(provider, backoff=backoff).run("Go.")).termination == "provider_failed"
+    assert len(provider.bodies) == 1
+
+
+@pytest.mark.parametrize("after", [0, 2])
+@pytest.mark.parametrize("wire", WIRES)
+def test_no_call_of_a_retried_answer_runs_twice(wire: str, after: int) -> None:
+    """What had arrived is void, and reported as such; calls run from the answer that came whole."""
+    recording_sleep, counting, log = RecordingSleep(), Counting(), RecordingObserver()
+    played = script([Say("Let me see."), call("look"), call("count")], [Say("Done.")])
+    provider = Overloaded(wire, played, refuses={0: BusyError(), 2: BusyError()}, after=after)
+    turn = Turn(provider, counting.tools(), backoff=recording_sleep.backoff(), observers=[log])
+    outcome = at_once(turn.run("Go."))
+    assert outcome.termination == "natural_completion"
+    assert counting.names == ["look", "count"]
+    assert len(only(log.events, turn_events.CallStarted)) == 2
+    assert_legal(turn)
+
+
+class PartOfAnAnswer(Emulated):
+    """An answer that breaks off for overload after the provider ran a tool itself."""
+
+    async def ask(self, body: Any) -> AsyncIterator[Any]:
+        self.bodies.append(body)
+        blocks: list[Any] = [ServerToolCall("s1", "mcp", "send_mail", "{}", "complete"), Text("Sent.")]
+        yield BlockStart(0, 0, "text")
+        yield BlockDelta(0, 0, "Sent.")
+        error = Error("overloaded_error", "Overloaded", None, True)
+        yield Response(self.wire, self.name, None, None, [Choice(0, blocks, Stop("error"))], None, error, False)
+
+
+def test_an_answer_with_server_calls_is_not_retried() -> None:
+    recording_sleep = RecordingSleep()
+    provider = PartOfAnAnswer("openai.responses", TWO)
+    assert at_once(Turn(provider, backoff=recording_sleep.backoff()).run("Go.")).termination == "provider_failed"
+    assert (len(provider.bodies), recording_sleep.slept) == (1, [])
+    directed = PartOfAnAnswer("openai.responses", TWO)
+    at_once(Coordinator(directed, Counting().tools(), backoff=recording_sleep.backoff()).run("Go."))
+    assert len(directed.bodies) == 2  # the second may not call
+    assert recording_sleep.slept == [1.0]
+
+
+@pytest.mark.parametrize("how", ["cancel", "aclose", "task"])
+def test_a_turn_can_be_cancelled_during_a_backoff(how: str) -> None:
+    provider = Overloaded("anthropic.messages", refuses={0: BusyError(retry_after="50")}, after=3)
+    turn = Turn(provider, backoff=Backoff())
+
+    async def run() -> None:
+        stream = turn.stream("Go.")
+        task = asyncio.current_task()
+        assert task is not None
+        async for event in stream:
+            if isinstance(event, turn_events.Noted):
+                if how == "aclose":
+                    break
+                turn.cancel("enough") if how == "cancel" else task.cancel()
+        await stream.aclose()  # type: ignore[attr-defined]
+
+    if how == "task":
+        with pytest.raises(asyncio.CancelledError):
+            at_once(run())
+    else:
+        at_once(run())
+    assert (turn.outcome.termination, len(provider.bodies)) == ("cancelled", 1)
+    assert_legal(turn)
+
+
+def test_a_backoff_that_cancels_its_own_task_ends_the_wait() -> None:
+    async def sleep(_: float) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+    turn = Turn(Overloaded("openai.chat", refuses={0: BusyError()}), Counting().tools(), backoff=Backoff(sleep=sleep))
+    assert at_once(turn.run("Go.")).termination == "natural_completion"
+
+
+def test_a_turn_with_retries_can_be_replayed(tmp_path: Any) -> None:
+    recording_sleep = RecordingSleep()
+    with (tmp_path / "turn.jsonl").open("wb") as file:
+        recorder = record(file)
+        provider = Overloaded("openai.chat", refuses={0: BusyError(retry_after="2"), 2: BusyError()})
+        at_once(Turn(provider, Counting().tools(), backoff=recording_sleep.backoff(), observers=[recorder]).run("Go."))
+        recorder.close()
+    played = replay((tmp_path / "turn.jsonl").read_bytes())
+    assert played.difference is None
+    assert kinds(played.events).count("noted") == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "overloaded"),
+    [
+        (Error("rate_limit_error", "", 429, True), True),
+        (Error("tokens", "", 429, True), True),
+        (Error("overloaded_error", "", 529, True), True),
+        (Error("service_unavailable", "", 503, True), True),
+        (Error("overloaded_error", "", None, True), True),  # inside a stream
+        (Error("rate_limit_exceeded", "", 200, True), True),
+        (Error("RESOURCE_EXHAUSTED", "", None, None), True),
+        (Error("ThrottlingException", "", None, None), True),
+        (Error("insufficient_quota", "", 429, True), False),
+        (Error("billing_hard_limit_reached", "", 429, True), False),
+        (Error("server_error", "", 500, True), False),
+        (Error("invalid_request_error", "", 400, False), False),
+        (Error("ConnectionError", "", None, None), False),
+    ],
+)
+def test_only_overload_errors_are_recognized_as_overload(error: Error, overloaded: bool) -> None:
+    assert is_overload(error) is overloaded
+
+
+NOW = 1_800_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"Retry-After": " 0.5 "}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ([(b"Retry-After", b"3")], 3.0),
+        ((("grpc-retry-pushback-ms", "1200"),), 1.2),
+        ((("grpc-retry-pushback-ms", "-1"),), math.inf),
+        ({"retry-after": formatdate(NOW + 90, usegmt=True)}, 90.0),
+        ({"retry-after": formatdate(NOW - 90, usegmt=True)}, 0.0),
+        ({"retry-after": formatdate(NOW + 5, usegmt=True), "date": formatdate(NOW - 5, usegmt=True)}, 10.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "Fri, 99 Foo 2026"}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_retry_after_reads_every_form_of_the_headers(headers: Any, seconds: float | None) -> None:
+    assert retry_after(headers, now=lambda: NOW) == seconds
+
+
+@given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), st.text(max_size=30)))
+def test_retry_after_accepts_any_header_text(headers: dict[str, str]) -> None:
+    seconds = retry_after(headers)
+    assert seconds is None or seconds >= 0
+
+
+@given(st.integers(1, 20), st.floats(0, 1), st.one_of(st.none(), st.floats(0, 1000)))
+def test_a_wait_is_bounded_and_never_shorter_than_demanded(attempt: int, jitter: float, wanted: float | None) -> None:
+    backoff = Backoff(attempts=10, jitter=lambda: jitter)
+    seconds = backoff.seconds(attempt, wanted)
+    if attempt >= 10 or (wanted or 0) > 60:
+        assert seconds is None
+    else:
+        assert seconds is not None
+        assert 0 < seconds <= 60
+        assert not wanted or seconds == wanted
+
+
+@pytest.mark.parametrize("first", [0.0, 1.0, 1e308])
+def test_a_wait_is_bounded_after_thousands_of_attempts(first: float) -> None:
+    backoff = Backoff(attempts=100_000, first=first, jitter=lambda: 1.0)
+    assert backoff.seconds(50_000) == (60.0 if first else 0.0)
+
+
+def test_an_invalid_backoff_is_rejected() -> None:
+    with pytest.raises(PolicyError, match=r"longest must be >= 0, got -1"):
+        Backoff(longest=-1)
+
+
+# the clients
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_client_passes_on_the_status_and_the_retry_after_of_an_error(wire: str) -> None:
+    busy = script(Round([], fault=Fault("rate_limit", retry_after=9)))
+    with running({"made": busy}) as servers:
+        provider = reach(servers, wire)
+        [piece] = at_once(chunks_of(provider, body_with_tool(provider)))
+    assert piece.error.status == 429
+    assert demanded(piece) == 9.0
+
+
+def test_the_grpc_client_passes_on_the_retry_after_of_an_error() -> None:
+    from toolparity.turns.clients.xai_grpc import Client
+
+    class Code:
+        name = "RESOURCE_EXHAUSTED"
+
+    class Refused(Exception):
+        def code(self) -> Any:
+            return Code
+
+        def details(self) -> str:
+            return "slow down"
+
+        def trailing_metadata(self) -> Any:
+            return (("retry-after", "4"),)
+
+    error_response = Client("grok", sdk=object())._error(Refused(), False)
+    assert isinstance(error_response, Response)
+    assert error_response.error is not None
+    assert (error_response.error.status, demanded(error_response)) == (429, 4.0)
+    assert demanded(Refused()) == 4.0
