@@ -4,7 +4,8 @@
 
 `codespell` looks for single words: its own dictionary of typing errors, and prose-words.txt. prose-phrases.toml has
 the phrases, and the exceptions with their reasons. Code is not prose: names in backquotes, code blocks, and strings of
-one word are left out. Exit code 1 if anything was found.
+one word are left out. The names in tests are prose, their files' names included: `test_a_call_runs_once` is a sentence.
+Exit code 1 if anything was found.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import io
+import keyword
 import re
 import subprocess
 import sys
@@ -26,7 +28,7 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 SUFFIXES = ("", ".py", ".md", ".toml", ".yaml", ".yml", ".html", ".j2", ".js", ".mjs", ".css")
-#: Of the tests, docstrings and comments are read: their strings are what models, providers and users say.
+#: Of the tests, docstrings, comments and names are read: their strings are what models, providers and users say.
 TESTS = ("tests/",)
 #: Written by programs from strings that are checked where they are; or quoted from elsewhere.
 GENERATED = ("reports/published/", "LICENSE", ".git")
@@ -47,19 +49,21 @@ class Problem(NamedTuple):
     use: str
 
 
-def of_python(text: str, strings: bool) -> Iterator[Line]:
-    """The comments, docstrings and, if ``strings``, all strings of several words."""
+def of_python(text: str, tests: bool) -> Iterator[Line]:
+    """The comments and docstrings; of tests, all names; of other files, all strings of several words."""
     docstring = True
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield Line(token.start[0], token.string)
+        elif tests and token.type == tokenize.NAME and not keyword.iskeyword(token.string):
+            yield Line(token.start[0], f"{re.sub(r'_+|(?<=[a-z])(?=[A-Z])', ' ', token.string)} |")
         elif token.type == tokenize.STRING:
             parts = STRING.fullmatch(token.string)
             assert parts is not None
             words = parts["text"]
             if "f" in parts["prefix"].lower():
                 words = re.sub(r"\{[^{}]*\}", " x ", words)
-            if "b" not in parts["prefix"].lower() and (docstring or (strings and re.search(r"\w\W* \W*\w", words))):
+            if "b" not in parts["prefix"].lower() and (docstring or (not tests and re.search(r"\w\W* \W*\w", words))):
                 for offset, line in enumerate(words.split("\n")):
                     yield Line(token.start[0] + offset, line)
         if token.type not in (tokenize.COMMENT, tokenize.NL):
@@ -80,7 +84,10 @@ def of_file(path: Path, name: str) -> Iterator[Line]:
         return
     text = path.read_text("utf-8")
     if path.suffix == ".py":
-        yield from of_python(text, not name.startswith(TESTS))
+        tests = name.startswith(TESTS)
+        if tests:
+            yield Line(1, path.stem.replace("_", " "))
+        yield from of_python(text, tests)
     elif path.suffix == ".md":
         yield from of_markdown(text)
     elif path.suffix in (".toml", ".yaml", ".yml"):
