@@ -76,7 +76,7 @@ def _stream(wire: str, stream: bytes) -> Case:
 
 
 def _grpc() -> Case:
-    body = traffic.grpc_body()
+    body = traffic.body("xai.grpc")
     jobs: dict[str, Job] = {
         MEMBERS: partial(readers.xai_members, body),
         "ours": partial(readers.ours("xai.grpc"), body),

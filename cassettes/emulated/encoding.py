@@ -1,10 +1,13 @@
-"""How emulated providers encode bodies, and their server-sent events."""
+"""How emulated providers encode bodies and answers, and their server-sent events."""
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 from toolparity.normalizer import json_codec
+
+from ..surfaces import Surface
 
 DONE = b"data: [DONE]\n\n"
 
@@ -19,6 +22,26 @@ class Encoding(NamedTuple):
     stream_type: str = "text/event-stream; charset=utf-8"
     indented: bool = False
     stores: bool = False
+
+
+def encoding(surface: Surface) -> Encoding:
+    """Return the properties of a surface's HTTP bodies."""
+    found: Encoding = getattr(surface.emulation, "ENCODING", Encoding())
+    return found
+
+
+def encoded(surface: Surface, answer: Any) -> bytes:
+    """Return what the provider sends for a body, an event or a message. Raises nothing for lone surrogates in it."""
+    if isinstance(answer, bytes):
+        return answer
+    if not isinstance(answer, dict):
+        return bytes(answer.SerializeToString(deterministic=True))
+    if not encoding(surface).indented:
+        return json_codec.encode(answer)
+    try:
+        return json.dumps(answer, indent=2, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:  # scripts may put lone surrogates into arguments
+        return json.dumps(answer, indent=2).encode() + b"\n"
 
 
 def event(payload: dict[str, Any]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
@@ -20,7 +19,7 @@ from toolparity.normalizer import json_codec
 from .. import emulation_marker
 from ..scripts import Script
 from ..surfaces import SURFACES, Surface
-from .encoding import Encoding
+from .encoding import encoded, encoding
 from .script_player import ConnectionReset, Play, ProviderRefusal, StoredAnswers, play
 
 #: The emulated providers reject an API key with this prefix, and accept every other one.
@@ -47,7 +46,7 @@ def application(library: Mapping[str, Script] | None = None) -> Starlette:
         if surface.spec.stream_path:
             stream_path = surface.base_path + surface.spec.stream_path
             routes.append(Route(stream_path, _asked(surface, held, library, stream=True), methods=["POST"]))
-        if _encoding(surface).stores:
+        if encoding(surface).stores:
             routes.append(Route(path + "/{id}", _asked_again(surface, held), methods=["GET"]))
     return Starlette(
         routes=routes, exception_handlers={HTTPException: nowhere}, middleware=[Middleware(_MarksEmulation)]
@@ -56,10 +55,6 @@ def application(library: Mapping[str, Script] | None = None) -> Starlette:
 
 def _surfaces() -> list[Surface]:
     return [surface for surface in SURFACES.values() if not surface.by_messages]
-
-
-def _encoding(surface: Surface) -> Encoding:
-    return getattr(surface.emulation, "ENCODING", Encoding())
 
 
 def _asked(
@@ -79,12 +74,12 @@ def _asked(
                 _no_plain_answer(played)
         except ProviderRefusal as refused:
             return _refusal(surface, refused)
-        if _encoding(surface).stores and body.get("store") is not False:
+        if encoding(surface).stores and body.get("store") is not False:
             held.keep(emulation.answer(played)["id"], played)
         headers = emulation.headers(played)
         if stream:
-            return _Pieces(emulation.events(played), {**headers, "content-type": _encoding(surface).stream_type})
-        data = _json(surface, emulation.answer(played))
+            return _Pieces(emulation.events(played), {**headers, "content-type": encoding(surface).stream_type})
+        data = encoded(surface, emulation.answer(played))
         if played.fault is not None:
             return _Pieces(_half(data), {**headers, "content-type": "application/json"})
         return Response(data, headers=headers, media_type="application/json")
@@ -103,7 +98,7 @@ def _asked_again(surface: Surface, held: StoredAnswers) -> Callable[[Request], A
                 raise ProviderRefusal("not_found", f"Response with id '{id}' not found.")
         except ProviderRefusal as refused:
             return _refusal(surface, refused)
-        data = _json(surface, emulation.answer(stored))
+        data = encoded(surface, emulation.answer(stored))
         return Response(data, headers=emulation.headers(stored), media_type="application/json")
 
     return respond
@@ -178,16 +173,7 @@ def _no_plain_answer(played: Play) -> None:
 
 def _refusal(surface: Surface, refused: ProviderRefusal) -> Response:
     status, headers, body = surface.emulation.error(refused)
-    return Response(_json(surface, body), status, headers, "application/json")
-
-
-def _json(surface: Surface, body: dict[str, Any]) -> bytes:
-    if _encoding(surface).indented:
-        try:
-            return json.dumps(body, indent=2, ensure_ascii=False).encode() + b"\n"
-        except UnicodeEncodeError:  # scripts may put lone surrogates into arguments
-            return json.dumps(body, indent=2).encode() + b"\n"
-    return json_codec.encode(body)
+    return Response(encoded(surface, body), status, headers, "application/json")
 
 
 def _half(data: bytes) -> Iterator[bytes]:

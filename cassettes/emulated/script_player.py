@@ -25,6 +25,7 @@ from toolparity.normalizer.wires.rule import Violation
 
 from ..scripts import Fault, Part, Refuse, Round, Say, Script, ScriptedCall, Think, scripts
 from ..surfaces import Surface
+from .encoding import encoded
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 #: 2026-01-01T00:00:00Z: the timestamps of emulated answers start here.
@@ -169,6 +170,12 @@ class Play(NamedTuple):
         if self.round.pieces == "kilobytes":
             return [text[at : at + 1000] for at in range(0, len(text), 1000)]
         return pieces(text, self.script.id)
+
+    def sent(self, *, stream: bool) -> list[bytes]:
+        """Return the answer as the provider sends it: the events of the stream, or its one body."""
+        emulation = self.surface.emulation
+        answers = emulation.events(self) if stream else [emulation.answer(self)]
+        return [encoded(self.surface, answer) for answer in answers]
 
     @property
     def fault(self) -> Fault | None:

@@ -21,6 +21,7 @@ from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.wires.model_rules import fit_model
 
+from ..emulated.script_player import Play
 from ..errors import RecordingFailed
 from ..scripts import Round, Script, ScriptedCall
 from ..surfaces import Surface
@@ -120,6 +121,19 @@ def opening(script: Script, surface: Surface, *, stream: bool, model: str | None
         parallel=script.parallel,
         provider=surface.provider,
         params=asked,
+    )
+
+
+def opened(script: Script, surface: Surface, *, stream: bool) -> Play:
+    """Return the provider's answer to the first request. No rule of the provider refuses it, whatever is scripted."""
+    request = opening(script, surface, stream=stream)
+    return Play(
+        surface,
+        script,
+        0,
+        script.rounds[0],
+        request,
+        write_request(request, surface.wire, provider=surface.provider).body,
     )
 
 

@@ -9,7 +9,6 @@ from toolparity.cassettes.emulated.script_player import StoredAnswers, play
 from toolparity.cassettes.recorder.script_driver import conversation
 from toolparity.cassettes.scripts import Script
 from toolparity.cassettes.surfaces import Surface
-from toolparity.normalizer import json_codec
 from toolparity.normalizer.decoder import StreamDecoder, normalize
 from toolparity.normalizer.model import Response
 
@@ -22,8 +21,7 @@ def generated_pieces(script: Script, surface: Surface, request: dict[str, Any], 
     """
     body = _message(request) if surface.by_messages else request
     played = play(surface, body, StoredAnswers(), {script.id: script})
-    answers = list(surface.emulation.events(played)) if stream else [surface.emulation.answer(played)]
-    return [_encoded(answer) for answer in answers]
+    return played.sent(stream=stream)
 
 
 def played_rounds(script: Script, surface: Surface, *, stream: bool) -> Iterator[tuple[Any, list[bytes]]]:
@@ -36,8 +34,7 @@ def played_rounds(script: Script, surface: Surface, *, stream: bool) -> Iterator
     body = next(requests)
     while True:
         played = play(surface, body, held, library)
-        answers = list(surface.emulation.events(played)) if stream else [surface.emulation.answer(played)]
-        pieces = [_encoded(answer) for answer in answers]
+        pieces = played.sent(stream=stream)
         yield (_json_form(body) if surface.by_messages else body), pieces
         try:
             body = requests.send(_response(surface, body, pieces, stream=stream))
@@ -58,14 +55,6 @@ def _json_form(message: Any) -> Any:
     from google.protobuf.json_format import MessageToDict
 
     return MessageToDict(message, preserving_proto_field_name=True)
-
-
-def _encoded(answer: Any) -> bytes:
-    if isinstance(answer, bytes):
-        return answer
-    if isinstance(answer, dict):
-        return json_codec.encode(answer)
-    return bytes(answer.SerializeToString(deterministic=True))
 
 
 def _message(request: dict[str, Any]) -> Any:

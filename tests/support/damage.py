@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -32,6 +32,9 @@ STRANGE: list[Any] = [
     {"type": "unheard_of"},
     {"": None},
 ]
+#: Bytes that end an event, a character, a string or a number in the wrong place.
+INSERTED = [b"\n\n", b"data: ", b"\x00", b"\xff", b"{", b"]", b'"', b"\\u"]
+INSERTED += [b"\xc3", b"\xed\xa0\x80", b"\xf0\x9f", b"\\ud800", b"1e999", b"NaN", b"9" * 25, b"\xef\xbb\xbf"]
 Path = tuple[Any, ...]
 
 
@@ -70,7 +73,7 @@ def _holder(tree: Any, path: Path) -> Any:
 
 
 @st.composite
-def hurt(draw: st.DrawFn, tree: Any) -> Any:
+def hurt(draw: st.DrawFn, tree: Any, values: Sequence[Any] = STRANGE) -> Any:
     """A copy in which one to four members were dropped or given a value of another type: nothing is added."""
     tree = copy.deepcopy(tree)
     for _ in range(draw(st.integers(1, 4))):
@@ -83,7 +86,7 @@ def hurt(draw: st.DrawFn, tree: Any) -> Any:
             del holder[path[-1]]
         else:
             old = holder[path[-1]]
-            other = draw(st.sampled_from([value for value in STRANGE if type(value) is not type(old)]))
+            other = draw(st.sampled_from([value for value in values if type(value) is not type(old)]))
             holder[path[-1]] = copy.deepcopy(other)
     return tree
 
@@ -134,7 +137,7 @@ def garbled(draw: st.DrawFn, data: bytes) -> bytes:
         elif how == "repeat":
             damaged[at:at] = damaged[at : at + length * 8]
         elif how == "insert":
-            damaged[at:at] = draw(st.sampled_from([b"\n\n", b"data: ", b"\x00", b"\xff\xfe", b"{", b"]", b'"', b"\\u"]))
+            damaged[at:at] = draw(st.sampled_from(INSERTED))
         elif how == "cut":
             del damaged[at:]
     return bytes(damaged)

@@ -12,16 +12,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from random import Random
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import msgspec
-from xai_sdk.proto import chat_pb2
 
 from tests.normalizer.recorded.rows import Row, rows
 from tests.support import eventstream
-from tests.support.streaming import grpc
 from tests.support.thoroughness import is_thorough
 from tests.support.wires import EVENT_STREAM_WIRES, LINE_WIRES, WIRES
 from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize
@@ -36,8 +33,8 @@ EVERY = bool(os.environ.get("TOOLPARITY_EVERY_RECORDING"))
 #: How many exchanges of a wire are taken, streamed and plain each: without client calls, with one, with several.
 TAKEN = (4, 10, 10) if is_thorough() else (2, 4, 4)
 LONGEST = 10**7 if EVERY else 12_000
-#: Wires with fewer recordings than this also take the shipped cassettes.
-FEW = 100
+#: Wires with fewer recorded streams than this also take the shipped cassettes.
+FEW = 50
 #: The name of every member that a mutation adds.
 ADDED = "x_neutral"
 DONE = "[DONE]"
@@ -212,23 +209,14 @@ def _row(found: Exchange, path: Path) -> Row:
 
 
 def _all(found: Iterable[Row]) -> Iterator[Traffic]:
-    """Each exchange; of xai.grpc, of which few streams were recorded, each whole answer also given as a stream."""
-    for row in found:
-        if len(row.data) > LONGEST or (traffic := taken_apart(row)) is None:
-            continue
-        yield traffic
-        if row.wire == "xai.grpc" and not row.stream:
-            message = chat_pb2.GetChatCompletionResponse.FromString(traffic.parts[0])
-            message.DiscardUnknownFields()
-            chunks = grpc(message, Random(crc32(row.id.encode())))
-            yield traffic._replace(id=f"{row.id}, streamed", stream=True, parts=chunks)
+    return filter(None, (taken_apart(row) for row in found if len(row.data) <= LONGEST))
 
 
 @cache
 def sample(wire: str) -> tuple[Traffic, ...]:
     """The exchanges of a wire that are mutated, the same in each run: streams and bodies, most with client calls."""
     found = rows(RECORDINGS, wire) if RECORDINGS.is_dir() else ()
-    if len(found) < FEW:
+    if sum(row.stream for row in found) < FEW:
         found = (*found, *_shipped(wire))
     ordered = sorted(found, key=lambda row: crc32(row.id.encode()))
     chosen: list[Traffic] = []
