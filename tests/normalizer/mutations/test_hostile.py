@@ -6,6 +6,8 @@ all of them, each several times. ``-s`` prints how many there were.
 
 from __future__ import annotations
 
+import base64
+import json
 from collections import Counter
 from random import Random
 from zlib import crc32
@@ -118,6 +120,9 @@ def _stops(wire: str, part: object) -> bool:
     if wire == "ollama.chat":
         return bool(part["done"])
     kind = part.get(EVENT_TYPE, part.get("event_type", part.get("type")))
+    if kind == "chunk":  # of InvokeModelWithResponseStream: the model's own event
+        event = json.loads(base64.b64decode(part["bytes"]))
+        kind = event.get("type", next(iter(event), ""))
     return kind in (
         "response.completed",
         "response.incomplete",
