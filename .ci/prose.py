@@ -147,7 +147,9 @@ def main() -> int:
     parser.add_argument("paths", nargs="*", metavar="PATH")
     arguments = parser.parse_args()
     table = tomllib.loads((HERE / "prose-phrases.toml").read_text("utf-8"))
-    phrases = [(re.compile(entry["pattern"], re.IGNORECASE), entry["use"]) for entry in table["phrase"]]
+    phrases = [
+        (re.compile(entry["pattern"], re.IGNORECASE), entry["use"], entry.get("path", "*")) for entry in table["phrase"]
+    ]
     problems: list[Problem] = []
     prose: dict[tuple[str, int], str] = {}
     with tempfile.TemporaryDirectory() as name:
@@ -162,7 +164,9 @@ def main() -> int:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text("\n".join(numbered) + "\n", "utf-8")
             for number, text in enumerate(numbered, 1):
-                for pattern, use in phrases:
+                for pattern, use, where in phrases:
+                    if not fnmatch.fnmatch(path, where):
+                        continue
                     problems += (Problem(path, number, found[0].strip(), use) for found in pattern.finditer(text))
         problems += words(folder)
     problems = [problem for problem in problems if not excepted(problem, prose, table["exception"])]

@@ -36,12 +36,12 @@ def interaction(exchange: Exchange) -> dict[str, Any]:
     call = spec(wire).framing == "messages"
     if not call and not exchange.address:
         raise UnreadableSource("no address: the exchange cannot be replayed", where=exchange.location)
-    if _is_hollow(exchange, response_of(exchange, wire)):
+    if _is_empty(exchange, response_of(exchange, wire)):
         raise UnreadableSource(f"the response body is not a response of {exchange.wire}", where=exchange.location)
     return _call(exchange) if call else _http(exchange)
 
 
-def _is_hollow(exchange: Exchange, response: Response) -> bool:
+def _is_empty(exchange: Exchange, response: Response) -> bool:
     """Return whether decoding gave nothing. A body with an error status may be empty: the status is the answer."""
     refused = exchange.status is not None and exchange.status >= 400
     error = response.error is not None and response.error.type != NO_ANSWER

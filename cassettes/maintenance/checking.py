@@ -59,7 +59,7 @@ def _readable(cassette: ForeignCassette) -> Iterator[str]:
     if not cassette.content.interactions:
         yield "it has no interactions"
     for number, item in enumerate(cassette.content.interactions, 1):
-        if _is_hollow(item):
+        if _is_empty(item):
             yield f"interaction {number}: the response to {item.request.method} has status 200 and no body"
 
 
@@ -126,7 +126,7 @@ def check_file(file: tuple[str, bool]) -> VerifiedCassette | None:
     return verdict
 
 
-def _is_hollow(item: Interaction) -> bool:
+def _is_empty(item: Interaction) -> bool:
     return item.response.status == 200 and not item.response.body and item.request.method == "POST"
 
 

@@ -73,7 +73,7 @@ def _scrubbed(
     }
     if content is not None:
         scrubbed = known.read(clean.data)
-        facts["hollow"] = sum(
+        facts["empty"] = sum(
             bool(old.response.body) != bool(new.response.body)
             for old, new in zip(content.interactions, scrubbed.interactions, strict=True)
         )
@@ -125,7 +125,7 @@ def report(results: list[dict[str, Any]]) -> Iterator[str]:
     yield f"  {sum(facts.get('values', 0) for facts in read):,} values; unchanged and identical: {_identical(read):,}"
     yield f"  refused: {dict(Counter(facts['not scrubbed'] for facts in read if 'not scrubbed' in facts))}"
     yield f"  credentials left, so not written: {sum(_has_credentials(facts.get('left', [])) for facts in read):,}"
-    yield f"  hollow: {sum(facts.get('hollow', 0) for facts in read):,}"
+    yield f"  empty: {sum(facts.get('empty', 0) for facts in read):,}"
     yield f"converted there and back: {dict(Counter(_reason(facts['conversion']) for facts in usable))}"
     for target in interchange.FORMATS:
         of_target = [_reason(facts["conversion"]) for facts in usable if facts["target"] == target]

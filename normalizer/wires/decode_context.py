@@ -101,9 +101,9 @@ class Context(Struct, gc=False):
         if extra is None:
             extra = {}
         if self.counts is not None and "id-duplicate" in self.counts:
-            from .hollow_copies import drop_hollow_copies  # imported only when needed
+            from .empty_copies import drop_empty_copies  # imported only when needed
 
-            drop_hollow_copies(choices, self.findings, self.find)
+            drop_empty_copies(choices, self.findings, self.find)
         response = Response(self.wire, self.provider, id, model, choices, usage, error, complete, extra)
         return response.with_findings(self.findings) if self.findings else response
 

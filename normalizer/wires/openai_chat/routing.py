@@ -322,7 +322,7 @@ class Doubts(Struct):
 
 
 def _place(call: StreamedCall) -> int:
-    """Return the order of a call, or that of the hollow head that it repeats."""
+    """Return the order of a call, or that of the empty head that it repeats."""
     first = call.repeated
     return call.order if first is None or first.has_arguments else first.order
 
