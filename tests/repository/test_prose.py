@@ -21,11 +21,17 @@ def stood():
 '''
 
 
-@pytest.mark.parametrize(("strings", "numbers"), [(True, [1, 2, 3, 9]), (False, [1, 2, 9])])
-def test_docstrings_comments_and_messages_are_prose_and_code_is_not(strings: bool, numbers: list[int]) -> None:
-    lines = list(CHECK["of_python"](SOURCE, strings))
-    assert [line.number for line in lines] == numbers
+def test_docstrings_comments_and_messages_are_prose_and_code_is_not() -> None:
+    lines = list(CHECK["of_python"](SOURCE, False))
+    assert [line.number for line in lines] == [1, 2, 3, 9]
     assert "{told}" not in "".join(line.text for line in lines)
+
+
+def test_names_in_tests_are_prose_and_strings_are_not() -> None:
+    lines = [(line.number, line.text) for line in CHECK["of_python"](SOURCE, True)]
+    assert {number for number, text in lines if "told" in text or "stood" in text} == {1, 2, 8}
+    (name,) = CHECK["of_python"]("def test_aCall_is_told(): ...", True)
+    assert name.text == "test a Call is told |"
 
 
 def test_code_blocks_links_and_names_in_backquotes_are_left_out() -> None:
