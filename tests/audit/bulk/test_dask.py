@@ -112,7 +112,7 @@ def test_a_cluster_on_this_machine_listens_on_loopback_and_ends_with_the_audit(c
 
 _INTERRUPTED = """
 import os, signal
-from toolparity.conformance.audit import parallel
+from toolparity.audit.bulk import parallel
 from toolparity.cli import main
 real = parallel.split_files
 def split_files(*args, **options):
