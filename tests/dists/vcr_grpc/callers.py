@@ -44,81 +44,81 @@ def stream(channel: Any, method: str) -> Any:
     )
 
 
-def call(target: str, method: str, said: str = "x", **more: Any) -> Outcome:
+def call(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
     with grpc.insecure_channel(target, OPTIONS) as channel:
         try:
-            answer, told = unary(channel, method).with_call(text(said), **more)
+            answer, responses = unary(channel, method).with_call(text(values), **more)
         except grpc.RpcError as error:
             return _outcome([], error, type(error).__name__)
-        return _outcome([answer], told)
+        return _outcome([answer], responses)
 
 
-def future(target: str, method: str, said: str = "x", **more: Any) -> Outcome:
+def future(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
     with grpc.insecure_channel(target, OPTIONS) as channel:
-        told = unary(channel, method).future(text(said), **more)
+        responses = unary(channel, method).future(text(values), **more)
         try:
-            answer = told.result()
+            answer = responses.result()
         except grpc.RpcError as error:
-            return _outcome([], told, type(error).__name__)
-        return _outcome([answer], told)
+            return _outcome([], responses, type(error).__name__)
+        return _outcome([answer], responses)
 
 
-def iterate(target: str, method: str, said: str = "x", options: Any = (), **more: Any) -> Outcome:
+def iterate(target: str, method: str, values: str = "x", options: Any = (), **more: Any) -> Outcome:
     with grpc.insecure_channel(target, [*OPTIONS, *options]) as channel:
-        told = stream(channel, method)(text(said), **more)
+        responses = stream(channel, method)(text(values), **more)
         messages = []
         try:
-            for message in told:
+            for message in responses:
                 messages.append(message)
         except grpc.RpcError as error:
-            return _outcome(messages, told, type(error).__name__)
-        return _outcome(messages, told)
+            return _outcome(messages, responses, type(error).__name__)
+        return _outcome(messages, responses)
 
 
-def iterate_on_one_thread(target: str, method: str, said: str = "x", **more: Any) -> Outcome:
-    return iterate(target, method, said, [(grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1)], **more)
+def iterate_on_one_thread(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
+    return iterate(target, method, values, [(grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1)], **more)
 
 
-def awaited(target: str, method: str, said: str = "x", **more: Any) -> Outcome:
+def awaited(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
     async def main() -> Outcome:
         async with grpc.aio.insecure_channel(target, OPTIONS) as channel:
-            told = unary(channel, method)(text(said), **more)
+            responses = unary(channel, method)(text(values), **more)
             messages, raised = [], ""
             try:
-                messages.append(await told)
+                messages.append(await responses)
             except grpc.aio.AioRpcError as error:
                 raised = type(error).__name__
-            return await _aio_outcome(messages, told, raised)
+            return await _aio_outcome(messages, responses, raised)
 
     return asyncio.run(main())
 
 
-def async_for(target: str, method: str, said: str = "x", **more: Any) -> Outcome:
+def async_for(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
     async def main() -> Outcome:
         async with grpc.aio.insecure_channel(target, OPTIONS) as channel:
-            told = stream(channel, method)(text(said), **more)
+            responses = stream(channel, method)(text(values), **more)
             messages, raised = [], ""
             try:
-                async for message in told:
+                async for message in responses:
                     messages.append(message)
             except grpc.aio.AioRpcError as error:
                 raised = type(error).__name__
-            return await _aio_outcome(messages, told, raised)
+            return await _aio_outcome(messages, responses, raised)
 
     return asyncio.run(main())
 
 
-def reads(target: str, method: str, said: str = "x", **more: Any) -> Outcome:
+def reads(target: str, method: str, values: str = "x", **more: Any) -> Outcome:
     async def main() -> Outcome:
         async with grpc.aio.insecure_channel(target, OPTIONS) as channel:
-            told = stream(channel, method)(text(said), **more)
+            responses = stream(channel, method)(text(values), **more)
             messages, raised = [], ""
             try:
-                while (message := await told.read()) is not grpc.aio.EOF:
+                while (message := await responses.read()) is not grpc.aio.EOF:
                     messages.append(message)
             except grpc.aio.AioRpcError as error:
                 raised = type(error).__name__
-            return await _aio_outcome(messages, told, raised)
+            return await _aio_outcome(messages, responses, raised)
 
     return asyncio.run(main())
 
@@ -127,25 +127,25 @@ UNARY: list[Callable[..., Outcome]] = [call, future, awaited]
 STREAM: list[Callable[..., Outcome]] = [iterate, iterate_on_one_thread, async_for, reads]
 
 
-def _outcome(messages: list[Any], told: Any, raised: str = "") -> Outcome:
+def _outcome(messages: list[Any], responses: Any, raised: str = "") -> Outcome:
     return Outcome(
         messages,
         [message.SerializeToString() for message in messages],
-        told.code(),
-        told.details(),
-        sorted(told.initial_metadata()),
-        sorted(told.trailing_metadata()),
+        responses.code(),
+        responses.details(),
+        sorted(responses.initial_metadata()),
+        sorted(responses.trailing_metadata()),
         raised,
     )
 
 
-async def _aio_outcome(messages: list[Any], told: Any, raised: str) -> Outcome:
+async def _aio_outcome(messages: list[Any], responses: Any, raised: str) -> Outcome:
     return Outcome(
         messages,
         [message.SerializeToString() for message in messages],
-        await told.code(),
-        await told.details(),
-        sorted(await told.initial_metadata()),
-        sorted(await told.trailing_metadata()),
+        await responses.code(),
+        await responses.details(),
+        sorted(await responses.initial_metadata()),
+        sorted(await responses.trailing_metadata()),
         raised,
     )

@@ -48,7 +48,7 @@ def use(tmp_path: Path) -> Use:
 
 
 @pytest.fixture
-def nobody_home(monkeypatch: pytest.MonkeyPatch) -> Gone:
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> Gone:
     """The service gone, a listener in its place that must not be visited, and Python's sockets blocked."""
 
     @contextlib.contextmanager

@@ -16,7 +16,7 @@ UNKNOWN_FIELD = b"\xfa\x7d\x03new"  # number 2015
 
 
 class Chat(chat_pb2_grpc.ChatServicer):  # type: ignore[misc]
-    """Says back what was said; refuses the model "bad"; a deferred answer is done when asked for the third time."""
+    """Echoes each message; refuses the model "bad"; a deferred answer is done when asked for the third time."""
 
     def __init__(self) -> None:
         self._polls = 0

@@ -98,8 +98,8 @@ class Running:
         self._server.stop(0).wait()
 
 
-Said = list[Any]
-Way = Callable[[str, str, list[str]], Said]
+Outcome = list[Any]
+Way = Callable[[str, str, list[str]], Outcome]
 
 
 def of(channel: Any, kind: str, method: str) -> Any:
@@ -111,11 +111,11 @@ def of(channel: Any, kind: str, method: str) -> Any:
     )
 
 
-def outcome(call: Any, said: list[Any]) -> Said:
-    return [*[message.value for message in said], call.code(), call.details(), dict(call.trailing_metadata())]
+def outcome(call: Any, values: list[Any]) -> Outcome:
+    return [*[message.value for message in values], call.code(), call.details(), dict(call.trailing_metadata())]
 
 
-def with_call(target: str, method: str, words: list[str]) -> Said:
+def with_call(target: str, method: str, words: list[str]) -> Outcome:
     with grpc.insecure_channel(target) as channel:
         try:
             answer, call = of(channel, "stream_unary", method).with_call(map(text, words))
@@ -124,7 +124,7 @@ def with_call(target: str, method: str, words: list[str]) -> Said:
         return [*outcome(call, [answer]), dict(call.initial_metadata())]
 
 
-def future(target: str, method: str, words: list[str]) -> Said:
+def future(target: str, method: str, words: list[str]) -> Outcome:
     with grpc.insecure_channel(target) as channel:
         call = of(channel, "stream_unary", method).future(map(text, words))
         try:
@@ -134,8 +134,8 @@ def future(target: str, method: str, words: list[str]) -> Said:
         return [*outcome(call, [answer]), dict(call.initial_metadata())]
 
 
-def aio_iterator(target: str, method: str, words: list[str]) -> Said:
-    async def main() -> Said:
+def aio_iterator(target: str, method: str, words: list[str]) -> Outcome:
+    async def main() -> Outcome:
         async def requests() -> AsyncIterator[StringValue]:
             for word in words:
                 yield text(word)
@@ -147,8 +147,8 @@ def aio_iterator(target: str, method: str, words: list[str]) -> Said:
     return asyncio.run(main())
 
 
-def aio_writes(target: str, method: str, words: list[str]) -> Said:
-    async def main() -> Said:
+def aio_writes(target: str, method: str, words: list[str]) -> Outcome:
+    async def main() -> Outcome:
         async with grpc.aio.insecure_channel(target) as channel:
             call = of(channel, "stream_unary", method)()
             for word in words:
@@ -159,79 +159,79 @@ def aio_writes(target: str, method: str, words: list[str]) -> Said:
     return asyncio.run(main())
 
 
-async def aio_unary_outcome(call: Any) -> Said:
+async def aio_unary_outcome(call: Any) -> Outcome:
     try:
         answer = await call
     except grpc.aio.AioRpcError as error:
         return outcome(error, [])
-    said = [answer.value, await call.code(), await call.details(), dict(await call.trailing_metadata())]
-    return [*said, dict(await call.initial_metadata())]
+    values = [answer.value, await call.code(), await call.details(), dict(await call.trailing_metadata())]
+    return [*values, dict(await call.initial_metadata())]
 
 
-def chat(target: str, method: str, words: list[str]) -> Said:
+def chat(target: str, method: str, words: list[str]) -> Outcome:
     """Say the next word only after the answer to the last one."""
     with grpc.insecure_channel(target) as channel:
         waiting: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         call = of(channel, "stream_stream", method)(map(text, iter(waiting.get, None)))
-        said = []
+        values = []
         rest = iter(words)
         waiting.put(next(rest))
         try:
             for message in call:
-                said.append(message)
+                values.append(message)
                 waiting.put(next(rest, None))
         except grpc.RpcError:
             waiting.put(None)
-        return outcome(call, said)
+        return outcome(call, values)
 
 
-def all_at_once(target: str, method: str, words: list[str]) -> Said:
+def all_at_once(target: str, method: str, words: list[str]) -> Outcome:
     with grpc.insecure_channel(target) as channel:
         call = of(channel, "stream_stream", method)(map(text, words))
-        said = []
+        values = []
         try:
             for message in call:
-                said.append(message)
+                values.append(message)
         except grpc.RpcError:
             pass
-        return outcome(call, said)
+        return outcome(call, values)
 
 
-async def aio_said(call: Any, messages: list[Any]) -> Said:
-    """What a call of asyncio said: its messages and its status."""
+async def aio_outcome(call: Any, messages: list[Any]) -> Outcome:
+    """The outcome of a call of asyncio: its messages and its status."""
     code, details = await call.code(), await call.details()
     return [*[m.value for m in messages], code, details, dict(await call.trailing_metadata())]
 
 
-def aio_chat(target: str, method: str, words: list[str]) -> Said:
-    async def main() -> Said:
+def aio_chat(target: str, method: str, words: list[str]) -> Outcome:
+    async def main() -> Outcome:
         async with grpc.aio.insecure_channel(target) as channel:
             call = of(channel, "stream_stream", method)()
-            said = []
+            values = []
             try:
                 for word in words:
                     await call.write(text(word))
-                    said.append(await call.read())
+                    values.append(await call.read())
                 await call.done_writing()
                 while (message := await call.read()) is not grpc.aio.EOF:
-                    said.append(message)
+                    values.append(message)
             except grpc.aio.AioRpcError:
                 pass
-            return await aio_said(call, said)
+            return await aio_outcome(call, values)
 
     return asyncio.run(main())
 
 
-def aio_for(target: str, method: str, words: list[str]) -> Said:
-    async def main() -> Said:
+def aio_for(target: str, method: str, words: list[str]) -> Outcome:
+    async def main() -> Outcome:
         async with grpc.aio.insecure_channel(target) as channel:
             call = of(channel, "stream_stream", method)(map(text, words))
-            said = []
+            values = []
             try:
                 async for message in call:
-                    said.append(message)
+                    values.append(message)
             except grpc.aio.AioRpcError:
                 pass
-            return await aio_said(call, said)
+            return await aio_outcome(call, values)
 
     return asyncio.run(main())

@@ -88,10 +88,10 @@ def test_equal_runs_write_equal_files(shop: Shop, use: Use, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("method", ["Metadata", "Unknown", "Fail"])
-def test_vcrpys_json_serializer_holds_it_as_well(shop: Shop, use: Use, nobody_home: Gone, method: str) -> None:
+def test_vcrpys_json_serializer_holds_it_as_well(shop: Shop, use: Use, unreachable: Gone, method: str) -> None:
     with use(serializer="json"):
         recorded = callers.call(shop.target, method)
-    with nobody_home(shop), use(serializer="json", record_mode="none"):
+    with unreachable(shop), use(serializer="json", record_mode="none"):
         assert callers.call(shop.target, method) == recorded
 
 
@@ -109,7 +109,7 @@ def test_fields_that_the_type_does_not_know_are_kept_byte_for_byte(shop: Shop, u
 
 
 def test_stubs_without_protobuf_are_recorded_as_bytes_alone(
-    shop: Shop, use: Use, nobody_home: Gone, tmp_path: Path
+    shop: Shop, use: Use, unreachable: Gone, tmp_path: Path
 ) -> None:
     def go() -> list[Any]:
         with grpc.insecure_channel(shop.target) as channel:
@@ -121,7 +121,7 @@ def test_stubs_without_protobuf_are_recorded_as_bytes_alone(
         assert go() == [b"\x00\xff\x00\xff", "tt"]
     bodies = [json.loads(i["response"]["body"]["string"]) for i in document(tmp_path / "c.yaml")["interactions"]]
     assert bodies == [{"messages": [{"serialized": "AP8A/w=="}]}, {"messages": [{"serialized": "dHQ="}]}]
-    with nobody_home(shop), use(record_mode="none"):
+    with unreachable(shop), use(record_mode="none"):
         assert go() == [b"\x00\xff\x00\xff", "tt"]
 
 
@@ -139,16 +139,16 @@ def test_a_deserializer_of_ones_own_that_gives_messages_makes_them_readable(
     assert json.loads(interaction["response"]["body"]["string"])["messages"][0]["message"] == "t"
 
 
-def test_bytes_that_the_type_cannot_read_are_kept_and_fail_alike(shop: Shop, use: Use, nobody_home: Gone) -> None:
+def test_bytes_that_the_type_cannot_read_are_kept_and_fail_alike(shop: Shop, use: Use, unreachable: Gone) -> None:
     with use():
         recorded = callers.call(shop.target, "Garbage")
     assert recorded.code is grpc.StatusCode.INTERNAL
-    with nobody_home(shop), use(record_mode="none"):
+    with unreachable(shop), use(record_mode="none"):
         assert callers.call(shop.target, "Garbage") == recorded
 
 
 def test_equal_requests_are_equal_whatever_the_order_their_maps_were_filled_in(
-    shop: Shop, use: Use, nobody_home: Gone, tmp_path: Path
+    shop: Shop, use: Use, unreachable: Gone, tmp_path: Path
 ) -> None:
     def ask(*keys: str) -> Any:
         request = Struct()
@@ -163,7 +163,7 @@ def test_equal_requests_are_equal_whatever_the_order_their_maps_were_filled_in(
     (interaction,) = document(tmp_path / "c.yaml")["interactions"]
     for written in (interaction["request"]["body"], interaction["response"]["body"]["string"]):
         assert written == json.dumps(json.loads(written), sort_keys=True)
-    with nobody_home(shop), use(record_mode="none", match_on=("uri", "raw_body"), allow_playback_repeats=True):
+    with unreachable(shop), use(record_mode="none", match_on=("uri", "raw_body"), allow_playback_repeats=True):
         assert ask(*reversed(keys)) == recorded
         with pytest.raises(vcr_grpc.CallNotRecorded, match='key 7: recorded "key 7", now absent'):
             ask(*(key for key in keys if key != "key 7"))

@@ -20,19 +20,19 @@ from .conftest import Gone, Use
 from .servers import Shop
 
 
-def say(shop: Shop, said: str = "x", **more: Any) -> str:
-    (message,) = callers.call(shop.target, "Say", said, **more).messages
+def say(shop: Shop, values: str = "x", **more: Any) -> str:
+    (message,) = callers.call(shop.target, "Say", values, **more).messages
     return str(message.value)
 
 
 @pytest.mark.parametrize("way", [*UNARY, *STREAM])
 def test_under_none_an_unknown_call_is_an_error_and_nothing_is_sent(
-    shop: Shop, use: Use, nobody_home: Gone, way: Any
+    shop: Shop, use: Use, unreachable: Gone, way: Any
 ) -> None:
     with use():
         say(shop, "something else")
     with (
-        nobody_home(shop),
+        unreachable(shop),
         use(record_mode="none"),
         pytest.raises(CannotOverwriteExistingCassetteException) as raised,
     ):
@@ -42,20 +42,20 @@ def test_under_none_an_unknown_call_is_an_error_and_nothing_is_sent(
     assert not isinstance(raised.value, grpc.RpcError)  # no one takes it for a status and tries again
 
 
-def test_under_none_an_intercepted_call_is_an_error_too(shop: Shop, use: Use, nobody_home: Gone) -> None:
+def test_under_none_an_intercepted_call_is_an_error_too(shop: Shop, use: Use, unreachable: Gone) -> None:
     class Through(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
-        def intercept_unary_unary(self, go_on: Any, details: Any, request: Any) -> Any:
-            return go_on(details, request)
+        def intercept_unary_unary(self, proceed: Any, details: Any, request: Any) -> Any:
+            return proceed(details, request)
 
         intercept_unary_stream = intercept_unary_unary
 
     class AioThrough(grpc.aio.UnaryUnaryClientInterceptor):
-        async def intercept_unary_unary(self, go_on: Any, details: Any, request: Any) -> Any:
-            return await go_on(details, request)
+        async def intercept_unary_unary(self, proceed: Any, details: Any, request: Any) -> Any:
+            return await proceed(details, request)
 
     class AioStreamThrough(grpc.aio.UnaryStreamClientInterceptor):
-        async def intercept_unary_stream(self, go_on: Any, details: Any, request: Any) -> Any:
-            return await go_on(details, request)
+        async def intercept_unary_stream(self, proceed: Any, details: Any, request: Any) -> Any:
+            return await proceed(details, request)
 
     async def aio(streamed: bool) -> None:
         through = [AioThrough(), AioStreamThrough()]
@@ -66,7 +66,7 @@ def test_under_none_an_intercepted_call_is_an_error_too(shop: Shop, use: Use, no
             else:
                 await unary(channel, "Say")(text("x"))
 
-    with nobody_home(shop), use(record_mode="none"), grpc.insecure_channel(shop.target) as plain:
+    with unreachable(shop), use(record_mode="none"), grpc.insecure_channel(shop.target) as plain:
         channel = grpc.intercept_channel(plain, Through())
         with pytest.raises(vcr_grpc.CallNotRecorded):
             unary(channel, "Say")(text("x"))
@@ -112,13 +112,13 @@ def test_all_asks_again_and_replaces(shop: Shop, use: Use) -> None:
     assert len(cassette) == 1
 
 
-def test_each_answer_plays_once_unless_repeats_are_allowed(shop: Shop, use: Use, nobody_home: Gone) -> None:
+def test_each_answer_plays_once_unless_repeats_are_allowed(shop: Shop, use: Use, unreachable: Gone) -> None:
     def number() -> str:
         return str(callers.call(shop.target, "Number").messages[0].value)
 
     with use():
         assert [number(), number()] == ["1", "2"]
-    with nobody_home(shop):
+    with unreachable(shop):
         with use(record_mode="none") as cassette:
             assert number() == "1"
             assert (cassette.play_count, cassette.all_played) == (1, False)
@@ -169,11 +169,11 @@ def test_a_hook_that_raises_reaches_the_caller_and_nothing_hangs(shop: Shop, use
         try:
             seen = way(shop.target, "Say")
         except ValueError as error:
-            told = str(error)
+            responses = str(error)
         else:
             assert seen.code is grpc.StatusCode.INTERNAL
-            told = seen.details
-        assert "a secret is in it" in told
+            responses = seen.details
+        assert "a secret is in it" in responses
     assert len(cassette) == 0
     assert callers.call(shop.target, "Say").code is grpc.StatusCode.OK
 
@@ -189,8 +189,8 @@ def test_a_hook_that_raises_when_all_else_is_over_is_heard_of_when_the_cassette_
     def run() -> None:
         with use(before_record_response=refuse):
             say(shop)
-            told = stream(channel, "Held")(text("x"))
-            next(told)
+            responses = stream(channel, "Held")(text("x"))
+            next(responses)
 
     with grpc.insecure_channel(shop.target) as channel, pytest.raises(ValueError, match="a secret is in it"):
         run()
@@ -242,10 +242,10 @@ def test_a_miss_shows_the_nearest_recorded_request_and_what_differs(shop: Shop, 
         say(shop, "recorded too")
     with use(record_mode="none"), pytest.raises(vcr_grpc.CallNotRecorded) as raised:
         say(shop, "asked")
-    told = str(raised.value)
-    assert f"no recorded response for grpc://{shop.target}/test.Shop/Say; nothing was sent" in told
-    assert "interaction 2" in told
-    assert 'the message: recorded "recorded", now "asked"' in told
+    responses = str(raised.value)
+    assert f"no recorded response for grpc://{shop.target}/test.Shop/Say; nothing was sent" in responses
+    assert "interaction 2" in responses
+    assert 'the message: recorded "recorded", now "asked"' in responses
     assert raised.value.reason == "no_match"
     with use(record_mode="none"), pytest.raises(vcr_grpc.CallNotRecorded, match=r"uri differs: .*/Number != .*/Say"):
         callers.call(shop.target, "Number", "recorded")

@@ -34,15 +34,15 @@ def test_a_hook_that_raises_does_not_end_the_thread_of_the_channel(
         return response
 
     method = "RecordRoute" if way is future else "RouteChat"
-    raised, said = None, []
+    raised, values = None, []
     try:
         with use(before_record_response=hook), grpc.insecure_channel(route.target) as channel:
-            said = way(route.target, method, ["one"])
+            values = way(route.target, method, ["one"])
             assert of(channel, "unary_unary", "GetFeature")(text("home"), timeout=20).value == "at home"
     except (ValueError, Stop) as caught:
         raised = caught
     # The status carries the text, unless the client had it already: then closing the cassette raises.
-    assert any("refused by the hook" in str(each) for each in said) != (raised is not None)
+    assert any("refused by the hook" in str(each) for each in values) != (raised is not None)
 
 
 def wait(condition: Callable[[], bool]) -> None:
@@ -69,20 +69,20 @@ def test_a_hook_that_raises_while_the_client_asks_for_a_message_does_not_end_the
         raise ValueError("refused by the hook")
 
     monkeypatch.setattr(CallRecording, "reading", overtaken)
-    said = []
+    values = []
 
     def read_on() -> None:
         with use(before_record_response=hook), grpc.insecure_channel(route.target) as channel:
             call = of(channel, "stream_stream", "Linger")(iter([text("one")]))
-            said.append(next(call).value)
+            values.append(next(call).value)
             # The channel's thread must not wait for the lock that a read holds.
             wait(lambda: recordings[0]._order.closed_after is not None and len(call._state.due) == 2)
-            said.extend(call)
-            said.append(call.code())
+            values.extend(call)
+            values.append(call.code())
 
     with pytest.raises(ValueError, match="refused by the hook"):
         read_on()
-    assert said == ["first one", grpc.StatusCode.OK]
+    assert values == ["first one", grpc.StatusCode.OK]
 
 
 def test_a_hook_that_raises_for_a_cancelled_call_raises_when_the_cassette_closes(route: Running, use: Use) -> None:

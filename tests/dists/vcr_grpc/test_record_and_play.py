@@ -16,37 +16,37 @@ from .servers import INITIAL, TRAILING, UNKNOWN_FIELD, Shop
 
 @pytest.mark.parametrize("method", ["Say", "Metadata", "Fail", "Unknown"])
 @pytest.mark.parametrize("way", UNARY)
-def test_an_answer_is_played_as_it_was_recorded(shop: Shop, use: Use, nobody_home: Gone, way: Any, method: str) -> None:
+def test_an_answer_is_played_as_it_was_recorded(shop: Shop, use: Use, unreachable: Gone, way: Any, method: str) -> None:
     live = way(shop.target, method)
     with use() as cassette:
         recorded = way(shop.target, method)
         assert len(cassette) == 1  # written by the end of the call, not only by that of the cassette
     assert recorded == live
-    with nobody_home(shop), use(record_mode="none") as cassette:
+    with unreachable(shop), use(record_mode="none") as cassette:
         assert way(shop.target, method) == recorded
     assert cassette.all_played
 
 
 @pytest.mark.parametrize("method", ["Count", "CountNone", "CountFail"])
 @pytest.mark.parametrize("way", STREAM)
-def test_a_stream_is_played_as_it_was_recorded(shop: Shop, use: Use, nobody_home: Gone, way: Any, method: str) -> None:
+def test_a_stream_is_played_as_it_was_recorded(shop: Shop, use: Use, unreachable: Gone, way: Any, method: str) -> None:
     live = way(shop.target, method)
     with use() as cassette:
         recorded = way(shop.target, method)
         assert len(cassette) == 1  # written by the end of the call, not only by that of the cassette
     assert recorded == live
-    with nobody_home(shop), use(record_mode="none") as cassette:
+    with unreachable(shop), use(record_mode="none") as cassette:
         assert way(shop.target, method) == recorded
     assert cassette.all_played
 
 
-def test_what_was_recorded_is_what_the_service_sends(shop: Shop, use: Use, nobody_home: Gone) -> None:
+def test_the_recording_equals_what_the_service_sends(shop: Shop, use: Use, unreachable: Gone) -> None:
     """So that the comparisons above do not hold for want of content."""
     with use():
         callers.iterate(shop.target, "CountFail")
         callers.call(shop.target, "Unknown")
         callers.call(shop.target, "Fail")
-    with nobody_home(shop), use(record_mode="none"):
+    with unreachable(shop), use(record_mode="none"):
         streamed = callers.iterate(shop.target, "CountFail")
         unknown = callers.call(shop.target, "Unknown")
         failed = callers.call(shop.target, "Fail")
@@ -64,44 +64,57 @@ def test_what_was_recorded_is_what_the_service_sends(shop: Shop, use: Use, nobod
     ("recording", "playing"), [(callers.iterate, callers.async_for), (callers.reads, callers.iterate)]
 )
 def test_what_one_kind_of_client_recorded_another_plays(
-    shop: Shop, use: Use, nobody_home: Gone, recording: Any, playing: Any
+    shop: Shop, use: Use, unreachable: Gone, recording: Any, playing: Any
 ) -> None:
     with use():
         recorded = recording(shop.target, "Count")
-    with nobody_home(shop), use(record_mode="none"):
+    with unreachable(shop), use(record_mode="none"):
         assert playing(shop.target, "Count") == recorded
 
 
-def test_a_call_object_of_a_played_answer_is_grpcs_own(shop: Shop, use: Use, nobody_home: Gone) -> None:
+def test_a_call_object_of_a_played_answer_is_grpcs_own(shop: Shop, use: Use, unreachable: Gone) -> None:
     def go() -> list[Any]:
         seen: list[Any] = []
         with grpc.insecure_channel(shop.target) as channel:
-            told = unary(channel, "Metadata").future(text("x"), timeout=1000)
-            seen.append(told.result().value)
-            seen += [type(told), told.done(), told.running(), told.cancelled(), told.cancel(), told.is_active()]
-            seen += [told.exception(), told.traceback(), 0 < told.time_remaining() <= 1000]
-            told.add_done_callback(lambda done: seen.append(done is told))
-            seen.append(told.add_callback(lambda: None))
+            responses = unary(channel, "Metadata").future(text("x"), timeout=1000)
+            seen.append(responses.result().value)
+            seen += [
+                type(responses),
+                responses.done(),
+                responses.running(),
+                responses.cancelled(),
+                responses.cancel(),
+                responses.is_active(),
+            ]
+            seen += [responses.exception(), responses.traceback(), 0 < responses.time_remaining() <= 1000]
+            responses.add_done_callback(lambda done: seen.append(done is responses))
+            seen.append(responses.add_callback(lambda: None))
             failed = unary(channel, "Fail").future(text("x"))
             seen += [type(failed.exception()), failed.traceback() is not None]
         return seen
 
     with use():
         recorded = go()
-    with nobody_home(shop), use(record_mode="none"):
+    with unreachable(shop), use(record_mode="none"):
         assert go() == recorded
 
 
-def test_a_call_object_of_a_played_stream_is_grpcs_own(shop: Shop, use: Use, nobody_home: Gone) -> None:
+def test_a_call_object_of_a_played_stream_is_grpcs_own(shop: Shop, use: Use, unreachable: Gone) -> None:
     def go() -> list[Any]:
         seen: list[Any] = []
         with grpc.insecure_channel(shop.target) as channel:
-            told = stream(channel, "Count")(text("x"), timeout=1000)
-            seen += [type(told), told.is_active(), told.done(), sorted(told.initial_metadata())]
-            seen.append(told.add_callback(lambda: seen.append("over")))
-            seen += [next(told).value for _ in range(4)]
-            seen += [told.code(), told.details(), next(told, None), told.is_active(), told.add_callback(print)]
-            seen.append(told.cancel())
+            responses = stream(channel, "Count")(text("x"), timeout=1000)
+            seen += [type(responses), responses.is_active(), responses.done(), sorted(responses.initial_metadata())]
+            seen.append(responses.add_callback(lambda: seen.append("over")))
+            seen += [next(responses).value for _ in range(4)]
+            seen += [
+                responses.code(),
+                responses.details(),
+                next(responses, None),
+                responses.is_active(),
+                responses.add_callback(print),
+            ]
+            seen.append(responses.cancel())
         return seen
 
     def ordered(seen: list[Any]) -> list[Any]:
@@ -111,28 +124,35 @@ def test_a_call_object_of_a_played_stream_is_grpcs_own(shop: Shop, use: Use, nob
     with use():
         recorded = go()
     assert recorded.count("over") == 1
-    with nobody_home(shop), use(record_mode="none"):
+    with unreachable(shop), use(record_mode="none"):
         assert ordered(go()) == ordered(recorded)
 
 
-def test_a_played_aio_call_is_grpcs_own(shop: Shop, use: Use, nobody_home: Gone) -> None:
+def test_a_played_aio_call_is_grpcs_own(shop: Shop, use: Use, unreachable: Gone) -> None:
     async def go() -> list[Any]:
         seen: list[Any] = []
         async with grpc.aio.insecure_channel(shop.target) as channel:
-            told = unary(channel, "Metadata")(text("x"), timeout=1000)
-            told.add_done_callback(lambda done: seen.append(done is told))
-            await told.wait_for_connection()
-            seen += [(await told).value, (await told).value, type(told), told.done(), told.cancelled(), told.cancel()]
-            seen.append(0 < (told.time_remaining() or 0) <= 1000)
-            stream_told = stream(channel, "Count")(text("x"))
-            watcher = asyncio.ensure_future(stream_told.code())
-            seen += [type(stream_told), stream_told.done(), [m.value async for m in stream_told]]
-            seen += [await watcher, stream_told.done(), await stream_told.details()]
+            responses = unary(channel, "Metadata")(text("x"), timeout=1000)
+            responses.add_done_callback(lambda done: seen.append(done is responses))
+            await responses.wait_for_connection()
+            seen += [
+                (await responses).value,
+                (await responses).value,
+                type(responses),
+                responses.done(),
+                responses.cancelled(),
+                responses.cancel(),
+            ]
+            seen.append(0 < (responses.time_remaining() or 0) <= 1000)
+            stream_call = stream(channel, "Count")(text("x"))
+            watcher = asyncio.ensure_future(stream_call.code())
+            seen += [type(stream_call), stream_call.done(), [m.value async for m in stream_call]]
+            seen += [await watcher, stream_call.done(), await stream_call.details()]
         return seen
 
     with use():
         recorded = asyncio.run(go())
-    with nobody_home(shop), use(record_mode="none"):
+    with unreachable(shop), use(record_mode="none"):
         assert asyncio.run(go()) == recorded
 
 
@@ -177,18 +197,18 @@ def test_stubs_made_before_inside_and_after_a_cassette_go_through_the_one_that_i
 
 
 class _Stamp(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor):
-    def _stamped(self, go_on: Any, details: Any, request: Any) -> Any:
-        return go_on(details._replace(metadata=[*(details.metadata or []), ("stamp", "s")]), request)
+    def _stamped(self, proceed: Any, details: Any, request: Any) -> Any:
+        return proceed(details._replace(metadata=[*(details.metadata or []), ("stamp", "s")]), request)
 
     intercept_unary_unary = intercept_unary_stream = _stamped
 
 
 class _AioStamp(grpc.aio.UnaryUnaryClientInterceptor):
-    async def intercept_unary_unary(self, go_on: Any, details: Any, request: Any) -> Any:
-        return await go_on(details._replace(metadata=[*(details.metadata or []), ("stamp", "s")]), request)
+    async def intercept_unary_unary(self, proceed: Any, details: Any, request: Any) -> Any:
+        return await proceed(details._replace(metadata=[*(details.metadata or []), ("stamp", "s")]), request)
 
 
-def test_what_interceptors_add_is_recorded_and_they_run_when_played(shop: Shop, use: Use, nobody_home: Gone) -> None:
+def test_what_interceptors_add_is_recorded_and_they_run_when_played(shop: Shop, use: Use, unreachable: Gone) -> None:
     async def aio() -> str:
         async with grpc.aio.insecure_channel(shop.target, interceptors=[_AioStamp()]) as channel:
             return str((await unary(channel, "Number")(text("aio"))).value)
@@ -196,27 +216,27 @@ def test_what_interceptors_add_is_recorded_and_they_run_when_played(shop: Shop, 
     def go() -> list[str]:
         with grpc.insecure_channel(shop.target) as plain:
             channel = grpc.intercept_channel(plain, _Stamp())
-            said = unary(channel, "Number")(text("now")).value
+            values = unary(channel, "Number")(text("now")).value
             later = unary(channel, "Number").future(text("later")).result().value
             many = [message.value for message in stream(channel, "Count")(text("many"), metadata=(("own", "o"),))]
-        return [said, later, *many, asyncio.run(aio())]
+        return [values, later, *many, asyncio.run(aio())]
 
     with use() as cassette:
         recorded = go()
     assert [request.headers["stamp"] for request in cassette.requests] == ["s"] * 4
     assert cassette.requests[2].headers["own"] == "o"
-    with nobody_home(shop), use(record_mode="none", match_on=("uri", "body", "headers")) as cassette:
+    with unreachable(shop), use(record_mode="none", match_on=("uri", "body", "headers")) as cassette:
         assert go() == recorded
     assert cassette.all_played
 
 
 @pytest.mark.parametrize("way", [*UNARY, *STREAM])
-def test_a_deadline_that_passed_is_recorded_as_it_came(shop: Shop, use: Use, nobody_home: Gone, way: Any) -> None:
+def test_a_deadline_that_passed_is_recorded_as_it_came(shop: Shop, use: Use, unreachable: Gone, way: Any) -> None:
     method = "Hang" if way in UNARY else "Held"
     with use():
         recorded = way(shop.target, method, timeout=0.2)
     assert recorded.code is grpc.StatusCode.DEADLINE_EXCEEDED
-    with nobody_home(shop), use(record_mode="none"):
+    with unreachable(shop), use(record_mode="none"):
         assert way(shop.target, method, timeout=0.2) == recorded
 
 

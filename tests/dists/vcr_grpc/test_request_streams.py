@@ -19,7 +19,7 @@ from .callers import text
 from .conftest import Use
 from .routes import (
     Running,
-    Said,
+    Outcome,
     Way,
     aio_chat,
     aio_for,
@@ -78,8 +78,8 @@ def test_other_requests_raise_and_reach_no_server(route: Running, use: Use, way:
     with use(record_mode="none") as cassette:
         # A call raises; one that already reads its answers ends with a status.
         with contextlib.suppress(vcr_grpc.CallNotRecorded):
-            assert grpc.StatusCode.INTERNAL in (said := way(route.target, method, words))
-            assert any("nothing was sent" in str(each) for each in said)
+            assert grpc.StatusCode.INTERNAL in (values := way(route.target, method, words))
+            assert any("nothing was sent" in str(each) for each in values)
         assert not cassette.all_played or method == "RouteChat"  # a chat had its first answer before it differed
 
 
@@ -118,7 +118,7 @@ def test_without_the_body_in_match_on_other_requests_of_the_same_number_play(rou
         assert chat(route.target, "RouteChat", ["three", "four"]) == recorded
 
 
-def test_two_calls_that_begin_alike_are_told_apart_by_what_follows(route: Running, use: Use) -> None:
+def test_two_calls_that_begin_alike_differ_by_what_follows(route: Running, use: Use) -> None:
     with use():
         first = with_call(route.target, "RecordRoute", ["one", "two"])
         second = with_call(route.target, "RecordRoute", ["one", "three"])
@@ -128,7 +128,7 @@ def test_two_calls_that_begin_alike_are_told_apart_by_what_follows(route: Runnin
         assert cassette.all_played
 
 
-def cancelled_future(target: str, method: str) -> Said:
+def cancelled_future(target: str, method: str) -> Outcome:
     kind = "unary_unary" if method == "Hang" else "stream_unary"
     with grpc.insecure_channel(target) as channel:
         call = of(channel, kind, method).future(text("x") if kind == "unary_unary" else iter([text("x")]))
@@ -139,10 +139,10 @@ def cancelled_future(target: str, method: str) -> Said:
         return [call.cancelled(), call.code()]
 
 
-def cancelled_task(target: str, method: str) -> Said:
+def cancelled_task(target: str, method: str) -> Outcome:
     kind = "unary_unary" if method == "Hang" else "stream_unary"
 
-    async def main() -> Said:
+    async def main() -> Outcome:
         async with grpc.aio.insecure_channel(target) as channel:
             call = of(channel, kind, method)(text("x") if kind == "unary_unary" else iter([text("x")]))
             with pytest.raises(TimeoutError):

@@ -50,7 +50,7 @@ def blocking(xai: Client) -> list[Any]:
     found: list[Any] = []
     chat = xai.chat.create(model="grok", messages=[user("hi")])
     found.append(chat.sample().proto)
-    found += [told.proto for pair in chat.stream() for told in pair]
+    found += [responses.proto for pair in chat.stream() for responses in pair]
     found.append(chat.defer(interval=datetime.timedelta(milliseconds=1)).proto)
     refused = xai.chat.create(model="bad", messages=[user("hi")])
     with pytest.raises(grpc.RpcError) as raised:
@@ -72,7 +72,7 @@ async def concurrent(xai: AsyncClient) -> list[Any]:
     found: list[Any] = []
     chat = xai.chat.create(model="grok", messages=[user("hi")])
     found.append((await chat.sample()).proto)
-    found += [told.proto async for pair in chat.stream() for told in pair]
+    found += [responses.proto async for pair in chat.stream() for responses in pair]
     found.append((await chat.defer(interval=datetime.timedelta(milliseconds=1))).proto)
     refused = xai.chat.create(model="bad", messages=[user("hi")])
     with pytest.raises(grpc.RpcError) as raised:

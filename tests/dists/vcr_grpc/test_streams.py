@@ -27,23 +27,23 @@ pytestmark = pytest.mark.service("dists/vcrpy-grpc")
 @pytest.mark.parametrize("options", [(), [(grpc.experimental.ChannelOptions.SingleThreadedUnaryStream, 1)]])
 def test_the_first_message_is_there_while_the_second_is_not_sent_yet(shop: Shop, use: Use, options: Any) -> None:
     with use() as cassette, grpc.insecure_channel(shop.target, options) as channel:
-        told = stream(channel, "Held")(text("x"))
-        assert next(told).value == "x"
+        responses = stream(channel, "Held")(text("x"))
+        assert next(responses).value == "x"
         assert len(cassette) == 0
         shop.service.hold.set()  # only now can the service send the second
-        assert next(told).value == "x"
-        assert next(told, None) is None
+        assert next(responses).value == "x"
+        assert next(responses, None) is None
         assert len(cassette) == 1
 
 
 def test_the_first_message_is_there_while_the_second_is_not_sent_yet_in_asyncio(shop: Shop, use: Use) -> None:
     async def main() -> None:
         async with grpc.aio.insecure_channel(shop.target) as channel:
-            told = stream(channel, "Held")(text("x"))
-            assert (await told.read()).value == "x"
+            responses = stream(channel, "Held")(text("x"))
+            assert (await responses.read()).value == "x"
             shop.service.hold.set()
-            assert (await told.read()).value == "x"
-            assert await told.read() is grpc.aio.EOF
+            assert (await responses.read()).value == "x"
+            assert await responses.read() is grpc.aio.EOF
 
     with use() as cassette:
         asyncio.run(main())
@@ -79,103 +79,103 @@ def test_an_asyncio_server_and_client_in_one_loop_take_turns_while_recording(use
 
 @pytest.mark.parametrize("way", STREAM)
 def test_a_stream_that_the_server_cuts_is_recorded_with_what_had_come(
-    shop: Shop, use: Use, nobody_home: Gone, way: Any
+    shop: Shop, use: Use, unreachable: Gone, way: Any
 ) -> None:
     with use() as cassette:
         recorded = way(shop.target, "Cut")
     assert (len(recorded.messages), recorded.code) == (1, grpc.StatusCode.UNAVAILABLE)
     assert len(cassette) == 1
-    with nobody_home(shop), use(record_mode="none"):
+    with unreachable(shop), use(record_mode="none"):
         assert way(shop.target, "Cut") == recorded
 
 
-def _leave_by_cancel(told: Any) -> Any:
-    assert told.cancel()
-    assert told.cancelled()
-    assert told.code() is grpc.StatusCode.CANCELLED
+def _leave_by_cancel(responses: Any) -> Any:
+    assert responses.cancel()
+    assert responses.cancelled()
+    assert responses.code() is grpc.StatusCode.CANCELLED
     with pytest.raises(grpc.RpcError) as raised:
-        next(told)
-    assert raised.value is told
+        next(responses)
+    assert raised.value is responses
     return None
 
 
-def _leave_by_drop(told: Any) -> Any:
+def _leave_by_drop(responses: Any) -> Any:
     return None
 
 
-def _leave_by_keeping(told: Any) -> Any:
-    return told
+def _leave_by_keeping(responses: Any) -> Any:
+    return responses
 
 
 @pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("leave", [_leave_by_cancel, _leave_by_drop, _leave_by_keeping])
 @pytest.mark.parametrize("read", [0, 1])
 def test_a_stream_that_is_left_is_recorded_as_far_as_it_was_read(
-    shop: Shop, use: Use, nobody_home: Gone, leave: Any, read: int
+    shop: Shop, use: Use, unreachable: Gone, leave: Any, read: int
 ) -> None:
     def go() -> None:
         with grpc.insecure_channel(shop.target) as channel:
-            told = stream(channel, "Held")(text("x"))
-            assert [next(told).value for _ in range(read)] == ["x"] * read
-            kept.append(leave(told))
-            del told
+            responses = stream(channel, "Held")(text("x"))
+            assert [next(responses).value for _ in range(read)] == ["x"] * read
+            kept.append(leave(responses))
+            del responses
             gc.collect()
 
     kept: list[Any] = []
     with use() as cassette:
         if leave is _leave_by_keeping:  # the channel as well, or its end would end the stream
             channel = grpc.insecure_channel(shop.target)
-            told = stream(channel, "Held")(text("x"))
-            assert [next(told).value for _ in range(read)] == ["x"] * read
+            responses = stream(channel, "Held")(text("x"))
+            assert [next(responses).value for _ in range(read)] == ["x"] * read
         else:
             go()
     if leave is _leave_by_keeping:
-        told.cancel()
+        responses.cancel()
         channel.close()
     (response,) = cassette.responses
     assert response["grpc"] == {"left_by_caller": True, "stream": True}
     assert len(json.loads(response["body"]["string"])["messages"]) == read
-    with nobody_home(shop), use(record_mode="none") as cassette:
+    with unreachable(shop), use(record_mode="none") as cassette:
         go()
     assert cassette.all_played
 
 
 def test_reading_on_where_the_recording_was_left_is_an_error_that_says_so(shop: Shop, use: Use) -> None:
-    async def go_on() -> None:
+    async def proceed() -> None:
         async with grpc.aio.insecure_channel(shop.target) as channel:
-            told = stream(channel, "Held")(text("x"))
-            await told.read()
-            await told.read()
+            responses = stream(channel, "Held")(text("x"))
+            await responses.read()
+            await responses.read()
 
     with use(), grpc.insecure_channel(shop.target) as channel:
-        told = stream(channel, "Held")(text("x"))
-        next(told)
-        told.cancel()
+        responses = stream(channel, "Held")(text("x"))
+        next(responses)
+        responses.cancel()
     with use(record_mode="none", allow_playback_repeats=True), grpc.insecure_channel(shop.target) as channel:
-        told = stream(channel, "Held")(text("x"))
-        next(told)
+        responses = stream(channel, "Held")(text("x"))
+        next(responses)
         with pytest.raises(vcr_grpc.LeftEarly, match="left this stream after 1 messages"):
-            next(told)
+            next(responses)
         with pytest.raises(vcr_grpc.LeftEarly):
-            asyncio.run(go_on())
+            asyncio.run(proceed())
 
 
 def test_an_asyncio_stream_that_is_left_is_recorded_as_far_as_it_was_read(
-    shop: Shop, use: Use, nobody_home: Gone
+    shop: Shop, use: Use, unreachable: Gone
 ) -> None:
     async def go() -> list[Any]:
         async with grpc.aio.insecure_channel(shop.target) as channel:
-            told = stream(channel, "Held")(text("x"))
-            first = await told.read()
-            left = [told.cancel(), told.cancel()]
+            responses = stream(channel, "Held")(text("x"))
+            first = await responses.read()
+            left = [responses.cancel(), responses.cancel()]
             with pytest.raises(asyncio.CancelledError):
-                await told.read()
-            return [first, *left, told.cancelled(), await told.code(), await told.details()]
+                await responses.read()
+            return [first, *left, responses.cancelled(), await responses.code(), await responses.details()]
 
     with use() as cassette:
         recorded = asyncio.run(go())
     assert cassette.responses[0]["grpc"] == {"left_by_caller": True, "stream": True}
-    with nobody_home(shop), use(record_mode="none"):
+    with unreachable(shop), use(record_mode="none"):
         assert asyncio.run(go()) == recorded
 
 
@@ -186,19 +186,19 @@ def test_an_answer_that_the_client_did_not_wait_for_is_not_recorded(shop: Shop, 
     assert running.done()
 
 
-def _values(target: str, said: str) -> tuple[str, list[str]]:
+def _values(target: str, values: str) -> tuple[str, list[str]]:
     with grpc.insecure_channel(target) as channel:
-        answer = unary(channel, "Say")(text(said)).value
-        return answer, [message.value for message in stream(channel, "Count")(text(said))]
+        answer = unary(channel, "Say")(text(values)).value
+        return answer, [message.value for message in stream(channel, "Count")(text(values))]
 
 
-async def _aio_values(channel: Any, said: str) -> tuple[str, list[str]]:
-    answer = await unary(channel, "Say")(text(said))
-    return answer.value, [message.value async for message in stream(channel, "Count")(text(said))]
+async def _aio_values(channel: Any, values: str) -> tuple[str, list[str]]:
+    answer = await unary(channel, "Say")(text(values))
+    return answer.value, [message.value async for message in stream(channel, "Count")(text(values))]
 
 
 def test_many_threads_and_tasks_on_one_cassette_keep_each_calls_messages_together(
-    shop: Shop, use: Use, nobody_home: Gone
+    shop: Shop, use: Use, unreachable: Gone
 ) -> None:
     async def tasks() -> list[Any]:
         async with grpc.aio.insecure_channel(shop.target) as channel:
@@ -212,15 +212,15 @@ def test_many_threads_and_tasks_on_one_cassette_keep_each_calls_messages_togethe
     with use() as cassette:
         recorded = go()
     assert len(cassette) == 64
-    assert [said for _, many in recorded for said in many] == [
+    assert [values for _, many in recorded for values in many] == [
         f"{kind} {n} {m}" for kind in ("thread", "task") for n in range(16) for m in range(4)
     ]
-    with nobody_home(shop), use(record_mode="none") as cassette:
+    with unreachable(shop), use(record_mode="none") as cassette:
         assert go() == recorded
     assert cassette.all_played
 
 
-def test_equal_calls_of_many_threads_each_play_an_answer_of_their_own(shop: Shop, use: Use, nobody_home: Gone) -> None:
+def test_equal_calls_of_many_threads_each_play_an_answer_of_their_own(shop: Shop, use: Use, unreachable: Gone) -> None:
     together = threading.Barrier(8)
 
     def number(_: int) -> str:
@@ -234,7 +234,7 @@ def test_equal_calls_of_many_threads_each_play_an_answer_of_their_own(shop: Shop
 
     with use():
         assert go() == list("12345678")
-    with nobody_home(shop), use(record_mode="none") as cassette:
+    with unreachable(shop), use(record_mode="none") as cassette:
         assert go() == list("12345678")
     assert cassette.all_played
 
@@ -277,16 +277,16 @@ def test_finding_an_answer_and_marking_it_played_is_one_step(shop: Shop, use: Us
 def test_what_had_come_before_a_stream_was_left_is_kept(shop: Shop, use: Use) -> None:
     async def aio() -> None:
         async with grpc.aio.insecure_channel(shop.target) as channel:
-            told = stream(channel, "Count")(text("x"))
-            await told.read()
-            told.cancel()
+            responses = stream(channel, "Count")(text("x"))
+            await responses.read()
+            responses.cancel()
 
     with use() as cassette:
         asyncio.run(aio())
         with grpc.insecure_channel(shop.target) as channel:
-            told = stream(channel, "Count")(text("x"))
-            next(told)
-            told.cancel()
+            responses = stream(channel, "Count")(text("x"))
+            next(responses)
+            responses.cancel()
     assert [response["headers"]["greeting"] for response in cassette.responses] == [["hello", "again"]] * 2
     assert [response["grpc"] for response in cassette.responses] == [{"left_by_caller": True, "stream": True}] * 2
 
@@ -294,18 +294,18 @@ def test_what_had_come_before_a_stream_was_left_is_kept(shop: Shop, use: Use) ->
 def test_a_whole_recording_may_be_left_early_when_it_is_played(shop: Shop, use: Use) -> None:
     async def aio() -> None:
         async with grpc.aio.insecure_channel(shop.target) as channel:
-            told = stream(channel, "Count")(text("x"))
-            assert (await told.read()).value == "x 0"
-            assert told.cancel()
+            responses = stream(channel, "Count")(text("x"))
+            assert (await responses.read()).value == "x 0"
+            assert responses.cancel()
             with pytest.raises(asyncio.CancelledError):
-                await told.read()
-            assert await told.code() is grpc.StatusCode.CANCELLED
-            told = stream(channel, "Count")(text("x"))
-            async for message in told:
+                await responses.read()
+            assert await responses.code() is grpc.StatusCode.CANCELLED
+            responses = stream(channel, "Count")(text("x"))
+            async for message in responses:
                 assert message.value == "x 0"
-                told.cancel()
+                responses.cancel()
                 with pytest.raises(asyncio.CancelledError):
-                    await anext(aiter(told))
+                    await anext(aiter(responses))
                 break
 
     with use():
@@ -313,9 +313,9 @@ def test_a_whole_recording_may_be_left_early_when_it_is_played(shop: Shop, use: 
     with use(record_mode="none", allow_playback_repeats=True):
         asyncio.run(aio())
         with grpc.insecure_channel(shop.target) as channel:
-            told = stream(channel, "Count")(text("x"))
-            assert next(told).value == "x 0"
-            assert told.cancel()
+            responses = stream(channel, "Count")(text("x"))
+            assert next(responses).value == "x 0"
+            assert responses.cancel()
             with pytest.raises(grpc.RpcError):
-                next(told)
-            assert told.code() is grpc.StatusCode.CANCELLED
+                next(responses)
+            assert responses.code() is grpc.StatusCode.CANCELLED
