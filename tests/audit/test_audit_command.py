@@ -89,7 +89,7 @@ def test_a_limit_drops_under_every_policy(tmp_path: Path) -> None:
     }
 
 
-def test_server_calls_are_told_apart_from_client_calls() -> None:
+def test_server_calls_are_counted_apart_from_client_calls() -> None:
     figures = data(EXAMPLES / "anthropic.messages.search.yaml")["wires"]["anthropic.messages"]
     assert (figures["calls"], figures["server_calls"]) == (2, 2)
 
@@ -104,7 +104,7 @@ def test_findings_have_their_meaning_beside_them(tmp_path: Path) -> None:
     assert found["codes"]["stream-incomplete"]["means"] == CODES["stream-incomplete"].means
 
 
-def test_calls_that_a_model_wrote_into_its_text_are_told_with_their_dialect(tmp_path: Path) -> None:
+def test_calls_in_the_text_are_reported_with_their_dialect(tmp_path: Path) -> None:
     leaked = chat_body().replace("hello", "On it. <tool_call>")
     code = chat_body().replace("hello", "Write `<tool_call>` first.")
     found = data(write_rows(tmp_path / "r.jsonl", row(leaked, id="leak"), row(code, id="code"), row(chat_body())))
@@ -113,7 +113,7 @@ def test_calls_that_a_model_wrote_into_its_text_are_told_with_their_dialect(tmp_
     assert (example["id"], example["message"]) == ("leak", "hermes: '<tool_call>'")
 
 
-def test_the_worst_places_stand_first_with_file_and_line(tmp_path: Path) -> None:
+def test_the_worst_places_come_first_with_file_and_line(tmp_path: Path) -> None:
     path = mixed(tmp_path / "r.jsonl")
     worst = data(path)["worst"]
     assert [p["score"] for p in worst] == sorted((p["score"] for p in worst), reverse=True)
@@ -131,7 +131,7 @@ def test_wires_that_are_not_known_are_counted_one_line_each(tmp_path: Path) -> N
     assert re.search(r"^cohere +1 exchange$", result.stdout, re.MULTILINE)
 
 
-def test_what_cannot_be_read_is_one_line_with_its_place_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_an_unreadable_exchange_is_one_line_with_its_place_and_the_rest_continues(tmp_path: Path) -> None:
     (tmp_path / "noise.bin").write_bytes(bytes(range(256)))
     path = mixed(tmp_path / "r.jsonl")
     result = run(tmp_path / "noise.bin", tmp_path / "missing", path)
@@ -249,7 +249,7 @@ def test_fail_on_takes_codes_of_what_could_not_be_decoded(tmp_path: Path) -> Non
     assert run(path, "--fail-on", "unknown-wire").exit_code == 1
 
 
-def test_fail_on_something_that_is_no_code_is_a_usage_error_with_a_hint() -> None:
+def test_fail_on_with_an_unknown_code_is_a_usage_error_with_a_hint() -> None:
     result = run(EXAMPLES, "--fail-on", "dropped")
     assert result.exit_code == 2
     assert "did you mean dropped-call" in result.stderr
@@ -258,7 +258,7 @@ def test_fail_on_something_that_is_no_code_is_a_usage_error_with_a_hint() -> Non
     assert run().exit_code == 2
 
 
-def test_one_exchange_of_one_wire_is_said_in_the_singular(tmp_path: Path) -> None:
+def test_one_exchange_of_one_wire_has_the_singular(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "r.jsonl", row(chat_body("f")))
     assert run(path).stdout.startswith("1 exchange on 1 wire")
     assert CliRunner().invoke(main, ["audit", "-"], input=path.read_bytes()).stdout == run(path).stdout
@@ -270,7 +270,7 @@ def test_nothing_ran(tmp_path: Path) -> None:
     assert "nothing was audited" in result.stderr
 
 
-def test_a_fault_of_ours_is_an_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_has_its_exit_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def faulty(*args: Any, **options: Any) -> Any:
         raise ZeroDivisionError
 

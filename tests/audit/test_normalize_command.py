@@ -120,10 +120,10 @@ def test_a_body_that_is_none_of_its_wire_is_a_finding_and_a_fault_of_the_input(t
 def test_a_dash_is_standard_input(name: str) -> None:
     content = (EXAMPLES / name).read_bytes()
     piped = CliRunner().invoke(main, ["normalize", "-"], input=content)
-    told = [
+    expected = [
         {**line, "source": line["source"].replace(str(EXAMPLES / name), "-")} for line in lines(run(EXAMPLES / name))
     ]
-    assert (piped.exit_code, lines(piped)) == (0, told)
+    assert (piped.exit_code, lines(piped)) == (0, expected)
 
 
 def test_rows_on_standard_input_are_read_like_a_file_of_them(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_of_a_response_without_choice_0_the_first_one_is_selected(tmp_path: Path
     assert (line["selection"]["choice"], [ref["name"] for ref in line["selection"]["kept"]]) == (1, ["f"])
 
 
-def test_a_fault_of_ours_is_a_finding_and_an_exit_code_and_stops_nothing(
+def test_an_internal_error_is_a_finding_and_an_exit_code_and_the_run_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = iter([True, False])
@@ -173,12 +173,12 @@ def test_only_a_request_with_tools_declares_any(tmp_path: Path) -> None:
     path = write_rows(
         tmp_path / "r.jsonl", row(chat_body("f"), request={"model": "m"}), row(chat_body("f"), request=tools)
     )
-    silent, told = lines(run(path))
+    silent, expected = lines(run(path))
     assert silent["findings"] == []
-    assert [f["code"] for f in told["findings"]] == ["unknown-tool"]
+    assert [f["code"] for f in expected["findings"]] == ["unknown-tool"]
 
 
-def test_input_that_cannot_be_read_is_a_line_on_stderr_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_unreadable_input_is_a_line_on_stderr_and_the_rest_continues(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "r.jsonl", "{broken", row(chat_body()))
     result = run(tmp_path / "missing.jsonl", path)
     assert result.exit_code == 4
@@ -188,7 +188,7 @@ def test_input_that_cannot_be_read_is_a_line_on_stderr_and_the_rest_goes_on(tmp_
     assert len(lines(result)) == 1
 
 
-def test_the_wire_is_told_where_nothing_else_tells_it(tmp_path: Path) -> None:
+def test_the_option_wire_names_the_wire_where_the_input_does_not(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"error": {"message": "no"}}')
     assert run(tmp_path / "b.json").exit_code == 4
     (line,) = lines(run(tmp_path / "b.json", "--wire", "openai.responses"))
@@ -230,7 +230,7 @@ def test_help_teaches_by_examples() -> None:
     assert "normalize" in overview
 
 
-def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_pipe_ends_the_command_without_an_error(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "r.jsonl", *[row(chat_stream("f"))] * 3000)
     command = [sys.executable, "-c", "from toolparity.cli import main; main()", "normalize", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}) as process:
@@ -242,7 +242,7 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-def test_a_json_object_that_is_no_response_is_unreadable_on_every_wire(tmp_path: Path) -> None:
+def test_a_json_object_without_a_response_is_unreadable_on_every_wire(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"level": "INFO", "msg": "ready"}')
     (tmp_path / "b.jsonl").write_text('{"message": "a", "time": 1}\n')
     for wire in BYTE_WIRES:

@@ -47,7 +47,7 @@ def browser() -> Iterator[Browser]:
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
     """Opens a page from disk: ``opened(data, "#law=order", size="phone", scheme="dark")``.
 
-    At the end of a test none of its pages may have said anything on the console, or asked for anything but itself.
+    At the end of a test none of its pages may have written to the console, or requested anything but itself.
     """
     problems: list[str] = []
     contexts = []

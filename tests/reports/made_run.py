@@ -58,9 +58,9 @@ def made_run(subjects: int = 20, scenarios: int = 200) -> Run:
 def _result(s: int, n: int, subject: str, scenario: str, place: tuple[str, str, str]) -> Result:
     surface, mode, policy = place
     calls = [_call(scenario, 1), _call(scenario, 2)]
-    odd = (s * 7 + n * 3 + SURFACES.index(surface)) % 20 == 0
+    unusual = (s * 7 + n * 3 + SURFACES.index(surface)) % 20 == 0
     verdicts = [Verdict(law, "pass") for law in LAWS[: 6 + n % 6]]
-    if odd:
+    if unusual:
         outcome: Outcome = "expected" if n % 3 else "fail"
         reason = f"2 calls on the wire, 1 accounted for: {calls[1]} vanished without a word in {subject}"
         verdicts[n % 6] = Verdict(LAWS[n % 6], outcome, reason, 0, ", ".join(calls), calls[0], "lost")
@@ -69,7 +69,7 @@ def _result(s: int, n: int, subject: str, scenario: str, place: tuple[str, str, 
     first = policy == "first"
     warning = f"1 of 2 calls is dropped under the policy first: {calls[1]}"
     report = SubjectReport(
-        calls[:1] if first or odd else calls, calls[1:] if first else [], [], [warning] if first else []
+        calls[:1] if first or unusual else calls, calls[1:] if first else [], [], [warning] if first else []
     )
     return Result(subject, scenario, surface, mode, policy, verdicts, [report], 0.001)
 

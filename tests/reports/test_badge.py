@@ -71,10 +71,10 @@ RUNS: dict[str, tuple[Run, str, str, bool]] = {
 @pytest.mark.parametrize("name", RUNS)
 def test_the_endpoint_says_how_it_went_in_the_form_of_badge_services(name: str) -> None:
     made, text, colour, failed = RUNS[name]
-    told = json.loads(badge.render_endpoint(Report(made)))
-    jsonschema.validate(told, ENDPOINT)
-    assert told["label"] == ("tool calls: mine" if made.subjects else "tool calls")
-    assert (told["message"], told["color"], told.get("isError", False)) == (text, colour, failed)
+    badge_data = json.loads(badge.render_endpoint(Report(made)))
+    jsonschema.validate(badge_data, ENDPOINT)
+    assert badge_data["label"] == ("tool calls: mine" if made.subjects else "tool calls")
+    assert (badge_data["message"], badge_data["color"], badge_data.get("isError", False)) == (text, colour, failed)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -98,7 +98,7 @@ def test_the_texts_lie_inside_their_halves() -> None:
         assert middle + length / 2 <= left + width - 5
 
 
-def test_the_badge_asks_nobody_for_anything() -> None:
+def test_the_badge_loads_nothing() -> None:
     text = badge.render(Report(golden())).decode()
     assert text.count("http") == 1  # the name of SVG
     assert "<script" not in text

@@ -84,16 +84,14 @@ def test_the_grid_has_every_scenario_and_every_wire_and_no_blank_cell(opened: Op
         ("verdict", "fail"),
     ],
 )
-def test_each_filter_leaves_what_it_says_and_stands_in_the_address(
-    opened: Open, data: bytes, name: str, value: str
-) -> None:
+def test_each_filter_leaves_its_rows_and_is_in_the_address(opened: Open, data: bytes, name: str, value: str) -> None:
     page = opened(data)
     page.select_option(f'[name="{name}"]', value)
     expect(page).to_have_url(re.compile(f"#{name}={value}$"))
-    expect(page.locator("#filter-count")).to_contain_text(told(**{"subject": subjects(page)[0], name: value}))
+    expect(page.locator("#filter-count")).to_contain_text(count_text(**{"subject": subjects(page)[0], name: value}))
 
 
-def told(subject: str, **chosen: str) -> str:
+def count_text(subject: str, **chosen: str) -> str:
     """How many cases a filter leaves, counted from the results themselves."""
     found = 0
     for case in RUN.results:
@@ -229,7 +227,7 @@ def test_the_law_and_the_cell_under_the_pointer_or_the_focus_are_described(opene
     expect(hint).to_have_text(cell.get_attribute("title") or "")
 
 
-def test_all_subjects_stand_side_by_side_where_the_columns_are_subjects(opened: Open, data: bytes) -> None:
+def test_subjects_as_columns_are_side_by_side(opened: Open, data: bytes) -> None:
     page = opened(data, "#by=subject")
     assert page.locator("#grid thead th").all_inner_texts() == ["scenario", *subjects(page)]
 
@@ -416,7 +414,7 @@ def test_axe_finds_nothing(opened: Open, data: bytes, tmp_path: Path, size: str,
     assert axe_findings(page) == []
 
 
-def test_nothing_stands_beside_the_page_on_a_phone(opened: Open, data: bytes) -> None:
+def test_nothing_is_beside_the_page_on_a_phone(opened: Open, data: bytes) -> None:
     page = opened(data, size="phone")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.locator("#grid td a").first.click()

@@ -99,8 +99,8 @@ def test_the_command_quotes_what_a_shell_would_take_apart(opened: Open) -> None:
 @pytest.mark.thorough
 def test_texts_of_ten_megabytes_do_not_stop_it(opened: Open) -> None:
     long = "0123456789" * 1_000_000
-    told = results.SubjectReport([f"{long}({long})"], [long], warnings=[long])
-    made = replace(result(verdict("fail", reason=long, round=0, expected=long, got=long)), rounds=[told])
+    report = results.SubjectReport([f"{long}({long})"], [long], warnings=[long])
+    made = replace(result(verdict("fail", reason=long, round=0, expected=long, got=long)), rounds=[report])
     traffic = results.Traffic(made.scenario, made.surface, made.mode, [results.WireExcerpt(long, len(long), long)])
     shown = opened(page(run(made, traffic=[traffic])), shell.case_link(made))
     expect(shown.locator("dialog .reason")).to_contain_text("… [of 10,000,000 characters]")

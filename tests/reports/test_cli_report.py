@@ -24,17 +24,17 @@ from .golden import golden, result, run, verdict
 FEW = ("--scenario", "parallel-three", "--wire", "openai.chat", "--mode", "plain", "--jobs", "1")
 
 
-class Told(NamedTuple):
+class Done(NamedTuple):
     code: int
     out: str
     err: str
 
 
-def toolparity(*arguments: object, given: bytes = b"") -> Told:
+def toolparity(*arguments: object, given: bytes = b"") -> Done:
     done = CliRunner().invoke(main, [str(one) for one in arguments], input=given)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
-    return Told(done.exit_code, done.stdout, done.stderr)
+    return Done(done.exit_code, done.stdout, done.stderr)
 
 
 @pytest.fixture
@@ -51,20 +51,20 @@ def written(path: str, made: Run) -> Path:
 
 @pytest.mark.usefixtures("folder")
 def test_results_are_printed_where_no_format_is_asked_for() -> None:
-    told = toolparity("report", written("run.json", golden()))
-    assert told.code == 0
-    assert told.out.splitlines()[0] == "order could not be judged for mine in 4 cases"
-    assert "mine breaks order in 10 cases (6 altered)" in told.out.splitlines()
-    assert told.out.splitlines()[-1].startswith("35 cases, 69 verdicts in 12.3 s: ")
-    assert told.err == ""
+    done = toolparity("report", written("run.json", golden()))
+    assert done.code == 0
+    assert done.out.splitlines()[0] == "order could not be judged for mine in 4 cases"
+    assert "mine breaks order in 10 cases (6 altered)" in done.out.splitlines()
+    assert done.out.splitlines()[-1].startswith("35 cases, 69 verdicts in 12.3 s: ")
+    assert done.err == ""
 
 
 @pytest.mark.usefixtures("folder")
-def test_each_format_is_written_where_it_is_told() -> None:
+def test_each_format_is_written_to_its_path() -> None:
     made = golden()
     wanted = [argument for name in FORMATS for argument in (f"--{name}", f"out.{name}")]
-    told = toolparity("report", written("run.json", made), *wanted)
-    assert told == (0, "", "")
+    done = toolparity("report", written("run.json", made), *wanted)
+    assert done == (0, "", "")
     for name in FORMATS:
         assert Path(f"out.{name}").read_bytes() == formats.render(name, Report(made)), name
 
@@ -72,11 +72,11 @@ def test_each_format_is_written_where_it_is_told() -> None:
 @pytest.mark.usefixtures("folder")
 def test_a_format_goes_to_standard_output_alone() -> None:
     path = written("run.json", golden())
-    told = toolparity("report", path, "--json", "-")
-    assert told.out.encode("utf-8") == path.read_bytes()
-    told = toolparity("report", path, "--json", "-", "--markdown", "-")
-    assert told.code == 2
-    assert "only one format can be written to standard output" in told.err
+    done = toolparity("report", path, "--json", "-")
+    assert done.out.encode("utf-8") == path.read_bytes()
+    done = toolparity("report", path, "--json", "-", "--markdown", "-")
+    assert done.code == 2
+    assert "only one format can be written to standard output" in done.err
 
 
 @pytest.mark.usefixtures("folder")
@@ -91,9 +91,9 @@ def test_packed_results_and_those_of_standard_input_are_read() -> None:
 @pytest.mark.usefixtures("folder")
 def test_standard_input_is_read_once() -> None:
     for option in ((), ("--compare",), ("--earlier",)):
-        told = toolparity("report", "-", *option, "-", given=results.write(golden()))
-        assert told.code == 2
-        assert "standard input can be read only once" in told.err
+        done = toolparity("report", "-", *option, "-", given=results.write(golden()))
+        assert done.code == 2
+        assert "standard input can be read only once" in done.err
 
 
 @pytest.mark.usefixtures("folder")
@@ -102,10 +102,10 @@ def test_several_results_are_one_run() -> None:
     kills = Run("1", "2026-01-01", {}, [], laws, [], [], kills=[Kill("swaps", "order", "It swaps.", {"order": 1})])
     first = written("first.json", run(result(verdict("fail")), result(verdict(), scenario="b")))
     second = written("second.json", replace(run(result(verdict())), date="2027"))
-    told = toolparity("report", first, second, written("kills.json", kills))
-    assert told.code == 0
-    assert told.out.splitlines()[-1] == "2 cases, 2 verdicts in 24.7 s: 2 pass"
-    assert "1 of 1 known-bad subjects fail the law written for them; 1 of 1 laws are needed" in told.out.splitlines()
+    done = toolparity("report", first, second, written("kills.json", kills))
+    assert done.code == 0
+    assert done.out.splitlines()[-1] == "2 cases, 2 verdicts in 24.7 s: 2 pass"
+    assert "1 of 1 known-bad subjects fail the law written for them; 1 of 1 laws are needed" in done.out.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -124,29 +124,29 @@ def test_several_results_are_one_run() -> None:
 def test_a_regression_and_nothing_else_exits_with_1(before: str, after: str, code: int) -> None:
     old, new = written("old.json", run(result(verdict(before)))), written("new.json", run(result(verdict(after))))
     assert toolparity("report", new).code == 0
-    told = toolparity("report", new, "--compare", old)
-    assert told.code == code
-    assert told.out.startswith("What changed\n")
+    done = toolparity("report", new, "--compare", old)
+    assert done.code == code
+    assert done.out.startswith("What changed\n")
     quiet = toolparity("report", new, "--compare", old, "--markdown", "out.md")
     assert (quiet.code, quiet.out) == (code, "")
     assert "since the run of 2026-01-02T03:04:05+00:00" in quiet.err
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_new_scenario_that_fails_is_no_regression() -> None:
+def test_a_new_scenario_that_fails_does_not_count_as_a_regression() -> None:
     old = written("old.json", run(result(verdict())))
     new = written("new.json", run(result(verdict()), result(verdict("fail"), scenario="later")))
-    told = toolparity("report", new, "--compare", old)
-    assert told.code == 0
-    assert "1 new case since" in told.out
+    done = toolparity("report", new, "--compare", old)
+    assert done.code == 0
+    assert "1 new case since" in done.out
 
 
 @pytest.mark.usefixtures("folder")
 def test_the_parts_of_an_old_run_are_compared_as_one() -> None:
     new = written("new.json", run(result(verdict()), result(verdict(), subject="yours")))
     mine, yours = written("a.json", run(result(verdict()))), written("b.json", run(result(verdict(), subject="yours")))
-    told = toolparity("report", new, "--compare", mine, "--compare", yours)
-    assert "nothing changed since" in told.out
+    done = toolparity("report", new, "--compare", mine, "--compare", yours)
+    assert "nothing changed since" in done.out
 
 
 @pytest.mark.usefixtures("folder")
@@ -161,10 +161,10 @@ def test_earlier_runs_are_given_to_the_page_by_their_dates(monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("folder")
-def test_results_without_a_case_are_told() -> None:
-    told = toolparity("report", written("run.json", run()))
-    assert told.code == 5
-    assert told.err == "the files have no results: nothing ran\n"
+def test_results_without_a_case_are_an_error() -> None:
+    done = toolparity("report", written("run.json", run()))
+    assert done.code == 5
+    assert done.err == "the files have no results: nothing ran\n"
 
 
 GOOD = results.write(golden())
@@ -197,20 +197,20 @@ def test_what_cannot_be_read_is_one_line_with_its_place(name: str, option: tuple
     data, why = UNREADABLE[name]
     written("run.json", golden())
     Path("bad.json").write_bytes(data)
-    told = toolparity("report", *option, "bad.json")
-    assert told.code == 4
-    assert told.out == ""
-    assert told.err.startswith("toolparity: bad.json: ")
-    assert why.lower() in told.err.lower() or name == "packed, and damaged"
-    assert told.err.count("\n") == 1
+    done = toolparity("report", *option, "bad.json")
+    assert done.code == 4
+    assert done.out == ""
+    assert done.err.startswith("toolparity: bad.json: ")
+    assert why.lower() in done.err.lower() or name == "packed, and damaged"
+    assert done.err.count("\n") == 1
 
 
-def test_files_that_are_not_there_or_not_to_be_written_are_told(folder: Path) -> None:
+def test_missing_and_unwritable_files_are_errors(folder: Path) -> None:
     assert toolparity("report", folder).err.startswith(f"toolparity: {folder}: Is a directory")
     assert toolparity("report", "none.json").err.startswith("toolparity: none.json: No such file or directory")
-    told = toolparity("report", written("run.json", golden()), "--markdown", "no/such/folder.md")
-    assert told.code == 2
-    assert "no/such/folder.md" in told.err
+    done = toolparity("report", written("run.json", golden()), "--markdown", "no/such/folder.md")
+    assert done.code == 2
+    assert "no/such/folder.md" in done.err
 
 
 @pytest.mark.usefixtures("folder")
@@ -241,9 +241,9 @@ def test_check_compares_with_an_earlier_run() -> None:
     assert toolparity("check", "documented-goclaw", *FEW, "--compare", "now.json").out.startswith(
         "What changed\nnothing changed since the run of "
     )
-    told = toolparity("check", "documented-goclaw", *FEW, "--compare", "well.json")
-    assert told.code == 1
-    assert "REGRESSION documented-goclaw conservation parallel-three[openai.chat-plain-first]" in told.out
+    done = toolparity("check", "documented-goclaw", *FEW, "--compare", "well.json")
+    assert done.code == 1
+    assert "REGRESSION documented-goclaw conservation parallel-three[openai.chat-plain-first]" in done.out
     assert toolparity("check", *FEW, "--compare", "none.json").code == 4
     for others in (("--compare", "now.json"), ("--earlier", "now.json"), ("normalizer",), ("--no-baseline",)):
         refused = toolparity("check", "--kill", *others)
@@ -251,16 +251,16 @@ def test_check_compares_with_an_earlier_run() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_check_tells_what_it_found_even_where_it_cannot_be_written() -> None:
+def test_check_prints_its_result_when_the_file_cannot_be_written() -> None:
     assert toolparity("check", *FEW, "--json", "no/such/folder.json").code == 2
-    told = toolparity("check", *FEW, "--json", "/dev/full")
-    assert told.code == 4
-    assert told.out.splitlines()[-1].startswith("6 cases, 48 verdicts in ")
-    assert "/dev/full" in told.err
+    done = toolparity("check", *FEW, "--json", "/dev/full")
+    assert done.code == 4
+    assert done.out.splitlines()[-1].startswith("6 cases, 48 verdicts in ")
+    assert "/dev/full" in done.err
 
 
 @pytest.mark.usefixtures("folder")
-def test_the_kill_matrix_is_results_that_stand_beside_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_kill_matrix_is_results_beside_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     few = dict(list(known_bad().items())[::10])
     monkeypatch.setattr(kill, "known_bad", lambda: few)
     monkeypatch.setattr(survival, "run", lambda case_filter, **options: None)

@@ -33,8 +33,8 @@ def filled(comparison: Comparison) -> dict[str, int]:
     return {name: len(found) for name in LISTS if (found := getattr(comparison, name))}
 
 
-def one(outcome: str, **told: str) -> Result:
-    return result(verdict(outcome, **told))
+def one(outcome: str, **details: str) -> Result:
+    return result(verdict(outcome, **details))
 
 
 def evidence(source: EvidenceSource) -> Run:
@@ -141,11 +141,11 @@ TABLE: dict[str, tuple[Run, Run, dict[str, int], str]] = {
 
 
 @pytest.mark.parametrize("name", TABLE)
-def test_each_change_stands_in_its_list_and_in_the_sentence(name: str) -> None:
-    before, after, expected, told = TABLE[name]
+def test_each_change_is_in_its_list_and_in_the_sentence(name: str) -> None:
+    before, after, expected, details = TABLE[name]
     found = compare(before, after)
     assert filled(found) == expected
-    assert found.sentence.startswith(told)
+    assert found.sentence.startswith(details)
     assert found.same == (not expected)
 
 
@@ -170,7 +170,7 @@ def test_a_change_names_its_case_its_law_and_both_verdicts() -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [*product(OUTCOMES, OUTCOMES)])
-def test_each_pair_of_outcomes_stands_in_one_list_at_most(before: str, after: str) -> None:
+def test_each_pair_of_outcomes_is_in_one_list_at_most(before: str, after: str) -> None:
     found = compare(run(one(before, reason="")), run(one(after, reason="")))
     assert len(filled(found)) == (before != after)
     if after == "pass" and before != "pass":
@@ -179,7 +179,7 @@ def test_each_pair_of_outcomes_stands_in_one_list_at_most(before: str, after: st
         assert not is_regression(after, before)  # type: ignore[arg-type]
 
 
-def test_cases_are_told_apart_by_subject_scenario_surface_mode_and_policy() -> None:
+def test_cases_differ_by_subject_scenario_surface_mode_and_policy() -> None:
     places = {"scenario": "else", "surface": "xai.grpc", "mode": "stream", "policy": "first"}
     for member, value in places.items():
         before = run(one("pass"), result(verdict("fail"), **{member: value}))

@@ -126,7 +126,7 @@ def test_markup_of_others_is_text() -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_cannot_be_seen_is_spelled_out(name: str) -> None:
+def test_invisible_characters_are_written_out(name: str) -> None:
     text = HOSTILE[name]
     made = run(
         result(verdict("fail", text, reason=text), subject=text),
@@ -195,7 +195,7 @@ def test_the_verdict_comes_first_and_says_who_breaks_what() -> None:
     assert headline(result()) == ("warning", "No law applied")
 
 
-def test_known_bad_subjects_that_live_are_the_verdict_where_nothing_is_graver() -> None:
+def test_surviving_known_bad_subjects_are_the_verdict_if_nothing_is_more_severe() -> None:
     killed, living = Kill("swaps", "order", "It swaps.", {"order": 1}), Kill("lies", "stop", "It lies.", {})
 
     def headline(*cases: results.Result, kills: list[Kill]) -> tuple[str, str]:
@@ -296,7 +296,7 @@ def test_what_vanished_is_not_linked() -> None:
     assert "#case=mine/gone" not in text
 
 
-def test_history_tells_all_runs_the_latest_first() -> None:
+def test_history_lists_all_runs_the_latest_first() -> None:
     began = datetime(2026, 1, 1, tzinfo=UTC)
     runs = [
         run(
@@ -314,7 +314,7 @@ def test_history_tells_all_runs_the_latest_first() -> None:
     assert history.history(Report(runs[2])) is None
 
 
-def test_the_kill_matrix_names_who_is_alive_and_which_law_nobody_needs() -> None:
+def test_the_kill_matrix_names_survivors_and_superfluous_laws() -> None:
     made = run(result(verdict(), verdict("pass", "stop")))
     dead = Kill("swaps", "order", "It swaps calls.", {"order": 3, "stop": 1})
     text = Read(page(replace(made, kills=[dead]))).text

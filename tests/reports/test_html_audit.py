@@ -94,11 +94,11 @@ def test_models_beyond_those_that_are_kept_are_counted_together() -> None:
 
 
 def test_the_page_is_the_same_bytes_and_holds_its_figures(traffic: Path) -> None:
-    told = audited(traffic)
-    page = audit_page.render(told)
-    assert page == audit_page.render(told)
+    facts = audited(traffic)
+    page = audit_page.render(facts)
+    assert page == audit_page.render(facts)
     links = [attrs.get("href") or "" for tag, attrs in Read(page.decode()).tags if tag == "a" and "download" in attrs]
-    assert json.loads(base64.b64decode(links[0].partition(",")[2])) == told
+    assert json.loads(base64.b64decode(links[0].partition(",")[2])) == facts
 
 
 def test_markup_of_others_is_text_there_too(traffic: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_test_has_the_outcome_of_its_case(outcome: str) -> None:
         (("unsupported", "pass"), None),
     ],
 )
-def test_the_gravest_of_several_verdicts_is_the_outcome_of_a_test(outcomes: tuple[str, ...], tag: str | None) -> None:
+def test_the_most_severe_verdict_is_the_outcome_of_a_test(outcomes: tuple[str, ...], tag: str | None) -> None:
     found = element(*outcomes)
     assert (None if found is None else found.tag) == tag
 
@@ -85,7 +85,7 @@ def test_a_failure_names_its_laws_reasons_evidence_and_the_command_that_repeats_
     ]
 
 
-def test_suites_count_what_stands_in_them() -> None:
+def test_suites_count_their_cases() -> None:
     made = golden()
     root = read(made)
     suites = root.findall("testsuite")
@@ -116,8 +116,8 @@ def test_hostile_text_is_shown_and_nothing_else(name: str) -> None:
     assert test.get("name") == visible(f"{text}[openai.chat-plain-all]")
     (failure,) = test
     assert failure.get("message") == f"order: {visible(text)}"
-    told = (failure.text or "").splitlines()
-    assert told[0] == f"FAIL order: {visible(text, keep=chr(10)).splitlines()[0]}"
+    lines = (failure.text or "").splitlines()
+    assert lines[0] == f"FAIL order: {visible(text, keep=chr(10)).splitlines()[0]}"
     assert visible(text, keep="\n") in (failure.text or "")
 
 

@@ -65,8 +65,8 @@ def read(report: Report) -> Page:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_text_of_others_is_one_code_span_in_a_table_and_in_html(text: str) -> None:
-    for spelled in (code(text, 1_000), tagged(text, 1_000)):
-        page = Page(f"| a | b |\n| --- | --- |\n| {spelled} | whole |")
+    for written in (code(text, 1_000), tagged(text, 1_000)):
+        page = Page(f"| a | b |\n| --- | --- |\n| {written} | whole |")
         assert page.rows[1:] == [[visible(text), "whole"]]
         assert page.codes == [visible(text)]
     page = Page(f"<details><summary>{tagged(text, 1_000)}</summary>\n\n</details>")
@@ -97,7 +97,7 @@ def test_a_hostile_reason_is_shown(name: str) -> None:
     assert visible(HOSTILE[name]) in page.codes
 
 
-def test_the_verdict_stands_first_then_what_changed() -> None:
+def test_the_verdict_comes_first_then_what_changed() -> None:
     before, after = run(result(verdict())), run(result(verdict("fail", reason="lost")))
     lines = markdown.render(Report(after, before)).decode().splitlines()
     assert lines[0] == "## ❌ Tool calls of mine: 0 of 1 cases pass"
@@ -119,7 +119,7 @@ def test_the_first_line_says_how_it_went(outcome: str, head: str) -> None:
     assert markdown.render(Report(run(result(verdict(outcome))))).decode().splitlines()[0] == head
 
 
-def test_new_and_vanished_scenarios_other_versions_and_other_evidence_are_told() -> None:
+def test_new_and_missing_scenarios_other_versions_and_other_evidence_are_reported() -> None:
     cassette = EvidenceSource("a.yaml", "emulated", "2026-01-01", sdk="openai 1")
     before = run(result(verdict()), result(verdict(), scenario="gone"), sources=[cassette])
     after = run(result(verdict()), result(verdict(), scenario="later"), sources=[replace(cassette, origin="live")])
@@ -131,7 +131,7 @@ def test_new_and_vanished_scenarios_other_versions_and_other_evidence_are_told()
     assert "mine 1.0 -> 2.0" in page.codes
 
 
-def test_evidence_is_told_with_what_its_origin_means_the_best_first() -> None:
+def test_evidence_is_reported_with_the_meaning_of_its_origin_the_best_first() -> None:
     sources = [
         EvidenceSource("a.yaml", "emulated", "2026-01-02T03:04:05Z", sdk="openai 1"),
         EvidenceSource("b.yaml", "live", "2026-01-02T04:00:00Z", sdk="openai 1"),
@@ -154,13 +154,13 @@ Evidence, recorded `2026-01-02`, through `openai 1`:
     assert "Evidence, recorded `2026-01-02` to `2026-02-03`, through" in text
 
 
-def test_nothing_changed_is_said() -> None:
+def test_an_unchanged_run_is_reported_as_unchanged() -> None:
     assert "Nothing changed since the run of" in read(Report(golden(), golden())).text
 
 
-def test_a_law_is_told_in_words_unless_they_could_be_more_than_words() -> None:
-    told = "Calls keep the order: first, second (and so on); {} is empty, and it's kept."
-    for sentence, as_code in ((told, False), ("Ask @everyone, see #12.", True), (HOSTILE["markup"], True)):
+def test_a_law_is_written_as_words_unless_they_could_be_markup() -> None:
+    sentences = "Calls keep the order: first, second (and so on); {} is empty, and it's kept."
+    for sentence, as_code in ((sentences, False), ("Ask @everyone, see #12.", True), (HOSTILE["markup"], True)):
         text = markdown.render(Report(run(result(verdict("fail")), laws=[LawInfo("order", sentence, "must")]))).decode()
         assert (f"breaks <code>order</code> in 1 case: {sentence}</summary>" in text) is not as_code
         assert (visible(sentence) in Page(text).codes) is as_code
@@ -170,7 +170,7 @@ def test_a_law_is_told_in_words_unless_they_could_be_more_than_words() -> None:
     "text",
     ["a@b", "see #12", "see GH-12", "www.example.com", "https://example.com", "a_b_c", "*a*", ":smile:", "a\u202eb"],
 )
-def test_what_a_forge_makes_a_link_a_mention_or_a_picture_is_no_prose(text: str) -> None:
+def test_text_that_a_forge_renders_is_not_prose(text: str) -> None:
     assert prose(text, 99) == tagged(text, 99)
 
 

@@ -78,8 +78,8 @@ def test_it_holds_the_subjects_the_kill_matrix_and_what_was_not_installed(made: 
 def test_no_folder_of_who_ran_it_is_published(made: Run) -> None:
     path = f"{environments.home()}/litellm/lib/main.py"
     (first, *_) = made.results
-    told = replace(first, verdicts=[verdict("fail", reason=f"{path}: boom", got=str(FOLDER))])
-    (read,) = publish._without_personal_folders(replace(made, results=[told])).results
+    badge_data = replace(first, verdicts=[verdict("fail", reason=f"{path}: boom", got=str(FOLDER))])
+    (read,) = publish._without_personal_folders(replace(made, results=[badge_data])).results
     assert read.verdicts[0].reason == "~/.cache/toolparity/subjects/litellm/lib/main.py: boom"
     assert read.verdicts[0].got == "toolparity/reports/published"
 
@@ -94,14 +94,14 @@ def test_what_is_published_names_no_folder_of_who_ran_it() -> None:
 def test_the_badge_is_of_the_normalizer_alone(made: Run, tmp_path: Path) -> None:
     publish.publish(made, tmp_path)
     cases = sum(one.subject == "normalizer" for one in made.results)
-    told = json.loads((tmp_path / "badge.json").read_bytes())
-    assert told == {
+    badge_data = json.loads((tmp_path / "badge.json").read_bytes())
+    assert badge_data == {
         "schemaVersion": 1,
         "label": "tool calls: normalizer (reference)",
         "message": f"{cases} of {cases} cases pass",
         "color": "brightgreen",
     }
-    assert told["message"] in (tmp_path / "badge.svg").read_text("utf-8")
+    assert badge_data["message"] in (tmp_path / "badge.svg").read_text("utf-8")
 
 
 def test_a_publication_does_not_open_with_changes_since_another_suite(made: Run, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_publication_does_not_open_with_changes_since_another_suite(made: Run,
         assert "What changed" not in (tmp_path / name).read_text("utf-8")
 
 
-def test_a_publication_that_is_older_than_the_suite_is_told(made: Run, tmp_path: Path) -> None:
+def test_a_publication_that_is_older_than_the_suite_is_reported(made: Run, tmp_path: Path) -> None:
     publish.publish(replace(made, laws=[*made.laws[1:], replace(made.laws[0], id="older")]), tmp_path)
     found = publish.behind(tmp_path)
     assert "law conservation is not published" in found

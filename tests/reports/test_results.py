@@ -63,7 +63,7 @@ def test_results_keep_to_the_published_schema(make: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         (b"", "Expecting value"),
         (results.write(golden())[:-40], "Expecting|Unterminated"),
@@ -80,20 +80,20 @@ def test_results_keep_to_the_published_schema(make: object) -> None:
         (results.write(golden()).replace(b'"seconds":12.345', b'"seconds":NaN', 1), "Expected `float` >= 0.0"),
     ],
 )
-def test_what_is_no_run_is_an_error_of_one_kind(data: bytes, told: str) -> None:
-    with pytest.raises(msgspec.DecodeError, match=told):
+def test_data_that_is_not_a_run_is_an_error_of_one_kind(data: bytes, message: str) -> None:
+    with pytest.raises(msgspec.DecodeError, match=message):
         results.read(data)
 
 
 def test_results_of_format_1_are_read() -> None:
-    """It has ``told`` in place of ``rounds``."""
+    """It has ``renamed`` in place of ``rounds``."""
     made = golden()
     assert any(one.rounds for one in made.results)
     plain = json.loads(results.write(made))
     plain["format"] = "toolparity-results/1"
     for one in plain["results"]:
         if "rounds" in one:
-            one["told"] = one.pop("rounds")
+            one["renamed"] = one.pop("rounds")
     assert results.read(json.dumps(plain).encode()) == made
     with pytest.raises(msgspec.DecodeError, match=r"Expected `array`, got `int` - at `\$.results`"):
         results.read(
@@ -125,15 +125,15 @@ def test_every_effect_of_a_verdict_has_a_meaning() -> None:
     assert {*ROLES} == set(get_args(results.Role))
 
 
-def test_what_reports_know_by_name_is_what_the_suite_and_the_cassettes_have() -> None:
+def test_the_names_in_reports_are_those_of_the_suite_and_the_cassettes() -> None:
     assert {*ORIGINS} == {*provenance.ORIGINS, "written"}
     assert {*html_audit.SEVERITIES} == {*summary.SEVERITIES}
 
 
 def test_what_only_results_name_is_listed_too() -> None:
     whole = run(result(verdict("fail")), result(verdict("fail", "stop"), subject="yours", scenario="later"))
-    bare = replace(whole, subjects=whole.subjects[:1], laws=[], scenarios=whole.scenarios[:1])
-    found = results.read(results.write(bare))
+    reduced = replace(whole, subjects=whole.subjects[:1], laws=[], scenarios=whole.scenarios[:1])
+    found = results.read(results.write(reduced))
     assert [(one.name, one.version) for one in found.subjects] == [("mine", "1.0"), ("yours", "")]
     assert [(one.id, one.sentence) for one in found.laws] == [("order", ""), ("stop", "")]
     assert [one.id for one in found.scenarios] == ["one-call", "later"]
@@ -143,12 +143,12 @@ def test_what_only_results_name_is_listed_too() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_command_of_a_case_gives_a_shell_each_name_as_it_is(name: str) -> None:
     text = HOSTILE[name]
-    told = shlex.split(result(verdict(), scenario=text, subject="a; b").repeat)
-    assert told[:5] == ["toolparity", "check", "a; b", "--scenario", text]
+    message = shlex.split(result(verdict(), scenario=text, subject="a; b").repeat)
+    assert message[:5] == ["toolparity", "check", "a; b", "--scenario", text]
     assert shlex.split(result(verdict(), subject="short", called="my.module:Subject").repeat)[2] == "my.module:Subject"
 
 
-def test_of_merged_runs_the_later_verdict_holds_and_environments_stand_side_by_side() -> None:
+def test_of_merged_runs_the_later_verdict_holds_and_environments_are_side_by_side() -> None:
     first = run(result(verdict("fail")), result(verdict(), subject="yours"), environment={"python": "3.11"})
     second = replace(run(result(verdict())), date="2027-01-01T00:00:00+00:00", environment={"python": "3.13"})
     both = merge([first, second])

@@ -14,7 +14,7 @@ from toolparity.reports.text import sections
 from .golden import HOSTILE, golden, large, result, run, verdict
 
 
-def told(made: Run, before: Run | None = None, *, width: int = 10_000, colour: bool = False) -> str:
+def text_of(made: Run, before: Run | None = None, *, width: int = 10_000, colour: bool = False) -> str:
     return render(sections(Report(made, before)), width=width, colour=colour)
 
 
@@ -23,7 +23,7 @@ def rows(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_a_failure_tells_the_law_the_place_the_evidence_and_the_command() -> None:
+def test_a_failure_shows_the_law_the_place_the_evidence_and_the_command() -> None:
     made = run(
         result(verdict("fail", reason="a call is lost", expected="two", got="one", round=1)),
         traffic=[
@@ -36,7 +36,7 @@ def test_a_failure_tells_the_law_the_place_the_evidence_and_the_command() -> Non
             )
         ],
     )
-    assert told(made).splitlines()[:8] == [
+    assert text_of(made).splitlines()[:8] == [
         "mine breaks order in 1 case",
         "The law: The law order is kept.",
         "FAIL one-call[openai.chat-plain-all], round 2  a call is lost",
@@ -49,9 +49,9 @@ def test_a_failure_tells_the_law_the_place_the_evidence_and_the_command() -> Non
     ]
 
 
-def test_of_many_failures_each_reason_is_told_before_one_is_told_twice() -> None:
+def test_of_many_failures_each_reason_is_shown_before_one_is_repeated() -> None:
     results = [result(verdict("fail", reason=f"reason {n // 5}"), scenario=f"s{n}") for n in range(20)]
-    text = told(run(*results))
+    text = text_of(run(*results))
     assert [line.split("  ")[1] for line in text.splitlines() if line.startswith("FAIL")] == [
         "reason 0",
         "reason 1",
@@ -60,12 +60,12 @@ def test_of_many_failures_each_reason_is_told_before_one_is_told_twice() -> None
     assert "    and 17 more of this kind" in text.splitlines()
 
 
-def test_failing_laws_stand_above_those_that_are_kept() -> None:
+def test_failing_laws_are_above_those_that_are_kept() -> None:
     made = run(
         result(verdict("pass", "stop"), verdict("fail", "order"), verdict("expected", "usage")),
         result(verdict("pass", "stop"), verdict("unsupported", "usage"), verdict("error", "order"), subject="yours"),
     )
-    found = rows(told(made))
+    found = rows(text_of(made))
     start = found.index(["law", "mine", "yours"])
     assert found[start + 2 : start + 5] == [
         ["order", "0/1", "0/1", "(1", "error)"],
@@ -81,7 +81,7 @@ def test_scenarios_that_are_not_all_well_are_shown_by_surface_the_worst_first() 
         result(verdict("fail"), verdict("pass", "stop"), scenario="broken", surface="xai.grpc"),
         result(verdict("pass"), scenario="well"),
     )
-    text = told(made)
+    text = text_of(made)
     found = rows(text)
     start = found.index(["scenario", "openai.chat", "xai.grpc"])
     assert text.splitlines()[start - 1] == "mine 1.0: 2 scenarios of 3 with problems"
@@ -93,14 +93,14 @@ def test_scenarios_that_are_not_all_well_are_shown_by_surface_the_worst_first() 
 
 
 def test_the_legend_explains_what_is_seen_and_only_where_there_is_something_to_explain() -> None:
-    assert "expected  The subject breaks the law, as the baseline expects." in told(run(result(verdict("expected"))))
-    assert "The subject keeps the law." not in told(run(result(verdict("pass"))))
+    assert "expected  The subject breaks the law, as the baseline expects." in text_of(run(result(verdict("expected"))))
+    assert "The subject keeps the law." not in text_of(run(result(verdict("pass"))))
 
 
 def test_the_last_line_counts_everything() -> None:
     made = run(result(verdict(), verdict("fail", "stop")), result(verdict(), scenario="b"))
-    assert told(made).splitlines()[-1] == "2 cases, 3 verdicts in 12.3 s: 1 fail, 2 pass"
-    assert told(run()).splitlines()[-1] == "0 cases, 0 verdicts in 12.3 s: nothing ran"
+    assert text_of(made).splitlines()[-1] == "2 cases, 3 verdicts in 12.3 s: 1 fail, 2 pass"
+    assert text_of(run()).splitlines()[-1] == "0 cases, 0 verdicts in 12.3 s: nothing ran"
 
 
 def test_refusals_are_counted_apart_from_losses() -> None:
@@ -109,7 +109,7 @@ def test_refusals_are_counted_apart_from_losses() -> None:
         result(verdict("fail", reason="KeyError", effect="refused"), scenario="b"),
         result(verdict("expected", reason="KeyError", effect="refused"), scenario="c"),
     )
-    text = told(made)
+    text = text_of(made)
     assert "mine breaks order in 2 cases (1 lost, 1 refused)" in text
     assert "lost: a call is missing" in text
     assert "refused: KeyError" in text
@@ -124,7 +124,7 @@ def test_cases_are_counted_by_subject_and_effect_the_implementations_first() -> 
         result(verdict(), subject="yours"),
         subjects=[SubjectInfo("ours", "1", role="reference"), SubjectInfo("mine", "1"), SubjectInfo("yours", "1")],
     )
-    lines = [" ".join(line) for line in rows(told(made))]
+    lines = [" ".join(line) for line in rows(text_of(made))]
     start = lines.index("subject laws broken applicable pass refused")
     assert lines[start + 2 : start + 4] == ["mine 1 1 0 1", "yours 0 1 1 0"]
     assert (
@@ -139,23 +139,23 @@ def test_a_stale_entry_is_not_called_a_failure() -> None:
         result(verdict("stale"), scenario="kept"),
         result(verdict("error"), scenario="unjudged"),
     )
-    lines = told(made).splitlines()
+    lines = text_of(made).splitlines()
     for title, case in {
         "order could not be judged for mine in 1 case": "ERROR unjudged[",
         "mine breaks order in 2 cases (2 lost)": "FAIL s0[",
         "mine keeps order in 1 case in which the baseline expects a failure": "STALE kept[",
     }.items():
         assert lines[lines.index(title) + 2].startswith(case)
-    assert "breaks" not in told(run(result(verdict("stale")))).split("laws kept")[0]
+    assert "breaks" not in text_of(run(result(verdict("stale")))).split("laws kept")[0]
     text = markdown.render(Report(made)).decode()
     assert "<code>mine</code> breaks <code>order</code> in 2 cases (2 lost)" in text
     assert "<code>mine</code> keeps <code>order</code> in 1 case in which the baseline expects a failure" in text
 
 
-def test_what_changed_stands_at_the_top() -> None:
+def test_what_changed_is_at_the_top() -> None:
     before = run(*(result(verdict("pass"), scenario=f"s{n}") for n in range(12)))
     after = run(*(result(verdict("fail", reason="lost"), scenario=f"s{n}") for n in range(12)))
-    lines = told(after, before).splitlines()
+    lines = text_of(after, before).splitlines()
     assert lines[0] == "What changed"
     assert lines[1].startswith("12 regressions since the run of ")
     assert lines[2] == "REGRESSION mine order s0[openai.chat-plain-all]: pass -> fail  lost"
@@ -168,7 +168,7 @@ def test_what_came_and_went_is_named_by_scenario_and_the_rest_is_counted() -> No
         *(result(verdict(), scenario="later", policy=policy) for policy in ("all", "first")),
         result(verdict(), verdict("fail", "usage")),
     )
-    assert told(after, before).splitlines()[2:10] == [
+    assert text_of(after, before).splitlines()[2:10] == [
         "new verdict mine usage one-call[openai.chat-plain-all]: not judged -> fail  because of fail",
         "vanished verdict mine stop one-call[openai.chat-plain-all]: pass -> not judged",
         "mine later: 2 new cases",
@@ -182,14 +182,14 @@ def test_what_came_and_went_is_named_by_scenario_and_the_rest_is_counted() -> No
 
 def test_a_command_is_never_broken_into_lines() -> None:
     made = run(result(verdict("fail")))
-    assert f"    again:  {made.results[0].repeat}" in told(made, width=40).splitlines()
+    assert f"    again:  {made.results[0].repeat}" in text_of(made, width=40).splitlines()
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_is_shown_and_steers_nothing(name: str) -> None:
     text = HOSTILE[name]
     made = run(result(verdict("fail", reason=text), subject=text, scenario=text))
-    shown = told(made, golden())
+    shown = text_of(made, golden())
     assert all(character.isprintable() or character == "\n" for character in shown)
     assert f"FAIL {visible(text)}[openai.chat-plain-all]  {visible(text)}" in shown
 
@@ -197,41 +197,41 @@ def test_hostile_text_is_shown_and_steers_nothing(name: str) -> None:
 def test_texts_of_a_megabyte_do_not_fill_the_screen() -> None:
     long = "x" * 1_000_000
     bad = verdict("fail", reason=long, expected=long, got=long)
-    shown = told(run(result(bad, subject=long, scenario=long)))
+    shown = text_of(run(result(bad, subject=long, scenario=long)))
     assert len(shown) < 50_000
     assert "x… [of 1,000,000 characters]" in shown
 
 
 def test_a_law_that_is_kept_against_the_baseline_counts_as_kept() -> None:
     made = run(*(result(verdict(outcome), scenario=outcome) for outcome in ("pass", "stale", "expected")))
-    assert ["order", "2/3", "(1", "stale,", "1", "expected)"] in rows(told(made))
+    assert ["order", "2/3", "(1", "stale,", "1", "expected)"] in rows(text_of(made))
 
 
 def test_colours_are_written_only_where_they_are_asked_for() -> None:
-    assert "\x1b[31mFAIL" in told(golden(), colour=True)
-    assert "\x1b" not in told(golden())
+    assert "\x1b[31mFAIL" in text_of(golden(), colour=True)
+    assert "\x1b" not in text_of(golden())
 
 
 def test_tables_fit_the_width() -> None:
     made = large(subjects=20, scenarios=1)
-    table = [line for line in told(made, width=60).splitlines() if line.startswith(("law", "----"))]
+    table = [line for line in text_of(made, width=60).splitlines() if line.startswith(("law", "----"))]
     assert len([line for line in table if line.startswith("law ")]) > 3
     assert all(len(line) <= 60 for line in table)
 
 
 def test_a_long_list_of_scenarios_is_cut_and_counted() -> None:
     made = run(*(result(verdict("fail"), scenario=f"s{n}") for n in range(40)))
-    assert "and 15 more scenarios; the HTML page lists all of them: --html FILE" in told(made)
+    assert "and 15 more scenarios; the HTML page lists all of them: --html FILE" in text_of(made)
 
 
-def test_the_kill_matrix_marks_the_law_named_for_a_subject_and_tells_the_holes() -> None:
+def test_the_kill_matrix_marks_the_law_named_for_a_subject_and_lists_the_holes() -> None:
     laws = [LawInfo("order", "Order.", "must"), LawInfo("stop", "Stop.", "must")]
     kills = [
         Kill("swaps", "order", "It swaps.", {"order": 4, "stop": 2}),
         Kill("lies", "stop", "It lies.", {"order": 1}),
     ]
     only = Run("1", "2026-01-02", {}, [], laws, [], [], kills=kills)
-    assert [" ".join(line) for line in rows(told(only))] == [
+    assert [" ".join(line) for line in rows(text_of(only))] == [
         "Kill matrix: cases in which a law failed a known-bad subject, until its own did",
         "subject order stop",
         "--------- ------- ------",
@@ -242,7 +242,7 @@ def test_the_kill_matrix_marks_the_law_named_for_a_subject_and_tells_the_holes()
         "IDLE stop no known-bad subject needs this law",
         "1 of 2 known-bad subjects fail the law written for them; 1 of 2 laws are needed",
     ]
-    both = told(replace(run(result(verdict())), kills=kills, laws=laws))
+    both = text_of(replace(run(result(verdict())), kills=kills, laws=laws))
     assert "[4]" in both
     assert "1 case, 1 verdict in 12.3 s: 1 pass" in both
 

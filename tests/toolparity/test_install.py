@@ -44,7 +44,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an environment with the wheel and what it depends on without any extra."""
     return _environment(tmp_path_factory.mktemp("bare") / "venv", wheel, BASE)
 
@@ -144,8 +144,8 @@ def test_the_suite_is_not_imported_until_it_is_used(full: Path, tmp_path: Path) 
 
 
 @INSTALLED
-def test_reading_commands_work_without_any_extra(bare: Path, tmp_path: Path) -> None:
-    command = str(bare / "bin" / "toolparity")
+def test_reading_commands_work_without_any_extra(plain: Path, tmp_path: Path) -> None:
+    command = str(plain / "bin" / "toolparity")
     examples = str(ROOT / "cassettes" / "examples")
     assert "version" in _run(tmp_path, command, "--version")
     assert "audit" in _run(tmp_path, command, "--help")
@@ -155,8 +155,8 @@ def test_reading_commands_work_without_any_extra(bare: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("command", ["check", "demo", "record single-call", "serve --port 0"])
 @INSTALLED
-def test_a_command_that_needs_an_extra_names_it(bare: Path, tmp_path: Path, command: str) -> None:
-    printed = _run(tmp_path, str(bare / "bin" / "toolparity"), *command.split(), code=2)
+def test_a_command_that_needs_an_extra_names_it(plain: Path, tmp_path: Path, command: str) -> None:
+    printed = _run(tmp_path, str(plain / "bin" / "toolparity"), *command.split(), code=2)
     assert "pip install 'toolparity[conformance]'" in printed
     assert "Traceback" not in printed
 

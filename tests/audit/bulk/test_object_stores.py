@@ -206,7 +206,7 @@ def test_a_forked_process_reports_that_it_cannot_read(s3: Bucket) -> None:
     child.join()
 
 
-def test_the_url_of_a_database_is_no_object_store(tmp_path: Path) -> None:
+def test_the_url_of_a_database_is_not_taken_for_an_object_store(tmp_path: Path) -> None:
     result = run(f"sqlite:///{tmp_path}/none.db")
     assert result.exit_code == 4
     assert "database" in result.stderr.splitlines()[0]

@@ -255,7 +255,7 @@ def test_parts_with_other_options_are_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"PK\x05\x06" + bytes(18)])
-def test_another_file_is_no_part_file(tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.part").write_bytes(content)
     assert "x.part: not a part file, or damaged: " in failure("merge", tmp_path / "x.part")
     assert "missing: the file does not exist" in failure("merge", tmp_path / "missing")

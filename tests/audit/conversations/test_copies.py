@@ -65,7 +65,7 @@ def test_runs_against_a_server_with_constant_ids_are_each_judged(bodies: Any, or
 
 
 @on_every_wire
-def test_forks_whose_results_have_the_same_text_are_no_retries(bodies: Any) -> None:
+def test_forks_whose_results_have_the_same_text_do_not_count_as_retries(bodies: Any) -> None:
     turn = bodies.turn(bodies.call(ONE, city="Faro"), bodies.call(TWO, city="Faro"))
     done = bodies.turn(bodies.call("call_q7R8s9T0"))
 

@@ -59,7 +59,7 @@ def test_a_tool_that_the_provider_loads_later_does_not_change_the_prompt() -> No
     assert asked_with([TOOL], [TOOL, {**later, "defer_loading": False}]) == {"tools-changed": 1}
 
 
-def test_a_member_that_is_null_is_like_one_that_is_absent() -> None:
+def test_a_null_member_equals_an_absent_one() -> None:
     hosted = {"type": "web_fetch_20250910", "name": "web_fetch"}
     assert asked_with([hosted], [{**hosted, "max_uses": None}]) == {}
     assert asked_with([hosted], [{**hosted, "max_uses": 2}]) == {"tools-changed": 1}

@@ -18,8 +18,8 @@ from toolparity.cassettes import vcr_grpc
 from .callers import text
 from .conftest import Use
 from .routes import (
-    Running,
     Outcome,
+    Running,
     Way,
     aio_chat,
     aio_for,

@@ -41,7 +41,7 @@ DONE = "[DONE]"
 #: The member of a payload of an AWS event stream that holds the type of the event, which is in the headers.
 EVENT_TYPE = ":event-type"
 #: Members of a canonical block that say whose arguments these are.
-_SPELLED = "arguments_text"
+_ARGUMENTS_TEXT = "arguments_text"
 
 
 class Traffic(NamedTuple):
@@ -101,11 +101,11 @@ def _message(payload: dict[str, Any], spell: Spell) -> bytes:
 
 def received(traffic: Traffic, pieces: Iterable[Any]) -> Response:
     """The response of an exchange in these pieces."""
-    told: dict[str, Any] = {"provider": traffic.provider, "status": traffic.status}
+    head: dict[str, Any] = {"provider": traffic.provider, "status": traffic.status}
     if not traffic.stream:
         (body,) = pieces
-        return normalize(body, traffic.wire, **told)
-    decoder = StreamDecoder(traffic.wire, **told)
+        return normalize(body, traffic.wire, **head)
+    decoder = StreamDecoder(traffic.wire, **head)
     for piece in pieces:
         decoder.feed(piece)
     return decoder.finish()
@@ -123,10 +123,10 @@ def meaning(response: Response) -> Any:
     """
     plain = _plain(msgspec.to_builtins(response))
     plain.get("error", {}).pop("raw", None)  # of an error inside an event: the whole event
-    for choice, told in zip(response.choices, plain.get("choices", ()), strict=True):
-        for block, entry in zip(choice.blocks, told.get("blocks", ()), strict=True):
-            if _SPELLED in entry and (not isinstance(block, ToolCall) or block.arguments is not None):
-                entry[_SPELLED] = _value(entry[_SPELLED])
+    for choice, entry_of_choice in zip(response.choices, plain.get("choices", ()), strict=True):
+        for block, entry in zip(choice.blocks, entry_of_choice.get("blocks", ()), strict=True):
+            if _ARGUMENTS_TEXT in entry and (not isinstance(block, ToolCall) or block.arguments is not None):
+                entry[_ARGUMENTS_TEXT] = _value(entry[_ARGUMENTS_TEXT])
     return plain
 
 
@@ -146,24 +146,24 @@ def _value(text: str) -> Any:
 
 def taken_apart(row: Row) -> Traffic | None:
     """An exchange as traffic; None for what is put together from nothing that a mutation could change."""
-    told = (row.id, row.wire, row.stream, row.provider, row.status)
+    head = (row.id, row.wire, row.stream, row.provider, row.status)
     if row.frames is not None:
-        return Traffic(*told, row.messages)
+        return Traffic(*head, row.messages)
     if row.failed:
         return None
     data = row.data
     if row.stream and row.wire in EVENT_STREAM_WIRES:
         events = [(headers.get(EVENT_TYPE), _parsed(payload)) for headers, payload in eventstream.messages(data)]
         is_sound = all(kind and isinstance(payload, dict) for kind, payload in events)
-        return Traffic(*told, [{EVENT_TYPE: kind, **payload} for kind, payload in events]) if is_sound else None
+        return Traffic(*head, [{EVENT_TYPE: kind, **payload} for kind, payload in events]) if is_sound else None
     if row.body_encoding:
         return None
     if not row.stream:
         body = _parsed(data)
-        return Traffic(*told, [body]) if isinstance(body, dict) else None
+        return Traffic(*head, [body]) if isinstance(body, dict) else None
     if row.wire in LINE_WIRES:
         lines = [_parsed(line) for line in data.splitlines() if line]
-        return Traffic(*told, lines) if all(isinstance(line, dict) for line in lines) else None
+        return Traffic(*head, lines) if all(isinstance(line, dict) for line in lines) else None
     if data.lstrip()[:1] in (b"{", b"["):
         return None
     reader = SseReader(1 << 30)
@@ -172,7 +172,7 @@ def taken_apart(row: Row) -> Traffic | None:
     if reader.problems or not all(isinstance(part, dict) or part == DONE for part in parts):
         return None
     named = all(p == DONE or name == _name(p) for (name, _), p in zip(items, parts, strict=True))
-    return Traffic(*told, parts, named)
+    return Traffic(*head, parts, named)
 
 
 def _parsed(data: bytes) -> Any:

@@ -85,14 +85,14 @@ def reordered(value: Any, chance: Random) -> str:
     return json.dumps(value)
 
 
-def respelled_numbers(value: Any, chance: Random) -> str | None:
+def rewritten_numbers(value: Any, chance: Random) -> str | None:
     """Fractions with an exponent, or with more zeros."""
     if not any(isinstance(inner, float) for _, held in objects(value) for inner in held.values()):
         return None
 
     def other(match: re.Match[str]) -> str:
-        spelled = chance.choice([match[0] + "0", match[0] + "e0", match[0] + "E+00"])
-        return spelled if float(spelled) == float(match[0]) else match[0]
+        rewritten = chance.choice([match[0] + "0", match[0] + "e0", match[0] + "E+00"])
+        return rewritten if float(rewritten) == float(match[0]) else match[0]
 
     return re.sub(
         r'"(?:[^"\\]|\\.)*"|-?\d+\.\d+(?![\deE+-])', lambda m: m[0] if m[0][0] == '"' else other(m), json.dumps(value)
@@ -245,7 +245,7 @@ _COMMON = [
     Mutation("every character escaped", "text", escaped),
     Mutation("slashes escaped", "text", slashes),
     Mutation("members in another order", "text", reordered),
-    Mutation("fractions spelled otherwise", "text", respelled_numbers),
+    Mutation("fractions written otherwise", "text", rewritten_numbers),
     Mutation("comments between events", "frame", comments, SSE_WIRES, bodies=False),
     Mutation("comments inside events", "frame", comments_inside, SSE_WIRES, bodies=False),
     Mutation("id lines", "frame", id_lines, SSE_WIRES, bodies=False),
@@ -276,7 +276,7 @@ _COMMON = [
 
 
 def _of(wire: str, table: dict[str, Callable[..., Any]]) -> list[Mutation]:
-    group = neutral_responses.SAID_ONCE
+    group = neutral_responses.SENT_ONCE
     return [
         Mutation(name, "parts", apply, (wire,), group="once" if name in group else "") for name, apply in table.items()
     ]
@@ -336,7 +336,7 @@ def mutated(traffic: Traffic, chain: list[Mutation], chance: Random) -> tuple[An
 
 
 def _speller(chain: list[Mutation], chance: Random, applied: list[str]) -> Callable[[Any], str]:
-    """How payloads are spelled. Of several mutations of the text the last one that applies counts."""
+    """How payloads are written. Of several mutations of the text the last one that applies counts."""
     texts = [m for m in chain if m.layer == "text"][-1:]
 
     def spell(value: Any) -> str:

@@ -111,7 +111,7 @@ def _no_indexes(parts: list[Any], chance: Random) -> list[Any]:
     return parts
 
 
-def _unsaid(traffic: Traffic, chance: Random) -> Traffic | None:
+def _left_out(traffic: Traffic, chance: Random) -> Traffic | None:
     """Members that say nothing of the answer left out."""
     parts = copied(traffic.parts)
     for part in parts:
@@ -135,5 +135,5 @@ TABLE: dict[str, Callable[..., Any]] = {
     "block stops repeated": _streamed(_block_stops_twice),
     "ends repeated": _streamed(_ends_twice),
     "no indexes": _streamed(_no_indexes),
-    "optional members left out": _unsaid,
+    "optional members left out": _left_out,
 }

@@ -1,4 +1,4 @@
-"""Mutations of Chat Completions: what servers and gateways of this wire do without changing what is said."""
+"""Mutations of Chat Completions: what servers and gateways of this wire do without changing the content."""
 
 from __future__ import annotations
 
@@ -177,8 +177,8 @@ def split_deltas(traffic: Traffic, chance: Random) -> Traffic | None:
         word = None
         if choices and len(choices) == 1 and isinstance(choices[0].get("delta"), dict):
             delta = choices[0]["delta"]
-            said = [name for name in _WORDS if isinstance(delta.get(name), str) and len(delta[name]) > 1]
-            word = said[0] if len(said) == 1 and not delta.get("tool_calls") else None
+            texts = [name for name in _WORDS if isinstance(delta.get(name), str) and len(delta[name]) > 1]
+            word = texts[0] if len(texts) == 1 and not delta.get("tool_calls") else None
         if word is None:
             parts.append(part)
             continue
@@ -240,7 +240,7 @@ def empty_deltas(traffic: Traffic, chance: Random) -> Traffic | None:
     if not traffic.stream or first is None or "delta" not in first["choices"][0]:
         return None
     index = first["choices"][0].get("index", 0)
-    said: list[Json] = [
+    texts: list[Json] = [
         {},
         {"content": ""},
         {"content": None},
@@ -252,7 +252,7 @@ def empty_deltas(traffic: Traffic, chance: Random) -> Traffic | None:
     for part in traffic.parts:
         if isinstance(part, dict) and chance.random() < 0.4:
             empty = {key: value for key, value in first.items() if key not in ("choices", "usage", "error", "x_groq")}
-            parts.append({**empty, "choices": [{"index": index, "delta": chance.choice(said), "finish_reason": None}]})
+            parts.append({**empty, "choices": [{"index": index, "delta": chance.choice(texts), "finish_reason": None}]})
         parts.append(part)
     return traffic._replace(parts=copied(parts))
 
@@ -289,7 +289,7 @@ def no_sentinel(traffic: Traffic, chance: Random) -> Traffic | None:
     return traffic._replace(parts=[part for part in traffic.parts if part != DONE])
 
 
-def unsaid_members(traffic: Traffic, chance: Random) -> Traffic:
+def left_out_members(traffic: Traffic, chance: Random) -> Traffic:
     """Members that say nothing of the answer left out: the kind of the object, the role, empty logprobs."""
     parts = copied(traffic.parts)
     for part in parts:
@@ -349,7 +349,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "a role in every delta": roles,
     "ends repeated": repeated_ends,
     "no sentinel": no_sentinel,
-    "optional members left out": unsaid_members,
+    "optional members left out": left_out_members,
     "empty members": empty_members,
     "choices in another order": shuffled_choices,
 }

@@ -152,7 +152,7 @@ def _plain_output(parts: list[Any], chance: Random) -> list[Any] | None:
     return parts
 
 
-def _unsaid(traffic: Traffic, chance: Random) -> Traffic | None:
+def _left_out(traffic: Traffic, chance: Random) -> Traffic | None:
     """Members that say nothing of the answer left out."""
     if traffic.stream:
         return None
@@ -166,7 +166,7 @@ def _unsaid(traffic: Traffic, chance: Random) -> Traffic | None:
 
 
 #: What this wire says up to three times: a chain takes away one of them.
-SAID_ONCE = frozenset(("an empty terminal output", "no item.added", "no item.done", "no deltas"))
+SENT_ONCE = frozenset(("an empty terminal output", "no item.added", "no item.done", "no deltas"))
 TABLE: dict[str, Callable[..., Any]] = {
     "deltas split": _streamed(_split),
     "deltas merged": _streamed(_merged),
@@ -192,5 +192,5 @@ TABLE: dict[str, Callable[..., Any]] = {
     "added twice": _twice(".added"),
     "done twice": _twice(".done"),
     "ends repeated": _twice(*_ENDS),
-    "optional members left out": _unsaid,
+    "optional members left out": _left_out,
 }

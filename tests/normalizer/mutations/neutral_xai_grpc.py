@@ -71,11 +71,11 @@ def split_words(messages: list[Any], chance: Random) -> list[Any]:
     """Words in more pieces, each in a message."""
     out: list[Any] = []
     for message in messages:
-        said = [(o, w) for o in message.outputs for w in _WORDS if getattr(o.delta, w)]
-        if len(message.outputs) != 1 or len(said) != 1 or message.outputs[0].delta.tool_calls:
+        texts = [(o, w) for o in message.outputs for w in _WORDS if getattr(o.delta, w)]
+        if len(message.outputs) != 1 or len(texts) != 1 or message.outputs[0].delta.tool_calls:
             out.append(message)
             continue
-        output, word = said[0]
+        output, word = texts[0]
         first, *rest = pieces(getattr(output.delta, word), chance)
         ends = output.finish_reason
         setattr(output.delta, word, first)

@@ -40,8 +40,11 @@ def difference(traffic: Traffic, chain: list[neutral.Mutation], name: str) -> tu
     before, after = meaning(read(traffic)), meaning(response)
     if before == after:
         return applied, None
-    told = "; ".join(islice(_differences(before, after, "$"), 4))
-    return applied, f"{traffic.id} ({'streamed' if traffic.stream else 'plain'}) after {', '.join(applied)}: {told}"
+    found = "; ".join(islice(_differences(before, after, "$"), 4))
+    return (
+        applied,
+        f"{traffic.id} ({'streamed' if traffic.stream else 'plain'}) after {', '.join(applied)}: {found}",
+    )
 
 
 def _differences(one: Any, other: Any, path: str) -> Iterator[str]:
