@@ -86,14 +86,14 @@ def test_data_that_is_not_a_run_is_an_error_of_one_kind(data: bytes, message: st
 
 
 def test_results_of_format_1_are_read() -> None:
-    """It has ``renamed`` in place of ``rounds``."""
+    """It has ``told`` in place of ``rounds``."""
     made = golden()
     assert any(one.rounds for one in made.results)
     plain = json.loads(results.write(made))
     plain["format"] = "toolparity-results/1"
     for one in plain["results"]:
         if "rounds" in one:
-            one["renamed"] = one.pop("rounds")
+            one["told"] = one.pop("rounds")
     assert results.read(json.dumps(plain).encode()) == made
     with pytest.raises(msgspec.DecodeError, match=r"Expected `array`, got `int` - at `\$.results`"):
         results.read(

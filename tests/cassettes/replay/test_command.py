@@ -19,7 +19,7 @@ pytestmark = pytest.mark.service("cassettes/cli/serve.py", "cassettes/replay", "
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "printed"),
     [
         (["--fault", "bogus"], "unknown fault: 'bogus' (one of status, html"),
         (["--upstream", "https://api.openai.com"], "--upstream records into a library: name it with --library"),
@@ -37,10 +37,10 @@ pytestmark = pytest.mark.service("cassettes/cli/serve.py", "cassettes/replay", "
         (["--ca-file", "ca.pem"], "--ca-file needs --tls"),
     ],
 )
-def test_the_command_refuses_options_that_do_not_fit(given: list[str], said: str) -> None:
+def test_the_command_refuses_options_that_do_not_fit(given: list[str], printed: str) -> None:
     ended = CliRunner().invoke(command, given)
     assert ended.exit_code == 2
-    assert said in " ".join(ended.output.replace("│", " ").split())
+    assert printed in " ".join(ended.output.replace("│", " ").split())
 
 
 def test_the_command_serves_on_tls_with_a_fault_and_an_upstream(tmp_path: Path) -> None:
@@ -52,9 +52,9 @@ def test_the_command_serves_on_tls_with_a_fault_and_an_upstream(tmp_path: Path) 
         assert process.stderr is not None
         base = process.stdout.readline().rstrip("\n").partition("\t")[2]
         assert base.startswith("https://127.0.0.1:")
-        said = [process.stderr.readline() for _ in range(3)]
-        assert said[0].startswith(f"certificate of the authority: {ca}")
-        assert said[2] == f"page: {base.removesuffix('openai/v1')}\n"
+        printed = [process.stderr.readline() for _ in range(3)]
+        assert printed[0].startswith(f"certificate of the authority: {ca}")
+        assert printed[2] == f"page: {base.removesuffix('openai/v1')}\n"
         context = ssl.create_default_context(cafile=str(ca))
         body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello"}]}).encode()
         for headers, status in (({}, 503), ({"x-toolparity-fault": "delay=0"}, 502)):

@@ -15,7 +15,7 @@ from tests.support.programs import needed
 from toolparity.cassettes.replay.response_index import ResponseIndex
 
 from .conftest import Server, running
-from .test_sdks import FINAL, codex_events, node_folder, said
+from .test_sdks import FINAL, codex_events, node_folder, texts_of
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "pages"
 PAGE = (DOCS / "serve.md").read_text("utf-8")
@@ -60,4 +60,4 @@ def test_the_example_for_curl_gets_the_answer(server: Server) -> None:
 @pytest.mark.page("docs/pages/serve.md")
 def test_the_configuration_of_codex_works(server: Server, tmp_path: Path) -> None:
     events = codex_events(example("toml", server), "STAND_IN_KEY", tmp_path)
-    assert said(events)[-1] == FINAL
+    assert texts_of(events)[-1] == FINAL

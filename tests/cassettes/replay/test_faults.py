@@ -164,7 +164,7 @@ def test_scenario_and_fault_are_prefixes_in_any_order(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("bogus", "unknown fault: 'bogus' (one of status, html"),
         ("status", "the fault status needs a value: status=N"),
@@ -176,8 +176,8 @@ def test_scenario_and_fault_are_prefixes_in_any_order(server: Server) -> None:
         (";", "the fault is empty"),
     ],
 )
-def test_an_invalid_fault_is_refused(server: Server, text: str, said: str) -> None:
-    with pytest.raises(InvalidFault, match=re.escape(said)) as error:
+def test_an_invalid_fault_is_refused(server: Server, text: str, message: str) -> None:
+    with pytest.raises(InvalidFault, match=re.escape(message)) as error:
         parse(text)
     answer = server.post(CHAT, sent_body("openai.chat", False), x_toolparity_fault=text)
     assert (answer.status, answer.json["error"]["message"]) == (400, str(error.value))

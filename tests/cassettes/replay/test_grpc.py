@@ -34,7 +34,7 @@ def recorded_request(stream: bool) -> bytes:
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
-    ("fault", "code", "said"),
+    ("fault", "code", "message"),
     [
         ("status=429", "RESOURCE_EXHAUSTED", "Too many requests"),
         ("status=401", "UNAUTHENTICATED", "No API key"),
@@ -47,11 +47,11 @@ def recorded_request(stream: bool) -> bytes:
         ("bogus", "INVALID_ARGUMENT", "unknown fault: 'bogus'"),
     ],
 )
-def test_a_call_fails_as_the_fault_orders(server: Server, fault: str, code: str, said: str, stream: bool) -> None:
+def test_a_call_fails_as_the_fault_orders(server: Server, fault: str, code: str, message: str, stream: bool) -> None:
     with pytest.raises(grpc.RpcError) as failed:
         call(server, recorded_request(stream), stream, fault)
     assert failed.value.code().name == code  # type: ignore[attr-defined]
-    assert said in failed.value.details()  # type: ignore[attr-defined]
+    assert message in failed.value.details()  # type: ignore[attr-defined]
 
 
 def test_a_stream_breaks_after_the_messages_that_fit(server: Server) -> None:

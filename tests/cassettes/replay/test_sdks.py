@@ -195,7 +195,7 @@ def codex_events(configuration: str, key: str, tmp_path: Path) -> list[dict[str,
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def said(events: list[dict[str, Any]]) -> list[str]:
+def texts_of(events: list[dict[str, Any]]) -> list[str]:
     items = [event["item"] for event in events if event["type"] == "item.completed"]
     return [item["text"] for item in items if item["type"] == "agent_message"]
 
@@ -213,7 +213,7 @@ FINAL = SCRIPT.rounds[1].parts[0].text  # type: ignore[union-attr]
 )
 def test_codex_has_its_conversation(server: Server, tmp_path: Path, fault: str, retries: int) -> None:
     events = codex(server, tmp_path, f"/scenario/parallel-three{fault}", retries)
-    assert said(events)[-1] == FINAL
+    assert texts_of(events)[-1] == FINAL
     assert events[-1]["type"] == "turn.completed"
 
 

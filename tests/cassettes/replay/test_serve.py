@@ -53,13 +53,13 @@ def served(deck: ResponseIndex) -> Iterator[Servers]:
 @pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize("name", SURFACES)
-def test_an_sdk_hears_the_recorded_conversation(served: Servers, name: str, stream: bool) -> None:
+def test_an_sdk_reads_the_recorded_conversation(served: Servers, name: str, stream: bool) -> None:
     surface = SURFACES[name]
-    heard = talk(SCRIPT, surface, emulated(surface, served.base(surface)).link, stream=stream)
+    received = talk(SCRIPT, surface, emulated(surface, served.base(surface)).link, stream=stream)
     recorded = load(path_for(name, SCRIPT.id, stream)).exchanges
-    assert len(heard) == len(recorded) == 2
-    assert [call.name for call in heard[0].response.calls] == ["get_weather", "get_weather", "list_events"]
-    assert heard[1].response.choices[0].text == SCRIPT.rounds[1].parts[0].text  # type: ignore[union-attr]
+    assert len(received) == len(recorded) == 2
+    assert [call.name for call in received[0].response.calls] == ["get_weather", "get_weather", "list_events"]
+    assert received[1].response.choices[0].text == SCRIPT.rounds[1].parts[0].text  # type: ignore[union-attr]
 
 
 @pytest.mark.thorough(keep=3)
@@ -117,11 +117,11 @@ def test_a_request_that_lost_a_field_gets_no_answer_but_what_it_lacks(served: Se
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request)
     with refused.value as answer:
-        told = json.loads(answer.read())["error"]
+        answered = json.loads(answer.read())["error"]
     assert answer.code == 404
-    assert told["type"] == "not_recorded"
-    assert "parallel-three.yaml#1" in told["message"]
-    assert "tools[1]: removed" in told["message"]
+    assert answered["type"] == "not_recorded"
+    assert "parallel-three.yaml#1" in answered["message"]
+    assert "tools[1]: removed" in answered["message"]
 
 
 def test_a_miss_names_what_is_not_there(deck: ResponseIndex) -> None:
@@ -134,19 +134,21 @@ def test_a_miss_names_what_is_not_there(deck: ResponseIndex) -> None:
         deck.find(SURFACES["openai.chat"], body, stream=False, scenario="text-only")
 
 
-def test_the_command_tells_its_addresses_and_serves_until_it_is_ended() -> None:
+def test_the_command_prints_its_addresses_and_serves_until_it_is_ended() -> None:
     with interruptible([sys.executable, "-m", "toolparity", "serve", "text-only"]) as process:
         assert process.stdout is not None
-        told = dict(process.stdout.readline().rstrip("\n").split("\t") for _ in SURFACES)
-        assert told.keys() == SURFACES.keys()
-        assert all("127.0.0.1" in address for address in told.values())
-        heard = talk(scripts()["text-only"], SURFACES["openai.chat"], Link(told["openai.chat"], "any"), stream=False)
-        assert heard[0].response.choices[0].text == "The capital of Portugal is Lisbon."
+        answered = dict(process.stdout.readline().rstrip("\n").split("\t") for _ in SURFACES)
+        assert answered.keys() == SURFACES.keys()
+        assert all("127.0.0.1" in address for address in answered.values())
+        received = talk(
+            scripts()["text-only"], SURFACES["openai.chat"], Link(answered["openai.chat"], "any"), stream=False
+        )
+        assert received[0].response.choices[0].text == "The capital of Portugal is Lisbon."
         process.send_signal(signal.SIGINT)
-        _, told_of = process.communicate(timeout=20)
+        _, printed = process.communicate(timeout=20)
     assert process.returncode == 130
     count = len(SURFACES) * 2  # plain and streamed
-    assert f"{count} recorded responses: {count} emulated; interrupt to stop" in told_of
+    assert f"{count} recorded responses: {count} emulated; interrupt to stop" in printed
 
 
 def test_the_command_serves_no_empty_library(tmp_path: Any) -> None:
@@ -156,7 +158,7 @@ def test_the_command_serves_no_empty_library(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (["text-only", "zz-typo"], "unknown scenario in the library: 'zz-typo'; known: "),
         (["--port", "65536"], "65536 is not in the range"),
@@ -167,19 +169,19 @@ def test_the_command_serves_no_empty_library(tmp_path: Any) -> None:
         (["--delay", "nan"], "the delay must be a number"),
     ],
 )
-def test_the_command_refuses_what_it_cannot_serve(given: list[str], said: str) -> None:
+def test_the_command_refuses_what_it_cannot_serve(given: list[str], message: str) -> None:
     ended = CliRunner().invoke(command, given)
     assert ended.exit_code == 2
-    assert said in " ".join(ended.output.split())
+    assert message in " ".join(ended.output.split())
 
 
 def test_a_scenario_that_is_not_there_is_answered_with_those_that_are(served: Servers) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         post(served.http_url + "/scenario/nope/openai/v1/chat/completions", b"{}")
     with refused.value as answer:
-        told = json.loads(answer.read())["error"]["message"]
-    assert "unknown scenario: 'nope' (one of " in told
-    assert "parallel-three" in told
+        answered = json.loads(answer.read())["error"]["message"]
+    assert "unknown scenario: 'nope' (one of " in answered
+    assert "parallel-three" in answered
 
 
 def post(url: str, body: bytes) -> Any:
@@ -202,13 +204,13 @@ def test_a_path_that_no_provider_has_is_refused_in_its_own_shape(
         post(served.http_url + before + path, b"{}")
     with refused.value as answer:
         assert (answer.code, answer.headers["content-type"]) == (404, "application/json")
-        told = json.loads(answer.read())
-    assert told.keys() <= members
-    assert "error" in told
+        answered = json.loads(answer.read())
+    assert answered.keys() <= members
+    assert "error" in answered
 
 
 @pytest.mark.parametrize("origin", ["live", "emulated", "imported"])
-def test_every_answer_tells_its_origin_and_its_cassette(tmp_path: Path, origin: str) -> None:
+def test_every_answer_has_its_origin_and_its_cassette_in_headers(tmp_path: Path, origin: str) -> None:
     path = made(tmp_path, origin=origin)
     deck = ResponseIndex(tmp_path)
     assert deck.origins == [origin]
@@ -219,7 +221,7 @@ def test_every_answer_tells_its_origin_and_its_cassette(tmp_path: Path, origin: 
             assert answer.headers["x-toolparity-cassette"] == "openai/openai.chat/single-call.yaml#1"
 
 
-def test_a_cassette_that_does_not_tell_its_origin_is_served_as_unknown(tmp_path: Path) -> None:
+def test_a_cassette_without_an_origin_is_served_as_unknown(tmp_path: Path) -> None:
     rewritten(made(tmp_path), lambda content: content.pop("metadata"))
     assert ResponseIndex(tmp_path).origins == ["unknown"]
 
@@ -230,7 +232,7 @@ def recorded_call(stream: bool) -> bytes:
 
 
 @pytest.mark.parametrize(("method", "stream"), [("GetCompletion", False), ("GetCompletionChunk", True)])
-def test_a_grpc_answer_tells_its_origin_and_an_unknown_field_finds_none(
+def test_a_grpc_answer_has_its_origin_and_an_unknown_field_finds_none(
     served: Servers, method: str, stream: bool
 ) -> None:
     sent = recorded_call(stream)
@@ -246,10 +248,10 @@ def test_a_grpc_answer_tells_its_origin_and_an_unknown_field_finds_none(
                 _, found = call.with_call(data, timeout=20)
             return dict(found.initial_metadata())
 
-        told = ask(sent)
-        assert told["x-toolparity-origin"] == "emulated"
+        answered = ask(sent)
+        assert answered["x-toolparity-origin"] == "emulated"
         end = ".stream.yaml#1" if stream else ".yaml#1"
-        assert told["x-toolparity-cassette"] == f"xai/xai.grpc/{SCRIPT.id}{end}"
+        assert answered["x-toolparity-cassette"] == f"xai/xai.grpc/{SCRIPT.id}{end}"
         with pytest.raises(grpc.RpcError) as refused:
             ask(sent + b"\xfa\x3e\x03abc")
         assert refused.value.code() is grpc.StatusCode.NOT_FOUND  # type: ignore[attr-defined]

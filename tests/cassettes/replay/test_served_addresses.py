@@ -70,9 +70,9 @@ def test_the_serve_command_reports_unserved_responses(library: Path) -> None:
         lines = [process.stdout.readline() for _ in range(len(SURFACES) + 1)]
         assert lines[-1].startswith("deepseek/openai.chat\thttp://127.0.0.1:")
         assert lines[-1].endswith("/deepseek/v1\n")
-        said = [process.stderr.readline() for _ in range(3)]
-    assert said[-1] == "2 recorded responses: 1 emulated, 1 imported; interrupt to stop\n"
-    assert "1 recorded responses of acme/xai.grpc are not served: the provider has no address here\n" in said
+        printed = [process.stderr.readline() for _ in range(3)]
+    assert printed[-1] == "2 recorded responses: 1 emulated, 1 imported; interrupt to stop\n"
+    assert "1 recorded responses of acme/xai.grpc are not served: the provider has no address here\n" in printed
 
 
 def test_a_library_without_any_address_is_an_error(tmp_path: Path) -> None:
@@ -195,8 +195,8 @@ def test_a_request_with_a_previous_response_id_gets_the_next_round(name: str) ->
     at = SURFACES[name]
     deck = ResponseIndex(scenarios=["single-call"])
     first = deck.find(at, json.dumps({"message": {}}).encode(), stream=False, scenario="single-call")
-    said = json.loads(first.answer)
-    id = said["messages"][0]["message"]["id"] if at.wire == "xai.grpc" else said["id"]
+    printed = json.loads(first.answer)
+    id = printed["messages"][0]["message"]["id"] if at.wire == "xai.grpc" else printed["id"]
     body = {"previous_response_id": id}
     data = json.dumps({"message": body} if at.wire == "xai.grpc" else body).encode()
     assert deck.find(at, data, stream=False, scenario="single-call").number == 1

@@ -36,13 +36,13 @@ def _grpc(messages: list[Any], **further: Any) -> dict[str, Any]:
 
 def grpc_calls() -> list[Plant]:
     key, address = fake("xai", "grpc"), fake("e-mail", "grpc")
-    said, other = f"It is {key}!", "Nothing of interest stands in this one, as long as it may be, or longer."
+    text, other = f"It is {key}!", "Nothing of interest is in this one, as long as it may be, or longer."
     whole = [
         chat.GetChatCompletionResponse(
             id="1", outputs=[chat.CompletionOutput(message={"content": f"{key} and {address}"})]
         )
     ]
-    request = chat.GetCompletionsRequest(model="grok", messages=[chat.Message(content=[chat.Content(text=said)])])
+    request = chat.GetCompletionsRequest(model="grok", messages=[chat.Message(content=[chat.Content(text=text)])])
     entry = json.loads(grpc_body([request]))["messages"][0]
     asked = json.dumps({**entry, "type": "xai_api.GetCompletionsRequest"}).encode()
     details = base64.b64encode(
@@ -66,10 +66,10 @@ def grpc_calls() -> list[Plant]:
         Plant("grpc-answer-readable", key, _grpc(whole), readable_half),
         Plant("grpc-answer-exact", key, _grpc(whole), exact_half),
         Plant("grpc-answer-e-mail", address, _grpc(whole), exact_half),
-        Plant("grpc-stream", key, _grpc(_chunks(pieces(said, 6))), grpc_texts),
-        Plant("grpc-stream-letters", key, _grpc(_chunks(pieces(said, 1))), grpc_texts),
-        Plant("grpc-stream-two-outputs", key, _grpc(_chunks(pieces(said, 6), pieces(other, 4))), grpc_texts),
-        Plant("grpc-stream-second-output", key, _grpc(_chunks(pieces(other, 4), pieces(said, 6))), grpc_texts),
+        Plant("grpc-stream", key, _grpc(_chunks(pieces(text, 6))), grpc_texts),
+        Plant("grpc-stream-letters", key, _grpc(_chunks(pieces(text, 1))), grpc_texts),
+        Plant("grpc-stream-two-outputs", key, _grpc(_chunks(pieces(text, 6), pieces(other, 4))), grpc_texts),
+        Plant("grpc-stream-second-output", key, _grpc(_chunks(pieces(other, 4), pieces(text, 6))), grpc_texts),
         Plant(
             "grpc-metadata", key, cassette(url=called, request_headers={"authorization": f"Bearer {key}"}), everything
         ),

@@ -1,4 +1,4 @@
-"""Secrets that are packed, spelled otherwise or broken into pieces; keys that only the environment knows."""
+"""Secrets that are packed, encoded or broken into pieces; keys that only the environment knows."""
 
 from __future__ import annotations
 
@@ -66,25 +66,25 @@ def packed() -> list[Plant]:
 
 def split() -> list[Plant]:
     key, secret, plain = fake("openai", "split"), env_key("split"), letters(24, seed="split")
-    said, arguments = f"It is {key}, I think.", json.dumps({"note": f"use\n{key}"})
+    text, arguments = f"It is {key}, I think.", json.dumps({"note": f"use\n{key}"})
     log_in, other = json.dumps({"password": plain}), "Nothing of interest stands in this one, as long as it may be."
     content = streamed("choices", 0, "delta", "content")
     called = ("choices", 0, "delta", "tool_calls", 0, "function", "arguments")
     found = [
-        Plant(f"stream-content-{size}", key, cassette(response=chat_stream(pieces(said, size))), content)
+        Plant(f"stream-content-{size}", key, cassette(response=chat_stream(pieces(text, size))), content)
         for size in (1, 2, 7, 40)
     ]
     environ = {"MY_TOKEN": secret}
     summary = sse(
-        {"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": p} for p in pieces(said, 4)
+        {"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": p} for p in pieces(text, 4)
     )
-    base64_pieces = pieces(base64.b64encode(said.encode()).decode(), 5)
+    base64_pieces = pieces(base64.b64encode(text.encode()).decode(), 5)
     return [
         *found,
         Plant(
             "stream-two-choices",
             key,
-            cassette(response=chat_stream(pieces(said, 3), pieces(other, 4))),
+            cassette(response=chat_stream(pieces(text, 3), pieces(other, 4))),
             streamed("choices", 0, "delta", "content", only='"index": 0'),
         ),
         Plant("stream-chat-arguments", key, cassette(response=chat_arguments(pieces(arguments, 5))), streamed(*called)),
@@ -135,7 +135,7 @@ def split() -> list[Plant]:
         Plant(
             "stream-gzip",
             key,
-            cassette(response=gzip.compress(chat_stream(pieces(said, 5))), headers={"content-encoding": ["gzip"]}),
+            cassette(response=gzip.compress(chat_stream(pieces(text, 5))), headers={"content-encoding": ["gzip"]}),
             lambda c: content({**c, "responses": [{"body": {"string": gzip.decompress(response_body(c))}}]}),
         ),
     ]

@@ -58,7 +58,7 @@ INNOCENT = {
 
 @pytest.mark.parametrize("text", INNOCENT.values(), ids=INNOCENT.keys())
 @pytest.mark.parametrize("shape", ["plain", "streamed"])
-def test_what_is_no_secret_stays(text: str, shape: str) -> None:
+def test_harmless_text_stays(text: str, shape: str) -> None:
     body = answer(f"It says {text} there") if shape == "plain" else chat_stream(pieces(f"It says {text} there", 5))
     given = cassette(response=body, request=json.dumps({"input": text}).encode())
     scrubber = Scrubber({})

@@ -30,7 +30,7 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS)
 @pytest.mark.parametrize("form", ["openai", "anthropic", "github"])
-def test_a_key_spelled_otherwise_is_refused(spell: Callable[[str], str], form: str) -> None:
+def test_an_encoded_key_is_refused(spell: Callable[[str], str], form: str) -> None:
     assert scan(cassette(response=answer(f"see: {spell(fake(form))} there")), {}) != []
 
 

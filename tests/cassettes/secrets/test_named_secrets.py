@@ -42,7 +42,7 @@ _CASINGS: dict[str, Callable[[list[str]], str]] = {
 _SUFFIXES = ["", "2", "_1", "_prod", "_DEV", "_v2", "_staging"]
 
 _names = st.builds(
-    lambda owner, said, casing, suffix: _CASINGS[casing]((owner + " " + said).split()) + suffix,
+    lambda owner, text, casing, suffix: _CASINGS[casing]((owner + " " + text).split()) + suffix,
     st.sampled_from(_OWNERS),
     st.sampled_from(_SURE + _LIKELY),
     st.sampled_from(sorted(_CASINGS)),

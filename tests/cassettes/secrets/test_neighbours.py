@@ -53,7 +53,7 @@ def test_texts_of_a_request_are_scrubbed_each_alone(texts: list[str], shape: Any
 
 
 @pytest.mark.parametrize("shape", [_messages, _parts, _items, _history])
-def test_a_text_that_ends_in_an_address_is_not_glued_to_the_next(shape: Any) -> None:
+def test_a_text_that_ends_in_an_address_is_not_joined_with_the_next(shape: Any) -> None:
     address = fake("e-mail")
     given = cassette(
         request=json.dumps(shape([f"write to {address}", "Done", "thanks"])).encode(), response=answer(address)

@@ -54,7 +54,7 @@ def test_the_hooks_take_it_out_as_well(plant: Plant) -> None:
 
 @pytest.mark.thorough(keep=15)
 @each_plant
-def test_without_the_scrubber_it_is_refused_and_not_told(plant: Plant) -> None:
+def test_without_the_scrubber_it_is_refused_and_not_printed(plant: Plant) -> None:
     with pytest.raises(SecretsLeft) as caught:
         refuse(plant.cassette, where="a.yaml", environ=plant.environ)
     assert caught.value.leaks

@@ -1,4 +1,4 @@
-"""A secret of any form, at any place, broken anywhere, spelled in any way, never survives."""
+"""A secret of any form, at any place, broken anywhere, in any encoding, never survives."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_secret_in_any_spelling_never_survives(
 
 @examples(50)
 @given(seed=_seeds, data=st.data())
-def test_an_own_key_never_survives_wherever_it_is_glued_to(seed: int, data: st.DataObject) -> None:
+def test_an_own_key_never_survives_whatever_is_beside_it(seed: int, data: st.DataObject) -> None:
     key = env_key(seed)
     environ = {"APP_SECRET": key}
     around = st.binary(max_size=20)

@@ -16,7 +16,7 @@ from toolparity.cassettes.recorder.vcr import recording
 from toolparity.cassettes.secrets import Scrubber
 
 
-class _Tells(BaseHTTPRequestHandler):
+class _Echo(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         body = answer(f"it is {fake('openai')}")
         self.send_response(200)
@@ -30,7 +30,7 @@ class _Tells(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), _Tells)
+    server = HTTPServer(("127.0.0.1", 0), _Echo)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/"
@@ -45,7 +45,7 @@ def test_a_scrubber_that_takes_out_a_piece_only_is_found_out(address: str, monke
         requests.get(address, timeout=10)
 
 
-def test_what_was_taken_out_whole_is_no_rest(address: str) -> None:
+def test_a_secret_that_was_removed_whole_leaves_no_rest(address: str) -> None:
     with recording({}) as cassette:
         requests.get(address, timeout=10)
     assert len(cassette.responses) == 1

@@ -61,7 +61,7 @@ def test_the_rest_of_a_secret_that_was_taken_out_in_part_is_found() -> None:
     assert scan(Scrubber({}).cassette(raw), {}, found_before=before) == []
 
 
-def test_what_all_keys_of_a_kind_begin_with_is_no_rest() -> None:
+def test_the_common_prefix_of_keys_does_not_count_as_a_rest() -> None:
     before = secrets_in(cassette(response=answer(f"it is {fake('anthropic')}")), {})
     assert scan(cassette(response=answer("keys begin with sk-ant-api03- there")), {}, found_before=before) == []
 

@@ -67,11 +67,11 @@ def test_a_header_is_judged_by_its_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["REDACTED", "Bearer REDACTED"])
-def test_a_header_that_somebody_masked_is_none(value: str) -> None:
+def test_a_masked_header_does_not_count_as_a_secret(value: str) -> None:
     assert scan(cassette(headers={"authorization": [value]}), {}) == []
 
 
-def test_a_member_that_stands_there_twice_is_read_twice() -> None:
+def test_a_repeated_member_is_read_twice() -> None:
     body = f'{{"a": "{fake("openai")}", "a": "harmless"}}'
     assert [leak.kind for leak in scan(cassette(response=body.encode()), {})] == ["provider key"]
 

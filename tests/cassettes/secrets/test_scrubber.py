@@ -28,13 +28,13 @@ class _Echo(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
-        told = json.dumps({"key": self.headers["authorization"], "asked": body.decode()}).encode()
+        body_data = json.dumps({"key": self.headers["authorization"], "asked": body.decode()}).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(told)))
+        self.send_header("content-length", str(len(body_data)))
         self.send_header("set-cookie", f"session={letters(30)}")
         self.end_headers()
-        self.wfile.write(told)
+        self.wfile.write(body_data)
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -88,13 +88,13 @@ def test_vcrpy_writes_nothing_of_a_key_without_form_and_replays_the_request_that
 
 
 @pytest.mark.parametrize("form", sorted(FORMS))
-def test_a_placeholder_is_as_long_and_is_no_secret_itself(form: str) -> None:
+def test_a_placeholder_is_as_long_and_harmless(form: str) -> None:
     secret = fake(form)
-    stand_in = placeholder(secret)
-    assert len(stand_in) == len(secret)
-    assert is_placeholder(stand_in)
+    replacement = placeholder(secret)
+    assert len(replacement) == len(secret)
+    assert is_placeholder(replacement)
     assert not is_placeholder(secret)
-    assert scan(cassette(response=answer(stand_in)), {}) == []
+    assert scan(cassette(response=answer(replacement)), {}) == []
 
 
 def test_the_same_secret_has_the_same_placeholder_in_the_request_the_answer_and_the_next_cassette() -> None:
@@ -128,12 +128,12 @@ def test_pieces_of_a_stream_keep_their_lengths() -> None:
 
 
 def test_both_halves_of_grpc_messages_say_the_same() -> None:
-    said = [f"It is {fake('xai')}!", f"Or {fake('e-mail')}, or the same {fake('e-mail')}."]
+    text = [f"It is {fake('xai')}!", f"Or {fake('e-mail')}, or the same {fake('e-mail')}."]
     chunks = [
         chat.GetChatCompletionChunk(
             outputs=[{"index": index, "delta": {"content": part}} for index, part in enumerate(parts)]
         )
-        for parts in zip(pieces(said[0], 3), pieces(said[1].ljust(len(said[0])), 3), strict=True)
+        for parts in zip(pieces(text[0], 3), pieces(text[1].ljust(len(text[0])), 3), strict=True)
     ]
     clean = json.loads(Scrubber({}).body(grpc_body(chunks)))
     texts = ["", ""]
@@ -203,7 +203,7 @@ def test_what_a_request_sends_as_its_credential_is_looked_for_in_the_answer() ->
     assert scrubber.report.counts["credential of the request"] == 1
 
 
-def test_the_process_environment_is_searched_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_process_environment_is_searched_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     key = env_key("process")
     monkeypatch.setenv("UNHEARD_OF_API_KEY", key)
     assert key.encode() not in Scrubber().body(answer(key))
@@ -232,7 +232,7 @@ def test_the_process_environment_is_searched_unless_told_otherwise(monkeypatch: 
         ("AUTH_REALM", "the realm of all our staff"),
     ],
 )
-def test_settings_that_are_no_secrets_are_not_searched_for(name: str, value: str) -> None:
+def test_harmless_settings_are_not_searched_for(name: str, value: str) -> None:
     body = answer(f"the value {value} stands here")
     assert Scrubber({name: value}).body(body) == body
     assert scan(cassette(response=body), {name: value}) == []
@@ -299,7 +299,7 @@ def test_the_file_form_of_a_cassette_is_scrubbed_as_well() -> None:
     assert given["interactions"][0]["request"]["uri"].endswith(fake("google"))  # the given one is left alone
 
 
-def test_the_report_tells_kinds_and_numbers() -> None:
+def test_the_report_lists_kinds_and_numbers() -> None:
     scrubber = Scrubber({})
     scrubber.body(answer(f"{fake('openai', 1)} {fake('openai', 2)} {fake('e-mail')}"))
     assert scrubber.report.counts == {"key": 2, "e-mail address": 1}

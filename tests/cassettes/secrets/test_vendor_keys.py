@@ -166,10 +166,10 @@ def test_a_vendors_key_is_scrubbed_and_without_the_scrubber_refused(form: str, p
     make, read = PLACES[place]
     secret = fake(form)
     given = make(secret)
-    spelled = quote(secret, safe="") if place == "query" else secret
-    assert spelled in read(given)
+    encoded = quote(secret, safe="") if place == "query" else secret
+    assert encoded in read(given)
     clean = Scrubber({}).cassette(copy.deepcopy(given))
-    assert spelled not in read(clean)
+    assert encoded not in read(clean)
     assert secret not in written(clean)
     assert scan(clean, {}) == []
     assert len(response_body(clean)) == len(response_body(given))

@@ -155,8 +155,8 @@ def test_several_bodies_in_one_recording_or_cassette_are_an_error(tmp_path: Path
 
 
 @wires
-@pytest.mark.parametrize("tell", [True, False])
-def test_normalize_rejects_several_bodies(wire: str, tell: bool) -> None:
+@pytest.mark.parametrize("with_wire", [True, False])
+def test_normalize_rejects_several_bodies(wire: str, with_wire: bool) -> None:
     other = "openai.chat" if wire != "openai.chat" else "anthropic.messages"
     one, two = plain(wire, [Call(("{}",), "a")]), plain(other, [Call(("{}",), "b")])
     again = one.replace(b'"responseId": "r1"', b'"responseId": "r2"')
@@ -166,12 +166,13 @@ def test_normalize_rejects_several_bodies(wire: str, tell: bool) -> None:
     several.append(events + events.replace(b'"responseId": "r1"', b'"responseId": "r2"'))
     for bodies in several:
         with pytest.raises(SeveralBodies):
-            normalize(bodies, wire if tell else None)
+            normalize(bodies, wire if with_wire else None)
 
 
 @wires
 def test_a_stream_decoder_rejects_a_second_body_at_any_split(wire: str) -> None:
-    both = plain(wire, [Call(("{}",), "a")]) + b"\n" + plain(wire, [Call(("{}",), "b")])
+    second = plain(wire, [Call(("{}",), "b")]).replace(b'"responseId": "r1"', b'"responseId": "r2"')
+    both = plain(wire, [Call(("{}",), "a")]) + b"\n" + second
     for at in range(0, len(both), 7):
         decoder = StreamDecoder(wire)
         with pytest.raises(SeveralBodies):

@@ -63,7 +63,7 @@ def test_binary_bodies_and_frames_are_base64(tmp_path: Path) -> None:
     assert frames.frames == [b"\x00\x01"] * 2
 
 
-def test_half_surrogate_pairs_and_huge_numbers_are_no_reason_to_lose_a_line(tmp_path: Path) -> None:
+def test_half_surrogate_pairs_and_huge_numbers_lose_no_line(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "r.jsonl", row('{"x": "\ud800"}'), row("{}", request={"n": 10**400}))
     first, second = exchanges(path)
     assert first.body is not None
@@ -82,7 +82,7 @@ def test_half_surrogate_pairs_and_huge_numbers_are_no_reason_to_lose_a_line(tmp_
         ('{"request": ' + "[" * 100_000, "invalid JSON"),
     ],
 )
-def test_a_bad_line_is_one_problem_with_its_number_and_the_rest_goes_on(tmp_path: Path, line: str, what: str) -> None:
+def test_a_bad_line_is_one_problem_with_its_number_and_the_rest_is_read(tmp_path: Path, line: str, what: str) -> None:
     path = write_rows(tmp_path / "r.jsonl", row(chat_body()), line, row(chat_body()))
     good, bad, after = read(path)
     assert isinstance(good, Exchange)
@@ -353,7 +353,7 @@ def test_yaml_tags_are_data_or_refused_and_never_run(tmp_path: Path) -> None:
         ("# nothing\n", "empty"),
     ],
 )
-def test_yaml_that_is_no_cassette_is_one_problem(tmp_path: Path, text: str, what: str) -> None:
+def test_yaml_without_a_cassette_is_one_problem(tmp_path: Path, text: str, what: str) -> None:
     (tmp_path / "c.yaml").write_text(text)
     assert what in problem(tmp_path / "c.yaml").what
 
@@ -389,23 +389,23 @@ def test_interactions_before_the_damage_are_read(tmp_path: Path) -> None:
         ("b.json", "[" + ",".join(line[6:] for line in chat_stream("f").split("\n\n")[:-2]) + "]", True),
     ],
 )
-def test_a_single_body_tells_its_own_wire(tmp_path: Path, name: str, text: str, stream: bool) -> None:
+def test_the_wire_of_a_single_body_is_detected(tmp_path: Path, name: str, text: str, stream: bool) -> None:
     (tmp_path / name).write_text(text)
     (found,) = exchanges(tmp_path / name)
     assert (found.source, found.wire, found.stream) == (f"{tmp_path / name}#1", "openai.chat", stream)
 
 
-def test_a_body_that_tells_nothing_needs_the_wire(tmp_path: Path) -> None:
+def test_a_body_of_an_unknown_wire_needs_the_option(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text('{"error": {"message": "no"}}')
     assert "--wire" in problem(tmp_path / "b.json").hint
     (found,) = exchanges(tmp_path / "b.json", "openai.responses")
     assert found.wire == "openai.responses"
 
 
-def test_the_told_wire_never_outweighs_what_the_file_says(tmp_path: Path) -> None:
+def test_the_wire_in_the_file_precedes_the_option(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "r.jsonl", row(chat_body()), row('{"error": {}}', wire=None))
-    told, untold = exchanges(path, "anthropic.messages")
-    assert (told.wire, untold.wire) == ("openai.chat", "anthropic.messages")
+    first, second = exchanges(path, "anthropic.messages")
+    assert (first.wire, second.wire) == ("openai.chat", "anthropic.messages")
 
 
 # What is not traffic
@@ -432,7 +432,7 @@ def _bad_files() -> Iterator[tuple[str, bytes, str]]:
 @pytest.mark.parametrize(
     ("name", "content", "what"), list(_bad_files()), ids=lambda value: value if type(value) is str else ""
 )
-def test_a_file_that_is_no_traffic_is_one_problem(tmp_path: Path, name: str, content: bytes, what: str) -> None:
+def test_a_file_without_traffic_is_one_problem(tmp_path: Path, name: str, content: bytes, what: str) -> None:
     (tmp_path / name).write_bytes(content)
     found = problem(tmp_path / name)
     assert what in found.what
@@ -453,7 +453,7 @@ def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
     assert "does not exist" in problem(tmp_path / "none.jsonl").what
 
 
-def test_a_directory_is_walked_in_order_and_what_is_something_else_is_no_fault(tmp_path: Path) -> None:
+def test_a_directory_is_walked_in_order_and_other_files_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     (tmp_path / ".git").mkdir()
     write_rows(tmp_path / "b" / "2.jsonl", row(chat_body()))
@@ -526,9 +526,9 @@ def test_an_empty_directory_is_a_problem(tmp_path: Path) -> None:
         ("", "other", None),
     ],
 )
-def test_the_address_tells_who_answered_and_how(url: str, provider: str, wire: str | None) -> None:
-    told = classify(url)
-    assert (told.provider, told.wire) == (provider, wire)
+def test_the_provider_and_the_wire_follow_from_the_address(url: str, provider: str, wire: str | None) -> None:
+    first = classify(url)
+    assert (first.provider, first.wire) == (provider, wire)
 
 
 def test_an_address_is_kept_without_its_query_and_password() -> None:
@@ -541,8 +541,8 @@ def test_an_unknown_address_leaves_it_to_the_body(tmp_path: Path) -> None:
         interaction(chat_body(), url="https://llm.example/generate"),
         interaction("<html>", url="https://llm.example/"),
     )
-    told, untold = exchanges(path)
-    assert (told.wire, untold.wire) == ("openai.chat", None)
+    first, second = exchanges(path)
+    assert (first.wire, second.wire) == ("openai.chat", None)
 
 
 # Real files

@@ -137,7 +137,7 @@ def test_an_array_that_ends_too_early_is_an_error(tmp_path: Path) -> None:
     assert sum(counted(result).values()) >= len(BODIES) - 2
 
 
-def test_a_directory_skips_and_counts_what_is_no_traffic(tmp_path: Path) -> None:
+def test_a_directory_skips_and_counts_files_without_traffic(tmp_path: Path) -> None:
     for name, text in {
         "bodies.json": FORMS["an array"](),
         "package.json": json.dumps({"name": "app", "input": "a.js", "output": {"file": "b.js"}}),
