@@ -264,7 +264,4 @@ def test_the_commands_of_the_page_run_and_write_what_they_name(here: Path) -> No
 
 
 #: Fewer scenarios, of which the subject fails some.
-_FEWER = {
-    "toolparity check": "--scenario 'custom-*'",
-    "pytest": "--parity-scenario 'custom-*'",
-}
+_FEWER = {"toolparity check": "--scenario 'custom-*'", "pytest": "--parity-scenario 'custom-*'"}

@@ -216,7 +216,7 @@ for line in sys.stdin:
     odd = mark.exists()
     mark.unlink() if odd else mark.touch()
     print('{"calls": []}' if odd else "garbage", flush=True)
-""".replace("MARK", str(tmp_path / "mark")),
+""".replace("MARK", str(tmp_path / "mark"))
     )
     subject._failures = MOST_FAILURES - 2
     for _ in range(2):

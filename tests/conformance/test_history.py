@@ -182,10 +182,7 @@ def test_a_version_that_cannot_be_tested_has_a_reason_and_no_figures(
     ("bad", "reason"),
     [
         (verdict("fail", reason="python failed 3 times in a row: it is not called again"), "python failed 3 times"),
-        (
-            verdict("error", reason="no traffic"),
-            r"one-call\[.+\] cannot be judged by order: no",
-        ),
+        (verdict("error", reason="no traffic"), r"one-call\[.+\] cannot be judged by order: no"),
     ],
 )
 def test_a_run_that_was_given_up_or_not_decided_is_not_a_test(bad: Verdict, reason: str) -> None:
@@ -307,10 +304,7 @@ def test_the_command_finds_the_releases_that_changed_a_law(
     done = history("echo", "--from", "1.0", "--to", "1.6", "--versions", "3", "--bisect", "all", "--json", str(file))
     assert done.exit_code == 0, done.output
     written = load_history(file)
-    assert [(version.version, version.cases) for version in written.tested] == [
-        ("1.0", (2, 2)),
-        ("1.3", (1, 2)),
-    ]
+    assert [(version.version, version.cases) for version in written.tested] == [("1.0", (2, 2)), ("1.3", (1, 2))]
     assert [version.version for version in written.searched] == ["1.1", "1.2"]
     assert [version.version for version in written.versions] == ["1.0", "1.1", "1.2", "1.3", "1.6"]
     assert [version.version for version in written.versions if version.not_tested] == ["1.6"]

@@ -55,11 +55,7 @@ def accused(
     return Accusation(result, verdict, "1.0")
 
 
-CALLS = [
-    'get_weather({"city":"Lisbon"})',
-    'get_weather({"city":"Porto"})',
-    'list_events({"day":"tomorrow"})',
-]
+CALLS = ['get_weather({"city":"Lisbon"})', 'get_weather({"city":"Porto"})', 'list_events({"day":"tomorrow"})']
 
 
 # Scripts

@@ -126,12 +126,7 @@ CALLS = [
 
 @pytest.mark.parametrize(
     ("policy", "limit", "kept", "dropped"),
-    [
-        ("all", None, [0, 2], [3]),
-        ("first", None, [0], [2, 3]),
-        ("batch", 1, [0], [2, 3]),
-        ("all", 0, [], [0, 2, 3]),
-    ],
+    [("all", None, [0, 2], [3]), ("first", None, [0], [2, 3]), ("batch", 1, [0], [2, 3]), ("all", 0, [], [0, 2, 3])],
 )
 def test_a_policy_splits_what_can_run_and_other_choices_are_dropped(
     policy: str, limit: int | None, kept: list[int], dropped: list[int]
@@ -212,13 +207,7 @@ CONTRADICTIONS: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
     "another end": ("stop-beside-a-call", "openai.chat", "plain", {"stop": "end_turn"}, "stop"),
     "no need to ask again": ("error-after-a-whole-call", "openai.chat", "stream", {"retryable": False}, "stop"),
     "a break that is not there": ("stop-sequence", "anthropic.messages", "stream", {"complete": False}, "incomplete"),
-    "another tool of the provider": (
-        "code-execution",
-        "xai.grpc",
-        "plain",
-        {"servers": ["web_search"]},
-        "server-side",
-    ),
+    "another tool of the provider": ("code-execution", "xai.grpc", "plain", {"servers": ["web_search"]}, "server-side"),
     "an approval that nobody asked for": (
         "approval-asked",
         "openai.responses",

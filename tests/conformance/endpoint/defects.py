@@ -225,9 +225,7 @@ DEFECTS: dict[str, Defect] = {
     "calls a similar tool": Defect("calls", "similar-tools", _each_call(lambda c: replace(c, tool="get_order"))),
     "makes no call": Defect("triggered", "one-call", _without_calls),
     "calls without a reason": Defect(
-        "triggered",
-        "no-call",
-        lambda parts: [ScriptedCall("send_email", {"to": "a", "text": "4"})],
+        "triggered", "no-call", lambda parts: [ScriptedCall("send_email", {"to": "a", "text": "4"})]
     ),
     "ignores the tool choice none": Defect("choice", "choice-none", request=_without(*_CHOICE)),
     "ignores a named tool": Defect("choice", "choice-named", request=_without(*_CHOICE)),

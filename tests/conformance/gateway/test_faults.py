@@ -173,9 +173,7 @@ def with_open_schema(tools: list[Any]) -> list[Any]:
 def with_message(role: str, text: str, *, last: bool) -> dict[str, Any]:
     """A gateway that adds a message to each conversation."""
     added = [{"role": role, "content": text}]
-    return asked(
-        lambda body: {**body, "messages": body["messages"] + added if last else added + body["messages"]},
-    )
+    return asked(lambda body: {**body, "messages": body["messages"] + added if last else added + body["messages"]})
 
 
 def other_thinking(body: Any) -> Any:
@@ -262,13 +260,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str, str, str]] = {
     "resets a good stream": ({"cut": in_the_calls}, "parallel-three", "stream", "incomplete", "misreported"),
     "asks the upstream twice": ({"again": True}, "parallel-three", "plain", "conservation", "duplicated"),
     "drops all tools": (without("tools"), "parallel-three", "plain", "replay", "lost"),
-    "drops all tools but the first": (
-        with_tools(lambda tools: tools[:1]),
-        "parallel-three",
-        "plain",
-        "replay",
-        "lost",
-    ),
+    "drops all tools but the first": (with_tools(lambda tools: tools[:1]), "parallel-three", "plain", "replay", "lost"),
     "drops the descriptions of the tools": (with_tools(without_description), "single-call", "plain", "replay", "lost"),
     "opens the schemas of the tools": (with_tools(with_open_schema), "single-call", "plain", "replay", "altered"),
     "drops the token limit": (without("max_completion_tokens"), "text-only", "plain", "replay", "lost"),
