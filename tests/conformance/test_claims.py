@@ -1,4 +1,4 @@
-"""What a subject claims is held to; a claim that is left out is a failure, and never a pass."""
+"""A subject is judged by what it claims: a claim that it does not keep is a failure, and never a pass."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from msgspec.structs import replace
 from tests.support.thoroughness import is_thorough
 from toolparity.conformance.cases.case import Case
 from toolparity.conformance.errors import UnknownSubject
+from toolparity.conformance.laws import LAWS
+from toolparity.conformance.runner import judge
 from toolparity.conformance.runner.judge import CaseFilter, Judge
 from toolparity.conformance.subjects import FollowUp, SubjectExchange
 from toolparity.conformance.subjects.claims import CLAIMS, READER_CLAIMS, claims_of
 from toolparity.conformance.subjects.reference import Reference
 from toolparity.normalizer.errors import MissingExtra
-from toolparity.reports.results import EFFECTS
+from toolparity.reports.results import EFFECTS, Verdict
 
 CHOICE = CaseFilter(scenarios=("parallel-three", "two-rounds", "arguments-*"))
-#: Claim -> a law by which leaving it out is seen.
+PARALLEL = Case("parallel-three", "openai.chat", "plain", "all")
+#: Claim -> a law that fails if the subject does not keep it.
 SEEN_BY = {
     "stream": "conservation",
     "select": "same-first",
@@ -35,22 +38,49 @@ SEEN_BY = {
 
 
 class Mute(Reference):
-    """It reads calls, and gives nothing of what it claims beyond that."""
+    """It reads calls, and returns nothing of what it claims beyond that."""
 
     name = "mute"
 
     def __init__(self, *claims: str) -> None:
         self.claims = frozenset(claims)
 
-    def read(self, ask: SubjectExchange) -> Any:
-        if ask.stream and "stream" in self.claims:
+    def read(self, exchange: SubjectExchange) -> Any:
+        if exchange.stream and "stream" in self.claims:
             return {"calls": []}
-        given = super().read(ask)
-        calls = [one for choice in given["response"]["choices"] for one in choice["blocks"] if "arguments_text" in one]
+        form = super().read(exchange)
+        calls = [one for choice in form["response"]["choices"] for one in choice["blocks"] if "arguments_text" in one]
         return {"calls": [{key: call[key] for key in ("id", "name", "arguments_text")} for call in calls]}
 
-    def next_request(self, ask: FollowUp) -> Any:
+    def next_request(self, follow_up: FollowUp) -> Any:
         return None
+
+
+class Returns(Mute):
+    """It returns one value as each answer, or raises it."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self._value = value
+
+    def read(self, exchange: SubjectExchange) -> Any:
+        if isinstance(self._value, Exception):
+            raise self._value
+        return self._value
+
+
+class Requests(Reference):
+    """It returns one value as each next request, or raises it."""
+
+    claims = frozenset(("answers",))
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def next_request(self, follow_up: FollowUp) -> Any:
+        if isinstance(self._value, Exception):
+            raise self._value
+        return self._value
 
 
 def cases() -> list[Case]:
@@ -59,148 +89,105 @@ def cases() -> list[Case]:
     return list(replace(CHOICE, wires=wires).cases())
 
 
-def outcomes(tested: Any) -> Counter[tuple[str, str]]:
-    bench = Judge(tested, twice=False)
-    return Counter((one.check, one.outcome) for case in cases() for one in bench.result(case).verdicts)
+def verdicts(subject: Any) -> list[Verdict]:
+    bench = Judge(subject, twice=False)
+    return [verdict for case in cases() for verdict in bench.result(case).verdicts]
+
+
+def outcomes(subject: Any) -> Counter[tuple[str, str]]:
+    return Counter((one.check, one.outcome) for one in verdicts(subject))
 
 
 @pytest.fixture(scope="module")
-def alone() -> Counter[tuple[str, str]]:
+def unclaimed() -> set[str]:
     """The outcomes of a subject that claims nothing."""
-    return outcomes(Mute())
+    return {one.outcome for one in verdicts(Mute())}
 
 
-def test_every_claim_is_told_of() -> None:
-    assert SEEN_BY.keys() == READER_CLAIMS == CLAIMS.keys() - {"runs"}  # of runs in test_agents.py
+@pytest.mark.parametrize("claim", sorted(READER_CLAIMS))
+def test_a_claim_that_is_not_kept_is_a_failure(claim: str, unclaimed: set[str]) -> None:
+    assert SEEN_BY.keys() == READER_CLAIMS == CLAIMS.keys() - {"runs"}  # test_agents.py has those that run tools
+    assert not unclaimed & {"fail", "error"}
+    found = outcomes(Mute(claim, *(["answers"] if claim == "handoff" else [])))
+    assert found[SEEN_BY[claim], "fail"]
+    assert not any(outcome == "error" for _, outcome in found)
 
 
 def test_every_failure_has_an_effect() -> None:
-    judge = Judge(Mute(*READER_CLAIMS), twice=False)
-    failures = [one for case in cases() for one in judge.result(case).verdicts if one.outcome == "fail"]
+    failures = [one for one in verdicts(Mute(*READER_CLAIMS)) if one.outcome == "fail"]
     assert len({one.check for one in failures}) > 5
     assert {one.effect for one in failures} <= EFFECTS.keys()
 
 
-@pytest.mark.parametrize("claim", sorted(READER_CLAIMS))
-def test_a_claim_that_is_left_out_is_a_failure(claim: str, alone: Counter[tuple[str, str]]) -> None:
-    assert not any(outcome in ("fail", "error") for _, outcome in alone)  # what is not claimed is not asked for
-    told = outcomes(Mute(claim, *(["answers"] if claim == "handoff" else [])))
-    assert told[SEEN_BY[claim], "fail"]
-    assert not any(outcome == "error" for _, outcome in told)
-
-
-def test_no_words_are_given_where_there_are_none() -> None:
-    class Silent(Mute):
-        def read(self, ask: SubjectExchange) -> Any:
-            return {**super().read(ask), "text": ""}
-
-    told = {
-        case.scenario: Judge(Silent("text"), twice=False).result(case).verdicts[0].outcome
-        for case in (Case(name, "openai.chat", "plain", "all") for name in ("parallel-three", "calls-and-no-words"))
-    }
-    assert told == {"parallel-three": "fail", "calls-and-no-words": "pass"}
-
-
-def test_requests_for_others_are_claimed_with_requests() -> None:
+def test_requests_for_other_wires_are_claimed_with_requests() -> None:
     with pytest.raises(UnknownSubject, match="claims handoff, but not answers"):
         claims_of("half", ["handoff"])
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        None,
-        [],
-        "calls",
-        {},
-        {"calls": {}},
-        {"calls": [1]},
-        {"calls": [{"arguments": {}}]},
-        {"calls": [], "text": 5},
-        {"calls": [], "stop": ["end_turn"]},
-        {"calls": [], "usage": [1]},
-        {"calls": [], "complete": "yes"},
-        {"calls": [], "warnings": "dropped"},
-        {"response": 5},
-        {"response": {"choices": 5}},
-        {"response": {"choices": [], "usage": 5}},
-        {"response": {"choices": [{"blocks": [{}]}]}},
-    ],
+#: Answers of another form than the documented ones.
+FORMLESS: tuple[Any, ...] = (
+    None,
+    [],
+    "calls",
+    {},
+    {"calls": {}},
+    {"calls": [1]},
+    {"calls": [{"arguments": {}}]},
+    {"calls": [], "text": 5},
+    {"calls": [], "stop": ["end_turn"]},
+    {"calls": [], "usage": [1]},
+    {"calls": [], "complete": "yes"},
+    {"calls": [], "warnings": "dropped"},
+    {"response": 5},
+    {"response": {"choices": 5}},
+    {"response": {"choices": [], "usage": 5}},
+    {"response": {"choices": [{"blocks": [{}]}]}},
 )
-def test_an_answer_of_no_form_is_a_failure_that_is_told(given: Any) -> None:
-    class Odd(Mute):
-        def read(self, ask: SubjectExchange) -> Any:
-            return given
 
-    (verdict,) = Judge(Odd()).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
-    assert (verdict.check, verdict.outcome) == ("conservation", "fail")
-    assert verdict.reason.startswith("invalid answer: ")
+
+def test_an_answer_without_a_form_is_a_failure_with_its_reason() -> None:
+    for answer in FORMLESS:
+        (verdict,) = Judge(Returns(answer)).result(PARALLEL).verdicts
+        assert (verdict.check, verdict.outcome) == ("conservation", "fail"), answer
+        assert verdict.reason.startswith("invalid answer: "), answer
 
 
 @pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("made", [None, [], "body", {}, {"messages": 5}, {"messages": [5]}, {"messages": [{}]}])
-def test_a_request_of_no_form_is_a_failure_too(made: Any) -> None:
-    class Odd(Reference):
-        claims = frozenset(("answers",))
-
-        def next_request(self, ask: FollowUp) -> Any:
-            return made
-
-    told = outcomes(Odd())
-    assert told["answered", "fail"]
-    assert not any(outcome == "error" for _, outcome in told)
+@pytest.mark.parametrize(
+    "request_", [KeyError("tools"), None, [], "body", {}, {"messages": 5}, {"messages": [5]}, {"messages": [{}]}]
+)
+def test_a_request_without_a_form_is_a_failure(request_: Any) -> None:
+    found = outcomes(Requests(request_))
+    assert found["answered", "fail"]
+    assert not any(outcome == "error" for _, outcome in found)
 
 
-def test_a_request_that_raises_is_a_failure() -> None:
-    class Odd(Reference):
-        claims = frozenset(("answers",))
-
-        def next_request(self, ask: FollowUp) -> Any:
-            raise KeyError("tools")
-
-    assert outcomes(Odd())["answered", "fail"]
-
-
-def test_a_check_that_stumbles_is_told_of_as_such_and_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    from toolparity.conformance.laws import LAWS
-    from toolparity.conformance.runner import judge
-
-    def stumbles(evidence: Any) -> Any:
-        raise IndexError("past the end")
-
-    monkeypatch.setattr(judge, "LAWS", {**LAWS, "order": LAWS["order"]._replace(check=stumbles)})
-    verdicts = Judge(Mute()).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
-    assert {one.check: one.outcome for one in verdicts}["order"] == "error"
-    assert {one.check: one.outcome for one in verdicts}["conservation"] == "pass"
-
-
-def test_an_error_of_the_harness_is_no_verdict_on_the_subject() -> None:
-    class Lacking(Mute):
-        def read(self, ask: SubjectExchange) -> Any:
-            raise MissingExtra("the library is not installed")
-
-    (verdict,) = Judge(Lacking()).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
+def test_an_error_of_a_law_or_of_the_harness_does_not_accuse_the_subject(monkeypatch: pytest.MonkeyPatch) -> None:
+    (verdict,) = Judge(Returns(MissingExtra("the library is not installed"))).result(PARALLEL).verdicts
     assert (verdict.check, verdict.outcome) == ("conservation", "error")
 
+    def fail(evidence: Any) -> Any:
+        raise IndexError("past the end")
 
-def test_what_a_subject_says_two_ways_is_unstable() -> None:
+    monkeypatch.setattr(judge, "LAWS", {**LAWS, "order": LAWS["order"]._replace(check=fail)})
+    found = {one.check: one.outcome for one in Judge(Mute()).result(PARALLEL).verdicts}
+    assert (found["order"], found["conservation"]) == ("error", "pass")
+
+
+def test_a_subject_that_answers_the_same_response_in_two_ways_is_unstable() -> None:
     class Fickle(Mute):
         count = 0
 
-        def read(self, ask: SubjectExchange) -> Any:
+        def read(self, exchange: SubjectExchange) -> Any:
             self.count += 1
-            return {**super().read(ask), "text": f"{self.count}"}
+            return {**super().read(exchange), "text": f"{self.count}"}
 
-    (verdict,) = Judge(Fickle("text")).result(Case("parallel-three", "openai.chat", "plain", "all")).verdicts
-    assert (verdict.check, verdict.outcome) == ("conservation", "fail")
-    assert "unstable" in verdict.reason
+    (verdict,) = Judge(Fickle("text")).result(PARALLEL).verdicts
+    assert (verdict.check, verdict.outcome, "unstable" in verdict.reason) == ("conservation", "fail", True)
 
 
-@pytest.mark.parametrize(("failed", "effect"), [(None, "lost"), (True, "refused")])
-def test_a_call_that_is_missing_beside_an_error_is_not_lost_silently(failed: bool | None, effect: str) -> None:
-    silent = Mute()
-    silent.read = lambda ask: {"calls": [], "failed": failed}  # type: ignore[method-assign]
-    result = Judge(silent, twice=False).result(Case("single-call", "openai.chat", "plain", "all"))
-    (verdict,) = [one for one in result.verdicts if one.check == "conservation"]
-    assert (verdict.outcome, verdict.effect) == ("fail", effect)
-    assert ("without a warning" in verdict.reason) is (failed is None)
+def test_a_call_that_is_missing_beside_an_error_is_not_lost_without_a_warning() -> None:
+    for failed, effect in ((None, "lost"), (True, "refused")):
+        (verdict, *_) = Judge(Returns({"calls": [], "failed": failed}), twice=False).result(PARALLEL).verdicts
+        assert (verdict.check, verdict.outcome, verdict.effect) == ("conservation", "fail", effect)
+        assert ("without a warning" in verdict.reason) is (failed is None)
