@@ -1,4 +1,4 @@
-"""A release freezes what it requires: what came later is new, is reported, and fails no one."""
+"""A release freezes what it requires: a later case is new, is reported, and fails no run."""
 
 from __future__ import annotations
 
@@ -17,59 +17,41 @@ BROKEN = Result("mine", "parallel-three", "openai.chat", "plain", "all", [Verdic
 
 
 @pytest.fixture
-def frozen(monkeypatch: pytest.MonkeyPatch) -> ReleaseRequirements:
-    """A release that knew of no scenario but one."""
-    known = ReleaseRequirements(
-        "0.0.1", frozenset(("conservation",)), frozenset((("single-call", "openai.chat", "plain"),))
-    )
-    monkeypatch.setattr(release, "required", lambda: known)
-    return known
+def _frozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A release that requires one law of one scenario."""
+    cases = frozenset((("single-call", "openai.chat", "plain"),))
+    monkeypatch.setattr(release, "required", lambda: ReleaseRequirements("0.0.1", frozenset(("conservation",)), cases))
 
 
-def downgrade_new(results: list[Result], *, unreleased: bool = False) -> list[Result]:
-    return apply(results, known("mine", [], unreleased=unreleased))
+def outcomes(result: Result, *, unreleased: bool = False) -> list[str]:
+    (applied,) = apply([result], known("mine", [], unreleased=unreleased))
+    return [verdict.outcome for verdict in applied.verdicts]
 
 
-def outcomes(results: list[Result]) -> list[str]:
-    return [verdict.outcome for result in results for verdict in result.verdicts]
-
-
-def test_the_file_is_that_of_this_release_and_nothing_that_it_requires_is_gone() -> None:
-    known = release.required()
-    assert known.release
-    assert len(known.cases) > 1000
-    assert known == read(release.FILE.read_text("utf-8"))
-
-
-def test_what_the_file_would_be_now_reads_back_to_everything_that_there_is() -> None:
-    now = read(release_file())
-    assert now.cases >= release.required().cases
-    assert now.laws >= release.required().laws
-
-
-def test_what_a_release_requires_cannot_vanish_without_a_word() -> None:
+def test_the_file_of_the_release_reads_back_and_everything_that_it_requires_exists() -> None:
+    required, now = release.required(), read(release_file())
+    assert required == read(release.FILE.read_text("utf-8"))
+    assert len(required.cases) > 1000
+    assert (now.cases >= required.cases, now.laws >= required.laws) == (True, True)
     with pytest.raises(InvalidScenario, match=r"release 0\.1\.0 requires .* removed: no-such openai\.chat plain"):
         read("release 0.1.0\nlaws order\nno-such openai.chat/plain\n")
     with pytest.raises(InvalidScenario, match="requires cases or laws that were removed: honesty"):
         read("release 0.1.0\nlaws honesty\n")
 
 
-def test_a_failure_where_nothing_is_required_yet_is_new(frozen: ReleaseRequirements) -> None:
-    law = replace(BROKEN, scenario="single-call")
-    required_one = replace(law, verdicts=[Verdict("conservation", "fail", "why"), Verdict("order", "pass")])
-    assert outcomes(downgrade_new([BROKEN])) == ["new"]
-    assert outcomes(downgrade_new([law])) == ["new"]
-    assert outcomes(downgrade_new([required_one])) == ["fail", "pass"]
-    assert outcomes(downgrade_new([BROKEN], unreleased=True)) == ["fail"]
+@pytest.mark.usefixtures("_frozen")
+def test_a_failure_that_the_release_does_not_require_is_new_and_an_expected_one_stays() -> None:
+    same_scenario = replace(BROKEN, scenario="single-call")
+    required = replace(same_scenario, verdicts=[Verdict("conservation", "fail", "why"), Verdict("order", "pass")])
+    assert outcomes(BROKEN) == outcomes(same_scenario) == ["new"]
+    assert outcomes(required) == ["fail", "pass"]
+    assert outcomes(BROKEN, unreleased=True) == ["fail"]
+    assert outcomes(replace(BROKEN, verdicts=[Verdict("order", "expected")])) == ["expected"]
 
 
-def test_an_expected_failure_stays_expected(frozen: ReleaseRequirements) -> None:
-    assert outcomes(downgrade_new([replace(BROKEN, verdicts=[Verdict("order", "expected")])])) == ["expected"]
-
-
-def test_new_failures_are_told_and_turn_nobody_red(frozen: ReleaseRequirements) -> None:
+@pytest.mark.usefixtures("_frozen")
+def test_new_failures_are_reported_and_end_with_0() -> None:
     given = ["check", "documented-goclaw", "--scenario", "parallel-three", "--wire", "openai.chat", "--jobs", "1"]
     run = CliRunner().invoke(main, given)
-    assert run.exit_code == 0, run.output
-    assert " new" in run.output.splitlines()[-1]
+    assert (run.exit_code, " new" in run.output.splitlines()[-1]) == (0, True), run.output
     assert CliRunner().invoke(main, [*given, "--unreleased"]).exit_code == 1

@@ -1,4 +1,4 @@
-"""Scenarios are data that says what it means: each file is read, its bodies are its own, and a wrong word is found."""
+"""Scenario files: each is read, its bodies are its own, and a wrong word or expectation is found."""
 
 from __future__ import annotations
 
@@ -31,28 +31,17 @@ WRITTEN = {id: one for id, one in ALL.items() if one.script is None}
 ASKING = [(id, name) for id, one in WRITTEN.items() if one.file.ask for name in one.surfaces]
 
 
-def test_there_are_as_many_scenarios_as_the_suite_promises() -> None:
-    assert len(ALL) >= 150
+def test_no_two_scenarios_have_the_same_bodies_or_title() -> None:
     assert len(WRITTEN) >= 100
-
-
-def test_no_two_scenarios_show_the_same_bodies_or_bear_the_same_title() -> None:
     bodies = Counter((body.surface, one.file.ask, body.data) for one in WRITTEN.values() for body in one.file.bodies)
-    assert [body for body, count in bodies.items() if count > 1] == []
+    kinds = Counter((id, body.surface, body.stream) for id, one in WRITTEN.items() for body in one.file.bodies)
     titles = Counter(one.file.title for one in ALL.values())
-    assert [title for title, count in titles.items() if count > 1] == []
-
-
-def test_no_surface_has_two_bodies_of_one_kind() -> None:
-    for id, one in WRITTEN.items():
-        kinds = Counter((body.surface, body.stream) for body in one.file.bodies)
-        assert max(kinds.values()) == 1, id
+    assert [one for counted in (bodies, kinds, titles) for one, count in counted.items() if count > 1] == []
 
 
 def test_every_body_file_belongs_to_a_scenario() -> None:
-    told = {body.file for one in WRITTEN.values() for body in one.file.bodies if body.file}
-    there = {f"bodies/{path.name}" for path in (ROOT / "cassettes/scenarios/bodies").iterdir()}
-    assert there == told
+    named = {body.file for one in WRITTEN.values() for body in one.file.bodies if body.file}
+    assert {f"bodies/{path.name}" for path in (ROOT / "cassettes/scenarios/bodies").iterdir()} == named
 
 
 @pytest.mark.thorough(keep=60)
@@ -92,10 +81,10 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("text", WRONG.values(), ids=WRONG)
-def test_an_invalid_scenario_file_is_refused_with_its_id(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InvalidScenario, match="case"):
-        reading(tmp_path, text)
+def test_an_invalid_scenario_file_is_refused_with_its_id(tmp_path: Path) -> None:
+    for text in WRONG.values():
+        with pytest.raises(InvalidScenario, match="case"):
+            reading(tmp_path, text)
 
 
 def test_an_exception_counts_for_its_surface_and_mode_alone(tmp_path: Path) -> None:
@@ -105,12 +94,6 @@ def test_an_exception_counts_for_its_surface_and_mode_alone(tmp_path: Path) -> N
         "tool_calls",
         "end_turn",
     ]
-
-
-def test_parsed_answers_are_not_asked_for_the_spelling_of_arguments() -> None:
-    found = ALL["interleaved-fragments"]
-    plain, streamed = (found.expected("anthropic.messages", 0, stream=stream).calls[0].text for stream in (False, True))
-    assert (plain, streamed) == (None, '{"from":"A1","to":"B2","pieces":3}')
 
 
 # What is expected
@@ -124,36 +107,31 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("policy", "limit", "kept", "dropped"),
-    [("all", None, [0, 2], [3]), ("first", None, [0], [2, 3]), ("batch", 1, [0], [2, 3]), ("all", 0, [], [0, 2, 3])],
-)
-def test_a_policy_splits_what_can_run_and_other_choices_are_dropped(
-    policy: str, limit: int | None, kept: list[int], dropped: list[int]
-) -> None:
-    split = Expected(calls=CALLS, stop="tool_calls").select(policy, limit)
-    assert (split.kept, split.dropped, split.rejected) == (kept, dropped, [1])
-
-
-@pytest.mark.parametrize("dead", [{"complete": False}, {"failed": True}, {"stop": "refusal"}, {"stop": "error"}])
-def test_of_an_answer_that_did_not_come_to_its_end_everything_is_rejected(dead: dict[str, Any]) -> None:
-    split = replace(Expected(calls=CALLS), **dead).select("all")
-    assert (split.kept, split.dropped, split.rejected) == ([], [], [0, 1, 2, 3])
+def test_a_policy_splits_what_can_run_and_other_choices_are_dropped() -> None:
+    for policy, limit, kept, dropped in (
+        ("all", None, [0, 2], [3]),
+        ("first", None, [0], [2, 3]),
+        ("batch", 1, [0], [2, 3]),
+        ("all", 0, [], [0, 2, 3]),
+    ):
+        split = Expected(calls=CALLS, stop="tool_calls").select(policy, limit)
+        assert (split.kept, split.dropped, split.rejected) == (kept, dropped, [1])
+    for end in ({"complete": False}, {"failed": True}, {"stop": "refusal"}, {"stop": "error"}):
+        split = replace(Expected(calls=CALLS), **end).select("all")
+        assert (split.kept, split.dropped, split.rejected) == ([], [], [0, 1, 2, 3]), end
 
 
 def test_values_are_compared_as_json_has_them() -> None:
     assert json_equal({"a": [1, 2.0, None]}, {"a": [1.0, 2, None]})
-    assert not json_equal({"a": 1}, {"a": True})
-    assert not json_equal({"a": [0]}, {"a": [False]})
-    assert not json_equal({"a": 1}, {"a": "1"})
-    assert not json_equal({"a": 100000000000000000001}, {"a": 100000000000000000000})
+    large = 100000000000000000000
+    for one, other in ((1, True), ([0], [False]), (1, "1"), (large + 1, large)):
+        assert not json_equal({"a": one}, {"a": other})
     assert not json_equal({}, {"a": None})
 
 
-def test_arguments_that_toml_cannot_say_are_told_as_json(tmp_path: Path) -> None:
-    found = reading(
-        tmp_path, 'title = "t"\n[expected]\ncalls = [{ name = "f", json = \'{"a":null,"b":"\\ud800"}\' }]\n' + BODY
-    )
+def test_arguments_that_toml_cannot_express_are_written_as_json(tmp_path: Path) -> None:
+    calls = 'calls = [{ name = "f", json = \'{"a":null,"b":"\\ud800"}\' }]\n'
+    found = reading(tmp_path, f'title = "t"\n[expected]\n{calls}{BODY}')
     assert found.expected("openai.chat", 0, stream=False).calls[0].arguments == {"a": None, "b": "\ud800"}
 
 
@@ -176,7 +154,7 @@ def test_messages_of_grpc_are_written_as_json_or_base64(monkeypatch: pytest.Monk
 
 
 def judged(monkeypatch: pytest.MonkeyPatch, id: str, surface: str, mode: str, **changed: Any) -> Iterator[Verdict]:
-    """What the laws say of the reference where the scenario expects something else than it should."""
+    """The verdicts on the reference where the scenario expects something else than it should."""
     file = ALL[id].file
     assert file.expected is not None
     wrong = replace(ALL[id], file=replace(file, expected=replace(file.expected, **changed)))
@@ -186,55 +164,30 @@ def judged(monkeypatch: pytest.MonkeyPatch, id: str, surface: str, mode: str, **
         yield from tested.result(case).verdicts
 
 
-BLANK = ExpectedCall("get_weather", {"city": "Faro"})
-CONTRADICTIONS: dict[str, tuple[str, str, str, dict[str, Any], str]] = {
-    "a call more": ("text-then-two-calls", "openai.chat", "plain", {"calls": [BLANK]}, "conservation"),
-    "another id": (
-        "id-after-the-name",
-        "openai.chat",
-        "stream",
-        {"calls": [ExpectedCall("pay_bill", {"bill": "2026-03"}, id="call_x")]},
-        "conservation",
-    ),
-    "an oddity that is none": ("sparse-indexes", "openai.chat", "stream", {"findings": ["id-missing"]}, "conservation"),
-    "another spelling": (
-        "looks-finished-early",
-        "openai.chat",
-        "stream",
-        {"calls": [ExpectedCall("search_law", {"query": "tax"}, '{"query": "tax"}')]},
-        "arguments",
-    ),
-    "another end": ("stop-beside-a-call", "openai.chat", "plain", {"stop": "end_turn"}, "stop"),
-    "no need to ask again": ("error-after-a-whole-call", "openai.chat", "stream", {"retryable": False}, "stop"),
-    "a break that is not there": ("stop-sequence", "anthropic.messages", "stream", {"complete": False}, "incomplete"),
-    "another tool of the provider": ("code-execution", "xai.grpc", "plain", {"servers": ["web_search"]}, "server-side"),
-    "an approval that nobody asked for": (
-        "approval-asked",
-        "openai.responses",
-        "plain",
-        {"approvals": ["other"]},
-        "server-side",
-    ),
-    "another unknown block": ("unknown-block", "anthropic.messages", "plain", {"opaque": ["other"]}, "unknown"),
-    "other figures": ("figures-first", "xai.grpc", "stream", {"usage": {"input_tokens": 1}}, "usage"),
-    "something that did not go back": ("native-ids", "openai.chat", "plain", {"back": ["functions.other:0"]}, "replay"),
-    "words that were not said": ("text-around-calls", "xai.grpc", "plain", {"text": "Other words."}, "handoff"),
-    "a result that was never given": (
-        "item-id-beside-call-id",
-        "openai.responses",
-        "plain",
-        {"calls": []},
-        "conservation",
-    ),
-}
+OTHER, PAID = ExpectedCall("get_weather", {"city": "Faro"}), ExpectedCall("pay_bill", {"bill": "2026-03"}, id="call_x")
+SPACED = ExpectedCall("search_law", {"query": "tax"}, '{"query": "tax"}')
+CHAT, RESPONSES, ANTHROPIC, XAI = "openai.chat", "openai.responses", "anthropic.messages", "xai.grpc"
+#: Scenario, wire, mode, the wrong expectation, and the law that fails.
+CONTRADICTIONS: list[tuple[str, str, str, dict[str, Any], str]] = [
+    ("text-then-two-calls", CHAT, "plain", {"calls": [OTHER]}, "conservation"),
+    ("id-after-the-name", CHAT, "stream", {"calls": [PAID]}, "conservation"),
+    ("sparse-indexes", CHAT, "stream", {"findings": ["id-missing"]}, "conservation"),
+    ("looks-finished-early", CHAT, "stream", {"calls": [SPACED]}, "arguments"),
+    ("stop-beside-a-call", CHAT, "plain", {"stop": "end_turn"}, "stop"),
+    ("error-after-a-whole-call", CHAT, "stream", {"retryable": False}, "stop"),
+    ("stop-sequence", ANTHROPIC, "stream", {"complete": False}, "incomplete"),
+    ("code-execution", XAI, "plain", {"servers": ["web_search"]}, "server-side"),
+    ("approval-asked", RESPONSES, "plain", {"approvals": ["other"]}, "server-side"),
+    ("unknown-block", ANTHROPIC, "plain", {"opaque": ["other"]}, "unknown"),
+    ("figures-first", XAI, "stream", {"usage": {"input_tokens": 1}}, "usage"),
+    ("native-ids", CHAT, "plain", {"back": ["functions.other:0"]}, "replay"),
+    ("text-around-calls", XAI, "plain", {"text": "Other words."}, "handoff"),
+    ("item-id-beside-call-id", RESPONSES, "plain", {"calls": []}, "conservation"),
+]
 
 
-@pytest.mark.parametrize("contradiction", CONTRADICTIONS)
-def test_an_expectation_that_contradicts_its_bodies_fails(contradiction: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    id, surface, mode, changed, law = CONTRADICTIONS[contradiction]
-    assert law in {v.check for v in judged(monkeypatch, id, surface, mode, **changed) if v.outcome == "fail"}
-
-
-def test_the_same_without_the_contradiction_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for id, surface, mode, _, _ in CONTRADICTIONS.values():
-        assert {verdict.outcome for verdict in judged(monkeypatch, id, surface, mode)} == {"pass"}
+def test_an_expectation_that_contradicts_its_bodies_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    for id, surface, mode, changed, law in CONTRADICTIONS:
+        failed = {one.check for one in judged(monkeypatch, id, surface, mode, **changed) if one.outcome == "fail"}
+        assert law in failed, id
+        assert {one.outcome for one in judged(monkeypatch, id, surface, mode)} == {"pass"}, id
