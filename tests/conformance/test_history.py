@@ -26,7 +26,6 @@ from toolparity.conformance.subjects import environments, runtimes
 from toolparity.conformance.subjects.peers import PEERS, Peer
 from toolparity.normalizer.errors import MissingExtra
 from toolparity.reports.files import load_history
-from toolparity.reports.results import Verdict
 from toolparity.reports.version_text import counts_text
 
 #: Drops all calls but the first from 1.2 up to 1.4. Version 1.6 does not start, and 1.7 reads nothing.
@@ -104,29 +103,12 @@ def measurer_of_echo(**options: bool) -> Measurer:
     return Measurer("echo", jobs=1, **options)
 
 
-def test_the_outcome_of_a_version_is_its_cases_by_law_and_its_packages(runtime: FakeRuntime) -> None:
-    measured = measurer_of_echo().measure("1.3")
-    assert measured is not None
-    assert measured.cases == (1, 2)
-    assert measured.laws["conservation"] == (1, 2)
-    assert measured.failing("conservation") == {DROPPED}
-    assert measured.failing("order") == frozenset()
-    assert measured.packages == {"echo": "1.3", "sdk": "2.0"}
-
-
-def test_the_environment_of_a_version_is_removed_unless_it_is_kept_or_was_there(runtime: FakeRuntime) -> None:
-    measurer_of_echo().measure("1.0")
-    assert environments.other_versions() == []
-    measurer_of_echo(keep=True).measure("1.1")
-    assert environments.other_versions() == ["echo==1.1"]
-    environments.install("echo==1.2")
-    measurer_of_echo().measure("1.2")
-    assert environments.other_versions() == ["echo==1.1", "echo==1.2"]
-    assert runtime.installed == ["1.0", "1.1", "1.2"]
-
-
-def test_no_program_of_a_version_is_left_running(runtime: FakeRuntime, tmp_path: Path) -> None:
-    measurer_of_echo().measure("1.0")
+def test_the_outcome_of_a_version_is_its_cases_by_law_and_its_packages(runtime: FakeRuntime, tmp_path: Path) -> None:
+    found = measurer_of_echo().measure("1.3")
+    assert found is not None
+    assert (found.cases, found.laws["conservation"]) == ((1, 2), (1, 2))
+    assert (found.failing("conservation"), found.failing("order")) == ({DROPPED}, frozenset())
+    assert found.packages == {"echo": "1.3", "sdk": "2.0"}
     started = [int(pid) for pid in (tmp_path / "echo_program.py.pids").read_text().split()]
     assert len(started) >= 2
     for pid in started:
@@ -134,29 +116,32 @@ def test_no_program_of_a_version_is_left_running(runtime: FakeRuntime, tmp_path:
             os.kill(pid, 0)
 
 
-def test_a_version_is_run_once_until_something_that_decides_a_verdict_changes(
+def test_the_environment_of_a_version_is_removed_unless_it_is_kept_or_existed(runtime: FakeRuntime) -> None:
+    measurer_of_echo().measure("1.0")
+    assert environments.other_versions() == []
+    measurer_of_echo(keep=True).measure("1.1")
+    environments.install("echo==1.2")
+    measurer_of_echo().measure("1.2")
+    assert environments.other_versions() == ["echo==1.1", "echo==1.2"]
+    assert runtime.installed == ["1.0", "1.1", "1.2"]
+
+
+def test_a_version_is_run_again_if_its_outcome_is_cut_or_something_that_decides_a_verdict_changed(
     runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = measurer_of_echo().measure("1.3")
-    assert measurer_of_echo().measure("1.3") == first
-    assert runtime.installed == ["1.3"]
+    assert (measurer_of_echo().measure("1.3"), runtime.installed) == (first, ["1.3"])
+    (path,) = (environments.cache() / "history" / "echo").iterdir()
+    path.write_bytes(path.read_bytes()[:-20])
+    assert (measurer_of_echo().measure("1.3"), runtime.installed) == (first, ["1.3"] * 2)
     monkeypatch.setattr(cache, "suite_digest", lambda name: "0" * 64)
-    assert measurer_of_echo().measure("1.3") == first
-    assert runtime.installed == ["1.3", "1.3"]
+    assert (measurer_of_echo().measure("1.3"), runtime.installed) == (first, ["1.3"] * 3)
 
 
 def test_the_program_of_a_library_decides_its_verdicts_only() -> None:
     names = sampled([name for name in PEERS if name != "echo"], 3)
     assert len({cache.suite_digest(name) for name in names}) == len(names)
     assert cache.suite_digest(names[0]) == cache.suite_digest.__wrapped__(names[0])
-
-
-def test_a_part_of_a_cached_outcome_is_not_used(runtime: FakeRuntime) -> None:
-    first = measurer_of_echo().measure("1.3")
-    (path,) = (environments.cache() / "history" / "echo").iterdir()
-    path.write_bytes(path.read_bytes()[:-20])
-    assert measurer_of_echo().measure("1.3") == first
-    assert runtime.installed == ["1.3", "1.3"]
 
 
 @pytest.mark.parametrize(
@@ -178,39 +163,29 @@ def test_a_version_that_cannot_be_tested_has_a_reason_and_no_figures(
     assert measurer_of_echo().measure("1.0") is not None, "the next version is tested"
 
 
-@pytest.mark.parametrize(
-    ("bad", "reason"),
-    [
-        (verdict("fail", reason="python failed 3 times in a row: it is not called again"), "python failed 3 times"),
+def test_a_run_that_was_given_up_or_not_decided_is_not_a_test() -> None:
+    gave_up = verdict("fail", reason="python failed 3 times in a row: it is not called again")
+    for bad, reason in (
+        (gave_up, "python failed 3 times"),
         (verdict("error", reason="no traffic"), r"one-call\[.+\] cannot be judged by order: no"),
-    ],
-)
-def test_a_run_that_was_given_up_or_not_decided_is_not_a_test(bad: Verdict, reason: str) -> None:
-    with pytest.raises(measurement.NotTested, match=reason):
-        measurement.measurement_of(run(result(verdict()), result(bad)), "1.0", {})
+    ):
+        with pytest.raises(measurement.NotTested, match=reason):
+            measurement.measurement_of(run(result(verdict()), result(bad)), "1.0", {})
+    folder = environments.home() / "echo==1.6"
+    trace = f"on stderr: Traceback (most recent call last): File x\n  KeyError: 1 ImportError: {folder}"
+    assert str(measurement.NotTested(trace)) == "ImportError: ~/.cache/toolparity/subjects/echo==1.6"
 
 
 def test_a_yanked_version_is_not_tested(runtime: FakeRuntime) -> None:
-    lines = [
-        "WARNING: The candidate selected for download or install is a yanked version: 'echo' candidate (version 1)"
-    ]
     runtime.steps = []
-    runtimes._report_pip(lines[0], runtime.steps.append)
+    line = "WARNING: The candidate selected for download or install is a yanked version: 'echo' candidate (version 1)"
+    runtimes._report_pip(line, runtime.steps.append)
     tested = measurer_of_echo()
     assert tested.measure("1.0") is None
-    assert tested.refused == {"1.0": "the release was yanked"}
-    assert runtime.installed == []
+    assert (tested.refused, runtime.installed) == ({"1.0": "the release was yanked"}, [])
 
 
-def test_a_reason_is_the_last_error_of_a_traceback_without_personal_folders() -> None:
-    folder = environments.home() / "echo==1.6"
-    text = (
-        f"the program ended; on stderr: Traceback (most recent call last): File x\n  KeyError: 1 ImportError: {folder}"
-    )
-    assert str(measurement.NotTested(text)) == "ImportError: ~/.cache/toolparity/subjects/echo==1.6"
-
-
-# --- the search ------------------------------------------------------------------------------------------------------
+# The search
 
 
 def measured(version: str, failing: Sequence[str] = (), passing: Sequence[str] = (), **packages: str) -> Measurement:
@@ -248,32 +223,23 @@ def test_the_release_that_changed_a_law_is_found_with_a_run_for_each_halving(fir
     assert len(index.runs) <= 6
 
 
-def test_two_changes_between_two_versions_that_differ_are_both_found() -> None:
-    broken = Index([(7, 12), (30, 39)]).search()
-    assert {"1.29", "1.30"} <= {*broken}
+def test_only_the_releases_between_two_versions_that_differ_are_searched() -> None:
+    assert {"1.29", "1.30"} <= {*Index([(7, 12), (30, 39)]).search()}
     assert {"1.6", "1.7"} <= {*Index([(7, 12), (30, 39)]).search(0, 10)}
-
-
-def test_versions_that_agree_are_not_searched_between() -> None:
-    index = Index([(7, 12)])
-    assert index.search() == []
-    assert index.runs == []
-
-
-def test_a_release_that_cannot_be_tested_is_replaced_by_the_nearest_one() -> None:
-    index = Index([(18, 39)], untestable=[18, 19, 20])
-    found = index.search()
-    assert {"1.17", "1.21"} <= {*found}
-    assert {"1.18", "1.19", "1.20"} <= {*index.runs}, "each of them may be the release, so each is tried"
-
-
-def test_a_search_for_one_law_ignores_the_others() -> None:
+    agreeing = Index([(7, 12)])
+    assert (agreeing.search(), agreeing.runs) == ([], [])
     first, second = measured("1.0"), measured("1.1", ["a"])
     assert differing(first, second, ()) == differing(first, second, {"order"}) == {"a"}
     assert differing(first, second, {"stop"}) == set()
 
 
-def test_a_change_tells_broken_and_fixed_cases_from_those_that_were_not_judged() -> None:
+def test_a_release_that_cannot_be_tested_is_replaced_by_the_nearest_one() -> None:
+    index = Index([(18, 39)], untestable=[18, 19, 20])
+    assert {"1.17", "1.21"} <= {*index.search()}
+    assert {"1.18", "1.19", "1.20"} <= {*index.runs}, "each of them may be the release, so each is tried"
+
+
+def test_a_change_lists_broken_and_fixed_cases_apart_from_those_that_were_not_judged() -> None:
     before = measured("1.0", failing=["fixed", "kept", "refused"], passing=["broken"], echo="1.0", sdk="1", old="1")
     after = measured("1.3", failing=["broken", "kept", "new"], passing=["fixed"], echo="1.3", sdk="2")
     (change,) = changes_between(before, after, untested=2, seen="1.4")
@@ -289,7 +255,7 @@ def test_a_change_tells_broken_and_fixed_cases_from_those_that_were_not_judged()
     assert change.packages == {"sdk": ("1", "2"), "old": ("1", "")}
 
 
-# --- the command -----------------------------------------------------------------------------------------------------
+# The command
 
 
 def history(*arguments: str) -> Result:
@@ -306,21 +272,18 @@ def test_the_command_finds_the_releases_that_changed_a_law(
     written = load_history(file)
     assert [(version.version, version.cases) for version in written.tested] == [("1.0", (2, 2)), ("1.3", (1, 2))]
     assert [version.version for version in written.searched] == ["1.1", "1.2"]
-    assert [version.version for version in written.versions] == ["1.0", "1.1", "1.2", "1.3", "1.6"]
-    assert [version.version for version in written.versions if version.not_tested] == ["1.6"]
+    assert [(version.version, bool(version.not_tested)) for version in written.versions] == [
+        *((version, False) for version in ("1.0", "1.1", "1.2", "1.3")),
+        ("1.6", True),
+    ]
     changes = [change for change in written.changes if change.law == "conservation"]
     assert [(change.before, change.after, change.seen, change.broken, change.between) for change in changes] == [
         ("1.1", "1.2", "1.3", [DROPPED], 0)
     ]
-    assert written.notes == {"1.2": "the cause"}
-    assert written.newest == "1.8"
+    assert (written.notes, written.newest) == ({"1.2": "the cause"}, "1.8")
     assert re.search(r"conservation +2/2 +1/2", done.output)
     assert "1.2 conservation  1 case broken" in done.output
     assert "1.6" in done.output.partition("not tested")[2]
-
-
-def test_a_search_runs_only_the_scenarios_that_differ(runtime: FakeRuntime, tmp_path: Path) -> None:
-    history("echo", "--from", "1.0", "--to", "1.3", "--versions", "2", "--bisect", "all")
     kept = [msgspec.json.decode(gzip.decompress(path.read_bytes())) for path in tmp_path.rglob("*.json.gz")]
     cases = {
         outcome["version"]: {
@@ -329,63 +292,43 @@ def test_a_search_runs_only_the_scenarios_that_differ(runtime: FakeRuntime, tmp_
         for outcome in kept
     }
     assert len(cases["1.0"]) == len(cases["1.3"]) == 2
-    assert cases["1.1"] == cases["1.2"] == {DROPPED}
+    assert cases["1.1"] == cases["1.2"] == {DROPPED}, "a search runs only the scenarios that differ"
 
 
 @pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize(("law", "neighbours"), [("conservation", True), ("stop", False)])
+@pytest.mark.parametrize(
+    ("law", "neighbours"), [("conservation", ("1.1", "1.2")), ("stop", ("1.0", "1.3")), ("", ("1.0", "1.3"))]
+)
 def test_a_search_for_one_law_leaves_the_changes_of_others_where_they_are_seen(
-    runtime: FakeRuntime, tmp_path: Path, law: str, neighbours: bool
+    runtime: FakeRuntime, tmp_path: Path, law: str, neighbours: tuple[str, str]
 ) -> None:
-    file = tmp_path / "echo.json"
-    history("echo", "--from", "1.0", "--to", "1.3", "--versions", "2", "--bisect", law, "--json", str(file))
+    file, search = tmp_path / "echo.json", ["--bisect", law] if law else []
+    history("echo", "--from", "1.0", "--to", "1.3", "--versions", "2", *search, "--json", str(file))
     changes = {change.law: change for change in load_history(file).changes}
-    change = changes["conservation"]
-    assert (change.before, change.after) == (("1.1", "1.2") if neighbours else ("1.0", "1.3"))
+    assert (changes["conservation"].before, changes["conservation"].after) == neighbours
     assert all(other.between == 2 for name, other in changes.items() if name != law)
-
-
-def test_without_a_search_a_change_is_between_the_selected_versions(runtime: FakeRuntime, tmp_path: Path) -> None:
-    file = tmp_path / "echo.json"
-    history("echo", "--from", "1.0", "--to", "1.3", "--versions", "2", "--json", str(file))
-    assert {(change.before, change.after, change.between) for change in load_history(file).changes} == {
-        ("1.0", "1.3", 2)
-    }
-    assert runtime.installed == ["1.0", "1.3"]
 
 
 def test_the_default_is_the_last_release_of_each_of_the_newest_series(runtime: FakeRuntime) -> None:
     runtime.listed = ["0.9", "1.0", "1.0.1", "1.1", "1.1.1"]
-    done = history("echo", "--versions", "2", "--json", "-")
-    written = json.loads(done.stdout)
+    written = json.loads(history("echo", "--versions", "2", "--json", "-").stdout)
     assert [version["version"] for version in written["versions"]] == ["1.0.1", "1.1.1"]
-    assert written["releases"] == 3
-    assert "changes" in written
-
-
-def test_a_history_without_a_tested_version_ends_with_5(runtime: FakeRuntime) -> None:
-    done = history("echo", "--from", "1.6", "--to", "1.7")
-    assert done.exit_code == 5
-    assert "not tested" in done.output
+    assert (written["releases"], "changes" in written) == (3, True)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error"),
+    ("arguments", "code", "message"),
     [
-        (["nothing"], "unknown library"),
-        (["echo", "--bisect", "ordr"], "did you mean order?"),
-        (["echo", "--versions", "0"], "--versions"),
-        (["echo", "--at", "1.0", "--from", "1.0"], "omit --from and --to"),
+        (["nothing"], 2, "unknown library"),
+        (["echo", "--bisect", "ordr"], 2, "did you mean order?"),
+        (["echo", "--versions", "0"], 2, "--versions"),
+        (["echo", "--at", "1.0", "--from", "1.0"], 2, "omit --from and --to"),
+        (["echo", "--from", "2"], 4, "no release from 2 to 1.8"),
+        (["echo", "--from", "1.6", "--to", "1.7"], 5, "not tested"),
     ],
 )
-def test_unknown_names_are_usage_errors(runtime: FakeRuntime, arguments: list[str], error: str) -> None:
+def test_a_history_without_a_tested_version_is_not_a_success(
+    runtime: FakeRuntime, arguments: list[str], code: int, message: str
+) -> None:
     done = history(*arguments)
-    assert done.exit_code == 2
-    assert error in done.output
-    assert runtime.installed == []
-
-
-def test_a_range_without_releases_is_an_error(runtime: FakeRuntime) -> None:
-    done = history("echo", "--from", "2")
-    assert done.exit_code == 4
-    assert "no release from 2 to 1.8" in done.output
+    assert (done.exit_code, message in done.output) == (code, True), done.output
