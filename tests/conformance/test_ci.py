@@ -1,4 +1,4 @@
-"""What runs the suite for others: the action of GitHub, its steps done here, and the page of snippets."""
+"""The suite in the CI of another project: the action for GitHub, whose steps run here, and the page of snippets."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Job:
         self.temp = folder / "temp"
         self.temp.mkdir()
         self.summary, self.output = folder / "summary.md", folder / "output"
-        self.inputs = {name: inputs.get(name, told.get("default", "")) for name, told in ACTION["inputs"].items()}
+        self.inputs = {name: inputs.get(name, one.get("default", "")) for name, one in ACTION["inputs"].items()}
         assert inputs.keys() <= ACTION["inputs"].keys()
         self.bin = folder / "bin"
         self.bin.mkdir()
@@ -91,47 +91,37 @@ class Job:
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
 
     def checked(self) -> int:
-        """The steps from Check on; gives the code with which the action ends."""
+        """Run the steps from Check on. Return the code with which the action ends."""
         ended = self.step("Check")
         assert ended.returncode == 0, ended.stderr
         return self.step("Verdict").returncode
 
 
-def test_nothing_that_a_caller_says_stands_in_a_script() -> None:
-    for step in STEPS.values():
-        assert "${{" not in step.get("run", "")
-
-
-def test_every_input_and_output_is_described_and_every_input_is_used() -> None:
-    text = (ROOT / "action.yml").read_text("utf-8")
-    for name, told in ACTION["inputs"].items():
-        assert told["description"]
-        assert told.get("required") or "default" in told
+def test_every_input_and_output_is_described_and_none_is_part_of_a_script() -> None:
+    text, page = (ROOT / "action.yml").read_text("utf-8"), (ROOT / "docs" / "pages" / "ci.md").read_text("utf-8")
+    assert not [step for step in STEPS.values() if "${{" in step.get("run", "")]
+    for name, one in ACTION["inputs"].items():
+        assert one["description"]
+        assert one.get("required") or "default" in one
         assert f"inputs.{name} " in text
-    for told in ACTION["outputs"].values():
-        assert told["description"]
-        assert re.fullmatch(r"\$\{\{ steps\.check\.outputs\.[\w-]+ \}\}", told["value"])
-
-
-def test_every_code_of_the_suite_is_described() -> None:
-    told = ACTION["outputs"]["exit-code"]["description"]
+        assert f"| `{name}` | " in page
+    for name, one in ACTION["outputs"].items():
+        assert one["description"]
+        assert re.fullmatch(r"\$\{\{ steps\.check\.outputs\.[\w-]+ \}\}", one["value"])
+        assert f"`{name}`" in page
+    described = ACTION["outputs"]["exit-code"]["description"]
     codes = (exits.ALL_WELL, exits.FAILED, exits.STALE_BASELINE, exits.FAULT, exits.NOTHING_RAN, exits.FAILED_AND_STALE)
-    for code in codes:
-        assert f"{code} " in told
+    assert [code for code in codes if f"{code} " not in described] == []
 
 
-@pytest.mark.parametrize(
-    ("version", "asked"),
-    [("", "/action[conformance]"), ("toolparity[conformance]==0.1.0", "toolparity[conformance]==0.1.0")],
-)
-def test_it_installs_what_it_is_told_or_its_own_release(tmp_path: Path, version: str, asked: str) -> None:
-    job = Job(tmp_path, version=version)
-    python = job.bin / "python"
-    python.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    python.chmod(0o755)
-    told = job.step("Install Toolparity").stdout.splitlines()
-    assert told[:3] == ["-m", "pip", "install"]
-    assert told[-1] == asked
+def test_it_installs_the_named_version_or_its_own(tmp_path: Path) -> None:
+    pinned = "toolparity[conformance]==0.1.0"
+    for number, (version, requirement) in enumerate((("", "/action[conformance]"), (pinned, pinned))):
+        job = Job(tmp_path / str(number), version=version)
+        (job.bin / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+        (job.bin / "python").chmod(0o755)
+        words = job.step("Install Toolparity").stdout.splitlines()
+        assert (words[:3], words[-1]) == (["-m", "pip", "install"], requirement)
 
 
 @ACTIONS
@@ -152,9 +142,9 @@ def test_a_red_run_is_published_too_and_ends_with_1(tmp_path: Path) -> None:
     assert "documented-goclaw" in job.summary.read_text()
     assert ElementTree.parse(folder / "report.xml").getroot().tag == "testsuites"
     assert "<html" in (folder / "report.html").read_text()
-    told = results.read((folder / "report.json").read_bytes())
-    assert [one.name for one in told.subjects] == ["documented-goclaw", "openai-sdk"]
-    assert {one.scenario for one in told.results} == {"parallel-three"}
+    ran = results.read((folder / "report.json").read_bytes())
+    assert [one.name for one in ran.subjects] == ["documented-goclaw", "openai-sdk"]
+    assert {one.scenario for one in ran.results} == {"parallel-three"}
 
 
 @ACTIONS
@@ -168,28 +158,22 @@ def test_known_failures_are_expected_and_a_stale_baseline_ends_with_3(tmp_path: 
 
 
 @ACTIONS
-@pytest.mark.parametrize(
-    ("inputs", "code"),
-    [
-        ({"subject": "nowhere:Subject"}, 4),
-        ({"subject": "exec:/nowhere/node subject.mjs"}, 4),
-        ({"subject": "normalizer", "args": "--scenario no-such-scenario"}, 2),
-        ({"subject": "normalizer", "args": "--no-such-option"}, 2),
-    ],
-)
-def test_what_cannot_be_run_is_never_green(tmp_path: Path, inputs: dict[str, str], code: int) -> None:
-    job = Job(tmp_path, **inputs)
-    assert job.checked() == code
-    assert job.outputs["exit-code"] == str(code)
+def test_a_run_without_a_verdict_is_never_green(tmp_path: Path) -> None:
+    for number, (code, inputs) in enumerate(
+        (
+            (4, {"subject": "nowhere:Subject"}),
+            (4, {"subject": "exec:/nowhere/node subject.mjs"}),
+            (2, {"subject": "normalizer", "args": "--scenario no-such-scenario"}),
+            (2, {"subject": "normalizer", "args": "--no-such-option"}),
+        )
+    ):
+        job = Job(tmp_path / str(number), **inputs)
+        assert (job.checked(), job.outputs["exit-code"]) == (code, str(code)), inputs
+    assert Job(tmp_path / "quote", subject="normalizer", args="--scenario 'parallel").step("Check").returncode != 0
 
 
 @ACTIONS
-def test_a_quote_that_does_not_close_ends_the_check(tmp_path: Path) -> None:
-    assert Job(tmp_path, subject="normalizer", args="--scenario 'parallel").step("Check").returncode != 0
-
-
-@ACTIONS
-def test_what_is_told_is_data_and_never_run(tmp_path: Path) -> None:
+def test_inputs_are_data_and_never_run(tmp_path: Path) -> None:
     evil = "$(touch pwned)`touch pwned`"
     job = Job(tmp_path, subject=f"{evil};touch pwned", baseline=evil, args=f"--scenario '{evil}' $(touch pwned)")
     assert job.checked() != 0
@@ -202,7 +186,7 @@ def test_the_report_is_kept_and_the_verdict_comes_last() -> None:
     assert STEPS["Keep the report"]["with"]["path"] == "${{ steps.check.outputs.folder }}"
 
 
-# --- the page --------------------------------------------------------------------------------------------------------
+# The page
 
 
 @pytest.fixture
@@ -222,19 +206,11 @@ def _yaml(part: str) -> Any:
     return yaml.safe_load(block.text)
 
 
-def test_the_workflow_tells_the_action_what_it_takes() -> None:
+def test_the_workflow_passes_the_inputs_that_the_action_has() -> None:
     steps = _yaml(".github/workflows/parity.yml")["jobs"]["parity"]["steps"]
     (ours,) = (step for step in steps if "toolparity@" in step.get("uses", ""))
     assert ours["with"].keys() <= ACTION["inputs"].keys()
-    assert {name for name, told in ACTION["inputs"].items() if told.get("required")} <= ours["with"].keys()
-
-
-def test_the_page_tells_every_input() -> None:
-    page = (ROOT / "docs" / "pages" / "ci.md").read_text("utf-8")
-    for name in ACTION["inputs"]:
-        assert f"| `{name}` | " in page
-    for name in ACTION["outputs"]:
-        assert f"`{name}`" in page
+    assert {name for name, one in ACTION["inputs"].items() if one.get("required")} <= ours["with"].keys()
 
 
 @pytest.mark.page("docs/pages/ci.md")
@@ -250,18 +226,16 @@ def test_the_script_for_gitlab_runs(here: Path) -> None:
 
 @pytest.mark.page("docs/pages/ci.md")
 def test_the_commands_of_the_page_run_and_write_what_they_name(here: Path) -> None:
-    told = [block for block in blocks("ci.md") if block.language == "sh" and not block.mark]
-    lines = [line for block in told for line in block.text.splitlines()]
+    shown = [block for block in blocks("ci.md") if block.language == "sh" and not block.mark]
+    lines = [line for block in shown for line in block.text.splitlines()]
     assert [line.split()[0] for line in lines] == ["toolparity", "pytest", "toolparity"]
     for line in lines:
-        fewer = next((more for command, more in _FEWER.items() if line.startswith(command)), "")
+        # fewer scenarios, of which the subject fails some
+        options = {"toolparity check": "--scenario 'custom-*'", "pytest": "--parity-scenario 'custom-*'"}
+        fewer = next((few for command, few in options.items() if line.startswith(command)), "")
         files = re.findall(r"--[\w-]+ (parity\.\w+)", line)
         for file in files:
             (here / file).unlink(missing_ok=True)
         do(Block("", "ends with 1" if fewer else "", "sh", f"{line} {fewer}"), here, _environment(), "")
         assert files
         assert all((here / file).stat().st_size for file in files)
-
-
-#: Fewer scenarios, of which the subject fails some.
-_FEWER = {"toolparity check": "--scenario 'custom-*'", "pytest": "--parity-scenario 'custom-*'"}

@@ -42,7 +42,7 @@ def test_every_reason_has_more_scripts_than_every_law(monkeypatch: pytest.Monkey
     assert len(selected(number=7)) == 7
 
 
-def test_a_library_that_is_not_installed_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_not_installed_is_not_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere")
     assert confirm.outcome(accused("litellm")) == ("not installed", "")
 

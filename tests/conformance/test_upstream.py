@@ -63,29 +63,14 @@ def accused(
     return Accusation(result, verdict, "1.0")
 
 
-def accused_of(subject: str, surface: str, mode: str) -> list[Accusation]:
-    """Failures of a library about calls, text, stop reason and usage."""
-    differ = "streamed and plain differ in calls, stop"
-    text = "it returns another text"
-    usage = {"reason": "input_tokens is 54", "expected": '{"input_tokens":54}', "got": "{}"}
-    of: dict[str, Any] = {"subject": subject, "surface": surface}
-    return [
-        accused("parallel-three", mode, "arguments", **of),
-        accused("parallel-three", mode, "stream-parity", reason=differ, **of),
-        accused("text-around-calls", mode, reason=text, **of),
-        accused("single-call", mode, "stop", **of),
-        accused("single-call", mode, "usage", **usage, **of),
-    ]
-
-
 @pytest.fixture(scope="module")
 def judged() -> Run:
     """A run with failures, and a case without one, of OpenAI's SDK as it is installed; and two of others."""
     bench = Judge(sdk("openai-sdk"), twice=False)
     places = [("growing-arguments", "stream"), ("single-call", "plain")]
     results = [bench.result(Case(scenario, "openai.chat", mode, "all")) for scenario, mode in places]
-    odd = [Verdict(law, "expected", "it broke", effect="altered") for law in ("order", "any-cut")]
-    call = CaseResult("litellm", "odd-index", "openai.chat", "stream", "all", odd, [SubjectReport()])
+    two = [Verdict(law, "expected", "it broke", effect="altered") for law in ("order", "any-cut")]
+    call = CaseResult("litellm", "odd-index", "openai.chat", "stream", "all", two, [SubjectReport()])
     bad = CaseResult("documented-goclaw", "single-call", "openai.chat", "plain", "first", [], [SubjectReport()])
     versions = {"openai-sdk": bench.subject.version, "litellm": "1.0", "documented-goclaw": "1.0"}
     return golden.run(*results, call, bad, subjects=[SubjectInfo(*one) for one in versions.items()])
@@ -126,17 +111,47 @@ def outcomes(found: Sequence[Accusation], folder: Path) -> dict[str, str]:
 # Drafts
 
 
+HOSTS = {
+    "openai.chat": "developers.openai.com",
+    "openai.responses": "developers.openai.com",
+    "anthropic.messages": "platform.claude.com",
+    "google.interactions": "ai.google.dev",
+    "bedrock.converse": "docs.aws.amazon.com",
+    "cohere.chat": "docs.cohere.com",
+    "ollama.chat": "docs.ollama.com",
+}
+
+
 @PAGE
-def test_the_draft_of_each_published_failure_has_all_its_parts() -> None:
+def test_the_draft_of_each_published_failure_has_all_its_parts_and_a_test_that_compiles(tmp_path: Path) -> None:
+    node = needed("node", what="Node.js")
     for accusation in shortest():
         assert_has_all_parts(accusation)
+        host = statement(accusation).url.split("/")[2]
+        of_xai = accusation.response.provider == "xai" and host in ("docs.x.ai", "github.com")
+        assert of_xai or host == HOSTS[accusation.response.surface.wire], name_of(accusation)
+    for accusation in with_tests(node=False):
+        text = python_test(accusation)
+        (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+        assert function.name.startswith("test_"), name_of(accusation)
+        assert "assert" in text or "pytest.raises" in text or accusation.verdict.effect == "refused"
+    for number, accusation in enumerate(with_tests(node=True)):
+        (tmp_path / f"{number}.mjs").write_text(javascript_test(accusation), "utf-8")
+        subprocess.run([node, "--check", f"{number}.mjs"], cwd=tmp_path, check=True)
 
 
-def test_a_draft_has_all_its_parts(grown: Accusation) -> None:
+def test_a_draft_has_all_its_parts(grown: Accusation, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_has_all_parts(grown)
     for mode in ("plain", "stream"):
         assert_has_all_parts(accused("parallel-three", mode, effect="lost"))
         assert_has_all_parts(accused("single-call", mode, "stop", effect="misreported"))
+    assert grown.response.data.decode() in draft(grown)
+    other = accused("bytes-that-are-no-text", "stream", surface="xai.chat", effect="refused")
+    assert "in base64 (`base64 -d` decodes it)" in draft(other)
+    lost = accused("text-around-calls", "stream", reason="it returns another text", effect="lost")
+    assert f"assert text == {lost.response.expected.text!r}" in python_test(lost)
+    monkeypatch.setattr(upstream, "_INLINE", 1_000)
+    assert "has 2,427 bytes and is attached" in draft(grown)
 
 
 def assert_has_all_parts(accusation: Accusation) -> None:
@@ -155,34 +170,6 @@ def assert_has_all_parts(accusation: Accusation) -> None:
     assert text.count("````") % 2 == 0
 
 
-def test_a_small_response_is_in_the_draft_and_other_bytes_in_base64(
-    grown: Accusation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert grown.response.data.decode() in draft(grown)
-    other = accused("bytes-that-are-no-text", "stream", surface="xai.chat", effect="refused")
-    assert "in base64 (`base64 -d` decodes it)" in draft(other)
-    monkeypatch.setattr(upstream, "_INLINE", 1_000)
-    assert "has 2,427 bytes and is attached" in draft(grown)
-
-
-@PAGE
-def test_the_documentation_is_that_of_the_provider() -> None:
-    hosts = {
-        "openai.chat": "developers.openai.com",
-        "openai.responses": "developers.openai.com",
-        "anthropic.messages": "platform.claude.com",
-        "google.interactions": "ai.google.dev",
-        "bedrock.converse": "docs.aws.amazon.com",
-        "cohere.chat": "docs.cohere.com",
-        "ollama.chat": "docs.ollama.com",
-    }
-    for accusation in shortest():
-        documented = statement(accusation)
-        host = documented.url.split("/")[2]
-        of_xai = accusation.response.provider == "xai" and host in ("docs.x.ai", "github.com")
-        assert of_xai or host == hosts[accusation.response.surface.wire], name_of(accusation)
-
-
 def test_every_law_with_a_script_has_a_statement_of_each_provider() -> None:
     assert ENTRIES.keys() <= LAWS.keys()
     topics = {entry.documented for entry in ENTRIES.values()}
@@ -192,23 +179,6 @@ def test_every_law_with_a_script_has_a_statement_of_each_provider() -> None:
 
 
 # Tests
-
-
-@PAGE
-def test_the_python_test_of_each_published_failure_can_be_compiled() -> None:
-    for accusation in with_tests(node=False):
-        text = python_test(accusation)
-        (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
-        assert function.name.startswith("test_"), name_of(accusation)
-        assert "assert" in text or "pytest.raises" in text or accusation.verdict.effect == "refused"
-
-
-@PAGE
-def test_the_javascript_test_of_each_published_failure_can_be_parsed(tmp_path: Path) -> None:
-    node = needed("node", what="Node.js")
-    for accusation in with_tests(node=True):
-        (tmp_path / "it.mjs").write_text(javascript_test(accusation), "utf-8")
-        subprocess.run([node, "--check", "it.mjs"], cwd=tmp_path, check=True)
 
 
 @PAGE
@@ -230,17 +200,6 @@ def test_the_tests_pass_where_the_library_is_right_and_fail_where_it_is_not(grow
     assert outcomes([*right, grown], tmp_path) == expected
 
 
-def write_tests(found: list[Accusation], folder: Path) -> str:
-    """Write the tests and the responses to a folder. Return a program that runs the tests."""
-    lines = []
-    for number, accusation in enumerate(found):
-        (folder / accusation.response.file).write_bytes(accusation.response.data)
-        (folder / f"it_{number}.py").write_text(python_test(accusation), "utf-8")
-        name = f"test_{accusation.result.scenario.replace('-', '_')}"
-        lines.append(f"import it_{number}; it_{number}.{name}()")
-    return "\n".join(["import sys; sys.path.insert(0, '.')", *lines, "print('passed')"])
-
-
 @pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("mode", ["stream", "plain"])
 @pytest.mark.parametrize(
@@ -256,17 +215,26 @@ def write_tests(found: list[Accusation], folder: Path) -> str:
 def test_the_tests_of_a_library_can_pass(subject: str, surface: str, mode: str, tmp_path: Path) -> None:
     if not available(subject):
         pytest.skip(f"toolparity subjects install {subject}")
-    program = write_tests(accused_of(subject, surface, mode), tmp_path)
-    environment = os.environ | QUIET
+    of: dict[str, Any] = {"subject": subject, "surface": surface}
+    usage = {"reason": "input_tokens is 54", "expected": '{"input_tokens":54}', "got": "{}"}
+    lines = ["import sys; sys.path.insert(0, '.')"]
+    for number, accusation in enumerate(
+        [
+            accused("parallel-three", mode, "arguments", **of),
+            accused("parallel-three", mode, "stream-parity", reason="streamed and plain differ in calls, stop", **of),
+            accused("text-around-calls", mode, reason="it returns another text", **of),
+            accused("single-call", mode, "stop", **of),
+            accused("single-call", mode, "usage", **usage, **of),
+        ]
+    ):
+        (tmp_path / accusation.response.file).write_bytes(accusation.response.data)
+        (tmp_path / f"it_{number}.py").write_text(python_test(accusation), "utf-8")
+        lines.append(f"import it_{number}; it_{number}.test_{accusation.result.scenario.replace('-', '_')}()")
+    program, environment = "\n".join([*lines, "print('passed')"]), os.environ | QUIET
     done = subprocess.run(
         [*command(subject), "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert done.stdout.endswith("passed\n"), done.stderr
-
-
-def test_the_test_of_a_lost_text_asserts_the_text() -> None:
-    lost = accused("text-around-calls", "stream", reason="it returns another text", effect="lost")
-    assert f"assert text == {lost.response.expected.text!r}" in python_test(lost)
 
 
 # The command
@@ -307,44 +275,28 @@ def test_a_wrong_name_is_a_usage_error_that_helps(
     assert message in done.output
 
 
-@pytest.mark.parametrize("installed", ["", "0.1"])
-def test_a_failure_that_was_not_confirmed_is_refused(
-    run: Callable[..., Result], installed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_failure_that_no_script_shows_is_refused(
+    run: Callable[..., Result], judged: Run, grown: Accusation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(confirmation, "installed_version", lambda subject: installed)
+    path, of_law = tmp_path / "draft.md", accused("single-call", "plain", "any-split", effect="altered")
+    other = tmp_path / "run.json"
+    other.write_bytes(write(replace(judged, results=[of_law.result])))
+    done = run("openai-sdk", "single-call[openai.chat-plain-all]", "--results", str(other))
+    assert (done.exit_code, "no script shows a failure of any-split" in done.output) == (1, True)
     monkeypatch.setattr(confirmation, "_recorded", list)
-    path = tmp_path / "draft.md"
-    done = run("openai-sdk", CASE, "-o", str(path))
-    assert done.exit_code == 1
-    assert "its script was not run" in done.output
-    assert "run pip install openai==" in done.output
-    assert not path.exists()
-
-
-def test_a_recorded_confirmation_is_enough_without_the_library(
-    run: Callable[..., Result], grown: Accusation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(confirmation, "installed_version", lambda subject: "")
+    for installed in ("", "0.1"):
+        monkeypatch.setattr(confirmation, "installed_version", lambda subject, installed=installed: installed)
+        done = run("openai-sdk", CASE, "-o", str(path))
+        assert done.exit_code == 1
+        assert "its script was not run" in done.output
+        assert "run pip install openai==" in done.output
     monkeypatch.setattr(confirmation, "_recorded", lambda: [confirmation.entry(grown)])
-    assert run("openai-sdk", CASE).exit_code == 0
-
-
-def test_a_failure_that_its_script_does_not_show_is_refused(
-    run: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    monkeypatch.setattr(confirmation, "installed_version", lambda subject: "")
+    assert run("openai-sdk", CASE).exit_code == 0, "a recorded confirmation is enough without the library"
     monkeypatch.setattr(confirmation, "outcome", lambda accusation: (False, '{"calls": []}'))
-    done = run("openai-sdk", CASE)
-    assert done.exit_code == 1
-    assert "its script does not show it; it printed" in done.output
-
-
-def test_a_law_without_scripts_is_refused(run: Callable[..., Result], judged: Run, tmp_path: Path) -> None:
-    accusation = accused("single-call", "plain", "any-split", effect="altered")
-    path = tmp_path / "run.json"
-    path.write_bytes(write(replace(judged, results=[accusation.result])))
-    done = run("openai-sdk", "single-call[openai.chat-plain-all]", "--results", str(path))
-    assert done.exit_code == 1
-    assert "no script shows a failure of any-split" in done.output
+    done = run("openai-sdk", CASE, "-o", str(path))
+    assert (done.exit_code, "its script does not show it; it printed" in done.output) == (1, True)
+    assert not path.exists()
 
 
 def test_results_of_another_run_can_be_named(
@@ -352,13 +304,14 @@ def test_results_of_another_run_can_be_named(
 ) -> None:
     monkeypatch.setattr(confirmation, "outcome", lambda accusation: (True, ""))
     done = run("openai-sdk", CASE, "--results", str(tmp_path / "none.json"))
-    assert done.exit_code == 4
-    assert "none.json" in done.output
+    assert (done.exit_code, "none.json" in done.output) == (4, True)
     path = tmp_path / "other.json.gz"
     path.write_bytes(gzip.compress(write(judged)))
     upstream_command.PUBLISHED.unlink()
     assert run("openai-sdk", CASE).exit_code == 2
     assert run("openai-sdk", CASE, "--results", str(path)).exit_code == 0
+    rendered = CliRunner().invoke(main, ["report", str(path), "--badge", "-"])
+    assert (rendered.exit_code, rendered.output.startswith("<svg")) == (0, True)
 
 
 @PAGE
@@ -368,12 +321,3 @@ def test_the_published_results_are_found_and_rendered() -> None:
     command = [sys.executable, "-m", "toolparity", "report", str(FOLDER / RESULTS), "--badge", "-"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("<svg")
-
-
-def test_other_reports_are_rendered_as_before(judged: Run, tmp_path: Path) -> None:
-    path = tmp_path / "run.json"
-    path.write_bytes(write(judged))
-    done = CliRunner().invoke(main, ["report", str(path), "--badge", "-"])
-    assert done.exit_code == 0
-    assert done.output.startswith("<svg")
-    assert "report upstream SUBJECT CASE" in CliRunner().invoke(main, ["report", "--help"]).output

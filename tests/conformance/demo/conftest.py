@@ -1,4 +1,4 @@
-"""The demo, served for a test: its tools wait where the test wants them to, and its connections can be cut."""
+"""The demo, served for a test: its tools wait behind a gate, and its connections can be cut."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Gated(Throttle):
 class Cutter:
     """Breaks connections that carry events: ``cuts`` holds after how many pieces, one a connection.
 
-    ``seen``: what each of them said it had seen.
+    ``seen``: the last event that each of them had, by its own account.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -84,48 +84,56 @@ class Reached:
         self.address = address
         self.path = path
 
-    def asks(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
-        """One request: status, headers, body."""
+    @contextmanager
+    def _connected(self) -> Iterator[http.client.HTTPConnection]:
         place = urlsplit(self.address)
         connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=120)
         try:
-            sent = {"content-type": "application/json"} if body is not None else {}
-            data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
-            connection.request(method, path, data, {**sent, **headers})
-            answer = connection.getresponse()
-            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+            yield connection
         finally:
             connection.close()
 
+    def asks(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, dict[str, str], bytes]:
+        """Send one request. Return the status, the headers and the body."""
+        with self._connected() as connection:
+            type = {"content-type": "application/json"} if body is not None else {}
+            data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+            connection.request(method, path, data, {**type, **headers})
+            reply = connection.getresponse()
+            return reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read()
+
+    def posts(self, turn: str, action: str, **body: Any) -> tuple[int, Any]:
+        """Send an action of the user on a turn. Return the status and the reply."""
+        status, _, reply = self.asks("POST", f"/turns/{turn}/{action}", body)
+        return status, json.loads(reply)
+
     def starts(self, message: str = "", **settings: Any) -> str:
-        """Begins a turn; gives its id."""
-        status, _, said = self.asks("POST", "/turns", {"message": message, **settings})
-        assert status == 201, said
-        return str(json.loads(said)["turn"])
+        """Start a turn. Return its id."""
+        status, _, reply = self.asks("POST", "/turns", {"message": message, **settings})
+        assert status == 201, reply
+        return str(json.loads(reply)["turn"])
 
     def events(self, turn: str, seen: int | None = None) -> list[dict[str, Any]]:
         """All events of a turn, when it is over."""
         headers = {} if seen is None else {"last-event-id": str(seen)}
-        status, _, said = self.asks("GET", f"/turns/{turn}/events", **headers)
+        status, _, reply = self.asks("GET", f"/turns/{turn}/events", **headers)
         assert status in (200, 204)
-        return [json.loads(line[6:]) for line in said.decode().splitlines() if line.startswith("data: ")]
+        return [json.loads(line[6:]) for line in reply.decode().splitlines() if line.startswith("data: ")]
 
     def trace(self, turn: str, *, events: int = 0) -> dict[str, Any]:
         """The trace of a turn, with the times of this many events, which are recorded after the log has the events."""
         deadline = time.monotonic() + 30
         while True:
-            status, _, said = self.asks("GET", f"/turns/{turn}/trace")
-            assert status == 200, said
-            trace = dict(json.loads(said))
+            status, _, reply = self.asks("GET", f"/turns/{turn}/trace")
+            assert status == 200, reply
+            trace = dict(json.loads(reply))
             if len(trace["times"]) >= events or time.monotonic() > deadline:
                 return trace
             time.sleep(0.05)
 
     def until(self, turn: str, type: str, times: int = 1) -> list[dict[str, Any]]:
-        """The events of a turn up to the first of a type, or the one after ``times``; then the connection is left."""
-        place = urlsplit(self.address)
-        connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=120)
-        try:
+        """The events of a turn up to the first of a type, or the one after ``times``; then the connection is closed."""
+        with self._connected() as connection:
             connection.request("GET", f"/turns/{turn}/events")
             seen_events = []
             for line in connection.getresponse():
@@ -134,12 +142,10 @@ class Reached:
                     times -= seen_events[-1]["type"] == type
                     if times == 0:
                         return seen_events
-            raise AssertionError(f"the turn is over, and there was no {type}")
-        finally:
-            connection.close()
+            raise AssertionError(f"the turn is over without {type}")
 
     def logged(self, read: Callable[[Log], Any]) -> Any:
-        """What the log says, read by another process."""
+        """What is in the log, read in another thread."""
         with Log(self.path) as log, ThreadPoolExecutor(1) as other:  # a browser's loop may run in this thread
             return other.submit(lambda: asyncio.run(read(log))).result()
 
@@ -196,16 +202,13 @@ def shared_demo(_served_once: Demo) -> Iterator[Demo]:
 
 @pytest.fixture
 def opens(browser: Browser, demo: Demo) -> Iterator[Opens]:
-    """Opens the page. At the end it has asked no one but the demo, and nothing went wrong on it.
+    """Opens the page. At the end it has sent requests to the demo only, without an error.
 
-    ``lost``: connections are cut in this test, and the browser says so.
+    ``lost``: connections are cut in this test, and the browser reports it.
     """
     problems: list[str] = []
     contexts = []
-    lost = False
-
-    def complain(what: str) -> None:
-        problems.append(what)
+    lost, local, complain = False, (demo.address, "data:"), problems.append
 
     def make(fragment: str = "", *, cuts: bool = False, size: str = "desktop", scheme: str = "light") -> Page:
         nonlocal lost
@@ -222,7 +225,7 @@ def opens(browser: Browser, demo: Demo) -> Iterator[Opens]:
         page.on("console", lambda message: complain(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complain(f"error: {error}"))
         page.on("dialog", lambda dialog: (complain(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: None if _own(request.url, demo) else complain(f"request: {request.url}"))
+        page.on("request", lambda request: request.url.startswith(local) or complain(f"request: {request.url}"))
         page.goto(demo.address + fragment)
         page.wait_for_selector("html[data-ready]", state="attached")
         return page
@@ -233,11 +236,3 @@ def opens(browser: Browser, demo: Demo) -> Iterator[Opens]:
     if lost:
         problems = [one for one in problems if "ERR_INCOMPLETE_CHUNKED_ENCODING" not in one]
     assert problems == []
-
-
-def _own(address: str, demo: Demo) -> bool:
-    return address.startswith((demo.address, "data:"))
-
-
-def _own(address: str, demo: Demo) -> bool:
-    return address.startswith((demo.address, "data:"))

@@ -28,7 +28,7 @@ def demo(shared_demo: Demo) -> Demo:
 
 
 def plays(demo: Demo, act: str, lane: int = 0, **settings: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Plays one lane of an act to its end: its events and its trace."""
+    """Play one lane of an act to its end. Return its events and its trace."""
     played = acts()[act].lanes[lane]
     turn = demo.starts(act=act, policy=played.policy, limit=played.limit, **settings)
     events = demo.events(turn)
@@ -113,12 +113,11 @@ def test_a_limit_drops_the_third_call_and_the_model_requests_it_again(demo: Demo
 
 def test_a_truncated_call_is_rejected_and_never_runs(demo: Demo) -> None:
     events, trace = plays(demo, "truncated")
-    assert selections(events) == [(1, 0, 1), (1, 0, 0)]
-    assert ran(events) == ["archive_rows", "delete_rows"]
-    first = trace["exchanges"][0]
+    assert (selections(events), ran(events)) == ([(1, 0, 1), (1, 0, 0)], ["archive_rows", "delete_rows"])
+    first, second, *_ = trace["exchanges"]
     assert first["response"]["choices"][0]["stop"]["reason"] == "max_tokens"
     assert "arguments-truncated" in [finding["code"] for finding in first["findings"]]
-    assert "not executed" in json.dumps(trace["exchanges"][1]["results"])
+    assert "not executed" in json.dumps(second["results"])
 
 
 @pytest.mark.parametrize("surface", [at.name for at in acts()["server-call"].surfaces])
@@ -155,19 +154,17 @@ def test_only_approved_calls_run_and_the_answer_says_so(demo: Demo, approved: tu
     turn = demo.starts(act="approval")
     waiting = [event for event in demo.until(turn, "turn_waiting") if event["type"] == "approval_needed"]
     for event, decision in zip(waiting, approved, strict=True):
-        demo.asks("POST", f"/turns/{turn}/decide", {"call_id": event["call_id"], "approved": decision})
+        assert demo.posts(turn, "decide", call_id=event["call_id"], approved=decision)[0] == 202
     events = demo.events(turn)
     assert ran(events) == [event["name"] for event, decision in zip(waiting, approved, strict=True) if decision]
     assert events[-1]["text"] == text
+    assert demo.posts(turn, "decide", call_id=waiting[0]["call_id"], approved=True)[0] == 409
 
 
-def test_an_act_is_refused_on_a_wire_that_cannot_play_it(demo: Demo) -> None:
-    status, _, said = demo.asks("POST", "/turns", {"act": "server-call", "surface": "openai.chat"})
-    assert (status, "does not play" in said.decode()) == (409, True)
+def test_an_act_without_its_wire_or_a_successor_of_the_server_is_refused(demo: Demo) -> None:
+    status, _, reply = demo.asks("POST", "/turns", {"act": "server-call", "surface": "openai.chat"})
+    assert (status, "does not play" in reply.decode()) == (409, True)
     assert demo.asks("POST", "/turns", {"act": "unknown"})[0] == 409
-
-
-def test_a_server_without_a_successor_offers_no_kill(demo: Demo) -> None:
     assert demo.asks("POST", "/kill", {})[0] == 409
     offered = json.loads(demo.asks("GET", "/choices")[2])["acts"]
     assert [act["id"] for act in offered] == [id for id in acts() if id != "killed-server"]
@@ -177,4 +174,4 @@ def test_the_state_picture_has_every_arrow_of_the_table() -> None:
     picture = state_picture()
     for (source, target), names in arrows().items():
         group = picture.partition(f'data-from="{source}" data-to="{target}"')[2].partition("</g>")[0]
-        assert [f">{name}<" in group for name in names] == [True] * len(names)
+        assert [name for name in names if f">{name}<" not in group] == []

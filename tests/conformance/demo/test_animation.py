@@ -1,4 +1,4 @@
-"""The animation of the README: a small animated WebP, with words for those who do not see it."""
+"""The animation of the README: a small animated WebP with a description."""
 
 from __future__ import annotations
 
@@ -44,17 +44,13 @@ def test_the_animation_is_small_and_each_frame_is_inside_the_picture() -> None:
         assert number(frame, 12) <= 1000 * demo_animation.LONGEST
 
 
-@pytest.mark.parametrize(("seconds", "shown"), [(0.0, 20), (0.5, 500), (60.0, 3500)])
-def test_a_frame_stays_until_the_next_one_but_not_for_long(seconds: float, shown: int) -> None:
+def test_a_frame_remains_until_the_next_one_but_not_for_long() -> None:
     frame = demo_animation.Frame
-    frames = [frame(1.0, 0, 0, 1, 1, PIXEL), frame(1.0 + seconds, 10, 20, 1, 1, PIXEL)]
-    _, _, (_, first), (_, second) = chunks(demo_animation.animation(frames))
-    assert number(first, 12) == shown
-    assert (number(second, 0), number(second, 3)) == (5, 10)
-    assert first[16:20] == b"VP8L"
-
-
-def test_the_readme_shows_the_animation_and_describes_it() -> None:
+    for seconds, shown in ((0.0, 20), (0.5, 500), (60.0, 3500)):
+        frames = [frame(1.0, 0, 0, 1, 1, PIXEL), frame(1.0 + seconds, 10, 20, 1, 1, PIXEL)]
+        _, _, (_, first), (_, second) = chunks(demo_animation.animation(frames))
+        assert (number(first, 12), first[16:20]) == (shown, b"VP8L")
+        assert (number(second, 0), number(second, 3)) == (5, 10)
     readme = (ROOT / "README.md").read_text("utf-8")
     (words,) = re.findall(r"!\[([^\]]*)\]\(docs/pages/demo\.webp\)", readme)
     assert len(words.split()) > 10

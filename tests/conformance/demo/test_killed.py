@@ -33,7 +33,7 @@ _PATIENCE = 120_000
 
 @contextmanager
 def started(log: Path, tool_seconds: float, port: int = 0) -> Iterator[tuple[Reached, int]]:
-    """The command, listening; and its process id."""
+    """Start the command, and yield its demo and its process id."""
     command = [sys.executable, "-m", "toolparity", "demo", "--port", str(port), "--log", str(log)]
     command += ["--tool-seconds", str(tool_seconds), "--piece-seconds", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

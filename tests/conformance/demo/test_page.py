@@ -1,4 +1,4 @@
-"""The chat of the demo in a browser: what is shown, when, and that nothing of a turn is lost."""
+"""The chat of the demo in a browser: it shows a turn in its order, and loses nothing of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.wires import PLAYED_WIRES as WIRES
 pytestmark = pytest.mark.page("conformance/demo")
 
 BOTH = "I am c-204. Show me my appointments and what I still owe."
-SAID = "You have one appointment on 20 January, and one open invoice of 150 euros."
+TEXT = "You have one appointment on 20 January, and one open invoice of 150 euros."
 ACKNOWLEDGED = "Sure, I'll look up your appointments and check your billing."
 
 
@@ -46,6 +46,8 @@ def test_the_acknowledgement_is_seen_before_the_results(demo: Demo, opens: Opens
     page = opens("#chat")
     ask(page, BOTH, surface=surface)
     expect(page.locator(".ack")).to_have_text(ACKNOWLEDGED)
+    page.reload()
+    expect(page.locator(".ack")).to_have_text(ACKNOWLEDGED)
     expect(page.locator("#turns").get_by_text(ACKNOWLEDGED)).to_have_count(1)
     for name in ("list_appointments", "open_invoices"):
         expect(card(page, name).locator(".outcome")).to_have_text("running")
@@ -54,7 +56,7 @@ def test_the_acknowledgement_is_seen_before_the_results(demo: Demo, opens: Opens
     demo.pace.gate.set()
     expect(page.locator(".call .result:not(:empty)")).to_have_count(2)
     expect_over(page)
-    expect(page.locator(".said").last).to_have_text(SAID)
+    expect(page.locator(".said").last).to_have_text(TEXT)
     expect(page.get_by_role("progressbar")).to_have_count(0)
     for name in ("list_appointments", "open_invoices"):
         expect(card(page, name).locator(".outcome")).to_have_text("returned")
@@ -65,7 +67,7 @@ def test_a_connection_that_breaks_is_resumed_and_nothing_is_lost(demo: Demo, ope
     page = opens("#chat", cuts=True)
     ask(page, BOTH)
     expect_over(page)
-    expect(page.locator(".said").last).to_have_text(SAID)
+    expect(page.locator(".said").last).to_have_text(TEXT)
     expect(page.locator(".ack")).to_have_count(1)
     events = demo.events(page.locator("#turns .lane").get_attribute("data-turn") or "")
     expect(page.locator("#integrity")).to_have_text(f"{len(events)} events, none missing")
@@ -73,25 +75,13 @@ def test_a_connection_that_breaks_is_resumed_and_nothing_is_lost(demo: Demo, ope
     assert shown == list(range(len(events)))
     first, *later = demo.cutter.seen[:4]
     assert first is None
-    # which event was the last one before each cut depends on how many came in one piece
+    # the last event before a cut depends on how many came in one piece
     resumed_after = [int(one) for one in later if one is not None]
     assert resumed_after
     assert resumed_after == sorted(resumed_after)
 
 
-def test_a_page_that_is_loaded_again_shows_the_turn_again(demo: Demo, opens: Opens) -> None:
-    demo.pace.gate.clear()
-    page = opens("#chat")
-    ask(page, BOTH)
-    expect(page.locator(".ack")).to_have_text(ACKNOWLEDGED)
-    page.reload()
-    expect(page.locator(".ack")).to_have_text(ACKNOWLEDGED)
-    demo.pace.gate.set()
-    expect_over(page)
-    expect(page.locator(".said").last).to_have_text(SAID)
-
-
-def test_what_is_dropped_is_warned_of(demo: Demo, opens: Opens) -> None:
+def test_a_dropped_call_is_shown_with_a_warning(demo: Demo, opens: Opens) -> None:
     page = opens("#chat")
     ask(page, BOTH, limit="1")
     expect_over(page)
@@ -101,13 +91,6 @@ def test_what_is_dropped_is_warned_of(demo: Demo, opens: Opens) -> None:
     expect(card(page, "open_invoices").locator(".sign")).to_contain_text("dropped")
     expect(card(page, "open_invoices").locator(".outcome")).to_have_text("the limit is 1")
     expect(card(page, "open_invoices").locator(".result")).to_contain_text("not executed")
-
-
-def test_under_first_one_call_is_made(demo: Demo, opens: Opens) -> None:
-    page = opens("#chat")
-    ask(page, BOTH, policy="first")
-    expect_over(page)
-    expect(page.locator(".call")).to_have_count(1)
 
 
 def test_each_piece_on_the_wire_is_shown_beside_its_canonical_events(demo: Demo, opens: Opens) -> None:
@@ -127,29 +110,7 @@ def test_each_piece_on_the_wire_is_shown_beside_its_canonical_events(demo: Demo,
     expect(rows).to_have_count(len(second["pieces"]))
 
 
-def test_calls_are_allowed_and_denied_one_by_one(demo: Demo, opens: Opens) -> None:
-    page = opens("#chat")
-    ask(page, BOTH, approval="on")
-    expect(page.get_by_role("button", name="Allow")).to_have_count(2)
-    card(page, "list_appointments").get_by_role("button", name="Allow").click()
-    expect(card(page, "list_appointments").locator(".outcome")).to_have_text("returned")
-    card(page, "open_invoices").get_by_role("button", name="Deny").click()
-    expect_over(page)
-    expect(card(page, "open_invoices").locator(".result")).to_contain_text("not allowed")
-    expect(page.locator(".said").last).to_have_text(SAID)
-
-
-def test_a_turn_can_be_cancelled(demo: Demo, opens: Opens) -> None:
-    demo.pace.gate.clear()
-    page = opens("#chat")
-    ask(page, BOTH)
-    expect(page.locator(".ack")).to_be_visible()
-    page.locator("#cancel").click()
-    expect_over(page, "cancelled")
-    expect(page.locator(".call .result:not(:empty)")).to_have_count(2)
-
-
-def test_what_tools_and_models_say_is_shown_and_never_run(demo: Demo, opens: Opens) -> None:
+def test_texts_of_tools_and_models_are_shown_and_never_run(demo: Demo, opens: Opens) -> None:
     from toolparity.cassettes.scripts import scripts
 
     script = scripts()["results-that-look-like-markup"]
@@ -165,15 +126,11 @@ def test_what_tools_and_models_say_is_shown_and_never_run(demo: Demo, opens: Ope
 
 def test_a_failure_of_the_provider_is_shown(demo: Demo, opens: Opens) -> None:
     page = opens("#chat")
+    page.locator("#scripts").select_option(BOTH)
+    expect(page.locator("#message")).to_have_value(BOTH)
     ask(page, "What is the meaning of all this?")
     expect_over(page, "provider failed")
     expect(page.locator(".said.failed")).to_contain_text("no script begins with these words")
-
-
-def test_a_question_can_be_chosen(demo: Demo, opens: Opens) -> None:
-    page = opens("#chat")
-    page.locator("#scripts").select_option(BOTH)
-    expect(page.locator("#message")).to_have_value(BOTH)
 
 
 @pytest.mark.thorough(keep=1)

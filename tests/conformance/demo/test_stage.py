@@ -18,6 +18,8 @@ pytestmark = pytest.mark.page("conformance/demo")
 
 FINAL = "Pack for Porto: your train leaves at ten, and it will rain there."
 ENDED = "ended: natural completion"
+#: The decisions on the calls of the opening screen under the policy first.
+FIRST = ["kept", "dropped", "dropped", "kept", "dropped", "kept"]
 #: Acts that end by themselves.
 STAGED = [id for id in acts() if id not in ("killed-server", "approval", "cancel")]
 
@@ -48,7 +50,7 @@ def test_the_opening_screen_plays_one_answer_under_three_policies(demo: Demo, op
     page.locator("#act-surface").select_option(surface)
     expect(page.locator("#wire-note")).to_contain_text(surface)
     expect_ended(page)
-    assert signs(lane(page, "first")) == ["kept", "dropped", "dropped", "kept", "dropped", "kept"]
+    assert signs(lane(page, "first")) == FIRST
     assert signs(lane(page, "all")) == signs(lane(page, "batch")) == ["kept"] * 3
     for policy in ("first", "all", "batch"):
         expect(lane(page, policy).locator(".said").last).to_have_text(FINAL)
@@ -63,84 +65,59 @@ def test_the_opening_screen_plays_one_answer_under_three_policies(demo: Demo, op
     assert page.locator("#wire mark").count() >= 1
 
 
-def test_each_policy_has_a_button_that_runs_it_alone(demo: Demo, opens: Opens) -> None:
+def test_a_policy_runs_alone_and_a_page_that_is_loaded_again_shows_the_same_turns(demo: Demo, opens: Opens) -> None:
     page = opens()
     expect_ended(page)
+    expect(page.locator(".lane .summary")).to_have_text(
+        [
+            "Answers 2 and 3: the 2 dropped calls are requested again and run.",
+            *["3 of 3 calls run, none is dropped."] * 2,
+        ]
+    )
+    dropped = lane(page, "first").locator(".call[data-sign=dropped] .outcome")
+    again = [f"policy first keeps one call; requested again in answer {answer}" for answer in (2, 2, 3)]
+    expect(dropped).to_have_text(again)
     url = page.url  # read before the click: the page may change it before the next statement runs
     before = page.evaluate("location.hash").split("/")[1].split(",")
     page.get_by_role("button", name="Run with policy all").click()
     expect(page).not_to_have_url(url)
     expect_ended(page)
-    after = page.evaluate("location.hash").split("/")[1].split(",")
+    hash = page.evaluate("location.hash")
+    after = hash.split("/")[1].split(",")
     assert [one == other for one, other in zip(before, after, strict=True)] == [True, False, True]
-
-
-def test_a_plain_answer_gives_the_same_calls(demo: Demo, opens: Opens) -> None:
-    page = opens()
+    page.reload()
     expect_ended(page)
+    assert (page.evaluate("location.hash"), signs(lane(page, "first"))) == (hash, FIRST)
     page.locator("#act-stream").select_option("plain")
     expect(page.locator("#wire-note")).to_contain_text("1 piece")
     expect_ended(page)
-    assert signs(lane(page, "first")) == ["kept", "dropped", "dropped", "kept", "dropped", "kept"]
+    assert signs(lane(page, "first")) == FIRST
 
 
-@pytest.mark.parametrize(
-    ("title", "expected"),
-    [
-        ("Limit", ["kept", "kept", "dropped", "kept"]),
-        ("Truncated call", ["kept", "rejected", "kept"]),
-        ("Server call", ["server", "kept"]),
-        ("Text mode", ["kept", "unread", "kept"]),
-    ],
-)
-def test_an_act_shows_the_decision_on_each_call(demo: Demo, opens: Opens, title: str, expected: list[str]) -> None:
+#: Act -> the decision on each call, and the line that sums them up.
+OUTCOMES = {
+    "Limit": (["kept", "kept", "dropped", "kept"], "Answer 2: the dropped call is requested again and runs."),
+    "Truncated call": (["kept", "rejected", "kept"], "2 of 3 calls run, 1 is rejected."),
+    "Server call": (["server", "kept"], "1 of 1 calls run, none is dropped."),
+    "Text mode": (["kept", "unread", "kept"], "The rest of answer 1 is not read. 2 calls read, 2 run."),
+}
+
+
+@pytest.mark.parametrize("title", OUTCOMES)
+def test_an_act_shows_the_decision_on_each_call_and_sums_them_up(demo: Demo, opens: Opens, title: str) -> None:
+    decisions, summary = OUTCOMES[title]
     page = opens()
     act(page, title)
     expect_ended(page)
-    assert signs(page.locator(".lane")) == expected
-    expect(page.locator(".call .outcome", has_text="returned")).to_have_count(expected.count("kept"))
-
-
-@pytest.mark.parametrize(
-    ("title", "summaries"),
-    [
-        (
-            "Three calls",
-            [
-                "Answers 2 and 3: the 2 dropped calls are requested again and run.",
-                *["3 of 3 calls run, none is dropped."] * 2,
-            ],
-        ),
-        ("Limit", ["Answer 2: the dropped call is requested again and runs."]),
-        ("Truncated call", ["2 of 3 calls run, 1 is rejected."]),
-        ("Server call", ["1 of 1 calls run, none is dropped."]),
-        ("Text mode", ["The rest of answer 1 is not read. 2 calls read, 2 run."]),
-    ],
-)
-def test_a_line_sums_up_what_became_of_the_calls(demo: Demo, opens: Opens, title: str, summaries: list[str]) -> None:
-    page = opens()
-    act(page, title)
-    expect_ended(page)
-    expect(page.locator(".lane .summary")).to_have_text(summaries)
-
-
-def test_a_dropped_call_refers_to_the_answer_that_requests_it_again(demo: Demo, opens: Opens) -> None:
-    page = opens()
-    expect_ended(page)
-    dropped = lane(page, "first").locator(".call[data-sign=dropped] .outcome")
-    expect(dropped).to_have_text(
-        [f"policy first keeps one call; requested again in answer {answer}" for answer in (2, 2, 3)]
-    )
-
-
-def test_the_call_that_was_not_read_is_shown_with_its_text(demo: Demo, opens: Opens) -> None:
-    page = opens("#text-mode")
-    expect_ended(page)
-    unread = page.locator(".round").first.locator(".call[data-sign=unread]")
-    expect(unread.locator(".arguments")).to_contain_text('"arguments": {"city": "Braga"}')
-    expect(unread.locator(".outcome")).to_have_text("a tool (#2): the limit is 1")
-    expect(page.locator("#wire-note")).to_have_text(re.compile(r"openai\.chat, \d+ pieces read, \d+ not read"))
-    expect(page.locator("#wire .unread")).not_to_have_count(0)
+    assert signs(page.locator(".lane")) == decisions
+    expect(page.locator(".call .outcome", has_text="returned")).to_have_count(decisions.count("kept"))
+    expect(page.locator(".lane .summary")).to_have_text([summary])
+    if title == "Text mode":
+        unread = page.locator(".round").first.locator(".call[data-sign=unread]")
+        expect(unread.locator(".arguments")).to_contain_text('"arguments": {"city": "Braga"}')
+        expect(unread.locator(".outcome")).to_have_text("a tool (#2): the limit is 1")
+        expect(page.locator("#wire-note")).to_have_text(re.compile(r"openai\.chat, \d+ pieces read, \d+ not read"))
+        expect(page.locator("#wire .unread")).not_to_have_count(0)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -179,17 +156,6 @@ def test_a_cancelled_turn_gives_each_running_call_a_result(demo: Demo, opens: Op
     expect(page.locator(".lane .state")).to_have_text("ended: cancelled")
     expect(page.locator(".call .outcome", has_text="cancelled")).to_have_count(3)
     expect(page.locator(".summary")).to_have_text("3 of 3 calls started, 3 interrupted, none is dropped.")
-
-
-def test_a_page_that_is_loaded_again_shows_the_same_turns(demo: Demo, opens: Opens) -> None:
-    page = opens()
-    expect_ended(page)
-    hash = page.evaluate("location.hash")
-    page.reload()
-    expect_ended(page)
-    expect(lane(page, "first").locator(".call")).to_have_count(6)
-    assert page.evaluate("location.hash") == hash
-    assert signs(lane(page, "first")) == ["kept", "dropped", "dropped", "kept", "dropped", "kept"]
 
 
 def test_the_timelines_of_all_policies_have_one_axis(demo: Demo, opens: Opens) -> None:

@@ -1,7 +1,6 @@
-"""Another project's repository: the wheel in its own environment, a subject of a few lines, red and green.
+"""The wheel in the environment of another project, whose subject of a few lines is red and green.
 
-Nothing of this tree is on its path, and nothing is fetched: the wheel is built here, what it needs comes from the
-environment in which the tests run.
+The wheel is built here, and its requirements come from the environment of the tests: nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ class Subject:
         calls = [{"id": call["id"], **call["function"]} for call in message.get("tool_calls") or []]
         kept = calls[:1] if ask.policy == "first" else calls
         left = [call for call in calls if call not in kept]
-        told = [f"{len(calls)} calls, {len(left)} dropped: {[call['name'] for call in left]}"] if left else []
-        return {"policy": ask.policy, "calls": kept, "dropped": left, "warnings": told}
+        lines = [f"{len(calls)} calls, {len(left)} dropped: {[call['name'] for call in left]}"] if left else []
+        return {"policy": ask.policy, "calls": kept, "dropped": left, "warnings": lines}
 """
 WRONG = RIGHT.replace("calls[:1]", "calls[-1:]")
 SETTINGS = (
@@ -54,7 +53,7 @@ SETTINGS = (
 )
 
 
-class Stranger(NamedTuple):
+class Project(NamedTuple):
     """``folder``: the repository; ``home``: the environment."""
 
     folder: Path
@@ -84,7 +83,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shelf = tmp_path_factory.mktemp("shelf")
     _done(ROOT, sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(shelf))
     (wheel,) = shelf.glob("toolparity-*.whl")
-    home = tmp_path_factory.mktemp("stranger") / "venv"
+    home = tmp_path_factory.mktemp("home") / "venv"
     venv.create(home, symlinks=True)
     python = str(home / "bin" / "python")
     _done(
@@ -106,86 +105,77 @@ def _done(folder: Path, *command: str) -> None:
 
 
 @pytest.fixture
-def stranger(home: Path, tmp_path: Path) -> Stranger:
+def project(home: Path, tmp_path: Path) -> Project:
     (tmp_path / "my_subject.py").write_text(WRONG)
     (tmp_path / "pyproject.toml").write_text(SETTINGS)
-    return Stranger(tmp_path, home)
+    return Project(tmp_path, home)
 
 
 @INSTALLED
-def test_the_wheel_is_what_is_used_and_not_this_tree(stranger: Stranger) -> None:
+def test_the_wheel_is_used_and_not_this_tree(project: Project) -> None:
     names = ", ".join(PACKAGES)
     asked = (
         f"import sys; from toolparity import {names}; print(*(one.__file__ for one in ({names})), *sys.path, sep='\\n')"
     )
-    told = [Path(line) for line in stranger.run("python", "-c", asked).stdout.splitlines() if line]
-    assert len(told) > len(PACKAGES)
-    assert all(path.is_relative_to(stranger.home) for path in told[: len(PACKAGES)])
-    assert not any(path == ROOT or path.is_relative_to(ROOT / "tests") for path in told)
+    paths = [Path(line) for line in project.run("python", "-c", asked).stdout.splitlines() if line]
+    assert len(paths) > len(PACKAGES)
+    assert all(path.is_relative_to(project.home) for path in paths[: len(PACKAGES)])
+    assert not any(path == ROOT or path.is_relative_to(ROOT / "tests") for path in paths)
 
 
 @INSTALLED
-def test_a_seeded_bug_is_red_under_pytest_and_its_law_is_named_until_it_is_mended(stranger: Stranger) -> None:
-    red = stranger.run("pytest", "-q", "--parity-subject", "my_subject:Subject")
-    assert red.returncode == 1, red.stdout + red.stderr
+def test_a_seeded_bug_is_red_and_its_law_is_named_until_it_is_fixed(project: Project) -> None:
+    command = ("toolparity", "check", "my_subject:Subject", "--scenario", "parallel-three", "--scenario", "two-rounds")
+    red, checked = project.run("pytest", "-q", "--parity-subject", "my_subject:Subject"), project.run(*command)
+    assert (red.returncode, checked.returncode) == (1, 1), red.stdout + red.stderr + checked.stderr
     assert "same-first: executed: the last call of 3 would run instead of the first one that can run" in red.stdout
     assert "the law:  Under the policy first, every provider yields the first client call that can run." in red.stdout
     assert "again:    toolparity check my_subject:Subject --scenario parallel-three" in red.stdout
-    (stranger.folder / "my_subject.py").write_text(RIGHT)
-    green = stranger.run("pytest", "-q")
-    assert green.returncode == 0, green.stdout + green.stderr
+    assert "my_subject:Subject breaks same-first in 4 cases" in checked.stdout
+    (project.folder / "my_subject.py").write_text(RIGHT)
+    green, checked = project.run("pytest", "-q"), project.run(*command)
+    assert (green.returncode, checked.returncode) == (0, 0), green.stdout + green.stderr + checked.stderr
     assert "failed" not in green.stdout
     assert " passed, " in green.stdout  # the others are skipped: it claims no streams
 
 
 @INSTALLED
-def test_the_command_is_red_and_green_for_the_same_reason(stranger: Stranger) -> None:
-    command = ("toolparity", "check", "my_subject:Subject", "--scenario", "parallel-three", "--scenario", "two-rounds")
-    red = stranger.run(*command)
-    assert red.returncode == 1, red.stderr
-    assert "my_subject:Subject breaks same-first in 4 cases" in red.stdout
-    (stranger.folder / "my_subject.py").write_text(RIGHT)
-    green = stranger.run(*command)
-    assert green.returncode == 0, green.stdout + green.stderr
-
-
-@INSTALLED
-def test_a_package_gives_its_subject_a_short_name(stranger: Stranger, home: Path) -> None:
+def test_a_package_gives_its_subject_a_short_name(project: Project, home: Path) -> None:
     (site,) = home.glob("lib/python*/site-packages")
     info = site / "gateway-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gateway\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[toolparity.subjects]\ngateway = gateway_parity:Subject\n")
     (site / "gateway_parity.py").write_text(RIGHT)
-    smoked = stranger.run("toolparity", "smoke", "gateway")
+    smoked = project.run("toolparity", "smoke", "gateway")
     assert smoked.returncode == 0, smoked.stdout + smoked.stderr
-    ended = stranger.run("pytest", "-q", "--parity-subject", "gateway")
+    ended = project.run("pytest", "-q", "--parity-subject", "gateway")
     assert ended.returncode == 0, ended.stdout
     (site / "gateway_parity.py").write_text("import nothing_of_the_kind\n")
-    broken = stranger.run("toolparity", "check", "gateway")
+    broken = project.run("toolparity", "check", "gateway")
     assert broken.returncode == 4
     assert "gateway cannot be imported" in broken.stderr
 
 
 @INSTALLED
-def test_the_plugin_can_be_left_out(stranger: Stranger) -> None:
-    (stranger.folder / "test_own.py").write_text("def test_own():\n    pass\n")
-    ended = stranger.run("pytest", "-q", "-p", "no:toolparity")
+def test_the_plugin_can_be_left_out(project: Project) -> None:
+    (project.folder / "test_own.py").write_text("def test_own():\n    pass\n")
+    ended = project.run("pytest", "-q", "-p", "no:toolparity")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "1 passed" in ended.stdout
 
 
 @INSTALLED
-def test_the_page_for_strangers_can_be_followed_from_its_beginning_to_its_end(home: Path, tmp_path: Path) -> None:
-    stranger = Stranger(tmp_path, home)
+def test_the_page_about_subjects_can_be_followed_from_its_beginning_to_its_end(home: Path, tmp_path: Path) -> None:
+    project = Project(tmp_path, home)
     printed, done = "", 0
     for block in blocks("subjects.md"):
-        printed = do(block, tmp_path, stranger.environment, printed)
+        printed = do(block, tmp_path, project.environment, printed)
         done += not block.mark.startswith("not run: ")
     assert done > 15
 
 
-def test_the_page_tells_every_claim_and_every_shipped_subject() -> None:
+def test_the_page_describes_every_claim_and_every_shipped_subject() -> None:
     text = (DOCS / "subjects.md").read_text("utf-8")
     for claim, promise in CLAIMS.items():
         assert f"| `{claim}` | {promise.rstrip('.')}" in text
