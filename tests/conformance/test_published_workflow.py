@@ -37,21 +37,19 @@ def commands(program: str) -> Iterator[list[str]]:
                 yield words[1:]
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_each_script_is_a_shell_script(script: str) -> None:
-    done = subprocess.run(["bash", "-n", "-c", script], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_it_runs_every_week_and_on_request_and_may_open_a_pull_request() -> None:
-    triggers = WORKFLOW[True]  # YAML 1.1 reads the key "on" as true
-    assert triggers.keys() == {"schedule", "workflow_dispatch"}
-    minute, hour, day, month, weekday = triggers["schedule"][0]["cron"].split()
-    assert (day, month) == ("*", "*")
-    assert all(field.isdigit() for field in (minute, hour, weekday))
+def test_its_scripts_are_shell_scripts_and_its_tools_are_pinned() -> None:
+    for script in SCRIPTS:
+        done = subprocess.run(["bash", "-n", "-c", script], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), script
+    assert WORKFLOW[True].keys() == {"schedule", "workflow_dispatch"}  # YAML 1.1 reads the key "on" as true
     assert WORKFLOW["permissions"] == {"contents": "write", "pull-requests": "write"}
+    assert {step["uses"].partition("/")[0] for step in JOB["steps"] if "uses" in step} == {"actions"}
     (create,) = (words for words in commands("gh") if words[:2] == ["pr", "create"])
     assert (ROOT / create[create.index("--body-file") + 1]).is_file()
+    installed = [words[1:] for words in commands("pip") if words[0] == "install"]
+    tools = [word for words in installed for word in words if not any(one.startswith("-") for one in words)]
+    assert tools
+    assert all("==" in tool for tool in tools)
 
 
 def test_its_toolparity_commands_exist_with_these_options() -> None:
@@ -67,13 +65,10 @@ def test_its_toolparity_commands_exist_with_these_options() -> None:
         assert {word for word in words if word.startswith("--")} <= options
 
 
-def test_its_python_modules_exist() -> None:
+def test_its_modules_libraries_and_files_exist() -> None:
     modules = [words[words.index("-m") + 1] for words in commands("python")]
     assert modules == ["toolparity.conformance.subjects.pin", "toolparity.conformance.cli.publish"]
     assert all(find_spec(module) for module in modules)
-
-
-def test_its_libraries_and_files_exist() -> None:
     (loop,) = (line for script in SCRIPTS for line in script.splitlines() if line.startswith("for library in "))
     looped = loop.removeprefix("for library in ").removesuffix("; do").split()
     called = [words for words in commands("toolparity") if words[0] == "history"]
@@ -85,17 +80,6 @@ def test_its_libraries_and_files_exist() -> None:
     assert {ROOT / path.parent for path in written.values()} == {FOLDER / HISTORY}
     (added,) = (words[1:] for words in commands("git") if words[0] == "add")
     assert all((ROOT / path).exists() for path in added)
-
-
-def test_it_installs_tools_in_pinned_versions() -> None:
-    installed = [words[1:] for words in commands("pip") if words[0] == "install"]
-    tools = [word for words in installed for word in words if not any(one.startswith("-") for one in words)]
-    assert tools
-    assert all("==" in tool for tool in tools)
-
-
-def test_it_uses_actions_of_github_only() -> None:
-    assert {step["uses"].partition("/")[0] for step in JOB["steps"] if "uses" in step} == {"actions"}
 
 
 def test_pinning_without_a_name_pins_the_newest_packages_of_every_library(

@@ -76,37 +76,20 @@ def test_no_placeholder_is_left_and_every_named_file_exists(language: str, kind:
         assert f"`{named}`" in (tmp_path / "acme" / "README.md").read_text("utf-8")
 
 
-def test_a_folder_with_content_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "own.txt").write_text("mine")
-    refused = new("--language", "python", str(tmp_path))
-    assert refused.exit_code == exits.USAGE
-    assert "is not an empty folder" in refused.output
-    assert [path.name for path in tmp_path.iterdir()] == ["own.txt"]
-    assert new("--language", "python", str(tmp_path / "own.txt")).exit_code == exits.USAGE
-    assert (tmp_path / "own.txt").read_text() == "mine"
-
-
-def test_an_empty_folder_is_used(tmp_path: Path) -> None:
+def test_only_an_empty_folder_is_used(tmp_path: Path) -> None:
     assert new("--language", "node", str(tmp_path)).exit_code == 0
     assert (tmp_path / "subject.mjs").is_file()
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    refused = new("--language", "python", str(tmp_path))
+    assert (refused.exit_code, "is not an empty folder" in refused.output) == (exits.USAGE, True)
+    assert new("--language", "python", str(tmp_path / "subject.mjs")).exit_code == exits.USAGE
+    failed = new("--language", "python", str(tmp_path / "subject.mjs" / "new"))
+    assert (failed.exit_code, "Traceback" in failed.output) == (exits.FAULT, False)
+    unknown = new("--language", "pyton", str(tmp_path / "new"))
+    assert (unknown.exit_code, "did you mean python?" in unknown.output) == (exits.USAGE, True)
+    assert before == {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
 
 
-def test_a_parent_that_is_a_file_is_one_line_and_exit_code_4(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    failed = new("--language", "python", str(tmp_path / "file" / "new"))
-    assert failed.exit_code == exits.FAULT
-    assert "Traceback" not in failed.output
-
-
-@pytest.mark.parametrize(
-    ("folder", "name"),
-    [("Acme Gateway", "acme-gateway"), ("9lives", "subject-9lives"), ("...", "subject"), ("日本", "subject")],
-)
-def test_the_name_fits_the_packages_of_every_language(folder: str, name: str, tmp_path: Path) -> None:
-    assert skeletons.project_name(tmp_path / folder) == name
-
-
-def test_an_unknown_language_names_the_nearest(tmp_path: Path) -> None:
-    refused = new("--language", "pyton", str(tmp_path))
-    assert refused.exit_code == exits.USAGE
-    assert "did you mean python?" in refused.output
+def test_the_name_fits_the_packages_of_every_language(tmp_path: Path) -> None:
+    names = {"Acme Gateway": "acme-gateway", "9lives": "subject-9lives", "...": "subject", "日本": "subject"}
+    assert {folder: skeletons.project_name(tmp_path / folder) for folder in names} == names

@@ -51,24 +51,17 @@ def words(row: str) -> list[str]:
     return re.findall(r"`([^`]+)`", re.sub(r"\([^()]*\)", "", ROWS[row]).partition(";")[0])
 
 
-def test_every_claim_of_a_reader_has_its_members() -> None:
+def test_the_page_names_every_member_word_and_count_and_no_other() -> None:
     for claim in CLAIMS.keys() - {"runs"}:  # agents.md: agents return another form
         assert ROWS[f"`{claim}`"]
-
-
-def test_every_member_of_the_brief_form_is_named() -> None:
     for member in {"calls", "dropped", "rejected", "policy", *answer._MEMBERS}:
         assert f"`{member}`" in PAGE, member
-
-
-def test_the_words_are_those_of_the_canonical_form() -> None:
     assert words("`stop`") == list(get_args(StopReason))
     assert words("`status` of a call") == list(get_args(CallStatus))
     assert words("`policy`") == list(get_args(Policy))
     assert words("`type` of a block") == [str(block.__struct_config__.tag) for block in get_args(Block)]
-
-
-def test_every_kind_of_call_is_named() -> None:
+    counts = [name for name in Usage.__struct_fields__ if name != "raw"]
+    assert [row.strip("`") for row in ROWS if row.endswith("_tokens`")] == counts
     kinds = {
         call.kind
         for scenario in scenarios().values()
@@ -76,11 +69,6 @@ def test_every_kind_of_call_is_named() -> None:
         for call in scenario.expected(surface, 0, stream=False).calls
     }
     assert kinds <= set(words("`kind` of a call"))
-
-
-def test_every_token_count_has_its_meaning() -> None:
-    counts = [name for name in Usage.__struct_fields__ if name != "raw"]
-    assert [row.strip("`") for row in ROWS if row.endswith("_tokens`")] == counts
 
 
 def check(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -106,23 +94,15 @@ def test_a_subject_lives_once_in_each_process_and_is_closed_there(jobs: str, tmp
         assert own[-1] == "closed"
 
 
-#: A subject whose first response is interrupted, as by Ctrl-C.
-INTERRUPTED = """\
-class Subject:
-    def read(self, exchange):
-        raise KeyboardInterrupt
-"""
-
-
 @pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize(
     ("names", "code"),
     [(["counting:Subject", "missing_module:Subject"], 4), (["interrupted:Subject", "counting:Subject"], 130)],
-    ids=["not loaded", "interrupted"],
 )
 def test_a_subject_is_closed_if_the_run_ends_with_an_exception(names: list[str], code: int, tmp_path: Path) -> None:
     (tmp_path / "counting.py").write_text(COUNTING)
-    (tmp_path / "interrupted.py").write_text(INTERRUPTED)
+    read = "    def read(self, exchange):\n        raise KeyboardInterrupt\n"  # as by Ctrl-C
+    (tmp_path / "interrupted.py").write_text(f"class Subject:\n{read}")
     ended = check(tmp_path, *names, "--surface", "openai.chat", "--scenario", "single-call")
     assert ended.returncode == code, ended.stderr
     events = [line.split()[0] for line in (tmp_path / "notes.txt").read_text().splitlines()]

@@ -283,6 +283,10 @@ def test_a_failure_that_no_script_shows_is_refused(
     other.write_bytes(write(replace(judged, results=[of_law.result])))
     done = run("openai-sdk", "single-call[openai.chat-plain-all]", "--results", str(other))
     assert (done.exit_code, "no script shows a failure of any-split" in done.output) == (1, True)
+    with monkeypatch.context() as patch:
+        patch.setattr(confirmation, "outcome", lambda accusation: (False, '{"calls": []}'))
+        done = run("openai-sdk", CASE, "-o", str(path))
+    assert (done.exit_code, "its script does not show it; it printed" in done.output) == (1, True)
     monkeypatch.setattr(confirmation, "_recorded", list)
     for installed in ("", "0.1"):
         monkeypatch.setattr(confirmation, "installed_version", lambda subject, installed=installed: installed)
@@ -290,13 +294,10 @@ def test_a_failure_that_no_script_shows_is_refused(
         assert done.exit_code == 1
         assert "its script was not run" in done.output
         assert "run pip install openai==" in done.output
+    assert not path.exists()
     monkeypatch.setattr(confirmation, "_recorded", lambda: [confirmation.entry(grown)])
     monkeypatch.setattr(confirmation, "installed_version", lambda subject: "")
     assert run("openai-sdk", CASE).exit_code == 0, "a recorded confirmation is enough without the library"
-    monkeypatch.setattr(confirmation, "outcome", lambda accusation: (False, '{"calls": []}'))
-    done = run("openai-sdk", CASE, "-o", str(path))
-    assert (done.exit_code, "its script does not show it; it printed" in done.output) == (1, True)
-    assert not path.exists()
 
 
 def test_results_of_another_run_can_be_named(

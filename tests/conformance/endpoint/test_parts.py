@@ -18,64 +18,55 @@ pytestmark = pytest.mark.service("conformance/endpoint")
 _DOCS = Path(__file__).parents[3] / "docs" / "pages"
 
 
-@pytest.mark.parametrize(
-    ("url", "wire", "stream", "path"),
-    [
-        ("http://localhost:8000", "openai.chat", False, "/v1/chat/completions"),
-        ("http://localhost:8000/v1/", "openai.chat", True, "/v1/chat/completions"),
-        ("https://api.groq.com/openai/v1", "openai.chat", False, "/openai/v1/chat/completions"),
-        ("https://a.example/api/v3/chat/completions", "openai.chat", False, "/api/v3/chat/completions"),
-        ("https://api.openai.com/v1", "openai.responses", False, "/v1/responses"),
-        ("https://api.anthropic.com", "anthropic.messages", False, "/v1/messages"),
-        ("https://a.example/anthropic/v1", "anthropic.messages", False, "/anthropic/v1/messages"),
-        ("https://g.example", "google.gemini", False, "/v1beta/models/a%2Fb:generateContent"),
-        ("https://g.example/v1", "google.gemini", True, "/v1/models/a%2Fb:streamGenerateContent?alt=sse"),
-        ("https://g.example", "google.interactions", False, "/v1beta/interactions"),
-        ("http://localhost:11434", "ollama.chat", False, "/api/chat"),
-        ("https://api.cohere.com", "cohere.chat", False, "/v2/chat"),
-        ("https://b.example", "bedrock.converse", True, "/model/a%2Fb/converse-stream"),
-    ],
-)
-def test_requests_go_to_the_path_of_the_wire_below_the_url(url: str, wire: str, stream: bool, path: str) -> None:
-    assert endpoint(url, wire).path("a/b", stream=stream) == path
+#: URL, wire -> the path of a request, "?" in front of that of a stream.
+PATHS = {
+    ("http://localhost:8000", "openai.chat"): "/v1/chat/completions",
+    ("https://api.groq.com/openai/v1/", "openai.chat"): "/openai/v1/chat/completions",
+    ("https://a.example/api/v3/chat/completions", "openai.chat"): "/api/v3/chat/completions",
+    ("https://api.openai.com/v1", "openai.responses"): "/v1/responses",
+    ("https://api.anthropic.com", "anthropic.messages"): "/v1/messages",
+    ("https://a.example/anthropic/v1", "anthropic.messages"): "/anthropic/v1/messages",
+    ("https://g.example", "google.gemini"): "/v1beta/models/a%2Fb:generateContent",
+    ("https://g.example/v1", "google.gemini"): "?/v1/models/a%2Fb:streamGenerateContent?alt=sse",
+    ("https://g.example", "google.interactions"): "/v1beta/interactions",
+    ("http://localhost:11434", "ollama.chat"): "/api/chat",
+    ("https://api.cohere.com", "cohere.chat"): "/v2/chat",
+    ("https://b.example", "bedrock.converse"): "?/model/a%2Fb/converse-stream",
+}
 
 
-def test_the_password_of_a_url_becomes_a_header_and_is_not_in_the_address() -> None:
+def test_requests_go_to_the_path_of_the_wire_below_the_url() -> None:
+    for (url, wire), path in PATHS.items():
+        assert endpoint(url, wire).path("a/b", stream=path.startswith("?")) == path.removeprefix("?"), url
+
+
+def test_a_password_and_a_key_become_headers_and_are_not_in_the_address_or_an_error() -> None:
     target = endpoint("https://user:secret@a.example/v1", "openai.chat")
     assert "secret" not in target.url
     assert target.headers("")["authorization"] == "Basic dXNlcjpzZWNyZXQ="
-
-
-def test_a_query_is_refused_instead_of_left_out() -> None:
     with pytest.raises(EndpointFailed, match="the URL has a query") as refused:
         endpoint("https://a.example/v1?key=secret", "openai.chat")
     assert "secret" not in str(refused.value)
+    keys = {"openai.chat": "authorization", "anthropic.messages": "x-api-key", "google.gemini": "x-goog-api-key"}
+    for wire, header in keys.items():
+        headers = endpoint("http://a.example", wire).headers("the-key")
+        assert [name for name, value in headers.items() if "the-key" in value] == [header]
 
 
-@pytest.mark.parametrize(
-    ("wire", "header"),
-    [("openai.chat", "authorization"), ("anthropic.messages", "x-api-key"), ("google.gemini", "x-goog-api-key")],
-)
-def test_the_key_goes_into_the_header_of_the_wire(wire: str, header: str) -> None:
-    headers = endpoint("http://a.example", wire).headers("the-key")
-    assert [name for name, value in headers.items() if "the-key" in value] == [header]
-
-
-@pytest.mark.parametrize(
-    ("passed", "judged", "low", "high"),
+def test_the_interval_is_wilsons_and_that_of_no_observation_is_unknown() -> None:
     # R. G. Newcombe, Statistics in Medicine 17 (1998), table I, method 3
-    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
-)
-def test_the_interval_is_wilsons(passed: int, judged: int, low: float, high: float) -> None:
-    assert Rate(passed, judged).interval == pytest.approx((low, high), abs=5e-5)
+    table = {
+        (81, 263): (0.2553, 0.3662),
+        (15, 148): (0.0624, 0.1605),
+        (0, 20): (0.0, 0.1611),
+        (1, 29): (0.0061, 0.1718),
+    }
+    for (passed, judged), interval in table.items():
+        assert Rate(passed, judged).interval == pytest.approx(interval, abs=5e-5)
+    assert (Rate(0, 0).value, Rate(0, 0).interval) == (None, (0.0, 1.0))
 
 
-def test_a_rate_without_observations_is_unknown() -> None:
-    assert Rate(0, 0).value is None
-    assert Rate(0, 0).interval == (0.0, 1.0)
-
-
-#: The findings that say nothing about the server: what it may send, or what only text mode and policies report.
+#: The findings that do not accuse the server: it may send their cause, or only text mode and policies report them.
 _NO_DEFECT = {
     "unknown-block", "unknown-event", "unknown-member", "name-split", "call-type-unset", "answered-call",
     "call-type-disagrees",
@@ -85,7 +76,7 @@ _NO_DEFECT = {
 }  # fmt: skip
 
 
-def test_every_finding_breaks_a_check_or_is_no_defect_of_the_server() -> None:
+def test_every_finding_breaks_a_check_or_is_not_a_defect_of_the_server() -> None:
     assert BREAKS.keys() | _NO_DEFECT == CODES.keys()
     assert not BREAKS.keys() & _NO_DEFECT
     assert set(BREAKS.values()) <= CHECKS.keys()

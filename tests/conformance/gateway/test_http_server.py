@@ -47,20 +47,16 @@ def test_a_connection_stays_open_and_a_stream_has_one_chunk_for_each_piece(conne
         assert reply.count(b"\r\ndata: ") == len(PIECES) - 1
 
 
-def test_two_requests_in_one_packet_get_two_responses(connection: socket.socket) -> None:
-    connection.sendall(asked() + asked("connection: close"))
-    reply = until(connection, b"0\r\n\r\n", 2)
-    assert reply.count(b"HTTP/1.1 200 OK") == 2
-    assert connection.recv(1) == b""
-
-
-def test_a_request_in_pieces_and_one_that_expects_100_are_read(connection: socket.socket) -> None:
+def test_pipelined_and_divided_requests_are_read(connection: socket.socket) -> None:
     request = asked("expect: 100-continue")
     connection.sendall(request[:10])
     connection.sendall(request[10 : -len(REQUEST)])
     assert until(connection, b"\r\n\r\n").startswith(b"HTTP/1.1 100 ")
     connection.sendall(REQUEST)
     assert until(connection, b"0\r\n\r\n").startswith(b"HTTP/1.1 200 OK")
+    connection.sendall(asked() + asked("connection: close"))
+    assert until(connection, b"0\r\n\r\n", 2).count(b"HTTP/1.1 200 OK") == 2
+    assert connection.recv(1) == b""
 
 
 def test_the_stop_of_the_upstream_ends_open_connections() -> None:
