@@ -23,15 +23,11 @@ from toolparity.reports.results import EFFECTS, Verdict
 CHOICE = CaseFilter(scenarios=("parallel-three", "two-rounds", "arguments-*"))
 PARALLEL = Case("parallel-three", "openai.chat", "plain", "all")
 #: Claim -> a law that fails if the subject does not keep it.
-SEEN_BY = {
-    "stream": "conservation",
-    "select": "same-first",
-    "text": "conservation",
-    "stop": "stop",
+SEEN_BY = {"stream": "conservation", "text": "conservation", "blocks": "conservation", "select": "same-first"} | {
     "status": "arguments",
-    "usage": "usage",
     "findings": "arguments",
-    "blocks": "conservation",
+    "stop": "stop",
+    "usage": "usage",
     "answers": "answered",
     "handoff": "handoff",
 }
@@ -56,31 +52,18 @@ class Mute(Reference):
         return None
 
 
-class Returns(Mute):
-    """It returns one value as each answer, or raises it."""
+def returns(value: Any, method: str = "read") -> Reference:
+    """Return a subject one of whose methods returns a value, or raises it."""
 
-    def __init__(self, value: Any) -> None:
-        super().__init__()
-        self._value = value
+    def give(asked: Any) -> Any:
+        if isinstance(value, Exception):
+            raise value
+        return value
 
-    def read(self, exchange: SubjectExchange) -> Any:
-        if isinstance(self._value, Exception):
-            raise self._value
-        return self._value
-
-
-class Requests(Reference):
-    """It returns one value as each next request, or raises it."""
-
-    claims = frozenset(("answers",))
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def next_request(self, follow_up: FollowUp) -> Any:
-        if isinstance(self._value, Exception):
-            raise self._value
-        return self._value
+    subject = Mute() if method == "read" else Reference()
+    subject.claims = frozenset(() if method == "read" else ("answers",))
+    setattr(subject, method, give)
+    return subject
 
 
 def cases() -> list[Case]:
@@ -124,30 +107,16 @@ def test_requests_for_other_wires_are_claimed_with_requests() -> None:
         claims_of("half", ["handoff"])
 
 
-#: Answers of another form than the documented ones.
-FORMLESS: tuple[Any, ...] = (
-    None,
-    [],
-    "calls",
-    {},
-    {"calls": {}},
-    {"calls": [1]},
-    {"calls": [{"arguments": {}}]},
-    {"calls": [], "text": 5},
-    {"calls": [], "stop": ["end_turn"]},
-    {"calls": [], "usage": [1]},
-    {"calls": [], "complete": "yes"},
-    {"calls": [], "warnings": "dropped"},
-    {"response": 5},
-    {"response": {"choices": 5}},
-    {"response": {"choices": [], "usage": 5}},
-    {"response": {"choices": [{"blocks": [{}]}]}},
-)
+#: Answers of another form than the documented ones, besides those that lack one in a member.
+FORMLESS: list[Any] = [None, [], "calls", {}, {"calls": {}}, {"calls": [1]}, {"calls": [{"arguments": {}}]}]
+FORMLESS += [{"response": 5}, {"response": {"choices": 5}}, {"response": {"choices": [], "usage": 5}}]
+FORMLESS += [{"response": {"choices": [{"blocks": [{}]}]}}]
+WRONG_MEMBERS = {"text": 5, "stop": ["end_turn"], "usage": [1], "complete": "yes", "warnings": "dropped"}
 
 
 def test_an_answer_without_a_form_is_a_failure_with_its_reason() -> None:
-    for answer in FORMLESS:
-        (verdict,) = Judge(Returns(answer)).result(PARALLEL).verdicts
+    for answer in (*FORMLESS, *({"calls": [], name: value} for name, value in WRONG_MEMBERS.items())):
+        (verdict,) = Judge(returns(answer)).result(PARALLEL).verdicts
         assert (verdict.check, verdict.outcome) == ("conservation", "fail"), answer
         assert verdict.reason.startswith("invalid answer: "), answer
 
@@ -157,13 +126,13 @@ def test_an_answer_without_a_form_is_a_failure_with_its_reason() -> None:
     "request_", [KeyError("tools"), None, [], "body", {}, {"messages": 5}, {"messages": [5]}, {"messages": [{}]}]
 )
 def test_a_request_without_a_form_is_a_failure(request_: Any) -> None:
-    found = outcomes(Requests(request_))
+    found = outcomes(returns(request_, "next_request"))
     assert found["answered", "fail"]
     assert not any(outcome == "error" for _, outcome in found)
 
 
 def test_an_error_of_a_law_or_of_the_harness_does_not_accuse_the_subject(monkeypatch: pytest.MonkeyPatch) -> None:
-    (verdict,) = Judge(Returns(MissingExtra("the library is not installed"))).result(PARALLEL).verdicts
+    (verdict,) = Judge(returns(MissingExtra("the library is not installed"))).result(PARALLEL).verdicts
     assert (verdict.check, verdict.outcome) == ("conservation", "error")
 
     def fail(evidence: Any) -> Any:
@@ -188,6 +157,6 @@ def test_a_subject_that_answers_the_same_response_in_two_ways_is_unstable() -> N
 
 def test_a_call_that_is_missing_beside_an_error_is_not_lost_without_a_warning() -> None:
     for failed, effect in ((None, "lost"), (True, "refused")):
-        (verdict, *_) = Judge(Returns({"calls": [], "failed": failed}), twice=False).result(PARALLEL).verdicts
+        (verdict, *_) = Judge(returns({"calls": [], "failed": failed}), twice=False).result(PARALLEL).verdicts
         assert (verdict.check, verdict.outcome, verdict.effect) == ("conservation", "fail", effect)
         assert ("without a warning" in verdict.reason) is (failed is None)

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.conformance import test_libraries as libraries
 from tests.reports.golden import result, run, verdict
 from tests.support.thoroughness import sampled
 from toolparity.cli import main
@@ -56,10 +57,11 @@ CASES = CaseFilter(
 DROPPED = "parallel-three[openai.chat-plain-all]"
 
 
-class FakeRuntime:
+class FakeRuntime(libraries.FakeRuntime):
     """An index of releases, each of which is installed as a file."""
 
     def __init__(self, releases: Sequence[str]) -> None:
+        super().__init__()
         self.listed = list(releases)
         self.installed: list[str] = []
         self.steps = ["collecting packages"]
@@ -71,19 +73,13 @@ class FakeRuntime:
         if version == self.broken:
             raise MissingExtra("No matching distribution", hint="check the version")
         self.installed.append(version)
-        (folder / "version").write_text(version)
-
-    def version(self, peer: Peer, folder: Path) -> str:
-        return (folder / "version").read_text()
+        super().install(peer, version, folder, report)
 
     def packages(self, folder: Path) -> dict[str, str]:
         return {"echo": self.version(PEERS["echo"], folder), "sdk": "2.0"}
 
     def releases(self, peer: Peer) -> list[str]:
         return self.listed
-
-    def command(self, peer: Peer, folder: Path) -> list[str]:
-        return ["python3", "-I", "-S", str(peer.program), self.version(peer, folder)]
 
 
 @pytest.fixture

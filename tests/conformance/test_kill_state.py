@@ -65,20 +65,16 @@ def test_a_line_that_was_cut_is_not_a_result(tmp_path: Path) -> None:
     assert KillState(path, FEW).get(Counts, "two") == Counts("two", {})
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(None, "other code or other cases"), (b"{}\n", "not the state"), (b"mine", "not the state")],
-)
-def test_the_state_of_another_run_is_refused(tmp_path: Path, content: bytes | None, message: str) -> None:
-    path = tmp_path / "state.jsonl"
-    if content is None:
-        KillState(path, CaseFilter())
-    else:
-        path.write_bytes(content)
-    with pytest.raises(InvalidRunState, match=message):
-        KillState(path, FEW)
-
-
-def test_resume_needs_kill(tmp_path: Path) -> None:
+def test_the_state_of_another_run_is_refused(tmp_path: Path) -> None:
+    KillState(tmp_path / "other", CaseFilter())
+    (tmp_path / "object").write_bytes(b"{}\n")
+    (tmp_path / "text").write_bytes(b"mine")
+    for name, message in (
+        ("other", "other code or other cases"),
+        ("object", "not the state"),
+        ("text", "not the state"),
+    ):
+        with pytest.raises(InvalidRunState, match=message):
+            KillState(tmp_path / name, FEW)
     result = CliRunner().invoke(main, ["check", "--resume", str(tmp_path / "state.jsonl")])
     assert (result.exit_code, "--resume needs --kill" in result.output) == (2, True)

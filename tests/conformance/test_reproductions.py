@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
 import json
 import math
@@ -13,11 +14,12 @@ from typing import Any
 
 import pytest
 
+from docs.generate import confirm
 from tests.support.published import published, shortest
 from toolparity.conformance.answer import AnsweredCall
 from toolparity.conformance.laws import LAWS
 from toolparity.conformance.laws.consequences import CONSEQUENCES
-from toolparity.conformance.reproductions import Accusation, reproduction
+from toolparity.conformance.reproductions import Accusation, confirmation, reproduction
 from toolparity.conformance.reproductions.code import Ask
 from toolparity.conformance.reproductions.comparison import confirms
 from toolparity.conformance.reproductions.libraries import LIBRARIES
@@ -293,3 +295,50 @@ def test_every_implementation_has_code_and_every_law_its_consequences_in_sentenc
     for sentences in CONSEQUENCES.values():
         assert sentences.keys() <= EFFECTS.keys()
         assert all(sentence.endswith(".") and sentence[0].isupper() for sentence in sentences.values())
+
+
+# The program that runs the scripts and records what they confirm
+
+
+def of_library(name: str, law: str = "order") -> Accusation:
+    verdict = Verdict(law, "expected", "it broke")
+    result = Result(name, "parallel-three", "openai.chat", "plain", "all", [verdict], [SubjectReport()])
+    return Accusation(result, verdict, "1.0")
+
+
+def selected(**options: Any) -> list[Accusation]:
+    defaults = {"names": [], "reasons": False, "number": None, "seed": 1}
+    return confirm.selected(argparse.Namespace(**{**defaults, **options}))
+
+
+def test_a_sample_has_one_of_each_library_in_turn() -> None:
+    found = [of_library(name) for name in "aaaab"]
+    assert sorted(one.result.subject for one in confirm.sample(found, 2, seed=1)) == ["a", "b"]
+    assert len(confirm.sample(found, 60, seed=1)) == 5
+
+
+@pytest.mark.page("reports/published", "docs/generate/confirm.py", "docs/generate/peers.py")
+def test_every_reason_has_more_scripts_than_every_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confirm, "load", lambda path: published())
+    laws, reasons = selected(), selected(reasons=True)
+    assert {one.result.subject for one in laws} == {one.result.subject for one in reasons}
+    assert len(laws) < len(reasons)
+    assert {one.result.subject for one in selected(names=["litellm"])} == {"litellm"}
+    assert len(selected(number=7)) == 7
+
+
+def test_a_library_that_is_not_installed_is_not_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere")
+    assert confirm.outcome(of_library("litellm")) == ("not installed", "")
+
+
+def test_a_recording_replaces_the_accusations_of_the_same_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "confirmed.json"
+    path.write_text("[]")
+    monkeypatch.setattr(confirmation, "RECORD", path)
+    confirm.record([of_library("b"), of_library("a"), of_library("a")])
+    confirm.record([of_library("b", "stop")])
+    entries = [(entry["subject"], entry["law"]) for entry in json.loads(path.read_bytes())]
+    assert entries == [("a", "order"), ("b", "stop")]

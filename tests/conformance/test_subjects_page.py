@@ -12,7 +12,9 @@ import pytest
 
 from toolparity.conformance import answer
 from toolparity.conformance.cases.scenarios import scenarios
-from toolparity.conformance.subjects.claims import CLAIMS
+from toolparity.conformance.subjects import SUBJECTS
+from toolparity.conformance.subjects.claims import CLAIMS, INPUTS
+from toolparity.conformance.subjects.peers import PEERS
 from toolparity.normalizer.model import Block, CallStatus, Policy, StopReason, Usage
 
 from .pages import DOCS
@@ -52,8 +54,12 @@ def words(row: str) -> list[str]:
 
 
 def test_the_page_names_every_member_word_and_count_and_no_other() -> None:
-    for claim in CLAIMS.keys() - {"runs"}:  # agents.md: agents return another form
-        assert ROWS[f"`{claim}`"]
+    for claim, promise in CLAIMS.items():
+        assert claim == "runs" or ROWS[f"`{claim}`"]  # agents.md: agents return another form
+        assert f"| `{claim}` | {promise.rstrip('.')}" in PAGE
+    for name in (*SUBJECTS, *PEERS, *INPUTS):
+        assert f"`{name}`" in PAGE or f'`"{name}"`' in PAGE
+        assert name not in PEERS or f"| `{name}` |" in PAGE
     for member in {"calls", "dropped", "rejected", "policy", *answer._MEMBERS}:
         assert f"`{member}`" in PAGE, member
     assert words("`stop`") == list(get_args(StopReason))

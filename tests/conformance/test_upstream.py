@@ -188,18 +188,6 @@ def test_the_tests_of_an_sdk_fail(subject: str, tmp_path: Path) -> None:
     assert outcomes(found, tmp_path) == {one.verdict.check: "FAILED" for one in found}
 
 
-@pytest.mark.service("conformance/reproductions")
-def test_the_tests_pass_where_the_library_is_right_and_fail_where_it_is_not(grown: Accusation, tmp_path: Path) -> None:
-    right = [
-        accused("parallel-three", "plain"),
-        accused("parallel-three", "stream", "order"),
-        accused("single-call", "plain", "stop"),
-        accused("single-call", "plain", "usage", reason="input_tokens is 54", expected="54", got="8"),
-    ]
-    expected = {**{one.verdict.check: "PASSED" for one in right}, "arguments": "FAILED"}
-    assert outcomes([*right, grown], tmp_path) == expected
-
-
 @pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("mode", ["stream", "plain"])
 @pytest.mark.parametrize(

@@ -202,7 +202,6 @@ _CHOICE = ("tool_choice", "toolConfig")
 
 DEFECTS: dict[str, Defect] = {
     "drops the second call": Defect("parallel", "three-calls", _drop_second),
-    "drops one of eight calls": Defect("calls", "eight-calls", _drop_second),
     "merges two calls": Defect("arguments", "three-calls", _merge_two, wires=_TEXTS),
     "repeats a call": Defect("calls", "one-call", _repeat_last),
     "gives two calls one id": Defect("ids", "three-calls", _each_call(lambda call: replace(call, id="call_1"))),
@@ -214,9 +213,6 @@ DEFECTS: dict[str, Defect] = {
     "encodes arguments twice": Defect("arguments", "one-call", _text_of(json_codec.text), wires=_TEXTS),
     "breaks the schema": Defect(
         "schema", "one-call", _each_call(lambda call: replace(call, arguments={"room": "cellar", "degrees": "19"}))
-    ),
-    "leaves a required argument out": Defect(
-        "schema", "one-call", _each_call(lambda call: replace(call, arguments={"room": "bedroom"}))
     ),
     "alters letters in arguments": Defect("values", "hard-arguments", _each_call(_mojibake)),
     "writes calls as text": Defect("text", "one-call", _each_call(_as_text)),
@@ -254,9 +250,6 @@ DEFECTS: dict[str, Defect] = {
     ),
     "writes an error into a stream": Defect(
         "form", "one-call", reply=_of_streams(_with_bytes(b"Internal Server Error\n\n")), modes=_STREAM
-    ),
-    "sends keep-alives as data": Defect(
-        "form", "one-call", reply=_of_streams(_with_bytes(b"data: : keep-alive\n\n")), modes=_STREAM
     ),
     "answers a stream with text": Defect("form", "one-call", reply=_stream_as_json, modes=_STREAM),
     "loses a call in streams only": Defect("alike", "three-calls", _drop_second, modes=("both",), streams_only=True),

@@ -62,7 +62,7 @@ def test_the_interval_is_wilsons_and_that_of_no_observation_is_unknown() -> None
         (1, 29): (0.0061, 0.1718),
     }
     for (passed, judged), interval in table.items():
-        assert Rate(passed, judged).interval == pytest.approx(interval, abs=5e-5)
+        assert Rate(int(passed), int(judged)).interval == pytest.approx(tuple(interval), abs=5e-5)
     assert (Rate(0, 0).value, Rate(0, 0).interval) == (None, (0.0, 1.0))
 
 
