@@ -18,7 +18,7 @@ from toolparity.conformance.subjects.claims import stop_words_of
 from toolparity.conformance.subjects.executable import Executable
 from toolparity.conformance.subjects.reference import Reference
 
-#: Stands for a member that is left out.
+#: The value of a member that is left out.
 MISSING = object()
 
 

@@ -9,6 +9,7 @@ import math
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +46,19 @@ def found(*subjects: str) -> list[Accusation]:
 
 
 def accused(
-    law: str = "conservation", *, scenario: str = "parallel-three", mode: str = "plain", calls: Any = (), **members: Any
+    law: str = "conservation",
+    *,
+    place: Sequence[str] = ("openai-sdk", "parallel-three", "openai.chat", "plain"),
+    calls: Sequence[str] = (),
+    error: str = "",
+    reason: str = "it broke",
+    **members: Any,
 ) -> Accusation:
-    """A failure of OpenAI's SDK on openai.chat. The response of the scenario has three calls."""
-    error = members.pop("error", "")
-    verdict = Verdict(law, "fail", members.pop("reason", "it broke"), **members)
-    result = Result(
-        "openai-sdk", scenario, "openai.chat", mode, "all", [verdict], [SubjectReport(list(calls), error=error)]
-    )
-    return Accusation(result, verdict, "1.0")
+    """A failure that a library does not have. The response of the scenario has three calls."""
+    subject, scenario, surface, mode = place
+    verdict = Verdict(law, "fail", reason, **members)
+    report = SubjectReport(list(calls), error=error)
+    return Accusation(Result(subject, scenario, surface, mode, "all", [verdict], [report]), verdict, "1.0")
 
 
 CALLS = ['get_weather({"city":"Lisbon"})', 'get_weather({"city":"Porto"})', 'list_events({"day":"tomorrow"})']
@@ -267,13 +272,16 @@ def test_the_calls_of_an_output_are_read_from_messages_chunks_and_items() -> Non
 
 def test_a_lost_or_unexpected_call_is_marked_and_no_other() -> None:
     for mode in ("plain", "stream"):
-        shown = reproduction(accused(mode=mode, calls=[FIRST, THIRD], effect="lost"))
+        shown = reproduction(
+            accused(place=("openai-sdk", "parallel-three", "openai.chat", mode), calls=[FIRST, THIRD], effect="lost")
+        )
         assert (shown.kind, "".join(shown.parts).encode()) == ("lost", shown.body)
         marked = "".join(shown.parts[1::2])
         assert marked.startswith('"get_weather"')
         assert [name in marked for name in ("Porto", "Lisbon", "list_events")] == [True, False, False]
+    place = ("openai-sdk", "cut-call-that-parses", "openai.chat", "plain")
     deleted = ['delete_rows({"table":"logs"})']
-    ran = reproduction(accused("incomplete", scenario="cut-call-that-parses", calls=deleted, effect="executed"))
+    ran = reproduction(accused("incomplete", place=place, calls=deleted, effect="executed"))
     assert (ran.kind, ran.parts[1]) == ("unexpected", '"delete_rows"')
     stop = reproduction(accused("stop", calls=CALLS, effect="misreported"))
     assert (stop.kind, len(stop.parts)) == ("", 1)
@@ -301,9 +309,7 @@ def test_every_implementation_has_code_and_every_law_its_consequences_in_sentenc
 
 
 def of_library(name: str, law: str = "order") -> Accusation:
-    verdict = Verdict(law, "expected", "it broke")
-    result = Result(name, "parallel-three", "openai.chat", "plain", "all", [verdict], [SubjectReport()])
-    return Accusation(result, verdict, "1.0")
+    return accused(law, place=(name, "parallel-three", "openai.chat", "plain"))
 
 
 def selected(**options: Any) -> list[Accusation]:

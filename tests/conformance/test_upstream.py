@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
+from tests.conformance import test_reproductions as reproductions
 from tests.reports import golden
 from tests.support.programs import needed
 from tests.support.published import shortest
@@ -54,13 +55,10 @@ def accused(
     *,
     subject: str = "openai-sdk",
     surface: str = "openai.chat",
-    reason: str = "it broke",
     **members: Any,
 ) -> Accusation:
-    """A failure of a library that it does not have."""
-    verdict = Verdict(law, "fail", reason, **members)
-    result = CaseResult(subject, scenario, surface, mode, "all", [verdict], [SubjectReport()])
-    return Accusation(result, verdict, "1.0")
+    """A failure that a library does not have."""
+    return reproductions.accused(law, place=(subject, scenario, surface, mode), **members)
 
 
 @pytest.fixture(scope="module")

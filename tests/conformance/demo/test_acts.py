@@ -10,7 +10,6 @@ import pytest
 
 from tests.conformance.demo.conftest import Demo
 from toolparity.cassettes.surfaces import SURFACES
-from toolparity.conformance.cases.traffic import responses
 from toolparity.conformance.demo.acts import acts
 from toolparity.conformance.demo.state_picture import state_picture
 from toolparity.turns.machine.table import arrows
@@ -91,17 +90,6 @@ def test_batch_runs_the_calls_one_after_the_other_and_all_at_the_same_time(demo:
     assert most_at_once(demo.until(turn, "call_started", 3)) == 3
     demo.pace.gate.set()
     assert demo.events(turn)[-1]["text"] == FINAL
-
-
-@pytest.mark.thorough(keep=2)
-@pytest.mark.parametrize("stream", [True, False], ids=["stream", "plain"])
-@pytest.mark.parametrize("surface", [name for name, at in SURFACES.items() if not at.by_messages])
-def test_the_answer_of_the_first_act_is_the_recorded_one(demo: Demo, surface: str, stream: bool) -> None:
-    _, trace = plays(demo, "policies", 0, surface=surface, stream=stream)
-    mode = "stream" if stream else "plain"
-    recorded = b"".join(responses("parallel-three", surface, mode)[0].pieces).decode("utf-8", "replace")
-    shown = "".join(piece["text"] for piece in trace["exchanges"][0]["pieces"])
-    assert json.loads(shown) == json.loads(recorded) if not stream else shown == recorded
 
 
 def test_a_limit_drops_the_third_call_and_the_model_requests_it_again(demo: Demo) -> None:

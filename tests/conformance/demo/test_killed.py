@@ -18,7 +18,6 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.conformance.demo.conftest import Reached
-from tests.conformance.demo.test_app import BOTH
 from tests.reports.browser import axe_findings
 
 pytestmark = pytest.mark.service("conformance/demo")
@@ -56,22 +55,6 @@ def expect_no_call_twice(events: list[dict[str, Any]], calls: int) -> None:
     how = [event["how"] for event in events if event["type"] == "call_finished"]
     assert len(how) == calls
     assert "unknown_outcome" in how
-
-
-@pytest.mark.thorough
-def test_a_turn_that_was_killed_is_resumed_and_no_call_runs_twice(tmp_path: Path) -> None:
-    log = tmp_path / "turns.db"
-    with started(log, 60) as (demo, pid):
-        turn = demo.starts(BOTH)
-        demo.until(turn, "call_started")
-        os.kill(pid, signal.SIGKILL)
-    with started(log, 0) as (demo, _):
-        while json.loads(demo.asks("GET", f"/turns/{turn}")[2])["held"]:
-            time.sleep(0.2)  # the lease of the dead one has to run out
-        assert demo.asks("POST", f"/turns/{turn}/resume", {})[0] == 202
-        events = demo.events(turn)
-    expect_no_call_twice(events, 2)
-    assert events[-1]["type"] in ("turn_complete", "turn_failed")
 
 
 @pytest.mark.thorough

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -30,20 +31,15 @@ time.sleep(600)
 """
 
 
+def known(command: Any) -> KnownGateway:
+    return KnownGateway("served", "", "pip", "served", "1", lambda http: {}, lambda http: ("settings", http), command)
+
+
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KnownGateway:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    gateway = KnownGateway(
-        "served",
-        "",
-        "pip",
-        "served",
-        "1",
-        lambda http: {},
-        lambda http: ("settings", http),
-        lambda home, file, port: [sys.executable, "-c", _SERVER, str(file), str(port)],
-    )
+    gateway = known(lambda home, file, port: [sys.executable, "-c", _SERVER, str(file), str(port)])
     folder = installation.home() / "served"
     folder.mkdir(parents=True)
     (folder / "toolparity-installed").write_text("1")
@@ -111,12 +107,7 @@ def _wait_for_end(pid: int) -> None:
 
 
 def test_a_gateway_that_ends_at_once_is_an_error_with_its_log(served: KnownGateway) -> None:
-    broken = KnownGateway(
-        *(getattr(served, name) for name in ("name", "about", "installer", "package", "version")),
-        served.routes,
-        served.configuration,
-        lambda home, file, port: [sys.executable, "-c", "raise SystemExit('no licence')"],
-    )
+    broken = known(lambda home, file, port: [sys.executable, "-c", "raise SystemExit('no licence')"])
     with pytest.raises(GatewayFailed, match=r"ended with code 1: … no licence"), process.running(broken, "", 1):
         pass
 

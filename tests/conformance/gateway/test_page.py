@@ -21,10 +21,10 @@ from toolparity.cassettes.replay.rpc import ReplayedChat
 from toolparity.cli import main
 from toolparity.conformance.gateway.known import known_gateway
 from toolparity.conformance.runner import baseline
-from toolparity.reports.results import Result, Run, Verdict
 
 from . import gateways, translating
 
+PAGE = pytest.mark.page("docs/pages/gateways.md", "docs/generate/gateways.py", "conformance/gateway")
 SEEN = json.loads(program.SEEN.read_text())
 CLASSES = program.read_classes()
 BY_NAME = {one.name: one for one in CLASSES.classes}
@@ -47,15 +47,7 @@ def test_every_expected_failure_has_a_class_that_a_direct_request_confirmed(name
     assert [one.name for one in CLASSES.classes if one.gateway == name and one.name not in seen["classes"]] == []
 
 
-def test_a_failure_without_a_class_ends_the_program() -> None:
-    verdict = Verdict("order", "fail", "in another order", 0, "a", "b", "altered")
-    result = Result("portkey as openai.chat", "single-call", "openai.chat", "plain", "all", [verdict])
-    ran = Run("0", "", {}, [], [], [], [result], [])
-    with pytest.raises(SystemExit, match=r"failures without a class:\nportkey as openai\.chat single-call"):
-        list(program.classified(ran, CLASSES.classes))
-
-
-@pytest.mark.page("docs/pages/gateways.md", "docs/generate/gateways.py", "conformance/gateway")
+@PAGE
 def test_a_correct_gateway_does_not_confirm_a_class() -> None:
     same = [one for one in CLASSES.classes if one.client == one.upstream]
     assert same
@@ -79,7 +71,7 @@ def commands(section: str, language: str = "sh") -> list[str]:
     return [line for text in texts for line in text.replace("\\\n", " ").splitlines()]
 
 
-@pytest.mark.page("docs/pages/gateways.md", "docs/generate/gateways.py", "conformance/gateway")
+@PAGE
 def test_the_commands_of_the_five_minutes_test_a_gateway(port: int) -> None:
     given = commands("Five minutes for your own gateway")
     assert len(given) == 3
@@ -92,7 +84,7 @@ def test_the_commands_of_the_five_minutes_test_a_gateway(port: int) -> None:
             assert ended.exit_code == 0, f"{command}\n{ended.output}"
 
 
-@pytest.mark.page("docs/pages/gateways.md", "docs/generate/gateways.py", "conformance/gateway")
+@PAGE
 def test_a_request_is_repeated_with_curl_through_a_static_upstream() -> None:
     serve, curl = commands("The result")
     assert serve == "toolparity serve parallel-three --port 8790"
