@@ -272,9 +272,8 @@ def test_the_calls_of_an_output_are_read_from_messages_chunks_and_items() -> Non
 
 def test_a_lost_or_unexpected_call_is_marked_and_no_other() -> None:
     for mode in ("plain", "stream"):
-        shown = reproduction(
-            accused(place=("openai-sdk", "parallel-three", "openai.chat", mode), calls=[FIRST, THIRD], effect="lost")
-        )
+        place = ("openai-sdk", "parallel-three", "openai.chat", mode)
+        shown = reproduction(accused(place=place, calls=[FIRST, THIRD], effect="lost"))
         assert (shown.kind, "".join(shown.parts).encode()) == ("lost", shown.body)
         marked = "".join(shown.parts[1::2])
         assert marked.startswith('"get_weather"')

@@ -32,6 +32,12 @@ class Message(NamedTuple):
 
 
 Change = Callable[[Message], Message]
+#: A change of a reply. None closes the connection without a reply.
+Reply = Callable[[Message], Message | None]
+
+
+class Stop(Exception):
+    """A change of a reply raises it to stop the gateway."""
 
 
 def with_json(change: Callable[[Any], Any]) -> Change:
@@ -61,12 +67,12 @@ def with_json(change: Callable[[Any], Any]) -> Change:
 def running(
     upstream: str,
     request: Change | None = None,
-    reply: Change | None = None,
+    reply: Reply | None = None,
     *,
     again: bool = False,
     cut: Callable[[Message], int | None] = lambda reply: None,
 ) -> Iterator[str]:
-    """Run a gateway in a thread while the block runs; gives its URL.
+    """Run a gateway in a thread while the block runs. Yields its URL.
 
     ``again``: it sends each request twice, and passes the second reply on. ``cut``: after how many bytes of a reply it
     resets the connection, or None.
@@ -87,7 +93,7 @@ class _Gateway:
         self,
         upstream: str,
         request: Change | None,
-        reply: Change | None,
+        reply: Reply | None,
         again: bool,
         cut: Callable[[Message], int | None],
     ) -> None:
@@ -125,7 +131,10 @@ class _Gateway:
                 reply = await _read(back)
                 out.close()
             if self._reply is not None:
-                reply = self._reply(reply)
+                changed = await asyncio.to_thread(self._reply, reply)
+                if changed is None:
+                    return
+                reply = changed
             end = self._cut(reply)
             writer.write(reply.encode() if end is None else reply.encode()[: end - len(reply.body)])
             await writer.drain()
@@ -133,6 +142,8 @@ class _Gateway:
                 writer.transport.abort()
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
+        except Stop:
+            self._over.set()
         finally:
             writer.close()
 
