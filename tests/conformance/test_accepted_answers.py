@@ -17,12 +17,13 @@ from toolparity.conformance.subjects import FollowUp, SubjectExchange
 from toolparity.conformance.subjects.claims import stop_words_of
 from toolparity.conformance.subjects.executable import Executable
 from toolparity.conformance.subjects.reference import Reference
+from toolparity.normalizer.model import Policy
 
 #: The value of a member that is left out.
 MISSING = object()
 
 
-def chat(scenario: str, mode: str = "plain", policy: str = "all") -> Case:
+def chat(scenario: str, mode: str = "plain", policy: Policy = "all") -> Case:
     return Case(scenario, "openai.chat", mode, policy)
 
 

@@ -39,7 +39,7 @@ def test_choices_are_several_on_one_wire_only() -> None:
 
 
 def test_custom_tools_are_those_of_the_request() -> None:
-    tools = [{"type": "custom", "custom": {"name": "run"}}, {"type": "custom", "name": "sql"}, {"type": "function"}]
+    tools: list[dict[str, Any]] = [{"type": "custom", "custom": {"name": "run"}}, {"type": "custom", "name": "sql"}]
     assert custom_tools(ask(tools=tools)) == {"run", "sql"}
 
 

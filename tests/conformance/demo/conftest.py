@@ -225,7 +225,9 @@ def opens(browser: Browser, demo: Demo) -> Iterator[Opens]:
         page.on("console", lambda message: complain(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: complain(f"error: {error}"))
         page.on("dialog", lambda dialog: (complain(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: request.url.startswith(local) or complain(f"request: {request.url}"))
+        page.on(
+            "request", lambda request: None if request.url.startswith(local) else complain(f"request: {request.url}")
+        )
         page.goto(demo.address + fragment)
         page.wait_for_selector("html[data-ready]", state="attached")
         return page

@@ -267,7 +267,7 @@ def test_the_bytes_before_a_reset_are_kept() -> None:
 def test_an_empty_reply_is_a_loss_and_an_error_is_a_refusal() -> None:
     # Only replies with calls change, so that the check before a run finds a gateway that works.
     def with_calls(**members: bytes) -> Run:
-        change = {"reply": lambda one: one._replace(**members) if b"tool_calls" in one.body else one}
+        change: dict[str, Any] = {"reply": lambda one: one._replace(**members) if b"tool_calls" in one.body else one}
         return through(scenarios=("parallel-three",), modes=("plain",), **change)
 
     assert ("conservation", "lost") in broken(with_calls(body=b'{"choices":[]}'))
