@@ -166,9 +166,9 @@ def test_the_code_of_an_sdk_without_published_failures_is_short_and_prints_the_c
     subject: str, mode: str, tmp_path: Path
 ) -> None:
     for one in UNACCUSED:
-        text = three_calls(one, mode).script.text
-        assert_short(text)
-        ast.parse(text)
+        for text in (three_calls(one, each).script.text for each in ("plain", "stream")):
+            assert_short(text)
+            ast.parse(text)
     output = run(three_calls(subject, mode), tmp_path)
     assert (output.error, same_calls(output.calls(), CALLS)) == ("", True)
 

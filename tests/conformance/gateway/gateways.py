@@ -9,7 +9,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 
@@ -105,7 +105,8 @@ class _Gateway:
         self.port = 0
 
     def stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._over.set)
+        with suppress(RuntimeError):  # a reply may have stopped it already
+            self._loop.call_soon_threadsafe(self._over.set)
 
     async def main(self) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
