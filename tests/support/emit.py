@@ -82,12 +82,18 @@ def think(*pieces: str) -> Think:
     return _Reasoning("".join(pieces), pieces=pieces)
 
 
-def call(*pieces: str, id: str | None = "call_a", name: str = "lookup", open: bool = False) -> ScriptedCall:
-    """Return a call whose argument text is streamed in these fragments. ``open``: the stream does not end it."""
-    return _Call(name, arguments_text="".join(pieces), id=id, pieces=pieces, open=open)
+def call(
+    pieces: str | Sequence[str], id: str | None = "call_a", name: str = "lookup", *, closed: bool = True
+) -> ScriptedCall:
+    """Return a call whose argument text is streamed in these fragments. ``closed``: the stream ends it."""
+    return _Call(name, arguments_text="".join(pieces), id=id, pieces=_fragments(pieces), open=not closed)
 
 
-LOOKUP = call('{"city":', '"Turin"}')
+def _fragments(pieces: str | Sequence[str]) -> Sequence[str]:
+    return [pieces] if isinstance(pieces, str) else pieces
+
+
+LOOKUP = call(('{"city":', '"Turin"}'))
 
 
 _HITS = [Hit("https://example.test/turin", "Turin", "Sunny, 21 degrees.")]
@@ -98,10 +104,10 @@ ANSWERS: dict[str, list[Part]] = {
         think("Two cities\nand a note."),
         say("Let me ", "see."),
         call('{"city": "Oslo"}'),
-        call('{"city":"Rom",', '"days":[1,2,{"x":"}{"}]}', id="call_b", name="weather"),
-        call("{}", id="call_c", name="note"),
+        call(('{"city":"Rom",', '"days":[1,2,{"x":"}{"}]}'), "call_b", "weather"),
+        call("{}", "call_c", "note"),
     ],
-    "a call cut by the limit": [LOOKUP, call('{"file": ', '"cu"}', id="call_b", name="write", open=True)],
+    "a call cut by the limit": [LOOKUP, call(('{"file": ', '"cu"}'), "call_b", "write", closed=False)],
     "a search": [ServerCall("web_search", {"query": "Turin"}, _HITS), say("It is sunny.")],
 }
 
@@ -173,6 +179,14 @@ def damage(wire: str, frames: Iterable[bytes], edit: Edit) -> list[bytes]:
         many = after if isinstance(after, list) else [] if after is None else [after]
         damaged += [frame if each == before else framed(wire, each) for each in many]
     return damaged
+
+
+def edited(wire: str, body: bytes, edit: Edit) -> bytes:
+    """Return a body whose JSON or message was edited, see `damage`."""
+    if spec(wire).framing == "messages":
+        message = chat_pb2.GetChatCompletionResponse.FromString(body)
+        return bytes(edit(message).SerializeToString(deterministic=True))
+    return json.dumps(edit(json.loads(body)), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def payload(wire: str, frame: bytes) -> Any:
