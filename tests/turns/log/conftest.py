@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,19 @@ from sqlalchemy import URL
 from tests.support import postgres as servers
 from tests.turns.log.shared import Clock, empty_log
 from toolparity.turns.log import Log
+
+#: Seconds after which an asynchronous test hangs: no test takes as long.
+HANGS = 300
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine function in an event loop."""
+    if not asyncio.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), HANGS))
+    return True
 
 
 @pytest.fixture(scope="session")

@@ -79,11 +79,7 @@ class Points:
 
     def listen(self, engine: Engine) -> None:
         """Make each statement and each commit of a database a point."""
-
-        def statement(connection: Any, cursor: Any, statement: str, *more: Any) -> None:
-            self(statement)
-
-        event.listen(engine, "before_cursor_execute", statement)
+        event.listen(engine, "before_cursor_execute", lambda connection, cursor, statement, *more: self(statement))
         event.listen(engine, "commit", lambda connection: self("commit"))
 
 
@@ -121,13 +117,7 @@ def tools(side: Path, point: Callable[[str], None]) -> Tools:
         time.sleep(0.002)
         return done("post")
 
-    return Tools(
-        [
-            Tool(name="look", function=look, idempotent=True),
-            Tool(name="count", function=count),
-            Tool(name="post", function=post),
-        ]
-    )
+    return Tools([Tool(name=f.__name__, function=f, idempotent=f is look) for f in (look, count, post)])
 
 
 async def act(job: Job, point: Points) -> None:
@@ -175,19 +165,17 @@ async def nothing() -> None:
     """A tool."""
 
 
-def warm() -> None:
-    """Load all modules that a child needs, without starting a thread or opening a connection."""
+def main() -> None:
+    """Read one job per line and write one report per line.
+
+    First load all modules that a child needs, without starting a thread or opening a connection.
+    """
     for url in ("sqlite:///none.db", "postgresql://none/none"):
         make_engine(url)
     for wire in ("anthropic.messages", "xai.grpc"):
         provider = Emulated(wire, script([call("look")], [Say("Done.")]))
         asyncio.run(Turn(provider, [Tool(name="look", function=nothing)]).run("Go."))
     tools(Path(), Points(0))  # checks the schemas
-
-
-def main() -> None:
-    """Read one job per line and write one report per line."""
-    warm()
     for line in sys.stdin.buffer:
         report = in_a_child(msgspec.json.decode(line, type=Job))
         sys.stdout.buffer.write(msgspec.json.encode(report) + b"\n")

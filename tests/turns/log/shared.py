@@ -17,8 +17,10 @@ from toolparity.turns.events import TurnEvent
 from toolparity.turns.log import Log, LogObserver, StoredTurn
 from toolparity.turns.log.engine import make_engine
 from toolparity.turns.machine.inputs import Input
-from toolparity.turns.machine.state import TurnState
+from toolparity.turns.machine.state import TurnState, dump
 from toolparity.turns.observer import Observer
+from toolparity.turns.orchestration import replay
+from toolparity.turns.orchestration.recording import Replayed
 from toolparity.turns.turn import Turn, outcome_of
 
 #: Two rounds of calls, three calls, and an answer.
@@ -107,13 +109,33 @@ class Dies(Observer):
 async def killed(log: Log, steps: int, played: Any = TWO_ROUNDS, **options: Any) -> str | None:
     """The id of a turn that was killed after a number of steps, or None if the turn ended before."""
     killer = Dies(log, steps)
-    counting = options.pop("counting", None) or Counting()
-    tools = counting.tools(**options.pop("tools", {}))
     try:
-        await Turn(Emulated("anthropic.messages", played), tools, observers=[killer], **options).run("Go.")
+        await turn(killer.recorder, played, observers=[killer], **options).run("Go.")
     except Killed:
         return killer.recorder.turn
     return None
+
+
+async def stored_whole(log: Log, id: str | None, termination: str | None = None) -> StoredTurn:
+    """A stored turn that is over, of which nothing is missing."""
+    kept = await log.turn(id or "")
+    assert_whole(kept)
+    page = await log.events(kept.id, limit=100_000)
+    assert [row.seq for row in page.events] == list(range(kept.seq))
+    assert termination is None or kept.termination == termination
+    return kept
+
+
+async def assert_replays(log: Log, id: str) -> Replayed:
+    """A replay yields the events in the log and the last stored state."""
+    replayed = replay(await log.recording(id))
+    assert replayed.difference is None
+    assert replayed.events == [row.event for row in (await log.events(id, limit=100_000)).events]
+    kept = await log.turn(id)
+    if kept.status != "open":
+        assert kept.state is not None
+        assert dump(replayed.state) == dump(kept.state)
+    return replayed
 
 
 def assert_whole(kept: StoredTurn) -> None:

@@ -24,10 +24,9 @@ from sqlalchemy import URL
 
 from tests.support.thoroughness import sampled
 from tests.turns.log.crash import IDEMPOTENT, Job, Report
-from tests.turns.log.shared import assert_whole, rows
+from tests.turns.log.shared import assert_replays, assert_whole, rows
 from toolparity.turns.errors import UnknownTurn
 from toolparity.turns.log import Log, StoredTurn
-from toolparity.turns.orchestration import replay
 
 pytestmark = pytest.mark.service("turns")
 
@@ -96,13 +95,6 @@ def assert_readable(log: Log, id: str) -> StoredTurn | None:
     return kept
 
 
-def assert_replays(log: Log, id: str) -> None:
-    """A replay yields the events in the log, from before and after the process was killed."""
-    replayed = replay(asyncio.run(log.recording(id)))
-    assert replayed.difference is None
-    assert replayed.events == [row.event for row in asyncio.run(log.events(id)).events]
-
-
 def assert_at_most_once(kept: StoredTurn, times: Counter[str]) -> None:
     """No call ran twice unless its tool is idempotent, judged by the tools' own records."""
     names = {call.key: call.name for call in kept.calls}
@@ -143,7 +135,7 @@ def test_a_turn_killed_at_any_point_can_be_resumed_or_closed(
                 assert not side.exists()  # no call ran before it was recorded
                 continue
             if number % 3 == 0:
-                assert_replays(log, id)
+                asyncio.run(assert_replays(log, id))
             if number % 2:
                 resumed = run(job("resume", id, 1 + point % 40))  # and killed again
                 wait_for_the_server(url)
@@ -153,7 +145,7 @@ def test_a_turn_killed_at_any_point_can_be_resumed_or_closed(
             assert last.code == 0
             kept = assert_readable(log, id)
             assert kept is not None
-            assert_replays(log, id)
+            asyncio.run(assert_replays(log, id))
             assert_whole(kept)
             assert_at_most_once(kept, count_runs(side))
             assert kept.termination == "natural_completion" or number % 3 == 0

@@ -1,4 +1,4 @@
-"""Item 20: a database that does not answer keeps no turn for ever, and loses no result that the process holds.
+"""A database that does not answer: no turn waits for ever, and no result that the process has is lost.
 
 A PostgreSQL server is frozen (SIGSTOP) and continues (SIGCONT); a SQLite file is locked by another process.
 """
@@ -10,18 +10,17 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy import URL, Connection
 
 from tests.support import postgres as servers
-from tests.turns.log.shared import assert_whole, turn
+from tests.turns.log.shared import stored_whole, turn
 from tests.turns.playing import Counting, Say, call, script
 from toolparity.turns.errors import LogFailed, TurnHeld
 from toolparity.turns.events import TurnBlockDelta, TurnStarted
@@ -29,6 +28,8 @@ from toolparity.turns.log import Log, database
 from toolparity.turns.log.engine import make_engine
 from toolparity.turns.log.tables import turns
 from toolparity.turns.machine.calls import UNKNOWN_OUTCOME
+
+pytestmark = pytest.mark.thorough(keep=1)
 
 #: Seconds that a log waits for its database, which is frozen for longer: a database that is not frozen answers in this
 #: time on a busy machine too. And seconds that no test takes unless something hangs.
@@ -44,23 +45,19 @@ for line in sys.stdin:
 """
 
 
-class Frozen:
+class Frozen(NamedTuple):
     """A database that can be frozen. ``url``: an empty one."""
 
-    def __init__(self, url: URL, freeze: Callable[[], None], thaw: Callable[[], None]) -> None:
-        self.url, self.thaw = url, thaw
-        self._freeze = freeze
-
-    def freeze(self) -> None:
-        """From now on it answers no one. It thaws by itself long after the test should be over."""
-        self._freeze()
+    url: URL
+    freeze: Callable[[], None]
+    thaw: Callable[[], None]
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[URL]:
     """A PostgreSQL server that no other test uses."""
     if os.environ.get("TOOLPARITY_TEST_POSTGRES_URL"):
-        pytest.skip("a server of the tests' own is needed, to be frozen")
+        pytest.skip("a separate server is needed, to be frozen")
     with servers.server() as url:
         yield url
 
@@ -85,10 +82,9 @@ def frozen_postgres(server: URL) -> Iterator[Frozen]:
 
 def parent(status: Path) -> str:
     """The id of a process's parent."""
-    try:
+    with suppress(OSError):
         return status.read_text().rpartition(")")[2].split()[1]
-    except OSError:
-        return ""
+    return ""
 
 
 @contextmanager
@@ -97,25 +93,22 @@ def frozen_sqlite(path: Path) -> Iterator[Frozen]:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as other:
         assert other.stdin is not None
         assert other.stdout is not None
-        to, back = other.stdin, other.stdout
+        commands, answers = other.stdin, other.stdout
 
-        def say(what: str) -> None:
-            to.write(what + "\n")
-            back.readline()
+        def send(text: str) -> None:
+            commands.write(text + "\n")
+            answers.readline()
 
-        yield Frozen(URL.create("sqlite", database=str(path)), lambda: say("freeze"), lambda: say("thaw"))
-        to.close()
+        yield Frozen(URL.create("sqlite", database=str(path)), lambda: send("freeze"), lambda: send("thaw"))
+        commands.close()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.service("turns/log"))])
 def frozen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Frozen]:
     """Each database."""
-    if request.param == "sqlite":
-        with frozen_sqlite(tmp_path / "turns.db") as made:
-            yield made
-    else:
-        with frozen_postgres(request.getfixturevalue("server")) as made:
-            yield made
+    sqlite = request.param == "sqlite"
+    with frozen_sqlite(tmp_path / "turns.db") if sqlite else frozen_postgres(request.getfixturevalue("server")) as made:
+        yield made
 
 
 def freezing(frozen: Frozen) -> Counting:
@@ -134,218 +127,159 @@ def freezing(frozen: Frozen) -> Counting:
     return Counting(look=returns, post=returns)
 
 
-def bounded(work: Any) -> Any:
-    """Run it; fail where it hangs."""
-    return asyncio.run(asyncio.wait_for(work, HANGS))
-
-
-@pytest.mark.thorough(keep=1)
-def test_a_result_returned_while_the_database_was_frozen_is_not_lost(frozen: Frozen) -> None:
-    async def run() -> None:
-        with Log(frozen.url, patience=PATIENCE) as log:
-            counting = freezing(frozen)
-            async with log.record() as recorder:
-                with pytest.raises(LogFailed):
-                    await turn(recorder, PLAYED, counting=counting).run("Go.")
-            frozen.thaw()
-            async with log.take(recorder.turn or "") as later:
-                await turn(later, PLAYED, counting=counting).run()
-            kept = await log.turn(recorder.turn or "")
-            assert_whole(kept)
-            assert [(one.name, one.outcome, one.attempts) for one in kept.calls] == [
-                ("look", "returned", 1),
-                ("post", "returned", 1),
-            ]
-            assert sorted(counting.names) == ["look", "post"]
-            assert UNKNOWN_OUTCOME not in str(kept.blocks)
-            assert kept.termination == "natural_completion"
-
-    bounded(run())
+async def test_a_result_returned_while_the_database_was_frozen_is_not_lost(frozen: Frozen) -> None:
+    with Log(frozen.url, patience=PATIENCE) as log:
+        counting = freezing(frozen)
+        async with log.record() as recorder:
+            with pytest.raises(LogFailed):
+                await turn(recorder, PLAYED, counting=counting).run("Go.")
+        frozen.thaw()
+        async with log.take(recorder.turn or "") as later:
+            await turn(later, PLAYED, counting=counting).run()
+        kept = await stored_whole(log, recorder.turn, "natural_completion")
+        assert [(one.name, one.outcome, one.attempts) for one in kept.calls] == [
+            ("look", "returned", 1),
+            ("post", "returned", 1),
+        ]
+        assert sorted(counting.names) == ["look", "post"]
+        assert UNKNOWN_OUTCOME not in str(kept.blocks)
 
 
 @pytest.mark.service("turns/log")
-@pytest.mark.thorough(keep=1)
-def test_a_turn_continues_when_the_database_responds_again(frozen: Frozen) -> None:
-    async def run() -> None:
-        with Log(frozen.url, patience=HANGS) as log:
-            async with log.record() as recorder:
-                running = asyncio.create_task(turn(recorder, PLAYED, counting=freezing(frozen)).run("Go."))
-                done, _ = await asyncio.wait([running], timeout=PATIENCE)
-                assert not done
-                frozen.thaw()
-                assert (await running).termination == "natural_completion"
-            kept = await log.turn(recorder.turn or "")
-            assert_whole(kept)
-            assert [row.seq for row in (await log.events(kept.id)).events] == list(range(kept.seq))
-
-    bounded(run())
-
-
-@pytest.mark.thorough(keep=1)
-def test_a_turn_can_be_cancelled_while_the_database_is_frozen(frozen: Frozen) -> None:
-    async def run() -> None:
-        with Log(frozen.url, patience=PATIENCE) as log:
-            counting = freezing(frozen)
-            async with log.record() as recorder:
-                running = asyncio.create_task(turn(recorder, PLAYED, counting=counting).run("Go."))
-                while len(counting.names) < 2:
-                    await asyncio.sleep(0.01)
-                await asyncio.sleep(PATIENCE / 5)
-                running.cancel()
-                await asyncio.wait([running])
+async def test_a_turn_continues_when_the_database_responds_again(frozen: Frozen) -> None:
+    with Log(frozen.url, patience=HANGS) as log:
+        async with log.record() as recorder:
+            running = asyncio.create_task(turn(recorder, PLAYED, counting=freezing(frozen)).run("Go."))
+            done, _ = await asyncio.wait([running], timeout=PATIENCE)
+            assert not done
             frozen.thaw()
-            kept = await log.turn(recorder.turn or "")
-            while kept.status != "over":  # until all is written that is in line
+            await running
+        await stored_whole(log, recorder.turn, "natural_completion")
+
+
+async def test_a_turn_can_be_cancelled_while_the_database_is_frozen(frozen: Frozen) -> None:
+    with Log(frozen.url, patience=PATIENCE) as log:
+        counting = freezing(frozen)
+        async with log.record() as recorder:
+            running = asyncio.create_task(turn(recorder, PLAYED, counting=counting).run("Go."))
+            while len(counting.names) < 2:
                 await asyncio.sleep(0.01)
-                kept = await log.turn(kept.id)
-            assert_whole(kept)
-            assert [one.outcome for one in kept.calls] == ["returned", "returned"]
-            assert kept.termination == "cancelled"
-
-    bounded(run())
+            await asyncio.sleep(PATIENCE / 5)
+            running.cancel()
+            await asyncio.wait([running])
+        frozen.thaw()
+        while (await log.turn(recorder.turn or "")).status != "over":  # until all queued writes are done
+            await asyncio.sleep(0.01)
+        kept = await stored_whole(log, recorder.turn, "cancelled")
+        assert [one.outcome for one in kept.calls] == ["returned", "returned"]
 
 
 @pytest.mark.service("turns/log")
-@pytest.mark.thorough(keep=1)
-def test_with_a_frozen_database_running_turns_fail_and_new_ones_do_not_begin(frozen: Frozen) -> None:
-    async def run() -> None:
-        with Log(frozen.url, patience=PATIENCE) as log:
-            both = [freezing(frozen)] + [Counting() for _ in range(10)]
+async def test_with_a_frozen_database_running_turns_fail_and_new_ones_do_not_begin(frozen: Frozen) -> None:
+    with Log(frozen.url, patience=PATIENCE) as log:
 
-            async def one(counting: Counting) -> None:
-                async with log.record() as recorder:
-                    await turn(recorder, PLAYED, counting=counting).run("Go.")
-
-            outcomes = await asyncio.gather(*map(one, both), return_exceptions=True)
-            assert {type(error) for error in outcomes} <= {LogFailed, type(None)}
-            assert isinstance(outcomes[0], LogFailed)
+        async def one(counting: Counting) -> None:
             async with log.record() as recorder:
-                with pytest.raises(LogFailed, match="nothing was written"):
-                    await turn(recorder, PLAYED, id="new").run("Go.")
-            frozen.thaw()
-            while len(await log.left()) < len(await log.turns("open")):  # until all is written that is in line
-                await asyncio.sleep(0.01)
-            for id in await log.left():
-                await log.close(id)
-                assert_whole(await log.turn(id))
-            assert "new" not in await log.turns()
+                await turn(recorder, PLAYED, counting=counting).run("Go.")
 
-    bounded(run())
+        counted = [freezing(frozen)] + [Counting() for _ in range(10)]
+        outcomes = await asyncio.gather(*map(one, counted), return_exceptions=True)
+        assert {type(error) for error in outcomes} <= {LogFailed, type(None)}
+        assert isinstance(outcomes[0], LogFailed)
+        async with log.record() as recorder:
+            with pytest.raises(LogFailed, match="nothing was written"):
+                await turn(recorder, PLAYED, id="new").run("Go.")
+        frozen.thaw()
+        while len(await log.left()) < len(await log.turns("open")):  # until all queued writes are done
+            await asyncio.sleep(0.01)
+        for id in await log.left():
+            await log.close(id)
+            await stored_whole(log, id)
+        assert "new" not in await log.turns()
 
 
 @pytest.mark.service("turns/log")
-def test_reads_from_a_frozen_database_time_out(server: URL) -> None:
+async def test_reads_from_a_frozen_database_time_out(server: URL) -> None:
     """SQLite's readers do not wait for a writer."""
-
-    async def run(frozen: Frozen) -> None:
-        with Log(frozen.url, patience=PATIENCE) as log:
-            async with log.record() as recorder:
-                await turn(recorder).run("Go.")
-            frozen.freeze()
-            readings = log.turn(recorder.turn or ""), log.turns(), log.events(recorder.turn or "")
-            for error in await asyncio.gather(*readings, return_exceptions=True):
-                assert isinstance(error, LogFailed)
-                assert "has not answered" in str(error)
-            frozen.thaw()
-            assert await log.turns() == [recorder.turn]
-
-    with frozen_postgres(server) as frozen:
-        bounded(run(frozen))
+    with frozen_postgres(server) as frozen, Log(frozen.url, patience=PATIENCE) as log:
+        async with log.record() as recorder:
+            await turn(recorder).run("Go.")
+        frozen.freeze()
+        readings = log.turn(recorder.turn or ""), log.turns(), log.events(recorder.turn or "")
+        for error in await asyncio.gather(*readings, return_exceptions=True):
+            assert isinstance(error, LogFailed)
+            assert "has not answered" in str(error)
+        frozen.thaw()
+        assert await log.turns() == [recorder.turn]
 
 
 @pytest.mark.service("turns/log")
-@pytest.mark.thorough(keep=1)
-def test_a_log_can_be_closed_while_its_database_is_frozen(frozen: Frozen) -> None:
-    closed = threading.Event()
-
-    async def run() -> None:
-        with Log(frozen.url, patience=PATIENCE) as log:
-            async with log.record() as recorder:
-                await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
-                frozen.freeze()
-                with pytest.raises(LogFailed):
-                    await recorder.event(TurnBlockDelta(1, 1, 0, "words"))
-        closed.set()
-
-    bounded(run())
-    assert closed.is_set()
+async def test_a_log_can_be_closed_while_its_database_is_frozen(frozen: Frozen) -> None:
+    with Log(frozen.url, patience=PATIENCE) as log:
+        async with log.record() as recorder:
+            await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
+            frozen.freeze()
+            with pytest.raises(LogFailed):
+                await recorder.event(TurnBlockDelta(1, 1, 0, "words"))
 
 
-@pytest.mark.thorough(keep=1)
-@pytest.mark.parametrize("soft", [False, True])
-def test_a_committed_transaction_is_not_repeated_if_its_confirmation_is_lost(
-    frozen: Frozen, monkeypatch: pytest.MonkeyPatch, soft: bool
+@pytest.mark.parametrize("first", [False, True])
+async def test_a_committed_transaction_is_not_repeated_if_its_confirmation_is_lost(
+    frozen: Frozen, monkeypatch: pytest.MonkeyPatch, first: bool
 ) -> None:
-    """After each transaction once: the connection broke when the database had committed."""
-    lost: list[str] = []
+    """The connection breaks when the database has committed, after every second transaction."""
+    committed: list[str] = ["skipped"] * first
     transaction = database.Database._transaction
 
     @contextmanager
     def lose_every_second_confirmation(self: Any, mode: str) -> Iterator[Connection]:
         with transaction(self, mode) as connection:
             yield connection
-        lost.append(mode)
-        if mode != "read" and len(lost) % 2:
+        committed.append(mode)
+        if mode != "read" and len(committed) % 2:
             broken = sa.exc.OperationalError("COMMIT", {}, Exception("gone"), connection_invalidated=True)
             raise LogFailed("the connection broke") from broken
 
     monkeypatch.setattr(database.Database, "_transaction", lose_every_second_confirmation)
-
-    async def run() -> None:
-        with Log(frozen.url) as log:
-            async with log.record() as recorder:
-                counting = Counting()
-                options: Any = {"tools": {"post": {"approval": True}}}
-                if soft:
-                    lost.append("out of step")
-                await turn(recorder, PLAYED, counting=counting, **options).run("Go.")
-            async with log.take(recorder.turn or "") as later:
-                running = turn(later, PLAYED, counting=counting, **options)
-                running.decide(running.outcome.waiting[0].id, True)
-                await running.run()
-            kept = await log.turn(recorder.turn or "")
-            assert_whole(kept)
-            assert counting.names == ["look", "post"]
-            assert [row.seq for row in (await log.events(kept.id)).events] == list(range(kept.seq))
-
-    bounded(run())
-    assert len(lost) > 10
+    options: Any = {"tools": {"post": {"approval": True}}, "counting": (counting := Counting())}
+    with Log(frozen.url) as log:
+        async with log.record() as recorder:
+            await turn(recorder, PLAYED, **options).run("Go.")
+        async with log.take(recorder.turn or "") as later:
+            running = turn(later, PLAYED, **options)
+            running.decide(running.outcome.waiting[0].id, True)
+            await running.run()
+        await stored_whole(log, recorder.turn)
+    assert counting.names == ["look", "post"]
+    assert len(committed) > 10
 
 
-def test_a_turn_id_used_by_two_clients_makes_one_turn_and_one_error(frozen: Frozen) -> None:
+@pytest.mark.thorough(keep=2)
+async def test_a_turn_id_used_by_two_clients_makes_one_turn_and_one_error(frozen: Frozen) -> None:
     """The other client has inserted the turn, and commits while this one waits for it."""
-
-    async def run() -> None:
-        with Log(frozen.url) as log:
-            engine = make_engine(frozen.url)
-            with engine.connect() as other, other.begin():
-                row = {"id": "same", "status": "open", "wire": "", "policy": "", "seq": 1, "created": 0, "updated": 0}
-                other.execute(sa.insert(turns).values(row))
-                async with log.record() as recorder:
-                    beginning = asyncio.create_task(recorder.event(TurnStarted(0, "same", "openai.chat", "all")))
-                    done, _ = await asyncio.wait([beginning], timeout=0.2)
-                    assert not done
-                    other.commit()
-                    with pytest.raises(TurnHeld, match="the log already has turn 'same'"):
-                        await beginning
-            engine.dispose()
-
-    bounded(run())
+    engine = make_engine(frozen.url)
+    with Log(frozen.url) as log, engine.connect() as other, other.begin():
+        row = {"id": "same", "status": "open", "wire": "", "policy": "", "seq": 1, "created": 0, "updated": 0}
+        other.execute(sa.insert(turns).values(row))
+        async with log.record() as recorder:
+            beginning = asyncio.create_task(recorder.event(TurnStarted(0, "same", "openai.chat", "all")))
+            done, _ = await asyncio.wait([beginning], timeout=0.2)
+            assert not done
+            other.commit()
+            with pytest.raises(TurnHeld, match="the log already has turn 'same'"):
+                await beginning
+    engine.dispose()
 
 
-@pytest.mark.thorough(keep=1)
-def test_many_clients_with_the_same_id_make_one_turn(frozen: Frozen) -> None:
-    async def run() -> None:
-        logs = [Log(frozen.url) for _ in range(4)]
+async def test_many_clients_with_the_same_id_make_one_turn(frozen: Frozen) -> None:
+    logs = [Log(frozen.url) for _ in range(4)]
 
-        async def run_turn(log: Log) -> None:
-            async with log.record() as recorder:
-                await turn(recorder, PLAYED, id="same").run("Go.")
+    async def run_turn(log: Log) -> None:
+        async with log.record() as recorder:
+            await turn(recorder, PLAYED, id="same").run("Go.")
 
-        outcomes = await asyncio.gather(*map(run_turn, logs * 2), return_exceptions=True)
-        assert sorted(type(error).__name__ for error in outcomes) == ["NoneType"] + ["TurnHeld"] * 7
-        assert_whole(await logs[0].turn("same"))
-        for log in logs:
-            log.dispose()
-
-    bounded(run())
+    outcomes = await asyncio.gather(*map(run_turn, logs * 2), return_exceptions=True)
+    assert sorted(type(error).__name__ for error in outcomes) == ["NoneType"] + ["TurnHeld"] * 7
+    await stored_whole(logs[0], "same")
+    for log in logs:
+        log.dispose()

@@ -1,4 +1,4 @@
-"""Item 19: what the log writes grows with the turn, and a long value is stored once for all that refers to it."""
+"""What the log writes grows with the turn, and a long value is stored once for all that refers to it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,7 @@ from sqlalchemy import URL
 
 from benchmarks.log import bytes_written, run
 from tests.support.thoroughness import is_thorough
-from tests.turns.log.conftest import (  # noqa: F401
-    _migrated,
-    _migrated_postgres_database,
-    clock,
-    log,
-    postgres,
-    postgres_database,
-    url,
-)
-from tests.turns.log.shared import turn
+from tests.turns.log.shared import assert_replays, recorded, turn
 from tests.turns.log.test_rows import VALUES
 from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
 from toolparity.normalizer import json_codec
@@ -37,7 +28,8 @@ from toolparity.turns.log.parts import LONG, Parts, references, unpack
 from toolparity.turns.log.tables import metadata
 from toolparity.turns.machine.state import TurnState, dump, load
 from toolparity.turns.observer import Observer
-from toolparity.turns.orchestration import replay
+
+pytestmark = pytest.mark.thorough(keep=1)
 
 ROUNDS = (10, 20, 40) if is_thorough() else (4, 8, 16)
 #: How often a turn is resumed.
@@ -54,102 +46,77 @@ def texts(where: URL) -> Iterator[str]:
     engine.dispose()
 
 
-@pytest.mark.thorough(keep=1)
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="the system does not count what a process writes")
 @pytest.mark.parametrize("size", [100, 50_000])
-def test_the_bytes_written_to_disk_grow_linearly_with_the_rounds(tmp_path: Path, size: int) -> None:
+async def test_the_bytes_written_to_disk_grow_linearly_with_the_rounds(tmp_path: Path, size: int) -> None:
     written = []
     for rounds in ROUNDS:
-        with Log(tmp_path / f"{rounds}.db") as log:  # noqa: F811
+        with Log(tmp_path / f"{rounds}.db") as log:
             before = bytes_written()
-            asyncio.run(run(rounds, size, log))
+            await run(rounds, size, log)
         written.append(bytes_written() - before)
-    ten, twenty, forty = written
-    assert twenty < 2.5 * ten, written
-    assert forty < 2.5 * twenty, written
+    first, second, third = written
+    assert second < 2.5 * first, written
+    assert third < 2.5 * second, written
 
 
-@pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("size", [100, 5_000])
-def test_the_bytes_in_the_tables_grow_linearly_with_the_rounds(url: URL, size: int) -> None:  # noqa: F811
+async def test_the_bytes_in_the_tables_grow_linearly_with_the_rounds(url: URL, size: int) -> None:
     sizes = []
-    with Log(url) as log:  # noqa: F811
+    with Log(url) as log:
         for rounds in ROUNDS:
-            asyncio.run(run(rounds, size, log))
+            await run(rounds, size, log)
             sizes.append(sum(map(len, texts(url))) - sum(sizes))
-    ten, twenty, forty = sizes
-    assert twenty < 2.1 * ten, sizes
-    assert forty < 2.1 * twenty, sizes
+    first, second, third = sizes
+    assert second < 2.1 * first, sizes
+    assert third < 2.1 * second, sizes
 
 
-@pytest.mark.thorough(keep=1)
-def test_the_log_of_a_turn_that_is_resumed_often_grows_linearly(log: Log, url: URL) -> None:  # noqa: F811
+async def test_the_log_of_a_turn_that_is_resumed_often_grows_linearly(log: Log, url: URL) -> None:
     """Each runner begins with a state: it refers to the state that was kept, and does not repeat it."""
     played = script(*([call("post", number=number)] for number in range(RESUMED)), [Say("Done.")])
     options: Any = {"tools": {"post": {"approval": True}}, "counting": Counting(post=lambda number: "x" * 5000)}
-
-    async def main() -> list[int]:
-        async with log.record() as recorder:
-            await turn(recorder, played, max_rounds=20, **options).run("Go.")
-        sizes = [sum(map(len, texts(url)))]
-        for _ in range(RESUMED):
-            async with log.take(recorder.turn or "") as later:
-                running = turn(later, played, **options)
-                running.decide(running.outcome.waiting[0].id, True)
-                await running.run()
-            sizes.append(sum(map(len, texts(url))) - sum(sizes))
-        assert replay(await log.recording(recorder.turn or "")).difference is None
-        return sizes
-
-    sizes = asyncio.run(main())
+    id = (await recorded(log, played, max_rounds=20, **options)).state.id
+    sizes = [sum(map(len, texts(url)))]
+    for _ in range(RESUMED):
+        async with log.take(id) as later:
+            running = turn(later, played, **options)
+            running.decide(running.outcome.waiting[0].id, True)
+            await running.run()
+        sizes.append(sum(map(len, texts(url))) - sum(sizes))
+    await assert_replays(log, id)
     assert max(sizes[2:-1]) < 1.3 * min(sizes[2:-1]), sizes
 
 
-@pytest.mark.thorough(keep=4)
-@pytest.mark.parametrize(
-    "returned",
-    [
-        pytest.param("long text with a mark; " * 500, id="text"),
-        pytest.param("NUL \x00 and a mark; " * 500, id="text that no column takes"),
-        pytest.param([{"number": number, "name": "a mark"} for number in range(500)], id="small values"),
-        pytest.param([{"number": number, "text": "a mark; " * 500} for number in range(3)], id="long values"),
-    ],
-)
+RETURNED = {
+    "text": "long text with a mark; " * 500,
+    "text that no column accepts": "NUL \x00 and a mark; " * 500,
+    "small values": [{"number": number, "name": "a mark"} for number in range(500)],
+    "long values": [{"number": number, "text": "a mark; " * 500} for number in range(3)],
+}
+
+
+@pytest.mark.thorough(keep=1, per="{kind}")
+@pytest.mark.parametrize("kind", RETURNED)
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_result_is_stored_once_besides_its_block_row(
-    log: Log,  # noqa: F811
-    url: URL,  # noqa: F811
-    wire: str,
-    returned: Any,
-) -> None:
+async def test_a_result_is_stored_once_besides_its_block_row(log: Log, url: URL, wire: str, kind: str) -> None:
     """As a value also once more where it is shown as text."""
-    size, times = len(json_codec.text(returned)), 2 if isinstance(returned, str) else 3
-
-    async def main() -> None:
-        counting = Counting(look=lambda **_: returned)
-        async with log.record() as recorder:
-            await turn(recorder, script([call("look")], [Say("Done.")]), wire, counting=counting).run("Go.")
-        marked = sum(len(text) for text in texts(url) if "a mark" in text)
-        assert marked < (times + 0.5) * size
-        assert replay(await log.recording(recorder.turn or "")).difference is None
-        [block] = [b for b in (await log.turn(recorder.turn or "")).blocks if b.block_type == "tool_result"]
-        assert block.content["content"] == returned
-
-    asyncio.run(main())
+    returned = RETURNED[kind]
+    counting = Counting(look=lambda **_: returned)
+    id = (await recorded(log, script([call("look")], [Say("Done.")]), wire, counting=counting)).state.id
+    marked = sum(len(text) for text in texts(url) if "a mark" in text)
+    assert marked < (2.5 if isinstance(returned, str) else 3.5) * len(json_codec.text(returned))
+    await assert_replays(log, id)
+    [block] = [b for b in (await log.turn(id)).blocks if b.block_type == "tool_result"]
+    assert block.content["content"] == returned
 
 
-@pytest.mark.thorough(keep=1)
-def test_a_long_answer_is_stored_once_besides_its_block_row(log: Log, url: URL) -> None:  # noqa: F811
+async def test_a_long_answer_is_stored_once_besides_its_block_row(log: Log, url: URL) -> None:
     answer_text = "words of the model; " * 500 + "and the end"
-
-    async def main() -> None:
-        async with log.record() as recorder:
-            await turn(recorder, script([Say(answer_text)])).run("Go.")
-        assert sum(answer_text in text for text in texts(url)) == 2
-        page = await log.events(recorder.turn or "", limit=100_000)
-        assert answer_text in [row.event.block.text_content for row in page.events if row.type == "block_stop"]  # type: ignore[attr-defined]
-
-    asyncio.run(main())
+    id = (await recorded(log, script([Say(answer_text)]))).state.id
+    assert sum(answer_text in text for text in texts(url)) == 2
+    page = await log.events(id, limit=100_000)
+    assert answer_text in [row.event.block.text_content for row in page.events if row.type == "block_stop"]  # type: ignore[attr-defined]
 
 
 class ChangeChecker(Observer):
@@ -170,10 +137,8 @@ class ChangeChecker(Observer):
 @pytest.mark.parametrize("wire", WIRES)
 def test_applying_the_stored_changes_yields_the_states_of_a_turn(wire: str, policy: str) -> None:
     played = script([Say("Well."), call("look"), call("post")], [call("look"), call("look")], [Say("Done.")])
-    checker = ChangeChecker()
-    running = Turn(
-        Emulated(wire, played), Counting().tools(post={"approval": True}), policy=policy, observers=[checker]
-    )
+    checker, tools = ChangeChecker(), Counting().tools(post={"approval": True})
+    running = Turn(Emulated(wire, played), tools, policy=policy, observers=[checker])
     asyncio.run(running.run("Go."))
     for waiting in running.outcome.waiting:
         running.decide(waiting.id, waiting.name != "post")

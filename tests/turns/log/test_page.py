@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import URL
+from starlette.testclient import TestClient
 
 from tests.conformance.pages import DOCS, blocks
 from tests.support import postgres
@@ -36,18 +37,15 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
 
 
 @pytest.mark.page("docs/pages/turn-log.md")
-def test_the_page_examples_record_read_and_stream_a_turn(
+async def test_the_page_examples_record_read_and_stream_a_turn(
     names: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def run() -> None:
-        outcome = await names["answer"]("Go.")
-        assert outcome.text == "All done."
-        listed = await names["show"](outcome.state.id)
-        assert [event.seq for event in listed] == list(range(outcome.state.seq))
-        pieces = [piece async for piece in names["stream"](outcome.state.id, str(outcome.state.seq - 2))]
-        assert [json.loads(piece.split(b"data: ")[1])["type"] for piece in pieces[1:]] == ["turn_complete"]
-
-    asyncio.run(run())
+    outcome = await names["answer"]("Go.")
+    assert outcome.text == "All done."
+    listed = await names["show"](outcome.state.id)
+    assert [event.seq for event in listed] == list(range(outcome.state.seq))
+    pieces = [piece async for piece in names["stream"](outcome.state.id, str(outcome.state.seq - 2))]
+    assert [json.loads(piece.split(b"data: ")[1])["type"] for piece in pieces[1:]] == ["turn_complete"]
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "over natural_completion"
     assert "7 text All done. None" in shown
@@ -57,54 +55,61 @@ def test_the_page_examples_record_read_and_stream_a_turn(
 
 @pytest.mark.page("docs/pages/turn-log.md")
 @pytest.mark.parametrize("function", ["recover", "give_up"])
-def test_the_page_examples_finish_turns_that_a_crash_interrupted(
+async def test_the_page_examples_finish_turns_that_a_crash_interrupted(
     names: dict[str, Any], tmp_path: Path, function: str
 ) -> None:
-    async def run() -> None:
-        left = [await killed(names["log"], steps) or "" for steps in (1, 9, 20, 30)]
-        rows(URL.create("sqlite", database=str(tmp_path / "turns.db")), "UPDATE turns SET lease_until = 0")
-        await names[function]()
-        for turn in left:
-            kept = await names["log"].turn(turn)
-            assert_whole(kept)
-            assert kept.termination == ("natural_completion" if function == "recover" else "cancelled")
-
-    asyncio.run(run())
+    left = [await killed(names["log"], steps) or "" for steps in (1, 9, 20, 30)]
+    rows(URL.create("sqlite", database=str(tmp_path / "turns.db")), "UPDATE turns SET lease_until = 0")
+    await names[function]()
+    for turn in left:
+        kept = await names["log"].turn(turn)
+        assert_whole(kept)
+        assert kept.termination == ("natural_completion" if function == "recover" else "cancelled")
 
 
 @pytest.mark.page("docs/pages/turn-log.md")
-def test_the_page_example_decides_a_call_in_another_process(names: dict[str, Any]) -> None:
-    names["provider"] = Emulated("anthropic.messages", script([call("post")], [Say("Done.")]))
-    names["tools"] = Counting().tools(post={"approval": True})
-
-    async def run() -> None:
-        waiting = await names["answer"]("Go.")
-        assert waiting.text == ""
-        outcome = await names["decide"](waiting.state.id, waiting.waiting[0].id, True)
-        assert outcome.text == "Done."
-
-    asyncio.run(run())
-
-
-@pytest.mark.page("docs/pages/turn-log.md")
-def test_the_page_examples_supply_a_result_and_replay_the_turn(
+async def test_the_page_examples_decide_a_call_supply_a_result_and_replay_the_turn(
     names: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     names["provider"] = Emulated("anthropic.messages", script([call("post"), call("look")], [Say("Done.")]))
-    names["tools"] = [Tool(name="post"), *(tool for tool in names["tools"].values() if tool.name != "post")]
-
-    async def run() -> None:
-        outcome = await names["answer"]("Go.")
-        [waiting_call] = outcome.waiting
-        assert (waiting_call.name, waiting_call.wants, waiting_call.arguments) == ("post", "result", {})
-        outcome = await names["give"](outcome.state.id, waiting_call.id, "posted")
-        assert outcome.text == "Done."
-        listed = await names["show"](outcome.state.id)
-        capsys.readouterr()
-        assert await names["again"](outcome.state.id) == listed
-
-    asyncio.run(run())
+    names["tools"] = [Tool(name="post"), *(tool for tool in Counting().tools(look={"approval": True}).values())][:2]
+    outcome = await names["answer"]("Go.")
+    post, look = outcome.waiting
+    assert [(one.name, one.wants, one.arguments) for one in (post, look)] == [
+        ("post", "result", {}),
+        ("look", "decision", {}),
+    ]
+    outcome = await names["decide"](outcome.state.id, look.id, True)
+    outcome = await names["give"](outcome.state.id, post.id, "posted")
+    assert outcome.text == "Done."
+    listed = await names["show"](outcome.state.id)
+    capsys.readouterr()
+    assert await names["again"](outcome.state.id) == listed
     assert capsys.readouterr().out == "None\n"
+
+
+@pytest.mark.page("docs/pages/turn-log.md")
+def test_a_browser_that_reconnects_to_the_page_example_receives_only_the_missing_events(names: dict[str, Any]) -> None:
+    with TestClient(names["app"]) as browser:
+        turn = browser.post("/turns", json={"message": "Go."}).json()["turn"]
+
+        def followed(seen: int | None = None) -> Any:
+            headers = {} if seen is None else {"last-event-id": str(seen)}
+            return browser.get(f"/turns/{turn}/events", headers=headers)
+
+        assert followed().headers["content-type"].startswith("text/event-stream")
+        events = _events(followed().text)
+        assert [seq for seq, _ in events] == list(range(len(events)))
+        assert (events[-1][1]["type"], events[-1][1]["text"]) == ("turn_complete", "All done.")
+        for seen, _ in events[:-1]:
+            assert _events(followed(seen).text) == events[seen + 1 :]
+        after_the_end = followed(events[-1][0])
+        assert (after_the_end.status_code, after_the_end.content) == (204, b"")
+
+
+def _events(body: str) -> list[tuple[int, dict[str, Any]]]:
+    frames = [frame.splitlines() for frame in body.split("\n\n") if frame.startswith("id: ")]
+    return [(int(id[4:]), json.loads(data[6:])) for id, _, data in frames]
 
 
 @pytest.mark.page("docs/pages/turn-log.md")
@@ -136,11 +141,11 @@ def test_the_page_lists_every_table_with_its_columns() -> None:
         assert {column.name for column in table.c} - in_prose == columns
 
 
-def test_a_search_path_selects_the_schema_of_the_tables(postgres_database: URL) -> None:
+async def test_a_search_path_selects_the_schema_of_the_tables(postgres_database: URL) -> None:
     rows(postgres_database, "CREATE SCHEMA gateway")
     with_search_path = postgres_database.update_query_dict({"options": "-csearch_path=gateway"})
     for _ in range(2):
         with Log(with_search_path) as log:
-            assert asyncio.run(log.turns()) == []
+            assert await log.turns() == []
     schemas = rows(postgres_database, "SELECT schemaname FROM pg_tables WHERE tablename = 'turns'")
     assert schemas == [("gateway",)]

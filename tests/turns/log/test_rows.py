@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy import URL
 
 from tests.support.thoroughness import examples
-from tests.turns.log.shared import recorded, rows
-from tests.turns.playing import Say, script
+from tests.turns.log.shared import recorded, rows, stored_whole
 from toolparity.turns.events import (
     CallProgress,
     RoundStarted,
@@ -31,7 +30,10 @@ from toolparity.turns.execution.tools import Tools
 from toolparity.turns.log import Log
 from toolparity.turns.turn import Turn
 
+pytestmark = pytest.mark.thorough(keep=1)
+
 BLOCKS = "SELECT sequence, block_type, text_content, content FROM turn_blocks ORDER BY sequence"
+BEGAN = TurnStarted(0, "turn", "openai.chat", "all")
 
 
 class Anthropic:
@@ -63,32 +65,24 @@ def use(id: str, path: str) -> dict[str, Any]:
     return {"type": "tool_use", "id": id, "name": "read_file", "input": {"path": path}}
 
 
-FILES = Tools([Tool(name="read_file", function=lambda **arguments: f"{arguments['path']} contents")])
-
-
-def content(row: Any) -> Any:
-    """Decode JSON, which SQLite returns as text."""
-    return json.loads(row) if isinstance(row, str) else row
-
-
 def block_rows(url: URL) -> list[tuple[Any, ...]]:
-    return [(*row[:3], content(row[3])) for row in rows(url, BLOCKS)]
+    """The rows of blocks. SQLite returns JSON as text."""
+    return [(*row[:3], json.loads(row[3]) if isinstance(row[3], str) else row[3]) for row in rows(url, BLOCKS)]
 
 
-@pytest.mark.thorough(keep=1)
-def test_document_004_turn_block_sequence_with_tools(log: Log, url: URL) -> None:
+async def read_files(log: Log, url: URL, *answers: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """The rows of blocks of a turn with these answers."""
+    files = Tools([Tool(name="read_file", function=lambda **arguments: f"{arguments['path']} contents")])
+    async with log.record() as recorder:
+        await Turn(Anthropic(*answers), files, observers=[recorder]).run("Read.")
+    return block_rows(url)
+
+
+async def test_document_004_turn_block_sequence_with_tools(log: Log, url: URL) -> None:
     """004, TurnBlock Sequence with Tools: its table, row by row."""
-    provider = Anthropic(
-        [thinking("I need to check the file..."), text("Let me read the file."), use("toolu_1", "file")],
-        [thinking("Now I can see that..."), text("Based on the file, I found...")],
-    )
-
-    async def run() -> None:
-        async with log.record() as recorder:
-            await Turn(provider, FILES, observers=[recorder]).run("Read file.txt")
-
-    asyncio.run(run())
-    assert block_rows(url) == [
+    asked = [thinking("I need to check the file..."), text("Let me read the file."), use("toolu_1", "file")]
+    answered = [thinking("Now I can see that..."), text("Based on the file, I found...")]
+    assert await read_files(log, url, asked, answered) == [
         (0, "thinking", "I need to check the file...", {"signature": "4k_a"}),
         (1, "text", "Let me read the file.", None),
         (2, "tool_use", None, {"tool_use_id": "toolu_1", "tool_name": "read_file", "input": {"path": "file"}}),
@@ -99,20 +93,10 @@ def test_document_004_turn_block_sequence_with_tools(log: Log, url: URL) -> None
     assert rows(url, "SELECT count(*) FROM turn_blocks WHERE content IS NULL") == [(2,)]  # and not the JSON text null
 
 
-@pytest.mark.thorough(keep=1)
-def test_document_004_multiple_tool_calls(log: Log, url: URL) -> None:
+async def test_document_004_multiple_tool_calls(log: Log, url: URL) -> None:
     """004, Multiple Tool Calls: its table, row by row."""
-    provider = Anthropic(
-        [text("Let me check both files."), use("toolu_1", "a.txt"), use("toolu_2", "b.txt")],
-        [text("Comparing both files...")],
-    )
-
-    async def run() -> None:
-        async with log.record() as recorder:
-            await Turn(provider, FILES, observers=[recorder]).run("Compare.")
-
-    asyncio.run(run())
-    assert block_rows(url) == [
+    asked = [text("Let me check both files."), use("toolu_1", "a.txt"), use("toolu_2", "b.txt")]
+    assert await read_files(log, url, asked, [text("Comparing both files...")]) == [
         (0, "text", "Let me check both files.", None),
         (1, "tool_use", None, {"tool_use_id": "toolu_1", "tool_name": "read_file", "input": {"path": "a.txt"}}),
         (2, "tool_use", None, {"tool_use_id": "toolu_2", "tool_name": "read_file", "input": {"path": "b.txt"}}),
@@ -122,72 +106,48 @@ def test_document_004_multiple_tool_calls(log: Log, url: URL) -> None:
     ]
 
 
-def test_the_content_of_blocks_is_jsonb_in_postgresql(postgres_database: URL) -> None:
+async def test_the_content_of_blocks_is_jsonb_in_postgresql(postgres_database: URL) -> None:
     with Log(postgres_database) as log:
-        asyncio.run(recorded(log))
+        await recorded(log)
         cats = 'content @> \'{"input": {"of": "cats"}}\''
         assert rows(postgres_database, f"SELECT content->>'tool_name' FROM turn_blocks WHERE {cats}") == [("count",)]
 
 
-def test_the_log_returns_the_events_blocks_and_calls_of_the_turn(log: Log) -> None:
-    async def run() -> None:
-        turn = await recorded(log)
-        kept = await log.turn(turn.state.id)
-        page = await log.events(turn.state.id)
-        assert kept.state == turn.state
-        assert [row.seq for row in page.events] == list(range(kept.seq))
-        assert [row.event.seq for row in page.events] == list(range(kept.seq))
-        stopped = [row.event.block for row in page.events if isinstance(row.event, TurnBlockStop)]
-        assert kept.blocks == stopped
-        assert [(c.name, c.status, c.outcome, c.attempts) for c in kept.calls] == [
-            ("look", "done", "returned", 1),
-            ("count", "done", "returned", 1),
-            ("post", "done", "returned", 1),
-        ]
-        assert [c.key for c in kept.calls] == [c.key for r in turn.state.rounds for c in r.calls]
-        assert (kept.status, kept.termination, kept.wire, kept.policy) == (
-            "over",
-            "natural_completion",
-            "anthropic.messages",
-            "all",
-        )
-
-    asyncio.run(run())
+async def test_the_log_returns_the_events_blocks_and_calls_of_the_turn(log: Log) -> None:
+    turn = await recorded(log)
+    kept = await stored_whole(log, turn.state.id, "natural_completion")
+    page = await log.events(turn.state.id)
+    assert kept.state == turn.state
+    assert [row.event.seq for row in page.events] == list(range(kept.seq))
+    assert kept.blocks == [row.event.block for row in page.events if isinstance(row.event, TurnBlockStop)]
+    names = ("look", "count", "post")
+    assert [(c.name, c.status, c.outcome, c.attempts) for c in kept.calls] == [
+        (n, "done", "returned", 1) for n in names
+    ]
+    assert [c.key for c in kept.calls] == [c.key for r in turn.state.rounds for c in r.calls]
+    assert (kept.wire, kept.policy) == ("anthropic.messages", "all")
+    paged, after = [], -1
+    while more := (await log.events(turn.state.id, after, limit=2)).events:
+        assert len(more) <= 2
+        paged += more
+        after = more[-1].seq
+    assert paged == page.events
 
 
-@pytest.mark.thorough(keep=1)
-def test_events_are_returned_in_pages(log: Log) -> None:
-    async def run() -> None:
-        turn = await recorded(log, script([Say("Hello, how are you today?")]))
-        whole = await log.events(turn.state.id)
-        paged, after = [], -1
-        while more := (await log.events(turn.state.id, after, limit=2)).events:
-            assert len(more) <= 2
-            paged += more
-            after = more[-1].seq
-        assert paged == whole.events
-        assert len(paged) > 4
-
-    asyncio.run(run())
-
-
-def block(sequence: int, said: str | None, more: Any = None, seq: int = 1) -> TurnBlockStop:
-    return TurnBlockStop(seq, 1, TurnBlock(sequence, "text", said, more))
+def block(sequence: int, text: str | None, more: Any = None, seq: int = 1) -> TurnBlockStop:
+    return TurnBlockStop(seq, 1, TurnBlock(sequence, "text", text, more))
 
 
 STRANGE = "a\x00b\ud800c\U0001f600\u2028"
 
 
-def test_characters_that_databases_reject_are_stored_exactly_and_shown_replaced(log: Log, url: URL) -> None:
+@pytest.mark.thorough(keep=2)
+async def test_characters_that_databases_reject_are_stored_exactly_and_shown_replaced(log: Log, url: URL) -> None:
     strange = block(0, STRANGE, {STRANGE: [STRANGE, None, 1.5]})
-
-    async def run() -> None:
-        async with log.record() as recorder:
-            await recorder.record([TurnStarted(0, "turn", "openai.chat", "all"), strange], None)
-        assert (await log.turn("turn")).blocks == [strange.block]
-        assert (await log.events("turn")).events[1].event == strange
-
-    asyncio.run(run())
+    async with log.record() as recorder:
+        await recorder.record([BEGAN, strange], None)
+    assert (await log.turn("turn")).blocks == [strange.block]
+    assert (await log.events("turn")).events[1].event == strange
     replaced = "a\ufffdb\ufffdc\U0001f600\u2028"
     assert block_rows(url) == [(0, "text", replaced, {replaced: [replaced, None, 1.5]})]
 
@@ -201,13 +161,12 @@ VALUES = st.recursive(
 
 
 @examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(said=st.none() | st.text(st.characters(codec=None)), content=VALUES)
-@example(said=None, content=2**63 + 1)
-def test_any_block_is_read_back_unchanged(log: Log, said: str | None, content: Any) -> None:
+@given(text=st.none() | st.text(st.characters(codec=None)), content=VALUES)
+@example(text=None, content=2**63 + 1)
+def test_any_block_is_read_back_unchanged(log: Log, text: str | None, content: Any) -> None:
     async def run() -> None:
-        stop = block(0, said, content)
+        stop, id = block(0, text, content), f"turn {time.monotonic_ns()}"
         async with log.record() as recorder:
-            id = f"turn {time.monotonic_ns()}"
             await recorder.record([TurnStarted(0, id, "openai.chat", "all"), stop], None)
         assert (await log.turn(id)).blocks == [stop.block]
         assert (await log.events(id)).events[1].event == stop
@@ -215,38 +174,20 @@ def test_any_block_is_read_back_unchanged(log: Log, said: str | None, content: A
     asyncio.run(run())
 
 
-@pytest.mark.thorough(keep=1)
-def test_a_revised_block_replaces_the_stopped_one(log: Log) -> None:
-    async def run() -> None:
-        settled = TurnBlock(0, "thinking", "Hm.", {"signature": "abc"})
-        async with log.record() as recorder:
-            await recorder.record([TurnStarted(0, "turn", "openai.chat", "all"), block(0, "Hm.")], None)
-            await recorder.event(TurnBlockRevised(2, 1, settled))
-        assert (await log.turn("turn")).blocks == [settled]
-
-    asyncio.run(run())
-
-
-@pytest.mark.thorough(keep=1)
-def test_repeating_a_request_removes_the_blocks_of_the_failed_answer(log: Log) -> None:
-    async def run() -> None:
-        async with log.record() as recorder:
-            begun = [TurnStarted(0, "turn", "openai.chat", "all"), RoundStarted(1, 1, 1, 0)]
-            first = [block(0, "kept", seq=2), block(1, "void", seq=3), block(2, "void", seq=4)]
-            await recorder.record([*begun, *first], None)
-            await recorder.record([RoundStarted(5, 2, 2, 1), block(1, "new", seq=6)], None)
-        assert [b.text_content for b in (await log.turn("turn")).blocks] == ["kept", "new"]
-        assert len((await log.events("turn")).events) == 7  # the events of the failed answer remain
-
-    asyncio.run(run())
+async def test_later_events_replace_blocks_of_earlier_ones(log: Log) -> None:
+    """A revised block replaces the stopped one, and the repetition of a request those of the failed answer."""
+    settled = TurnBlock(0, "thinking", "Hm.", {"signature": "abc"})
+    first = [block(0, "Hm.", seq=2), block(1, "void", seq=3), block(2, "void", seq=4)]
+    async with log.record() as recorder:
+        await recorder.record([BEGAN, RoundStarted(1, 1, 1, 0), *first], None)
+        await recorder.event(TurnBlockRevised(5, 1, settled))
+        assert (await log.turn("turn")).blocks == [settled, first[1].block, first[2].block]
+        await recorder.record([RoundStarted(6, 2, 2, 1), block(1, "new", seq=7)], None)
+    assert (await log.turn("turn")).blocks == [settled, block(1, "new").block]
+    assert len((await log.events("turn")).events) == 8  # the events of the failed answer remain
 
 
-@pytest.mark.thorough(keep=1)
-def test_progress_that_is_not_json_is_stored_as_text(log: Log) -> None:
-    async def run() -> None:
-        async with log.record() as recorder:
-            began = TurnStarted(0, "turn", "openai.chat", "all")
-            await recorder.record([began, CallProgress(1, 1, "id", "look", {"at": complex(1, 2)})], None)
-        assert (await log.events("turn")).events[1].event == CallProgress(1, 1, "id", "look", "{'at': (1+2j)}")
-
-    asyncio.run(run())
+async def test_progress_that_is_not_json_is_stored_as_text(log: Log) -> None:
+    async with log.record() as recorder:
+        await recorder.record([BEGAN, CallProgress(1, 1, "id", "look", {"at": complex(1, 2)})], None)
+    assert (await log.events("turn")).events[1].event == CallProgress(1, 1, "id", "look", "{'at': (1+2j)}")

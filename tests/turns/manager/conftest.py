@@ -7,15 +7,8 @@ from tests.turns.log.conftest import (
     log,
     postgres,
     postgres_database,
+    pytest_pyfunc_call,
     url,
 )
 
-__all__ = [
-    "_migrated",
-    "_migrated_postgres_database",
-    "clock",
-    "log",
-    "postgres",
-    "postgres_database",
-    "url",
-]
+_SHARED = (_migrated, _migrated_postgres_database, clock, log, postgres, postgres_database, pytest_pyfunc_call, url)
