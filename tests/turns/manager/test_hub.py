@@ -50,103 +50,85 @@ def numbers(pieces: list[bytes]) -> list[int]:
 
 
 @pytest.mark.thorough(keep=1)
-def test_a_write_causes_one_read_for_all_subscribers(log: Log) -> None:
-    async def run() -> None:
-        counting = CountingLog(log)
-        hub = hub_of(counting)
-        async with log.record() as recorder:
-            await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
-            subscribers = [asyncio.create_task(follow(hub)) for _ in range(200)]
-            for seq in range(1, WRITES):
-                await recorder.event(TurnBlockDelta(seq, 1, 0, str(seq)))
-                await asyncio.sleep(0.005)
-            await recorder.event(TurnComplete(WRITES, "natural_completion", "Done."))
-        for pieces in await asyncio.gather(*subscribers):
-            assert numbers(pieces) == list(range(WRITES + 1))
-        assert counting.reads < 4 * WRITES  # 200 subscribers would read at least 200 * WRITES times
-
-    asyncio.run(asyncio.wait_for(run(), 60))
+async def test_a_write_causes_one_read_for_all_subscribers(log: Log) -> None:
+    counting = CountingLog(log)
+    hub = hub_of(counting)
+    async with log.record() as recorder:
+        await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
+        subscribers = [asyncio.create_task(follow(hub)) for _ in range(200)]
+        for seq in range(1, WRITES):
+            await recorder.event(TurnBlockDelta(seq, 1, 0, str(seq)))
+            await asyncio.sleep(0.005)
+        await recorder.event(TurnComplete(WRITES, "natural_completion", "Done."))
+    for pieces in await asyncio.gather(*subscribers):
+        assert numbers(pieces) == list(range(WRITES + 1))
+    assert counting.reads < 4 * WRITES  # 200 subscribers would read at least 200 * WRITES times
 
 
 @pytest.mark.thorough(keep=1)
-def test_a_subscriber_behind_the_feed_reads_on_from_the_log(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_subscriber_behind_the_feed_reads_on_from_the_log(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hubs, "_ROWS", 3)
 
-    async def run() -> None:
-        hub = hub_of(log)
-        async with log.record() as recorder:
-            await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
-            async with aclosing(sse.events(hub, "turn", poll=3600.0, retry=None)) as slow:
-                pieces = [await anext(slow)]
-                fast = asyncio.create_task(follow(hub))
-                for seq in range(1, 30):
-                    await recorder.event(TurnBlockDelta(seq, 1, 0, str(seq)))
-                await recorder.event(TurnComplete(30, "natural_completion", "Done."))
-                assert numbers(await fast) == list(range(31))
-                assert len(hub._feeds["turn"]._rows) == 3
-                pieces += [piece async for piece in slow]
-        assert numbers(pieces) == list(range(31))
-
-    asyncio.run(asyncio.wait_for(run(), 60))
+    hub = hub_of(log)
+    async with log.record() as recorder:
+        await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
+        async with aclosing(sse.events(hub, "turn", poll=3600.0, retry=None)) as slow:
+            pieces = [await anext(slow)]
+            fast = asyncio.create_task(follow(hub))
+            for seq in range(1, 30):
+                await recorder.event(TurnBlockDelta(seq, 1, 0, str(seq)))
+            await recorder.event(TurnComplete(30, "natural_completion", "Done."))
+            assert numbers(await fast) == list(range(31))
+            assert len(hub._feeds["turn"]._rows) == 3
+            pieces += [piece async for piece in slow]
+    assert numbers(pieces) == list(range(31))
 
 
 @pytest.mark.thorough(keep=1)
-def test_a_subscriber_ahead_of_the_feed_gets_no_event_again(log: Log) -> None:
+async def test_a_subscriber_ahead_of_the_feed_gets_no_event_again(log: Log) -> None:
     """Another process wrote the events that the subscriber has seen, and the feed has not read them yet."""
 
-    async def run() -> None:
-        await recorded(log, id="turn")
-        last = (await log.events("turn")).seq - 1
-        hub = hub_of(log)
+    await recorded(log, id="turn")
+    last = (await log.events("turn")).seq - 1
+    hub = hub_of(log)
+    with hub.listen("turn"):
+        feed = hub._feeds["turn"]
+        feed.task.cancel()
+        feed._seq = 2  # as far as it has read
+        assert await follow(hub, last) == []
+        assert numbers(await follow(hub, last - 1)) == [last]
+
+
+@pytest.mark.thorough(keep=1)
+async def test_a_feed_ends_with_its_last_subscriber(log: Log) -> None:
+    await recorded(log, id="turn")
+    hub = hub_of(log)
+    await asyncio.gather(*(follow(hub) for _ in range(5)))
+    assert hub._feeds == {}
+    assert hub._reads == {}
+    while any(task.get_name() == "feed of turn turn" for task in asyncio.all_tasks()):
+        await asyncio.sleep(0.001)  # its task has been cancelled
+
+
+@pytest.mark.thorough(keep=1)
+async def test_subscribers_get_the_error_of_the_log_and_later_ones_continue(log: Log) -> None:
+    counting = CountingLog(log)
+    hub = Hub(counting, poll=0.01)  # type: ignore[arg-type]
+    async with log.record() as recorder:
+        await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
         with hub.listen("turn"):
-            feed = hub._feeds["turn"]
-            feed.task.cancel()
-            feed._seq = 2  # as far as it has read
-            assert await follow(hub, last) == []
-            assert numbers(await follow(hub, last - 1)) == [last]
-
-    asyncio.run(asyncio.wait_for(run(), 60))
-
-
-@pytest.mark.thorough(keep=1)
-def test_a_feed_ends_with_its_last_subscriber(log: Log) -> None:
-    async def run() -> None:
-        await recorded(log, id="turn")
-        hub = hub_of(log)
-        await asyncio.gather(*(follow(hub) for _ in range(5)))
-        assert hub._feeds == {}
-        assert hub._reads == {}
-        while any(task.get_name() == "feed of turn turn" for task in asyncio.all_tasks()):
-            await asyncio.sleep(0.001)  # its task has been cancelled
-
-    asyncio.run(asyncio.wait_for(run(), 60))
+            broken = asyncio.create_task(follow(hub, 0))
+            await asyncio.sleep(0.05)
+            counting.fails = True
+            with pytest.raises(LogFailed):
+                await broken
+            counting.fails = False
+            healed = asyncio.create_task(follow(hub, 0))
+            await recorder.event(TurnComplete(1, "natural_completion", "Done."))
+            assert numbers(await healed) == [1]
 
 
 @pytest.mark.thorough(keep=1)
-def test_subscribers_get_the_error_of_the_log_and_later_ones_continue(log: Log) -> None:
-    async def run() -> None:
-        counting = CountingLog(log)
-        hub = Hub(counting, poll=0.01)  # type: ignore[arg-type]
-        async with log.record() as recorder:
-            await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
-            with hub.listen("turn"):
-                broken = asyncio.create_task(follow(hub, 0))
-                await asyncio.sleep(0.05)
-                counting.fails = True
-                with pytest.raises(LogFailed):
-                    await broken
-                counting.fails = False
-                healed = asyncio.create_task(follow(hub, 0))
-                await recorder.event(TurnComplete(1, "natural_completion", "Done."))
-                assert numbers(await healed) == [1]
-
-    asyncio.run(asyncio.wait_for(run(), 60))
-
-
-@pytest.mark.thorough(keep=1)
-def test_an_unknown_turn_raises(log: Log) -> None:
-    async def run() -> None:
-        with pytest.raises(UnknownTurn):
-            await follow(hub_of(log))
-
-    asyncio.run(asyncio.wait_for(run(), 60))
+async def test_an_unknown_turn_raises(log: Log) -> None:
+    with pytest.raises(UnknownTurn):
+        await follow(hub_of(log))

@@ -67,255 +67,219 @@ async def waiting(manager: TurnManager, id: str) -> list[str]:
 
 
 @pytest.mark.thorough(keep=1)
-def test_a_conversation_continues_the_history_of_its_last_turn(log: Log) -> None:
+async def test_a_conversation_continues_the_history_of_its_last_turn(log: Log) -> None:
     provider = Emulated(WIRE, ANSWER)
 
-    async def test() -> None:
-        async with TurnManager(log, Agent(provider)) as manager:
-            first = await manager.start("Go.", user="ana")
-            await ended(manager, first)
-            second = await manager.start("Go on.", conversation=first, user="ana")
-            await ended(manager, second)
-            third = await manager.start("And?", conversation="c", user="ben")
-            await ended(manager, third)
-            rows = {row.id: (row.conversation, row.position, row.user) for row in await manager.turns()}
-            assert rows == {first: (first, 0, "ana"), second: (first, 1, "ana"), third: ("c", 0, "ben")}
-            state = (await log.turn(second)).state
-            assert state is not None
-            users = [message.parts[0].text for message in state.request.messages if isinstance(message, User)]
-            assert users == ["Go.", "Go on."]
-            with pytest.raises(UnknownTurn, match="no conversation 'c'"):
-                await manager.start("x", conversation="c", user="ana")
-
-    run(test)
+    async with TurnManager(log, Agent(provider)) as manager:
+        first = await manager.start("Go.", user="ana")
+        await ended(manager, first)
+        second = await manager.start("Go on.", conversation=first, user="ana")
+        await ended(manager, second)
+        third = await manager.start("And?", conversation="c", user="ben")
+        await ended(manager, third)
+        rows = {row.id: (row.conversation, row.position, row.user) for row in await manager.turns()}
+        assert rows == {first: (first, 0, "ana"), second: (first, 1, "ana"), third: ("c", 0, "ben")}
+        state = (await log.turn(second)).state
+        assert state is not None
+        users = [message.parts[0].text for message in state.request.messages if isinstance(message, User)]
+        assert users == ["Go.", "Go on."]
+        with pytest.raises(UnknownTurn, match="no conversation 'c'"):
+            await manager.start("x", conversation="c", user="ana")
 
 
 @pytest.mark.thorough(keep=1)
-def test_a_conversation_waits_for_the_end_of_its_last_turn(log: Log) -> None:
-    async def test() -> None:
-        gate = Gate()
-        async with TurnManager(log, agent(ONE_CALL, Counting(look=gate))) as manager:
-            first = await manager.start("Go.", conversation="c")
-            with pytest.raises(TurnMisused, match="is not over"):
-                await manager.start("x", conversation="c")
-            gate.opened.set()
-            await ended(manager, first)
-            with pytest.raises(TurnMisused, match="must be text"):
-                await manager.start([{"role": "user", "content": "x"}], conversation="c")
-            assert len(await log.turns()) == 1
-
-    run(test)
+async def test_a_conversation_waits_for_the_end_of_its_last_turn(log: Log) -> None:
+    gate = Gate()
+    async with TurnManager(log, agent(ONE_CALL, Counting(look=gate))) as manager:
+        first = await manager.start("Go.", conversation="c")
+        with pytest.raises(TurnMisused, match="is not over"):
+            await manager.start("x", conversation="c")
+        gate.opened.set()
+        await ended(manager, first)
+        with pytest.raises(TurnMisused, match="must be text"):
+            await manager.start([{"role": "user", "content": "x"}], conversation="c")
+        assert len(await log.turns()) == 1
 
 
 @pytest.mark.thorough(keep=1)
-def test_of_two_turns_that_continue_the_same_one_only_the_first_begins(log: Log) -> None:
-    async def test() -> None:
-        async with TurnManager(log, agent(ANSWER)) as manager:
-            await ended(manager, await manager.start("Go.", conversation="c"))
-            several = [manager.start(f"{number}", conversation="c") for number in range(5)]
-            started = await asyncio.gather(*several, return_exceptions=True)
-            ids = [id for id in started if isinstance(id, str)]
-            assert len(ids) == 1
-            assert {type(other) for other in started if not isinstance(other, str)} <= {TurnHeld, TurnMisused}
-            assert sorted(row.position or 0 for row in await manager.turns(conversation="c")) == [0, 1]
-            with pytest.raises(TurnHeld, match="already has turn"):
-                await manager.start("x", id=ids[0])
-
-    run(test)
+async def test_of_two_turns_that_continue_the_same_one_only_the_first_begins(log: Log) -> None:
+    async with TurnManager(log, agent(ANSWER)) as manager:
+        await ended(manager, await manager.start("Go.", conversation="c"))
+        several = [manager.start(f"{number}", conversation="c") for number in range(5)]
+        started = await asyncio.gather(*several, return_exceptions=True)
+        ids = [id for id in started if isinstance(id, str)]
+        assert len(ids) == 1
+        assert {type(other) for other in started if not isinstance(other, str)} <= {TurnHeld, TurnMisused}
+        assert sorted(row.position or 0 for row in await manager.turns(conversation="c")) == [0, 1]
+        with pytest.raises(TurnHeld, match="already has turn"):
+            await manager.start("x", id=ids[0])
 
 
 @pytest.mark.thorough(keep=1)
-def test_decisions_and_answers_reach_a_turn_of_another_process(url: URL) -> None:
+async def test_decisions_and_answers_reach_a_turn_of_another_process(url: URL) -> None:
     counting = Counting()
 
-    async def test() -> None:
-        tools = counting.tools(post={"approval": True})
-        tools.add(Tool(name="mail"))
-        played = script([call("post"), call("mail")], [Say("Done.")], tools=("post", "mail"))
-        of_all = Agent(Emulated(WIRE, played), tools)
-        with Log(url) as first_log, Log(url) as second_log:
-            async with TurnManager(first_log, of_all) as first, TurnManager(second_log, of_all) as second:
-                id = await first.start("Go.")
-                post, mail = await waiting(first, id)
-                with pytest.raises(TurnMisused):
-                    await second.decide(id, mail, True)
-                await asyncio.gather(second.decide(id, post, True), second.answer(id, mail, "sent"))
-                await ended(second, id)
-                stored = await second_log.turn(id)
-                assert_whole(stored)
-                assert {one.name: one.outcome for one in stored.calls} == {"post": "returned", "mail": "returned"}
-                with pytest.raises(TurnMisused, match="is over"):
-                    await first.decide(id, post, True)
-
-    run(test)
+    tools = counting.tools(post={"approval": True})
+    tools.add(Tool(name="mail"))
+    played = script([call("post"), call("mail")], [Say("Done.")], tools=("post", "mail"))
+    of_all = Agent(Emulated(WIRE, played), tools)
+    with Log(url) as first_log, Log(url) as second_log:
+        async with TurnManager(first_log, of_all) as first, TurnManager(second_log, of_all) as second:
+            id = await first.start("Go.")
+            post, mail = await waiting(first, id)
+            with pytest.raises(TurnMisused):
+                await second.decide(id, mail, True)
+            await asyncio.gather(second.decide(id, post, True), second.answer(id, mail, "sent"))
+            await ended(second, id)
+            stored = await second_log.turn(id)
+            assert_whole(stored)
+            assert {one.name: one.outcome for one in stored.calls} == {"post": "returned", "mail": "returned"}
+            with pytest.raises(TurnMisused, match="is over"):
+                await first.decide(id, post, True)
     assert counting.ran == [("post", {})]
 
 
 @pytest.mark.thorough(keep=1)
-def test_a_turn_that_runs_elsewhere_is_held(url: URL) -> None:
-    async def test() -> None:
-        gate = Gate()
-        with Log(url) as first_log, Log(url) as second_log:
-            of_all = agent(ONE_CALL, Counting(look=gate))
-            async with TurnManager(first_log, of_all) as first, TurnManager(second_log, of_all) as second:
-                id = await first.start("Go.")
-                await gate.entered.wait()
-                for operation in (second.resume(id), second.cancel(id)):
-                    with pytest.raises(TurnHeld):
-                        await operation
-                with pytest.raises(TurnMisused, match="is running"):
-                    await first.resume(id)
-                assert await second.resume_left() == []
-                gate.opened.set()
-                await ended(first, id)
-
-    run(test)
+async def test_a_turn_that_runs_elsewhere_is_held(url: URL) -> None:
+    gate = Gate()
+    with Log(url) as first_log, Log(url) as second_log:
+        of_all = agent(ONE_CALL, Counting(look=gate))
+        async with TurnManager(first_log, of_all) as first, TurnManager(second_log, of_all) as second:
+            id = await first.start("Go.")
+            await gate.entered.wait()
+            for operation in (second.resume(id), second.cancel(id)):
+                with pytest.raises(TurnHeld):
+                    await operation
+            with pytest.raises(TurnMisused, match="is running"):
+                await first.resume(id)
+            assert await second.resume_left() == []
+            gate.opened.set()
+            await ended(first, id)
 
 
 @pytest.mark.thorough(keep=1)
-def test_a_running_turn_is_cancelled_and_every_call_has_a_result(log: Log) -> None:
-    async def test() -> None:
-        gate = Gate()
-        async with TurnManager(log, agent(ONE_CALL, Counting(look=gate))) as manager:
-            id = await manager.start("Go.")
-            await gate.entered.wait()
-            assert await manager.cancel(id, "not needed")
-            await ended(manager, id)
-            assert_whole(await log.turn(id))
-            assert not await manager.cancel(id)
-            assert (await log.row(id)).termination == "cancelled"
-
-    run(test)
+async def test_a_running_turn_is_cancelled_and_every_call_has_a_result(log: Log) -> None:
+    gate = Gate()
+    async with TurnManager(log, agent(ONE_CALL, Counting(look=gate))) as manager:
+        id = await manager.start("Go.")
+        await gate.entered.wait()
+        assert await manager.cancel(id, "not needed")
+        await ended(manager, id)
+        assert_whole(await log.turn(id))
+        assert not await manager.cancel(id)
+        assert (await log.row(id)).termination == "cancelled"
 
 
 @pytest.mark.thorough(keep=1, per="{on_exit}")
 @pytest.mark.parametrize("on_exit", ["cancel", "leave"])
-def test_the_exit_cancels_running_turns_or_leaves_them(log: Log, on_exit: Any) -> None:
+async def test_the_exit_cancels_running_turns_or_leaves_them(log: Log, on_exit: Any) -> None:
     counting = Counting()
 
-    async def test() -> None:
-        gate = Gate()
-        counting.functions["count"] = gate
-        async with TurnManager(log, agent(counting=counting), on_exit=on_exit) as manager:
-            id = await manager.start("Go.")
-            await gate.entered.wait()
-            while not any(one.name == "look" and one.status == "done" for one in (await log.turn(id)).calls):
-                await asyncio.sleep(0.001)
-        with pytest.raises(TurnMisused, match="closed"):
-            await manager.start("x")
-        row = await log.row(id)
-        assert (row.status, row.held) == (("open", False) if on_exit == "leave" else ("over", False))
-        if on_exit == "leave":
-            gate.opened.set()
-            async with TurnManager(log, agent(counting=counting)) as next_one:
-                assert await next_one.resume_left() == [id]
-                await ended(next_one, id)
-        stored = await log.turn(id)
-        assert_whole(stored)
-        outcomes = {one.name: one.outcome for one in stored.calls}
-        if on_exit == "leave":
-            assert outcomes == {"look": "returned", "count": "unknown_outcome", "post": "returned"}
-        else:
-            assert outcomes == {"look": "returned", "count": "cancelled"}
-
-    run(test)
+    gate = Gate()
+    counting.functions["count"] = gate
+    async with TurnManager(log, agent(counting=counting), on_exit=on_exit) as manager:
+        id = await manager.start("Go.")
+        await gate.entered.wait()
+        while not any(one.name == "look" and one.status == "done" for one in (await log.turn(id)).calls):
+            await asyncio.sleep(0.001)
+    with pytest.raises(TurnMisused, match="closed"):
+        await manager.start("x")
+    row = await log.row(id)
+    assert (row.status, row.held) == (("open", False) if on_exit == "leave" else ("over", False))
+    if on_exit == "leave":
+        gate.opened.set()
+        async with TurnManager(log, agent(counting=counting)) as next_one:
+            assert await next_one.resume_left() == [id]
+            await ended(next_one, id)
+    stored = await log.turn(id)
+    assert_whole(stored)
+    outcomes = {one.name: one.outcome for one in stored.calls}
+    if on_exit == "leave":
+        assert outcomes == {"look": "returned", "count": "unknown_outcome", "post": "returned"}
+    else:
+        assert outcomes == {"look": "returned", "count": "cancelled"}
     assert [name for name, _ in counting.ran].count("count") == 1
 
 
 @pytest.mark.thorough(keep=1)
-def test_the_turns_of_a_killed_process_are_resumed(log: Log, clock: Clock) -> None:
-    async def test() -> None:
-        ids = [await killed(log, steps) or "" for steps in (3, 9, 20)]
-        async with TurnManager(log, agent(), resume_every=0.01) as manager:
-            assert await manager.resume_left() == []  # their leases have not expired
-            clock.now += 61
-            for id in ids:
-                await ended(manager, id)
-                assert_whole(await log.turn(id))
-                assert (await log.row(id)).termination == "natural_completion"
-
-    run(test)
+async def test_the_turns_of_a_killed_process_are_resumed(log: Log, clock: Clock) -> None:
+    ids = [await killed(log, steps) or "" for steps in (3, 9, 20)]
+    async with TurnManager(log, agent(), resume_every=0.01) as manager:
+        assert await manager.resume_left() == []  # their leases have not expired
+        clock.now += 61
+        for id in ids:
+            await ended(manager, id)
+            assert_whole(await log.turn(id))
+            assert (await log.row(id)).termination == "natural_completion"
 
 
 @pytest.mark.thorough(keep=1)
-def test_a_turn_that_cannot_be_resumed_is_tried_once(log: Log, clock: Clock) -> None:
+async def test_a_turn_that_cannot_be_resumed_is_tried_once(log: Log, clock: Clock) -> None:
     asked: list[TurnOrigin] = []
 
     async def refuse(origin: TurnOrigin) -> Agent:
         asked.append(origin)
         raise RuntimeError("no agent for this user")
 
-    async def test() -> None:
-        id = await killed(log, 9) or ""
-        clock.now += 61
-        async with TurnManager(log, refuse) as manager:
-            assert await manager.resume_left() == []
-            assert await manager.resume_left() == []
-            with pytest.raises(RuntimeError, match="no agent"):
-                await manager.start("x", user="ana", conversation="c", id="new")
-            with pytest.raises(UnknownTurn):
-                await log.row("new")
-        first, second = asked
-        assert (first.id, first.state is not None) == (id, True)
-        assert second == TurnOrigin("new", "c", "ana", None)
-
-    run(test)
+    id = await killed(log, 9) or ""
+    clock.now += 61
+    async with TurnManager(log, refuse) as manager:
+        assert await manager.resume_left() == []
+        assert await manager.resume_left() == []
+        with pytest.raises(RuntimeError, match="no agent"):
+            await manager.start("x", user="ana", conversation="c", id="new")
+        with pytest.raises(UnknownTurn):
+            await log.row("new")
+    first, second = asked
+    assert (first.id, first.state is not None) == (id, True)
+    assert second == TurnOrigin("new", "c", "ana", None)
 
 
 @pytest.mark.thorough(keep=1)
-def test_a_caller_that_disconnects_does_not_end_the_turn(log: Log) -> None:
-    async def test() -> None:
-        gate = Gate()
-        async with TurnManager(log, agent(ONE_CALL, Counting(look=gate))) as manager:
-            starting = asyncio.create_task(manager.start("Go.", id="turn"))
+async def test_a_caller_that_disconnects_does_not_end_the_turn(log: Log) -> None:
+    gate = Gate()
+    async with TurnManager(log, agent(ONE_CALL, Counting(look=gate))) as manager:
+        starting = asyncio.create_task(manager.start("Go.", id="turn"))
+        await asyncio.sleep(0)
+        while "turn" not in manager._runs:
             await asyncio.sleep(0)
-            while "turn" not in manager._runs:
-                await asyncio.sleep(0)
-            starting.cancel()
-            await gate.entered.wait()
-            gate.opened.set()
-            await ended(manager, "turn")
-            assert (await log.row("turn")).termination == "natural_completion"
-
-    run(test)
+        starting.cancel()
+        await gate.entered.wait()
+        gate.opened.set()
+        await ended(manager, "turn")
+        assert (await log.row("turn")).termination == "natural_completion"
 
 
-def test_the_list_is_filtered_and_read_page_by_page(log: Log, clock: Clock) -> None:
-    async def test() -> None:
-        async with TurnManager(log, agent(ANSWER)) as manager:
-            ids = []
-            for number in range(7):
-                clock.now += number % 2  # some began in the same second
-                ids.append(await manager.start("Go.", user=("ana", "ben")[number % 2], id=f"t{number}"))
-                await ended(manager, ids[-1])
-            pages: list[list[str]] = []
-            while not pages or pages[-1]:
-                before = pages[-1][-1] if pages else None
-                pages.append([row.id for row in await manager.turns(before=before, limit=3)])
-            assert pages == [ids[:3:-1], ids[3:0:-1], ids[:1], []]
-            assert [row.id for row in await manager.turns(user="ben")] == ["t5", "t3", "t1"]
-            assert [row.id for row in await manager.turns(user="ben", status="open")] == []
-            assert await log.turns("over", user="ana") == ["t0", "t2", "t4", "t6"]
-
-    run(test)
+async def test_the_list_is_filtered_and_read_page_by_page(log: Log, clock: Clock) -> None:
+    async with TurnManager(log, agent(ANSWER)) as manager:
+        ids = []
+        for number in range(7):
+            clock.now += number % 2  # some began in the same second
+            ids.append(await manager.start("Go.", user=("ana", "ben")[number % 2], id=f"t{number}"))
+            await ended(manager, ids[-1])
+        pages: list[list[str]] = []
+        while not pages or pages[-1]:
+            before = pages[-1][-1] if pages else None
+            pages.append([row.id for row in await manager.turns(before=before, limit=3)])
+        assert pages == [ids[:3:-1], ids[3:0:-1], ids[:1], []]
+        assert [row.id for row in await manager.turns(user="ben")] == ["t5", "t3", "t1"]
+        assert [row.id for row in await manager.turns(user="ben", status="open")] == []
+        assert await log.turns("over", user="ana") == ["t0", "t2", "t4", "t6"]
 
 
-def test_old_turns_that_are_over_are_deleted(log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_old_turns_that_are_over_are_deleted(log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolparity.turns.log.store._DELETED_AT_ONCE", 2)
 
-    async def test() -> None:
-        async with TurnManager(log, agent(APPROVED, None, post={"approval": True})) as manager:
-            waits = await manager.start("Go.")
-            await waiting(manager, waits)
-            for id in ("a", "b", "c"):
-                await manager.start("Go.", id=id)
-                await waiting(manager, id)
-                await manager.cancel(id)
-            clock.now += 100
-            await manager.start("Go.", id="young")
-            await waiting(manager, "young")
-            await manager.cancel("young")
-            assert sorted(await manager.clean_up(older_than=60)) == ["a", "b", "c"]
-            assert sorted(await log.turns()) == sorted([waits, "young"])
-
-    run(test)
+    async with TurnManager(log, agent(APPROVED, None, post={"approval": True})) as manager:
+        waits = await manager.start("Go.")
+        await waiting(manager, waits)
+        for id in ("a", "b", "c"):
+            await manager.start("Go.", id=id)
+            await waiting(manager, id)
+            await manager.cancel(id)
+        clock.now += 100
+        await manager.start("Go.", id="young")
+        await waiting(manager, "young")
+        await manager.cancel("young")
+        assert sorted(await manager.clean_up(older_than=60)) == ["a", "b", "c"]
+        assert sorted(await log.turns()) == sorted([waits, "young"])

@@ -83,10 +83,7 @@ def auth_of(scenario: str, url: str, context: dict[str, Any]) -> Any:
         )
     if scenario == "auth/client-credentials-basic":
         return ClientCredentialsOAuthProvider(
-            server_url=url,
-            storage=Storage(),
-            client_id=context["client_id"],
-            client_secret=context["client_secret"],
+            server_url=url, storage=Storage(), client_id=context["client_id"], client_secret=context["client_secret"]
         )
     client = None
     if "client_id" in context:

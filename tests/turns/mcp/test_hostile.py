@@ -24,12 +24,9 @@ pytestmark = pytest.mark.service("turns/mcp")
 package("mcp", extra="mcp")
 
 
-def test_a_server_that_dies_is_a_failure_with_its_last_words_and_is_started_again() -> None:
-    async def run() -> list[Any]:
-        async with serving() as server:
-            return [await called(server, name) for name in ("look", "die", "look")]
-
-    before, died, after = at_once(run())
+async def test_a_server_that_dies_is_a_failure_with_its_last_words_and_is_started_again() -> None:
+    async with serving() as server:
+        before, died, after = [await called(server, name) for name in ("look", "die", "look")]
     assert (before.outcome, died.outcome, after.outcome) == ("returned", "failed", "returned")
     assert text_of(died) == (
         "The MCP server ended before it answered (it ended with exit code 3: the disk is full): "
@@ -37,60 +34,50 @@ def test_a_server_that_dies_is_a_failure_with_its_last_words_and_is_started_agai
     )
 
 
-def test_a_server_that_starts_slower_than_the_timeout_of_a_call_comes_back() -> None:
-    async def run() -> list[str]:
-        async with serving("slow-start", timeout=0.5) as server:
-            await called(server, "die")
-            texts = [text_of(await called(server, "look"))]
-            async with asyncio.timeout(20):
-                while not texts[-1].startswith("look ran"):
-                    texts.append(text_of(await called(server, "look")))
-            return texts
-
-    first, *others, _ = at_once(run())
+async def test_a_server_that_starts_slower_than_the_timeout_of_a_call_comes_back() -> None:
+    async with serving("slow-start", timeout=0.5) as server:
+        await called(server, "die")
+        texts = [text_of(await called(server, "look"))]
+        async with asyncio.timeout(20):
+            while not texts[-1].startswith("look ran"):
+                texts.append(text_of(await called(server, "look")))
+        first, *others, _ = texts
     waits = "The MCP server is starting again: the call was not sent. Try again later."
     assert first == waits
     assert set(others) <= {waits, "Tool execution timed out after 0.5s."}  # the server may have started, and be slow
 
 
-def test_a_call_that_is_cancelled_while_the_server_starts_does_not_stop_it() -> None:
-    async def run() -> str:
-        async with serving("slow-start") as server:
-            await called(server, "die")
-            waiting = asyncio.create_task(called(server, "look"))
-            await asyncio.sleep(0.2)
-            connecting = server._connecting
-            waiting.cancel()
-            await asyncio.wait([waiting])
-            finished = await called(server, "look")
-            assert server._connecting is connecting
-            return finished.outcome
-
-    assert at_once(run()) == "returned"
+async def test_a_call_that_is_cancelled_while_the_server_starts_does_not_stop_it() -> None:
+    async with serving("slow-start") as server:
+        await called(server, "die")
+        waiting = asyncio.create_task(called(server, "look"))
+        await asyncio.sleep(0.2)
+        connecting = server._connecting
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        finished = await called(server, "look")
+        assert server._connecting is connecting
+        assert finished.outcome == "returned"
 
 
-def test_leaving_the_context_while_the_server_starts_ends_the_program() -> None:
-    async def run() -> str:
-        async with serving("slow-start") as server:
-            await called(server, "die")
-            waiting = asyncio.create_task(called(server, "look"))
-            await asyncio.sleep(0.3)
-        return text_of(await waiting)
-
+async def test_leaving_the_context_while_the_server_starts_ends_the_program() -> None:
     before = children()
-    assert at_once(run()) == "the connection to the MCP server was closed"
+    async with serving("slow-start") as server:
+        await called(server, "die")
+        waiting = asyncio.create_task(called(server, "look"))
+        await asyncio.sleep(0.3)
+    assert text_of(await waiting) == "the connection to the MCP server was closed"
     assert children() <= before
 
 
-def test_all_calls_that_run_when_a_server_dies_get_a_result() -> None:
-    async def run() -> list[Any]:
-        async with serving() as server:
-            calls = [asyncio.create_task(called(server, "hang")) for _ in range(5)]
-            await asyncio.sleep(0.2)
-            await called(server, "die")
-            return [await call for call in calls]
-
-    assert ["ended before it answered" in text_of(finished) for finished in at_once(run())] == [True] * 5
+async def test_all_calls_that_run_when_a_server_dies_get_a_result() -> None:
+    async with serving() as server:
+        calls = [asyncio.create_task(called(server, "hang")) for _ in range(5)]
+        await asyncio.sleep(0.2)
+        await called(server, "die")
+        assert ["ended before it answered" in text_of(finished) for finished in [await call for call in calls]] == [
+            True
+        ] * 5
 
 
 def test_a_server_that_restarts_with_another_definition_does_not_get_the_call() -> None:
@@ -109,78 +96,59 @@ def test_a_server_that_restarts_with_another_definition_does_not_get_the_call() 
     assert at_once(run()) == "The MCP server changed or removed look, so this call was not sent to it."
 
 
-def test_output_that_is_no_message_is_skipped() -> None:
-    async def run() -> list[Any]:
-        async with serving() as server:
-            return [await called(server, name) for name in ("garbage", "strangers", "look")]
+async def test_output_that_is_no_message_is_skipped() -> None:
+    async with serving() as server:
+        assert [
+            finished.outcome for finished in [await called(server, name) for name in ("garbage", "strangers", "look")]
+        ] == ["returned"] * 3
 
-    assert [finished.outcome for finished in at_once(run())] == ["returned"] * 3
 
-
-def test_a_result_of_another_form_is_a_failure() -> None:
-    async def run() -> list[Any]:
-        async with serving() as server:
-            return [await called(server, name) for name in ("nonsense", "look")]
-
-    nonsense, look = at_once(run())
+async def test_a_result_of_another_form_is_a_failure() -> None:
+    async with serving() as server:
+        nonsense, look = [await called(server, name) for name in ("nonsense", "look")]
     assert text_of(nonsense).startswith("The result of the MCP server is invalid: ValidationError")
     assert look.outcome == "returned"
 
 
-def test_half_a_character_in_a_result_is_replaced() -> None:
-    async def run() -> Any:
-        async with serving() as server:
-            return await called(server, "surrogate")
-
-    assert text_of(at_once(run())) == "?"
+async def test_half_a_character_in_a_result_is_replaced() -> None:
+    async with serving() as server:
+        assert text_of(await called(server, "surrogate")) == "?"
 
 
-def test_a_large_result_is_cut() -> None:
-    async def run() -> Any:
-        async with serving() as server:
-            return await called(server, "large")
-
-    finished = at_once(run())
+async def test_a_large_result_is_cut() -> None:
+    async with serving() as server:
+        finished = await called(server, "large")
     assert "[cut: these are the first 1000000 of 2000000 characters]" in text_of(finished)
 
 
 @pytest.mark.parametrize("tool", ["too_large", "endless"])
-def test_a_message_without_end_ends_the_connection_and_costs_little_memory(tool: str) -> None:
-    async def run() -> list[Any]:
-        async with serving() as server:
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            finished = [await called(server, name) for name in (tool, "look")]
-            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-            assert grown < 150_000, grown  # KiB; `endless` sends 2.5 GiB
-            return finished
-
-    broken, look = at_once(run())
+async def test_a_message_without_end_ends_the_connection_and_costs_little_memory(tool: str) -> None:
+    async with serving() as server:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        finished = [await called(server, name) for name in (tool, "look")]
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert grown < 150_000, grown  # KiB; `endless` sends 2.5 GiB
+        broken, look = finished
     assert "it sent a message of more than 16 MiB" in text_of(broken)
     assert look.outcome == "returned"
 
 
-def test_a_flood_of_notifications_costs_few_events_and_listings(tmp_path: Any) -> None:
+async def test_a_flood_of_notifications_costs_few_events_and_listings(tmp_path: Any) -> None:
     journal = tmp_path / "journal"
 
-    async def run() -> list[Any]:
-        async with serving(env={"MCP_JOURNAL": str(journal)}) as server:
-            played = script([call("flood"), call("look")], [Say("Done.")], tools=("flood", "look"))
-            return await play(Turn(Emulated("openai.chat", played), [server]))
-
     started = time.monotonic()
-    turn_events = at_once(run())
+    async with serving(env={"MCP_JOURNAL": str(journal)}) as server:
+        played = script([call("flood"), call("look")], [Say("Done.")], tools=("flood", "look"))
+        turn_events = await play(Turn(Emulated("openai.chat", played), [server]))
     seconds = time.monotonic() - started
     assert only(turn_events, events.TurnComplete)[0].text == "Done."
     assert len(only(turn_events, events.CallProgress)) <= 2 + seconds / 0.1
     assert journal.read_text().count("tools/list") <= 3 + seconds / 0.2
 
 
-def test_questions_of_the_server_are_declined_and_the_call_continues() -> None:
-    async def run() -> Any:
-        async with serving() as server:
-            return await called(server, "asks")
-
-    assert at_once(run()).outcome == "returned"
+async def test_questions_of_the_server_are_declined_and_the_call_continues() -> None:
+    async with serving() as server:
+        assert (await called(server, "asks")).outcome == "returned"
 
 
 @pytest.mark.parametrize(
@@ -193,14 +161,11 @@ def test_questions_of_the_server_are_declined_and_the_call_continues() -> None:
         ("pages", r"more than 1000 pages|does not list its tools"),
     ],
 )
-def test_a_server_that_does_not_start_is_an_error_and_no_process_stays(mode: str, message: str) -> None:
-    async def run() -> None:
-        async with serving(mode, connect_timeout=0.5 if mode in ("mute", "floods") else 30.0):
-            pass
-
+async def test_a_server_that_does_not_start_is_an_error_and_no_process_stays(mode: str, message: str) -> None:
     before = children()
     with pytest.raises(McpFailed, match=message):
-        at_once(run())
+        async with serving(mode, connect_timeout=0.5 if mode in ("mute", "floods") else 30.0):
+            pass
     assert children() <= before
 
 
@@ -210,25 +175,19 @@ def children() -> set[str]:
     return set(listed.read_text().split()) if listed.exists() else set()
 
 
-def test_a_listing_that_repeats_its_cursor_ends() -> None:
-    async def run() -> int:
-        async with serving("same-cursor") as server:
-            return len(server.current_tools())
-
-    assert at_once(run()) > 20
+async def test_a_listing_that_repeats_its_cursor_ends() -> None:
+    async with serving("same-cursor") as server:
+        assert len(server.current_tools()) > 20
 
 
-def test_a_turn_with_a_dying_and_a_hanging_server_answers_every_call() -> None:
+async def test_a_turn_with_a_dying_and_a_hanging_server_answers_every_call() -> None:
     calls = [call("a_die"), call("a_hang"), call("b_look"), call("b_hang")]
     played = script(calls, [Say("Done.")], tools=("a_die", "a_hang", "b_look", "b_hang"))
 
-    async def run() -> Any:
-        async with serving(prefix="a_", timeout=5) as one, serving(prefix="b_", timeout=0.5) as two:
-            turn = Turn(Emulated("openai.chat", played), [one, two])
-            await turn.run("Go.")
-            return turn
-
-    turn = at_once(run())
+    async with serving(prefix="a_", timeout=5) as one, serving(prefix="b_", timeout=0.5) as two:
+        turn = Turn(Emulated("openai.chat", played), [one, two])
+        await turn.run("Go.")
+        turn = turn
     outcomes = [call.outcome for call in turn.state.rounds[0].calls]
     assert outcomes == ["failed", "failed", "returned", "timeout"]
     assert turn.outcome.text == "Done."

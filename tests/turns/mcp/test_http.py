@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.optional import package
-from tests.turns.playing import Emulated, Say, at_once, call, only, play, script
+from tests.turns.playing import Emulated, Say, call, only, play, script
 from toolparity.normalizer.conversation import JsonPart
 from toolparity.turns import events
 from toolparity.turns.errors import McpFailed
@@ -63,17 +63,18 @@ def official() -> Any:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_turn_uses_a_server_of_the_official_sdk(mode: str) -> None:
+async def test_a_turn_uses_a_server_of_the_official_sdk(mode: str) -> None:
     calls = [call("find_boat", harbour="Horta"), call("sink", boat="Ana")]
     played = script(calls, [Say("Done.")], tools=("find_boat", "sink"))
 
-    async def run() -> tuple[Any, list[Any], bool]:
-        async with listening(official().streamable_http_app()) as url, McpServer(url, mode=mode) as server:
-            turn = Turn(Emulated("openai.responses", played), [server], approve=lambda _: True)
-            turn_events = await play(turn)
-            return turn.state.rounds[0].tool_results, turn_events, server.current_tools()["sink"].approval is True
-
-    (found, sunk), turn_events, approval = at_once(run())
+    async with listening(official().streamable_http_app()) as url, McpServer(url, mode=mode) as server:
+        turn = Turn(Emulated("openai.responses", played), [server], approve=lambda _: True)
+        turn_events = await play(turn)
+        (found, sunk), turn_events, approval = (
+            turn.state.rounds[0].tool_results,
+            turn_events,
+            server.current_tools()["sink"].approval is True,
+        )
     assert found.parts == [JsonPart({"result": ["Ana", "Horta"]})]
     assert sunk.is_error
     assert "Ana is unsinkable" in str(sunk.parts)
@@ -83,16 +84,13 @@ def test_a_turn_uses_a_server_of_the_official_sdk(mode: str) -> None:
     assert approval
 
 
-def test_an_in_process_server_of_the_official_sdk_is_a_target_too() -> None:
-    async def run() -> Any:
-        async with McpServer(official(), name="harbour") as server:
-            return await called(server, "find_boat", harbour="Horta")
-
-    assert at_once(run()).outcome == "returned"
+async def test_an_in_process_server_of_the_official_sdk_is_a_target_too() -> None:
+    async with McpServer(official(), name="harbour") as server:
+        assert (await called(server, "find_boat", harbour="Horta")).outcome == "returned"
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_changes_arrive_over_http(mode: str) -> None:
+async def test_changes_arrive_over_http(mode: str) -> None:
     harbour = official()
 
     @harbour.tool()
@@ -102,14 +100,11 @@ def test_changes_arrive_over_http(mode: str) -> None:
         await ctx.notify_tools_changed()
         return "done"
 
-    async def run() -> list[str]:
-        async with listening(harbour.streamable_http_app()) as url, McpServer(url, mode=mode) as server:
-            tools = Tools([server])
-            await called(server, "grow")
-            await until(lambda: "grown" in tools)
-            return list(tools)
-
-    assert at_once(run()) == ["find_boat", "sink", "grow", "grown"]
+    async with listening(harbour.streamable_http_app()) as url, McpServer(url, mode=mode) as server:
+        tools = Tools([server])
+        await called(server, "grow")
+        await until(lambda: "grown" in tools)
+        assert list(tools) == ["find_boat", "sink", "grow", "grown"]
 
 
 class Raw:
@@ -156,76 +151,58 @@ class Raw:
         await send({"type": "http.response.body", "body": content})
 
 
-def test_headers_are_sent_with_each_request() -> None:
+async def test_headers_are_sent_with_each_request() -> None:
     raw = Raw()
 
-    async def run() -> None:
-        async with listening(raw) as url, McpServer(url, headers={"Authorization": "Bearer k"}) as server:
-            await called(server, "look")
-
-    at_once(run())
+    async with listening(raw) as url, McpServer(url, headers={"Authorization": "Bearer k"}) as server:
+        await called(server, "look")
     assert {headers.get("authorization") for _, headers in raw.seen} == {"Bearer k"}
     assert "tools/call" in [method for method, _ in raw.seen]
 
 
-def test_a_call_in_a_session_that_ended_runs_once_in_a_new_one() -> None:
+async def test_a_call_in_a_session_that_ended_runs_once_in_a_new_one() -> None:
     raw = Raw()
 
-    async def run() -> list[str]:
-        async with listening(raw) as url, McpServer(url) as server:
-            before = await called(server, "look")
-            raw.sessions += 1  # the server has forgotten the first session
-            return [text_of(before), text_of(await called(server, "look"))]
-
-    assert at_once(run()) == ["in s1", "in s3"]
+    async with listening(raw) as url, McpServer(url) as server:
+        before = await called(server, "look")
+        raw.sessions += 1  # the server has forgotten the first session
+        assert [text_of(before), text_of(await called(server, "look"))] == ["in s1", "in s3"]
 
 
-def test_a_server_that_forgets_every_session_is_a_failure() -> None:
+async def test_a_server_that_forgets_every_session_is_a_failure() -> None:
     raw = Raw()
 
-    async def run() -> Any:
-        async with listening(raw) as url, McpServer(url) as server:
-            raw.forgets = True
-            return await called(server, "look")
-
-    assert at_once(run()).outcome == "failed"
+    async with listening(raw) as url, McpServer(url) as server:
+        raw.forgets = True
+        assert (await called(server, "look")).outcome == "failed"
     assert raw.sessions == 2
 
 
-def test_an_answer_over_the_limit_is_a_failure_and_the_server_stays_usable() -> None:
+async def test_an_answer_over_the_limit_is_a_failure_and_the_server_stays_usable() -> None:
     raw = Raw()
 
-    async def run() -> list[Any]:
-        async with listening(raw) as url, McpServer(url) as server:
-            raw.huge = True
-            huge = await called(server, "look")
-            raw.huge = False
-            return [huge, await called(server, "look")]
-
-    huge, look = at_once(run())
+    async with listening(raw) as url, McpServer(url) as server:
+        raw.huge = True
+        huge = await called(server, "look")
+        raw.huge = False
+        huge, look = [huge, await called(server, "look")]
     assert huge.outcome == "failed"
     assert look.outcome == "returned"
 
 
-def test_a_server_that_is_not_there_is_an_error() -> None:
-    async def run() -> None:
+async def test_a_server_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(McpFailed, match=r"127\.0\.0\.1:1/mcp: the MCP server cannot be"):
         async with McpServer("http://127.0.0.1:1/mcp"):
             pass
 
-    with pytest.raises(McpFailed, match=r"127\.0\.0\.1:1/mcp: the MCP server cannot be"):
-        at_once(run())
 
-
-def test_a_server_that_ends_between_two_calls_is_a_failure_of_the_second() -> None:
-    async def run() -> list[Any]:
-        async with listening(Raw()) as url:
-            server = McpServer(url, timeout=5)
-            await server.__aenter__()
-            before = await called(server, "look")
-        after = await called(server, "look")
-        await server.__aexit__()
-        return [before.outcome, after.outcome, text_of(after)]
-
-    *outcomes, text = at_once(run())
+async def test_a_server_that_ends_between_two_calls_is_a_failure_of_the_second() -> None:
+    async with listening(Raw()) as url:
+        server = McpServer(url, timeout=5)
+        await server.__aenter__()
+        before = await called(server, "look")
+    after = await called(server, "look")
+    await server.__aexit__()
+    *outcomes, text = [before.outcome, after.outcome, text_of(after)]
     assert outcomes == ["returned", "failed"]
     assert text.startswith("the MCP server cannot be")  # and not: whether the call took effect is not known

@@ -104,12 +104,13 @@ def test_a_call_of_a_reference_server_returns_its_result_on_every_wire(name: str
         assert expected in str(result.parts), wire
 
 
-def test_the_annotations_of_the_file_server_decide_on_approval(folder: Path) -> None:
-    async def run() -> set[str]:
-        async with server_of("mcp-server-filesystem", folder) as server:
-            return {name for name, tool in server.current_tools().items() if tool.needs_approval({})}
-
-    assert at_once(run()) == {"write_file", "edit_file", "move_file"}
+async def test_the_annotations_of_the_file_server_decide_on_approval(folder: Path) -> None:
+    async with server_of("mcp-server-filesystem", folder) as server:
+        assert {name for name, tool in server.current_tools().items() if tool.needs_approval({})} == {
+            "write_file",
+            "edit_file",
+            "move_file",
+        }
 
 
 def test_a_denied_call_does_not_reach_the_file_server(folder: Path) -> None:
@@ -128,17 +129,14 @@ def test_a_denied_call_does_not_reach_the_file_server(folder: Path) -> None:
     assert path.read_text() == "x"
 
 
-def test_a_file_outside_its_folders_is_a_failing_call(folder: Path) -> None:
-    async def run() -> Any:
-        async with server_of("mcp-server-filesystem", folder) as server:
-            return await called(server, "read_text_file", path="/etc/passwd")
-
-    finished = at_once(run())
+async def test_a_file_outside_its_folders_is_a_failing_call(folder: Path) -> None:
+    async with server_of("mcp-server-filesystem", folder) as server:
+        finished = await called(server, "read_text_file", path="/etc/passwd")
     assert (finished.outcome, finished.result.is_error) == ("failed", True)
     assert "outside allowed directories" in text_of(finished)
 
 
-def test_the_image_structure_and_progress_of_the_everything_server_arrive(folder: Path) -> None:
+async def test_the_image_structure_and_progress_of_the_everything_server_arrive(folder: Path) -> None:
     calls = [
         call("get-tiny-image"),
         call("get-structured-content", location="Chicago"),
@@ -146,64 +144,52 @@ def test_the_image_structure_and_progress_of_the_everything_server_arrive(folder
     ]
     names = ("get-tiny-image", "get-structured-content", "trigger-long-running-operation")
 
-    async def run() -> tuple[list[Any], Turn]:
-        async with server_of("mcp-server-everything", folder) as server:
-            turn = Turn(Emulated("anthropic.messages", script(calls, [Say("Done.")], tools=names)), [server])
-            return await play(turn), turn
-
-    turn_events, turn = at_once(run())
+    async with server_of("mcp-server-everything", folder) as server:
+        turn = Turn(Emulated("anthropic.messages", script(calls, [Say("Done.")], tools=names)), [server])
+        turn_events, turn = await play(turn), turn
     image, weather, _ = turn.state.rounds[0].tool_results
     assert [part.media_type for part in image.parts if isinstance(part, MediaPart)] == ["image/png"]
     assert set(weather.parts[0].value) == {"temperature", "conditions", "humidity"}
     assert [event.data["progress"] for event in only(turn_events, events.CallProgress)] == [1, 2, 3]
 
 
-def test_cancelling_a_turn_ends_a_long_call_of_the_everything_server(folder: Path) -> None:
+async def test_cancelling_a_turn_ends_a_long_call_of_the_everything_server(folder: Path) -> None:
     played = script([call("trigger-long-running-operation", duration=60, steps=60)], tools=("x",))
 
-    async def run() -> Turn:
-        async with server_of("mcp-server-everything", folder) as server:
-            turn = Turn(Emulated("openai.chat", played), [server])
-            async for event in turn.stream("Go."):
-                if isinstance(event, events.CallProgress):
-                    turn.cancel()
-            assert (await called(server, "echo", message="still here")).outcome == "returned"
-            return turn
-
-    assert at_once(run()).outcome.termination == "cancelled"
+    async with server_of("mcp-server-everything", folder) as server:
+        turn = Turn(Emulated("openai.chat", played), [server])
+        async for event in turn.stream("Go."):
+            if isinstance(event, events.CallProgress):
+                turn.cancel()
+        assert (await called(server, "echo", message="still here")).outcome == "returned"
+        assert turn.outcome.termination == "cancelled"
 
 
-def test_the_memory_of_a_server_outlives_its_connection(folder: Path) -> None:
+async def test_the_memory_of_a_server_outlives_its_connection(folder: Path) -> None:
     entity = {"name": "Ana", "entityType": "boat", "observations": ["is blue"]}
 
-    async def run() -> Any:
-        async with server_of("mcp-server-memory", folder) as server:
-            await called(server, "create_entities", entities=[entity])
-        async with server_of("mcp-server-memory", folder) as server:
-            return await called(server, "read_graph")
-
-    [graph] = [part.value for part in at_once(run()).result.parts if hasattr(part, "value")]
+    async with server_of("mcp-server-memory", folder) as server:
+        await called(server, "create_entities", entities=[entity])
+    async with server_of("mcp-server-memory", folder) as server:
+        [graph] = [part.value for part in (await called(server, "read_graph")).result.parts if hasattr(part, "value")]
     assert graph["entities"] == [entity]
 
 
-def test_several_reference_servers_are_tools_of_one_turn(folder: Path) -> None:
+async def test_several_reference_servers_are_tools_of_one_turn(folder: Path) -> None:
     played = script(
         [call("echo", message="a"), call("git_status", repo_path=str(folder))], [Say("Done.")], tools=("x",)
     )
 
-    async def run() -> Any:
-        everything = server_of("mcp-server-everything", folder)
-        async with everything, server_of("mcp-server-git", folder) as git:
-            turn = Turn(Emulated("google.gemini", played), [everything, git])
-            await turn.run("Go.")
-            return turn.state.rounds[0].tool_results
-
-    echo, status = at_once(run())
+    everything = server_of("mcp-server-everything", folder)
+    async with everything, server_of("mcp-server-git", folder) as git:
+        turn = Turn(Emulated("google.gemini", played), [everything, git])
+        await turn.run("Go.")
+        echo, status = turn.state.rounds[0].tool_results
     assert "Echo: a" in str(echo.parts)
     assert "note.txt" in str(status.parts)
 
 
-def test_a_server_that_adds_tools_after_the_connection_offers_them(folder: Path) -> None:
+async def test_a_server_that_adds_tools_after_the_connection_offers_them(folder: Path) -> None:
     """The server registers the tools that need a capability of the client once it knows the client."""
 
     async def roots(_: Any) -> Any:
@@ -211,8 +197,5 @@ def test_a_server_that_adds_tools_after_the_connection_offers_them(folder: Path)
 
         return ListRootsResult(roots=[])
 
-    async def run() -> None:
-        async with server_of("mcp-server-everything", folder, list_roots_callback=roots) as server:
-            await until(lambda: "get-roots-list" in server.current_tools())
-
-    at_once(run())
+    async with server_of("mcp-server-everything", folder, list_roots_callback=roots) as server:
+        await until(lambda: "get-roots-list" in server.current_tools())

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.turns.log.conftest import pytest_pyfunc_call
 from toolparity.turns.backoff import Backoff
 from toolparity.turns.orchestration import coordinator
+
+__all__ = ["pytest_pyfunc_call", "slept"]
 
 
 @pytest.fixture(autouse=True)

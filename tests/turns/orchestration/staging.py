@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from tests.turns import playing
 from tests.turns.playing import Counting, Emulated, Say, at_once, call, script
 from toolparity.cassettes.scripts import Script
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Message, System, TextPart, ToolResults, User
 from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
 from toolparity.turns.events import Noted, TurnEvent
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.orchestration import Coordinator
+from toolparity.turns.orchestration.memory import CallMemory
 from toolparity.turns.orchestration.notes import note_of
+
+__all__ = ["Counting"]
 
 _M = TypeVar("_M")
 
@@ -22,13 +27,23 @@ LONG = script(
     [call("post", text="x"), call("look", at=2)],
     [Say("All done.")],
 )
+#: One round with one call, and an answer.
+LOOKED = script([call("look", at=1)], [Say("Done.")])
+
+
+def failing(requests: Iterable[int]) -> dict[int, BaseException]:
+    """An error for each of these requests, by number from 0."""
+    return {number: RuntimeError("gone") for number in requests}
 
 
 class Sequenced(Emulated):
-    """Plays one round per successful request, so that it also answers requests with a briefing."""
+    """Plays one round per successful request, so that it also answers requests with a briefing.
 
-    def __init__(self, wire: str, played: Script, **more: Any) -> None:
-        super().__init__(wire, played, in_order=True, **more)
+    ``fails``: the numbers of the requests that fail, from 0.
+    """
+
+    def __init__(self, wire: str, played: Script, *, fails: Iterable[int] = (), **more: Any) -> None:
+        super().__init__(wire, played, in_order=True, fails=failing(fails), **more)
 
 
 class Clock:
@@ -48,6 +63,35 @@ class Clock:
             return "it took long"
 
         return function
+
+
+class Ran:
+    """An orchestrated turn that ran to its end. ``tools``: the options of the tools, or others."""
+
+    def __init__(
+        self,
+        played: Script | None = None,
+        counting: Counting | None = None,
+        *,
+        wire: str = "openai.chat",
+        tools: dict[str, Any] | Tools | None = None,
+        fails: Iterable[int] = (),
+        after: int = 0,
+        faults: Any = None,
+        **options: Any,
+    ) -> None:
+        self.provider = Sequenced(wire, played or LONG, fails=fails, after=after, faults=faults)
+        self.counting = counting or Counting()
+        offered = tools if isinstance(tools, Tools) else self.counting.tools(**(tools or {}))
+        self.coordinator = Coordinator(self.provider, offered, **options)
+        self.events = directed(self.coordinator)
+        self.done = self.coordinator.orchestrated
+        self.state = self.coordinator.turn.state
+        self.termination = self.done.outcome.termination
+
+    @property
+    def first_calls(self) -> list[CallMemory]:
+        return list(self.done.session.rounds[0].calls)
 
 
 def directed(coordinator: Coordinator, message: str | None = "Go.") -> list[TurnEvent]:
@@ -74,15 +118,14 @@ def assert_answered(coordinator: Coordinator) -> None:
     playing.assert_legal(turn)
 
 
-def messages(events: list[TurnEvent]) -> list[str]:
-    """The names of all notes."""
+def names_of_notes(events: list[TurnEvent]) -> list[str]:
     return [event.note for event in events if isinstance(event, Noted)]
 
 
-def spoken(events: list[TurnEvent], kind: type[_M]) -> list[_M]:
+def notes(events: list[TurnEvent], kind: type[_M]) -> list[_M]:
     """The notes of a type."""
-    notes = [note_of(event) for event in events if isinstance(event, Noted)]
-    return [note for note in notes if isinstance(note, kind)]
+    found = [note_of(event) for event in events if isinstance(event, Noted)]
+    return [note for note in found if isinstance(note, kind)]
 
 
 def words(turn: Message) -> str:
@@ -93,31 +136,10 @@ def words(turn: Message) -> str:
     return "".join(part.text for part in turn.parts if isinstance(part, TextPart))
 
 
-def said(text: str, *calls: tuple[str, dict[str, Any]], number: int = 0, wire: str = "openai.chat") -> Assistant:
+def answer(text: str, *calls: tuple[str, dict[str, Any]], number: int = 0, wire: str = "openai.chat") -> Assistant:
     """An assistant message with calls. On Gemini's wire the first of them is signed, as its models do."""
-    from toolparity.normalizer import json_codec
-
-    calls_made = [
-        ToolCall(f"c{number}-{at}", name, arguments, json_codec.text(arguments))
-        for at, (name, arguments) in enumerate(calls)
-    ]
-    if wire == "google.gemini" and calls_made:
-        calls_made[0].extra["thoughtSignature"] = "c2lnbmVk"
-    stop = Stop("tool_calls" if calls else "end_turn")
-    return Assistant(
-        Response(wire, None, None, None, [Choice(0, [*([Text(text)] if text else []), *calls_made], stop)])
-    )
-
-
-__all__ = [
-    "LONG",
-    "Clock",
-    "Counting",
-    "Sequenced",
-    "assert_answered",
-    "directed",
-    "messages",
-    "said",
-    "spoken",
-    "words",
-]
+    made = [ToolCall(f"c{number}-{at}", name, given, json_codec.text(given)) for at, (name, given) in enumerate(calls)]
+    if wire == "google.gemini" and made:
+        made[0].extra["thoughtSignature"] = "c2lnbmVk"
+    choice = Choice(0, [*([Text(text)] if text else []), *made], Stop("tool_calls" if calls else "end_turn"))
+    return Assistant(Response(wire, None, None, None, [choice]))

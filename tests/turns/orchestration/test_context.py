@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.turns.playing import WIRES, Emulated, at_once, script
 from toolparity.normalizer.conversation import (
@@ -26,7 +27,7 @@ from toolparity.turns.orchestration.context import HEAD, Built
 from toolparity.turns.orchestration.memory import RoundMemory, Session, digest, estimated
 from toolparity.turns.request import opening
 
-from .staging import said, words
+from .staging import answer, words
 
 
 def user(text: str) -> User:
@@ -36,12 +37,10 @@ def user(text: str) -> User:
 def round_of(number: int, *, text: str = "found", failed: bool = False, words: str = "") -> list[Message]:
     """One call with its result."""
     result = ToolResult(f"c{number}-0", [TextPart(text)], failed, "search")
-    return [said(words, ("search", {"q": number}), number=number), ToolResults([result])]
+    return [answer(words, ("search", {"q": number}), number=number), ToolResults([result])]
 
 
 def request_of(*turns: Message, wire: str = "openai.chat") -> Request:
-    from msgspec.structs import replace
-
     first_request = opening("x", Emulated(wire, script([])))
     tools = [ToolDefinition("search", "Searches.", {"type": "object", "properties": {}})]
     return replace(first_request, model=Emulated(wire, script([])).model, messages=list(turns), tools=tools)
@@ -82,6 +81,8 @@ def test_the_intent_evolves_with_each_round() -> None:
     assert intents[2] == f"{wanted}\nPursued now: I look for the first."
     assert intents[4] == f'{intents[2]}\nStill missing: search({{"q":3}})'
     assert session_of([*CONVERSATION, *round_of(3)]).evolving_intent == intents[2]  # it was found in the end
+    program = [user(f"{HEAD}\nRound 1: …"), user("[Note by the program] Be short.")]
+    assert session_of([user("Go."), *program]).evolving_intent == "Wanted now: Go."
 
 
 def test_the_last_round_stays_whole_if_a_message_of_the_program_follows_it() -> None:
@@ -92,11 +93,6 @@ def test_the_last_round_stays_whole_if_a_message_of_the_program_follows_it() -> 
     assert built.request.messages[-2:] == CONVERSATION[-2:]
 
 
-def test_messages_of_the_program_are_not_the_users_intent() -> None:
-    program = [user(f"{HEAD}\nRound 1: …"), user("[Note by the program] Be short.")]
-    assert session_of([user("Go."), *program]).evolving_intent == "Wanted now: Go."
-
-
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_custom_intent_is_part_of_the_briefing(fails: bool) -> None:
     async def intent(session: Session) -> str:
@@ -105,9 +101,8 @@ def test_a_custom_intent_is_part_of_the_briefing(fails: bool) -> None:
         return f"The user compares courses, {len(session.rounds)} rounds in."
 
     built = build(ContextBuilder(600, intent=intent), request_of(*CONVERSATION))
-    briefing = words(built.request.messages[2])
-    assert ("The user compares courses, 4 rounds in." in briefing) != fails
-    assert ("Wanted now: Compare the two courses." in briefing) == fails
+    default, custom = "Wanted now: Compare the two courses.", "The user compares courses, 4 rounds in."
+    assert (default if fails else custom) in words(built.request.messages[2])
     assert built.troubles == (["the intent could not be derived: ValueError: no idea"] if fails else [])
 
 
@@ -115,6 +110,10 @@ def test_a_request_within_the_budget_is_unchanged() -> None:
     request = request_of(*CONVERSATION)
     assert build(ContextBuilder(), request).request is request
     assert build(ContextBuilder(100_000), request).request is request
+    stored = replace(request_of(*CONVERSATION, wire="openai.responses"), previous_response_id="resp_1")
+    assert build(ContextBuilder(1), stored, "session").request is stored  # the provider has the conversation
+    with pytest.raises(PolicyError, match="tokens must be >= 0 or None, got -5"):
+        ContextBuilder(tokens=-5)
 
 
 @pytest.mark.thorough(keep=24)
@@ -128,13 +127,12 @@ def test_any_budget_yields_a_legal_request_that_contains_the_users_text(wire: st
     assert check_request(encoded.body, wire) == []
     assert [words(turn) for turn in built.request.messages[:2]] == ["Be kind.", "Compare the two courses."]
     assert built.over == (built.tokens > tokens)
-    last = built.request.messages[-2:]
     if level == "session":
         assert built.request.tools == []
         assert words(built.request.messages[-1]).startswith(HEAD)
     else:
-        assert last == CONVERSATION[-2:]
-    assert built.over or built.tokens <= tokens
+        assert built.request.messages[-2:] == CONVERSATION[-2:]
+    assert build(ContextBuilder(tokens), request, level) == built  # building is deterministic
 
 
 def test_the_budget_is_met_if_the_required_parts_fit() -> None:
@@ -158,13 +156,8 @@ def test_older_rounds_are_shortened_more() -> None:
     assert built.request.messages[-2:] == turns[-2:]
 
 
-def test_the_briefing_contains_known_failures() -> None:
-    built = build(ContextBuilder(1500), request_of(*CONVERSATION), "simplified")
-    assert 'search({"q":3}) failed: there is no such course' in words(built.request.messages[2])
-
-
 def test_answers_to_earlier_questions_stay_in_their_position() -> None:
-    turns = [user("First?"), *round_of(1, text=LONG_TEXT * 5), said("It is one."), user("Second?"), *round_of(2)]
+    turns = [user("First?"), *round_of(1, text=LONG_TEXT * 5), answer("It is one."), user("Second?"), *round_of(2)]
     built = build(ContextBuilder(300), request_of(*turns))
     messages = built.request.messages
     assert [words(turn) for turn in messages[:3]] == ["First?", "It is one.", "Second?"]
@@ -173,7 +166,7 @@ def test_answers_to_earlier_questions_stay_in_their_position() -> None:
 
 
 def test_long_answers_to_earlier_questions_are_shortened() -> None:
-    turns = [user("First?"), said("It is one. " * 1000), user("Second?"), *round_of(1)]
+    turns = [user("First?"), answer("It is one. " * 1000), user("Second?"), *round_of(1)]
     built = build(ContextBuilder(300), request_of(*turns))
     assert not built.over
     assert words(built.request.messages[1]).startswith("It is one.")
@@ -194,11 +187,11 @@ def test_any_conversation_yields_a_legal_request(
         turns.append(user(f"Question {len(turns)}?"))
         for calls in rounds:
             number += 1
-            assistant = said("", *(("search", {"q": at}) for at in range(calls)), number=number, wire=wire)
+            assistant = answer("", *(("search", {"q": at}) for at in range(calls)), number=number, wire=wire)
             results = [ToolResult(f"c{number}-{at}", [TextPart(LONG_TEXT)], at == 1, "search") for at in range(calls)]
             turns += [assistant, ToolResults(results)]
         if ended:
-            turns.append(said("An answer.", wire=wire))
+            turns.append(answer("An answer.", wire=wire))
     if not isinstance(turns[-1], (User, ToolResults)):
         turns.append(user("And now?"))
     built = build(ContextBuilder(tokens), request_of(*turns, wire=wire), level)
@@ -209,13 +202,6 @@ def test_any_conversation_yields_a_legal_request(
     assert built.over == (built.tokens > tokens) or level == "whole"
 
 
-def test_a_conversation_stored_by_the_provider_is_not_shortened() -> None:
-    from msgspec.structs import replace
-
-    request = replace(request_of(*CONVERSATION, wire="openai.responses"), previous_response_id="resp_1")
-    assert build(ContextBuilder(1), request, "session").request is request
-
-
 def test_a_custom_counter_and_summariser_are_used() -> None:
     async def summarise(round: RoundMemory, tokens: int) -> str:
         return f"insight {round.number}"
@@ -224,6 +210,9 @@ def test_a_custom_counter_and_summariser_are_used() -> None:
     built = build(builder, request_of(*CONVERSATION), "simplified")
     briefing = words(built.request.messages[2])
     assert [line for line in briefing.splitlines() if "insight" in line] == ["insight 1", "insight 2", "insight 3"]
+    assert 'search({"q":3}) failed: there is no such course' in words(
+        build(ContextBuilder(1500), request_of(*CONVERSATION), "simplified").request.messages[2]
+    )
     assert built.troubles == []
 
 
@@ -276,14 +265,3 @@ def test_a_missing_or_overlong_summary_is_handled(summary: Any) -> None:
 def test_a_digest_never_exceeds_its_token_limit(text: str, tokens: int, failed: bool) -> None:
     [round] = session_of(round_of(1, text=text, failed=failed, words=text)).rounds
     assert estimated(digest(round, tokens)) <= tokens
-
-
-def test_building_a_request_is_deterministic() -> None:
-    assert build(ContextBuilder(600), request_of(*CONVERSATION)) == build(
-        ContextBuilder(600), request_of(*CONVERSATION)
-    )
-
-
-def test_a_negative_budget_is_an_error() -> None:
-    with pytest.raises(PolicyError, match="tokens must be >= 0 or None, got -5"):
-        ContextBuilder(tokens=-5)

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.turns.playing import WIRES, Round, Say, call, script
+from tests.turns.playing import WIRES, Round, Say, at_once, call, play, script
 from toolparity.turns import events as turn_events
 from toolparity.turns import orchestration
 from toolparity.turns.execution.tool import Fallback
 from toolparity.turns.machine.state import TurnState
-from toolparity.turns.machine.table import step
 from toolparity.turns.orchestration import ContextBuilder, Coordinator, Limits
 from toolparity.turns.orchestration.notes import (
     FinalPhase,
@@ -26,20 +25,11 @@ from toolparity.turns.orchestration.notes import (
     SynthesisPhase,
     ToolExecutionPhase,
 )
+from toolparity.turns.turn import Turn
 
-from .comparing import compared
-from .staging import LONG, Counting, Sequenced, directed, messages, spoken, words
+from .staging import LONG, Counting, Ran, Sequenced, directed, names_of_notes, notes, words
 
-PIPELINE = [
-    "reasoning",
-    "tool_execution",
-    "synthesis",
-    "reasoning",
-    "tool_execution",
-    "synthesis",
-    "reasoning",
-    "final_response",
-]
+ROUND = ["reasoning", "tool_execution", "synthesis"]
 COURSES = {"MCP": "lesson 4 is about servers", "RAG": "lesson 2 is about servers"}
 #: The outline of one course, then a search for what it names, as the document's example has it.
 COMPARE = script(
@@ -49,18 +39,19 @@ COMPARE = script(
 )
 
 
-def _find(course: str) -> str:
-    return COURSES[course]
+def finding(facts: dict[str, str] = COURSES) -> Counting:
+    """Tools of which the first finds the fact about a course."""
+    return Counting(look=lambda course: facts[course])
 
 
 @pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 def test_003_core_architectural_philosophy(wire: str) -> None:
     """003, Core Architectural Philosophy: discrete phases, each of which leads to the next one; nothing is foreseen."""
-    events = directed(Coordinator(Sequenced(wire, LONG), Counting().tools()))
-    assert messages(events) == PIPELINE
-    short = directed(Coordinator(Sequenced(wire, script([Say("At once.")])), Counting().tools()))
-    assert messages(short) == ["reasoning", "final_response"]
+    events = Ran(wire=wire).events
+    assert names_of_notes(events) == [*ROUND, *ROUND, "reasoning", "final_response"]
+    short = Ran(script([Say("At once.")]), wire=wire)
+    assert names_of_notes(short.events) == ["reasoning", "final_response"]
     # A phase comes before its events.
     order = [event.note if isinstance(event, turn_events.Noted) else type(event) for event in events]
     # The first phase comes after the event that begins the turn.
@@ -73,40 +64,33 @@ def test_003_core_architectural_philosophy(wire: str) -> None:
 
 def test_003_alternative_api_call_loop_structure() -> None:
     """003, Alternative API Call Loop Structure: each of the five parts does its own work in one turn."""
-    counting = Counting(look=_find)
-    provider = Sequenced("openai.chat", COMPARE)
-    coordinator = Coordinator(provider, counting.tools(), limits=Limits(rounds=2))
-    events = directed(coordinator)
-    done = coordinator.orchestrated
+    ran = Ran(COMPARE, finding(), limits=Limits(rounds=2))
     # Query Coordinator: the limit of rounds holds, and the last question may not be answered with calls.
-    reasoned = spoken(events, ReasoningPhase)
-    assert [event.last for event in reasoned] == [False, False, True]
+    assert [event.last for event in notes(ran.events, ReasoningPhase)] == [False, False, True]
     # Reasoning Engine: a question each, the context whole in every one.
-    assert len(provider.bodies) == 3
+    assert len(ran.provider.bodies) == 3
     # Tool Execution Dispatcher: the calls ran, and are reported one by one.
-    executed = spoken(events, ToolExecutionPhase)
+    executed = notes(ran.events, ToolExecutionPhase)
     assert [[name for _, name in event.calls] for event in executed] == [["look"], ["look"]]
     # Context Synthesizer: what was found is there by call.
-    assert list(done.session.discovered_facts.values()) == list(COURSES.values())
+    assert list(ran.done.session.discovered_facts.values()) == list(COURSES.values())
     # Response Assembler: the model's words, and nothing to be unsure of.
-    assert (done.text, done.uncertainty) == ("Both have a lesson about servers: the fourth, and the second.", "")
+    assert ran.done.text == "Both have a lesson about servers: the fourth, and the second."
+    assert ran.done.uncertainty == ""
 
 
 def test_003_state_management_and_context_preservation() -> None:
     """003, State Management & Context Preservation: four layers, a briefing instead of a replay, decay by age."""
     long = {name: f"{text}. " + f"More of {name}. " * 400 for name, text in COURSES.items()}
-    provider = Sequenced("openai.chat", COMPARE)
-    context = ContextBuilder(2400)
-    coordinator = Coordinator(provider, Counting(look=lambda course: long[course]).tools(), context=context)
-    directed(coordinator, "Compare MCP and RAG.")
-    assert coordinator.built is not None
-    assert coordinator.built.briefed == [1]
-    user, briefing, *last = provider.asked().messages
-    assert words(user) == "Compare MCP and RAG."
+    ran = Ran(COMPARE, finding(long), context=ContextBuilder(2400))
+    assert ran.coordinator.built is not None
+    assert ran.coordinator.built.briefed == [1]
+    user, briefing, *last = ran.provider.asked().messages
+    assert words(user) == "Go."
     assert 'look({"course":"MCP"}) returned: lesson 4 is about servers' in words(briefing)
     assert len(last) == 2  # the last round, whole
-    session = coordinator.orchestrated.session
-    assert session.evolving_intent == "Wanted now: Compare MCP and RAG.\nPursued now: The first has it in lesson 4."
+    session = ran.done.session
+    assert session.evolving_intent == "Wanted now: Go.\nPursued now: The first has it in lesson 4."
     assert session.search_coverage == {'look({"course":"MCP"})': ["ok"], 'look({"course":"RAG"})': ["ok"]}
     assert session.reasoning_trace[0] == (2, "The first has it in lesson 4.")
     # What the turn keeps is whole: only what is asked is brief.
@@ -119,34 +103,23 @@ def _fails(**_: Any) -> None:
 
 def test_003_error_handling_strategy() -> None:
     """003, Error Handling Strategy: recovery by level, each further than the one before, and always an answer."""
-    gone = RuntimeError("gone")
-    levels: dict[str, list[str]] = {}
-    for name, failing in {"none": [], "round": [1], "session": [1, 2], "assembled": [1, 2, 3]}.items():
-        provider = Sequenced("openai.chat", COMPARE, fails=dict.fromkeys(failing, gone))
-        coordinator = Coordinator(provider, Counting(look=_find).tools())
-        events = directed(coordinator)
-        levels[name] = [event.level for event in coordinator.orchestrated.recoveries]
+    levels = ["round", "session", "assembled"]
+    for number in range(4):
+        ran = Ran(COMPARE, finding(), fails=range(1, number + 1))
+        assert [event.level for event in ran.done.recoveries] == levels[:number]
         # User Feedback Loop: the answer shows that the turn recovered from a failure.
-        assert ("Note: this answer may be incomplete" in coordinator.orchestrated.text) == bool(failing)
-        assert spoken(events, Recovery) == coordinator.orchestrated.recoveries
-        [final] = spoken(events, FinalPhase)
-        assert (final.text, final.uncertainty) == (coordinator.orchestrated.text, coordinator.orchestrated.uncertainty)
-        if name == "assembled":  # Partial Response Assembly: of the rounds that went well
-            assert COURSES["MCP"] in coordinator.orchestrated.answer
-        if name == "session":  # Context Simplification: no calls any more, only what is known
-            assert COURSES["MCP"] in words(provider.asked().messages[-1])
-    assert levels == {
-        "none": [],
-        "round": ["round"],
-        "session": ["round", "session"],
-        "assembled": ["round", "session", "assembled"],
-    }
+        assert ("Note: this answer may be incomplete" in ran.done.text) == (number > 0)
+        assert notes(ran.events, Recovery) == ran.done.recoveries
+        [final] = notes(ran.events, FinalPhase)
+        assert (final.text, final.uncertainty) == (ran.done.text, ran.done.uncertainty)
+        if number == 3:  # Partial Response Assembly: of the rounds that went well
+            assert COURSES["MCP"] in ran.done.answer
+        if number == 2:  # Context Simplification: no calls any more, only what is known
+            assert COURSES["MCP"] in words(ran.provider.asked().messages[-1])
     # Tool Substitution: the outline where the search fails, with other arguments.
     counting = Counting(look=_fails, count=lambda title: f"outline of {title}")
-    tools = counting.tools(look={"fallback": Fallback("count", lambda given: {"title": given["course"]})})
-    coordinator = Coordinator(Sequenced("openai.chat", COMPARE), tools)
-    directed(coordinator)
-    assert coordinator.orchestrated.level == "tool"
+    fallback = Fallback("count", lambda given: {"title": given["course"]})
+    assert Ran(COMPARE, counting, tools={"look": {"fallback": fallback}}).done.level == "tool"
     assert ("count", {"title": "MCP"}) in counting.ran
 
 
@@ -157,8 +130,8 @@ def test_003_code_structure_organization() -> None:
     known: dict[str, set[str]] = {}
     for part in parts:
         tree = ast.parse((folder / f"{part}.py").read_text("utf-8"))
-        froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1}
-        known[part] = {module for module in froms if module in parts}
+        imports = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1}
+        known[part] = {module for module in imports if module in parts}
         importlib.import_module(f"toolparity.turns.orchestration.{part}")
     assert known.pop("coordinator") == {"engine", "dispatcher", "context", "assembler"}
     assert known == {part: set() for part in parts - {"coordinator"}}
@@ -171,12 +144,9 @@ def test_003_performance_boundary(wire: str, rounds: int) -> None:
     """003, Testing Approach, 5: at the limit of two rounds, and below it, there is an answer, and nothing more runs."""
     names = enumerate(["MCP", "RAG", "MCP", "RAG"])
     played = script(*(Round([call("look", course=name), Say(f"Round {n}.")]) for n, name in names))
-    counting = Counting(look=_find)
-    coordinator = Coordinator(Sequenced(wire, played), counting.tools(), limits=Limits(rounds=rounds))
-    directed(coordinator)
-    assert len(counting.ran) == rounds
-    assert coordinator.orchestrated.answer == f"Round {rounds}."
-    assert coordinator.orchestrated.outcome.termination == "max_rounds_reached"
+    ran = Ran(played, finding(), wire=wire, limits=Limits(rounds=rounds))
+    assert len(ran.counting.ran) == rounds
+    assert (ran.done.answer, ran.termination) == (f"Round {rounds}.", "max_rounds_reached")
 
 
 def test_003_context_compression_testing() -> None:
@@ -184,18 +154,11 @@ def test_003_context_compression_testing() -> None:
     names = [f"course {number}" for number in range(8)]
     played = script(*([call("look", course=name)] for name in names), [Say("Done.")])
     facts = {name: f"{name} has {number} lessons. " + "Filler. " * 300 for number, name in enumerate(names)}
-    provider = Sequenced("openai.chat", played)
-    context = ContextBuilder(3000)
-    coordinator = Coordinator(
-        provider, Counting(look=lambda course: facts[course]).tools(), context=context, limits=Limits(rounds=9)
-    )
-    directed(coordinator)
-    briefing = words(provider.asked().messages[1])
-    for number, name in enumerate(names[3:7], 3):
-        assert f"{name} has {number} lessons." in briefing
-    for number in range(1, 8):  # the oldest at least by what was tried
-        assert f"Round {number}:" in briefing
-    weights = [context.weight(provider.asked(number)) for number in range(len(provider.bodies))]
+    ran = Ran(played, finding(facts), context=(context := ContextBuilder(3000)), limits=Limits(rounds=9))
+    briefing = words(ran.provider.asked().messages[1])
+    assert all(f"{name} has {number} lessons." in briefing for number, name in enumerate(names[3:7], 3))
+    assert all(f"Round {number}:" in briefing for number in range(1, 8))  # the oldest at least by what was tried
+    weights = [context.weight(ran.provider.asked(number)) for number in range(len(ran.provider.bodies))]
     assert max(weights) <= 3000 < sum(map(len, facts.values())) // 4
 
 
@@ -207,21 +170,17 @@ def test_003_comparative_quality_testing(wire: str) -> None:
     The scripted model always gives its scripted answers: the test compares the requests of each way.
     """
     long = {name: text + " More." * 2000 for name, text in COURSES.items()}
-    tools = Counting(look=lambda course: long[course]).tools()
-    single, several, briefed = compared(
-        wire,
-        COMPARE,
-        tools,
-        (Limits(rounds=1), ContextBuilder()),
-        (Limits(rounds=4), ContextBuilder()),
-        (Limits(rounds=4), ContextBuilder(4000)),
-    )
-    assert [len(way.found) for way in (single, several, briefed)] == [1, 2, 2]
-    assert single.found.items() < several.found.items()
-    assert briefed.found == several.found
-    assert [way.requests for way in (single, several, briefed)] == [2, 3, 3]
-    assert briefed.asked < several.asked
-    assert several.result.answer == briefed.result.answer
+    whole, brief = ContextBuilder(), ContextBuilder(4000)
+    settings = (Limits(rounds=1), whole), (Limits(rounds=4), whole), (Limits(rounds=4), brief)
+    ways = [Ran(COMPARE, finding(long), wire=wire, limits=limits, context=context) for limits, context in settings]
+    single, several, briefed = (way.done.session.discovered_facts for way in ways)
+    assert [len(single), len(several)] == [1, 2]
+    assert single.items() < several.items()
+    assert briefed == several
+    requests = [[way.provider.asked(number) for number in range(len(way.provider.bodies))] for way in ways]
+    assert [len(asked) for asked in requests] == [2, 3, 3]
+    assert sum(map(whole.weight, requests[2])) < sum(map(whole.weight, requests[1]))
+    assert ways[1].done.answer == ways[2].done.answer
 
 
 def test_003_key_differentiators() -> None:
@@ -238,23 +197,17 @@ def test_003_key_differentiators() -> None:
     async def raises(message: OrchestrationNote, state: TurnState) -> None:
         raise RuntimeError("a listener of no use")
 
-    provider = Sequenced("openai.chat", script([call("look", course="MCP")], [Say("One is enough."), call("look")]))
     listeners: list[Callable[..., Any]] = [raises, enough]
-    coordinator = Coordinator(provider, Counting(look=_find).tools(), listeners=listeners)
-    directed(coordinator)
-    assert phases[:4] == ["reasoning", "tool_execution", "synthesis", "reasoning"]
-    assert coordinator.orchestrated.answer == "One is enough."
-    assert coordinator.turn.state.rounds[-1].last
+    played = script([call("look", course="MCP")], [Say("One is enough."), call("look")])
+    ran = Ran(played, finding(), listeners=listeners)
+    assert phases[:4] == [*ROUND, "reasoning"]
+    assert ran.done.answer == "One is enough."
+    assert ran.state.rounds[-1].last
     assert lasts == [False, True]
 
 
 def test_an_orchestrated_turn_without_interventions_yields_the_events_of_a_plain_turn() -> None:
-    """A coordinator that never intervenes yields the events of a `Turn`, one by one."""
-    from tests.turns.playing import at_once, play
-    from toolparity.turns.turn import Turn
-
     events = directed(Coordinator(Sequenced("openai.chat", LONG), Counting().tools(), id="t"))
     plain = at_once(play(Turn(Sequenced("openai.chat", LONG), Counting().tools(), id="t")))
     without_notes = [replace(event, seq=0) for event in events if not isinstance(event, turn_events.Noted)]
     assert without_notes == [replace(event, seq=0) for event in plain]
-    assert step.__module__ == "toolparity.turns.machine.table"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.turns.log.shared import empty_log
-from tests.turns.playing import WIRES, Say, at_once, call, script
+from tests.turns.playing import WIRES, Say, at_once, script
 from toolparity.turns.backoff import Backoff
 from toolparity.turns.execution.tool import Fallback, Tool
 from toolparity.turns.execution.tool_results import ToolFailed
@@ -24,7 +24,7 @@ from toolparity.turns.orchestration import ContextBuilder, Coordinator, Limits, 
 from toolparity.turns.testing import PROVIDER_FAULTS, TOOL_FAULTS, FaultyTools, Hang, Raise, Status, drawn
 from toolparity.turns.turn import Turn
 
-from .staging import LONG, Clock, Counting, Sequenced
+from .staging import LONG, LOOKED, Clock, Counting, Sequenced
 
 Make = Callable[..., Any]
 
@@ -33,12 +33,16 @@ async def _no_wait(seconds: float) -> None:
     """Wait for nothing."""
 
 
-def recording_of(make: Make, provider: Any, *, message: str = "Go.") -> bytes:
-    """The recording of a turn with its requests and runs of tools."""
+def recording_of(make: Make, provider: Any = None, *, clock: Any = None, decide: Any = None) -> bytes:
+    """The recording of a turn with its requests and runs of tools. ``decide``: the decision on a call that waits."""
     file = io.BytesIO()
-    recorder = record(file)
-    driver = make(provider, observers=[recorder], telemetry=recorder.boundary, backoff=Backoff(sleep=_no_wait))
-    at_once(driver.run(message))
+    recorder = record(file, clock=clock) if clock else record(file)
+    options = {"observers": [recorder], "telemetry": recorder.boundary, "backoff": Backoff(sleep=_no_wait)}
+    driver = make(provider or Sequenced("openai.chat", LONG), **options)
+    outcome = at_once(driver.run("Go."))
+    if decide is not None:
+        driver.decide(outcome.waiting[0].id, *decide)
+        at_once(driver.run())
     recorder.close()
     return file.getvalue()
 
@@ -50,8 +54,19 @@ def coordinated(tools: Tools | None = None, **settings: Any) -> Make:
     return make
 
 
-def repeated(recording: bytes, make: Make) -> Rerun:
-    return at_once(rerun(recording, make))
+def plain(tools: Tools | None = None, **settings: Any) -> Make:
+    """A turn without a coordinator."""
+    return lambda provider, **options: Turn(provider, tools or Counting().tools(), **settings, **options)
+
+
+def repeated(recording: bytes, make: Make, **options: Any) -> Rerun:
+    return at_once(rerun(recording, make, **options))
+
+
+def difference(recording: bytes, make: Make, **options: Any) -> Any:
+    found = repeated(recording, make, **options).difference
+    assert found is not None
+    return found
 
 
 @pytest.mark.thorough(keep=2, per="{fails}")
@@ -59,7 +74,7 @@ def repeated(recording: bytes, make: Make) -> Rerun:
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_repeated_turn_sends_the_same_requests_and_emits_the_same_events(wire: str, fails: tuple[int, ...]) -> None:
     """003, Testing Approach: reasoning replay."""
-    provider = Sequenced(wire, LONG, fails={at: RuntimeError("gone") for at in fails}, after=2)
+    provider = Sequenced(wire, LONG, fails=fails, after=2)
     counting = Counting()
     make = coordinated(counting.tools(), context=ContextBuilder(200))
     recording = recording_of(make, provider)
@@ -72,59 +87,39 @@ def test_a_repeated_turn_sends_the_same_requests_and_emits_the_same_events(wire:
 
 @pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_plain_turn_can_be_repeated_too(wire: str) -> None:
-    def make(provider: Any, **options: Any) -> Turn:
-        return Turn(provider, Counting().tools(), instructions="Be short.", temperature=0.5, **options)
-
+def test_a_plain_or_narrated_turn_is_repeated_too(wire: str) -> None:
+    """With the recorded narration."""
+    make = plain(instructions="Be short.", temperature=0.5)
     assert repeated(recording_of(make, Sequenced(wire, LONG)), make).difference is None
-
-
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("wire", WIRES)
-def test_a_narrated_turn_is_repeated_with_the_recorded_narration(wire: str) -> None:
     narrator = Sequenced("openai.chat", script([Say("One report.")], [Say("All is done.")]))
 
-    def recorded_turn(provider: Any, **options: Any) -> Turn:
+    def narrated(provider: Any, **options: Any) -> Turn:
         tools = Counting().tools()
         return Turn(NarratingProvider(provider, Narrator(narrator), tools), tools, acknowledge=acknowledge, **options)
 
-    recording = recording_of(recorded_turn, Sequenced(wire, LONG))
-    again = repeated(recording, lambda provider, **options: Turn(provider, Counting().tools(), **options))
+    again = repeated(recording_of(narrated, Sequenced(wire, LONG)), plain())
     assert again.difference is None
     assert again.state.settings.limit == 4
 
 
-def test_another_limit_shows_as_a_difference_of_a_phase_or_event() -> None:
-    recording = recording_of(coordinated(), Sequenced("openai.chat", LONG))
-    difference = repeated(recording, coordinated(limits=Limits(rounds=1))).difference
-    assert difference is not None
-    assert (difference.kind, difference.round, difference.path) == ("phase", 2, "reasoning.data.last")
-    assert (difference.recorded, difference.repeated) == (False, True)
-
-
-def test_another_context_shows_as_a_difference_of_a_request() -> None:
-    recording = recording_of(coordinated(), Sequenced("openai.chat", LONG))
-    difference = repeated(recording, coordinated(context=ContextBuilder(1))).difference
-    assert difference is not None
-    assert (difference.kind, difference.round) == ("request", 3)  # the second round is the first with a shorter history
-    assert difference.path.startswith("request.messages")
-
-
-def test_another_tool_definition_shows_as_a_difference_of_the_first_request() -> None:
-    recording = recording_of(coordinated(), Sequenced("openai.chat", LONG))
-    tools = Counting().tools(count={"description": "Counts birds."})
-    difference = repeated(recording, coordinated(tools)).difference
-    assert difference is not None
-    assert (difference.kind, difference.round, difference.path) == ("request", 1, "request.tools[1].description")
-    assert (difference.recorded, difference.repeated) == (None, "Counts birds.")
-
-
-def test_a_call_that_is_prevented_today_shows_as_a_difference_of_its_events() -> None:
-    recording = recording_of(coordinated(), Sequenced("openai.chat", LONG))
-    difference = repeated(recording, coordinated(limits=Limits(calls=1))).difference
-    assert difference is not None
-    assert (difference.kind, difference.name, difference.round) == ("event", "call_started", 1)
-    assert "limit of 1 calls" in str(difference.repeated)
+def test_a_change_shows_as_the_first_difference() -> None:
+    """Of a limit, a context, a definition, and a call that is prevented today."""
+    recording = recording_of(coordinated())
+    limit = difference(recording, coordinated(limits=Limits(rounds=1)))
+    assert (limit.kind, limit.round, limit.path) == ("phase", 2, "reasoning.data.last")
+    assert (limit.recorded, limit.repeated) == (False, True)
+    context = difference(recording, coordinated(context=ContextBuilder(1)))
+    assert (context.kind, context.round) == ("request", 3)  # the second round is the first with a shorter history
+    assert context.path.startswith("request.messages")
+    definition = difference(recording, coordinated(Counting().tools(count={"description": "Counts birds."})))
+    assert (definition.kind, definition.round, definition.path) == ("request", 1, "request.tools[1].description")
+    assert (definition.recorded, definition.repeated) == (None, "Counts birds.")
+    prevented = difference(recording, coordinated(limits=Limits(calls=1)))
+    assert (prevented.kind, prevented.name, prevented.round) == ("event", "call_started", 1)
+    assert "limit of 1 calls" in str(prevented.repeated)
+    shorter = recording_of(coordinated(limits=Limits(rounds=1)))
+    longer = difference(shorter, coordinated(limits=Limits(rounds=4)))
+    assert (longer.kind, longer.path) == ("phase", "reasoning.data.last")
 
 
 def _fallbacks(**options: Any) -> Tools:
@@ -140,59 +135,35 @@ def _fallbacks(**options: Any) -> Tools:
 @pytest.mark.parametrize("error", [ToolFailed("not today"), LookupError("no such thing.")])
 @pytest.mark.parametrize("fallback_fails", [False, True])
 def test_fallbacks_are_run_again_by_the_dispatcher(error: Exception, fallback_fails: bool) -> None:
-    faults: dict[Any, Any] = {"look": Raise(error)}
-    if fallback_fails:
-        faults["count"] = Hang()
-    tools = FaultyTools(_fallbacks(timeout=0.3), faults)
-    recording = recording_of(coordinated(tools), Sequenced("openai.chat", LONG))
+    faults: dict[Any, Any] = {"look": Raise(error)} | ({"count": Hang()} if fallback_fails else {})
+    recording = recording_of(coordinated(FaultyTools(_fallbacks(timeout=0.3), faults)))
     assert repeated(recording, coordinated(_fallbacks())).difference is None
-    without = Tools([*(tool for tool in _fallbacks().values() if tool.name != "look"), Tool.of(_look, name="look")])
-    difference = repeated(recording, coordinated(without)).difference
-    assert difference is not None
-    assert (difference.kind, difference.round) == ("request", 1)  # the definitions differ
-
-
-def _look(at: int) -> str:
-    return "looked"
-
-
-def test_without_its_fallback_a_call_comes_to_another_result() -> None:
-    tools = FaultyTools(_fallbacks(), {"look": Raise(LookupError("gone"))})
-    recording = recording_of(coordinated(tools), Sequenced("openai.chat", LONG))
-    plain = Tools([Tool(name=name, function=lambda **_: "x") for name in ("look", "count", "post")])
-    difference = repeated(recording, coordinated(plain)).difference
-    assert difference is not None
-    assert difference.round == 1
-    assert "gone" in str(difference.repeated)
+    without = Tools([Tool(name=name, function=lambda **_: "x") for name in ("look", "count", "post")])
+    found = difference(recording, coordinated(without))
+    assert found.round == 1
+    assert str(error) in str(found.repeated)
 
 
 def test_an_overloaded_provider_is_asked_again_without_waiting() -> None:
     provider = Sequenced("openai.chat", LONG, faults={1: Status(429, retry_after=50), 3: Status(529)})
     recording = recording_of(coordinated(), provider)
     assert repeated(recording, coordinated()).difference is None
-    difference = at_once(rerun(recording, coordinated(), backoff=None)).difference
-    assert difference is not None
-    assert (difference.kind, difference.name) == ("event", "retry")
+    found = difference(recording, coordinated(), backoff=None)
+    assert (found.kind, found.name) == ("event", "retry")
 
 
 @pytest.mark.thorough(keep=1, per="{fails}")
 @pytest.mark.parametrize("fails", [(), (1,), (1, 2)])
 @pytest.mark.parametrize("failing", [[("look", 1)], ["look", "count"], ["look", "count", "post"]])
-def test_a_logged_turn_is_repeated_from_its_log(tmp_path: Path, fails: tuple[int, ...], failing: list[Any]) -> None:
+async def test_a_logged_turn_is_repeated_from_its_log(tmp_path: Path, fails: tuple[int, ...], failing: Any) -> None:
     tools = FaultyTools(_fallbacks(), dict.fromkeys(failing, Raise(LookupError("gone, again."))))
-
-    async def main() -> tuple[Rerun, Rerun]:
-        provider = Sequenced("anthropic.messages", LONG, fails={at: RuntimeError("gone") for at in fails}, after=3)
-        with Log(empty_log(tmp_path / "turns.db")) as log:
-            async with log.record() as recorder:
-                await Coordinator(provider, tools, observers=[recorder]).run("Go.")
-            recording = await log.recording(recorder.turn or "")
-        same = await rerun(recording, coordinated(_fallbacks()))
-        return same, await rerun(recording, coordinated(_fallbacks(), limits=Limits(rounds=1)))
-
-    same, limited = at_once(main())
-    assert same.difference is None
-    assert limited.difference is not None
+    provider = Sequenced("anthropic.messages", LONG, fails=fails, after=3)
+    with Log(empty_log(tmp_path / "turns.db")) as log:
+        async with log.record() as recorder:
+            await Coordinator(provider, tools, observers=[recorder]).run("Go.")
+        recording = await log.recording(recorder.turn or "")
+    assert (await rerun(recording, coordinated(_fallbacks()))).difference is None
+    assert (await rerun(recording, coordinated(_fallbacks(), limits=Limits(rounds=1)))).difference is not None
 
 
 _PROVIDER_FAULTS = [fault for name, fault in PROVIDER_FAULTS.items() if name != "hangs"]
@@ -215,9 +186,7 @@ def test_a_turn_with_faults_drawn_by_a_seed_is_repeated_without_them(seed: int) 
 @pytest.mark.parametrize("where", ["tool", "provider"])
 @pytest.mark.parametrize("passes", [4, 11])
 def test_a_time_limit_is_reached_again_by_the_recorded_clock(passes: int, where: str) -> None:
-    clock, file = Clock(), io.BytesIO()
-    recorder = record(file, clock=clock)
-    tools = Counting(**({"count": clock.passes(passes)} if where == "tool" else {})).tools()
+    clock, limits = Clock(), Limits(seconds=10)
 
     class Late(Sequenced):
         async def ask(self, body: Any) -> Any:
@@ -225,79 +194,37 @@ def test_a_time_limit_is_reached_again_by_the_recorded_clock(passes: int, where:
                 yield chunk
             clock.now += passes * (where == "provider" and len(self.bodies) == 1)
 
-    limits = Limits(seconds=10)
-
     def make(provider: Any, **options: Any) -> Coordinator:
         return Coordinator(provider, Counting().tools(), limits=limits, clock=provider.clock, **options)
 
-    coordinator = Coordinator(
-        Late("openai.chat", LONG),
-        tools,
-        limits=limits,
-        clock=clock,
-        observers=[recorder],
-        telemetry=recorder.boundary,
-    )
-    at_once(coordinator.run("Go."))
-    recorder.close()
-    assert (coordinator.orchestrated.outcome.termination == "budget_exceeded") == (passes == 11)
-    assert repeated(file.getvalue(), make).difference is None
-    difference = repeated(file.getvalue(), coordinated(limits=limits)).difference
-    assert (difference is None) == (passes == 4)
+    tools = Counting(**({"count": clock.passes(passes)} if where == "tool" else {})).tools()
+    recording = recording_of(coordinated(tools, limits=limits, clock=clock), Late("openai.chat", LONG), clock=clock)
+    again = repeated(recording, make)
+    assert again.difference is None
+    assert (again.state.termination == "budget_exceeded") == (passes == 11)
+    assert (repeated(recording, coordinated(limits=limits)).difference is None) == (passes == 4)
 
 
 @pytest.mark.parametrize("approved", [True, False])
 @pytest.mark.parametrize("waits", [True, False])
 def test_decisions_are_made_again_at_once_or_after_the_turn_waited(approved: bool, waits: bool) -> None:
-    def tools() -> Tools:
-        return Counting().tools(look={"approval": True})
-
-    file = io.BytesIO()
-    recorder = record(file)
-
-    async def main() -> None:
-        provider = Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")]))
-        options: dict[str, Any] = {} if waits else {"approve": lambda call: approved or "not today"}
-        turn = Turn(provider, tools(), observers=[recorder], telemetry=recorder.boundary, **options)
-        outcome = await turn.run("Go.")
-        if waits:
-            turn.decide(outcome.waiting[0].id, approved, None if approved else "not today")
-            await turn.run()
-
-    at_once(main())
-    recorder.close()
-    assert repeated(file.getvalue(), lambda provider, **options: Turn(provider, tools(), **options)).difference is None
-    plain = Counting().tools()
-    difference = repeated(file.getvalue(), lambda provider, **options: Turn(provider, plain, **options)).difference
-    assert difference is not None
-
-
-def test_a_turn_that_continues_longer_than_the_recording_differs_at_its_end() -> None:
-    recording = recording_of(coordinated(limits=Limits(rounds=1)), Sequenced("openai.chat", LONG))
-    difference = repeated(recording, coordinated(limits=Limits(rounds=4))).difference
-    assert difference is not None
-    assert (difference.kind, difference.path) == ("phase", "reasoning.data.last")
+    tools = Counting().tools(look={"approval": True})
+    reason = None if approved else "not today"
+    options: dict[str, Any] = {} if waits else {"approve": lambda _: reason or True}
+    decide = (approved, reason) if waits else None
+    recording = recording_of(plain(tools, **options), Sequenced("openai.chat", LOOKED), decide=decide)
+    assert repeated(recording, plain(tools)).difference is None
+    assert repeated(recording, plain()).difference is not None
 
 
 def test_a_cancelled_turn_is_compared_up_to_its_cancelling() -> None:
-    file = io.BytesIO()
-    recorder = record(file)
+    class Cancelling(Turn):
+        async def run(self, message: Any = None) -> Any:
+            async for event in self.stream(message):
+                if type(event).__name__ == "RoundFinished":
+                    self.cancel("enough")
 
-    async def main() -> None:
-        turn = Turn(
-            Sequenced("openai.chat", LONG), Counting().tools(), observers=[recorder], telemetry=recorder.boundary
-        )
-        async for event in turn.stream("Go."):
-            if type(event).__name__ == "RoundFinished":
-                turn.cancel("enough")
-
-    at_once(main())
-    recorder.close()
-
-    def make(provider: Any, **options: Any) -> Turn:
-        return Turn(provider, Counting().tools(), **options)
-
-    again = repeated(file.getvalue(), make)
-    assert again.difference is None
+    recording = recording_of(lambda provider, **options: Cancelling(provider, Counting().tools(), **options))
+    assert repeated(recording, plain()).difference is None
     renamed = Tools([Tool(name=name, function=lambda **_: "x") for name in ("look", "post")])
-    assert repeated(file.getvalue(), lambda p, **o: Turn(p, renamed, **o)).difference is not None
+    assert repeated(recording, plain(renamed)).difference is not None

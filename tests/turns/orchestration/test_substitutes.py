@@ -7,110 +7,99 @@ from typing import Any
 
 import pytest
 
-from tests.turns.playing import Say, at_once, call, script
+from tests.turns.playing import Say, call, only, script
+from toolparity.normalizer.model import ToolCall
+from toolparity.turns.errors import InvalidTool
 from toolparity.turns.events import CallStarted
+from toolparity.turns.execution.executor import Executor
+from toolparity.turns.execution.threads import Threads
 from toolparity.turns.execution.tool import Fallback, Tool
 from toolparity.turns.execution.tool_results import ToolFailed
+from toolparity.turns.execution.tools import Tools
 from toolparity.turns.orchestration import Breakers, Coordinator
+from toolparity.turns.orchestration.dispatcher import Dispatcher
 
-from .staging import LONG, Clock, Counting, Sequenced, directed
+from .staging import LONG, LOOKED, Clock, Counting, Ran, Sequenced
 
 
 def _raises(**_: Any) -> None:
     raise ValueError("no such luck")
 
 
+def _returns(**given: Any) -> str:
+    return "found"
+
+
 def test_a_failed_tool_is_replaced_by_its_substitute_and_the_result_says_so() -> None:
     counting = Counting(look=_raises, count=lambda of: f"an outline of {of}")
-    tools = counting.tools(look={"fallback": Fallback("count", lambda given: {"of": f"place {given['at']}"})})
-    provider = Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")]))
-    coordinator = Coordinator(provider, tools)
-    directed(coordinator)
-    done = coordinator.orchestrated
+    fallback = Fallback("count", lambda given: {"of": f"place {given['at']}"})
+    ran = Ran(LOOKED, counting, tools={"look": {"fallback": fallback}})
     assert counting.ran == [("look", {"at": 1}), ("count", {"of": "place 1"})]
-    [result] = coordinator.turn.state.rounds[0].tool_results
+    [result] = ran.state.rounds[0].tool_results
     assert not result.is_error
-    result_text = done.session.rounds[0].calls[0].text
-    assert "look failed: Tool 'look' failed: ValueError: no such luck" in result_text
-    assert 'count({"of":"place 1"}) was run in its place' in result_text
-    assert result_text.endswith("an outline of place 1")
-    [recovery] = done.recoveries
+    [called] = ran.first_calls
+    assert "look failed: Tool 'look' failed: ValueError: no such luck" in called.text
+    assert 'count({"of":"place 1"}) was run in its place' in called.text
+    assert called.text.endswith("an outline of place 1")
+    [recovery] = ran.done.recoveries
     assert (recovery.level, recovery.tool, recovery.call_id) == ("tool", "count", result.call_id)
-    assert (done.level, done.outcome.termination) == ("tool", "natural_completion")
-    assert "count was used in place of" in done.uncertainty
+    assert (ran.done.level, ran.termination) == ("tool", "natural_completion")
+    assert "count was used in place of" in ran.done.uncertainty
 
 
-def test_a_failed_substitute_is_replaced_by_the_next_and_none_is_tried_twice() -> None:
-    counting = Counting(look=_raises, count=_raises, post=lambda **_: "posted")
-    tools = counting.tools(look={"fallback": "count"}, count={"fallback": "post"}, post={"fallback": "look"})
-    provider = Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")]))
-    coordinator = Coordinator(provider, tools)
-    directed(coordinator)
+@pytest.mark.parametrize(
+    ("post", "fallback", "failed"),
+    [(_returns, "look", False), (_raises, "look", True), (_raises, "count", True)],
+)
+def test_a_failed_substitute_is_replaced_by_the_next_and_none_is_tried_twice(
+    post: Any, fallback: str, failed: bool
+) -> None:
+    counting = Counting(look=_raises, count=_raises, post=post)
+    tools = {"look": {"fallback": "count"}, "count": {"fallback": "post"}, "post": {"fallback": fallback}}
+    ran = Ran(LOOKED, counting, tools=tools)
     assert counting.names == ["look", "count", "post"]
-    assert coordinator.orchestrated.recoveries[0].tool == "post"
-    failing = Counting(look=_raises, count=_raises, post=_raises)
-    tools = failing.tools(look={"fallback": "count"}, count={"fallback": "post"}, post={"fallback": "look"})
-    coordinator = Coordinator(Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")])), tools)
-    directed(coordinator)
-    assert failing.names == ["look", "count", "post"]
-    [tried] = coordinator.orchestrated.session.rounds[0].calls
-    assert tried.failed
-    cyclic = Counting(look=_raises, count=_raises, post=_raises)
-    tools = cyclic.tools(look={"fallback": "count"}, count={"fallback": "post"}, post={"fallback": "count"})
-    directed(Coordinator(Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")])), tools))
-    assert cyclic.names == ["look", "count", "post"]
-    assert "count, tried in its place, failed" in tried.text
-    assert "post, tried in its place, failed" in tried.text
+    [tried] = ran.first_calls
+    assert tried.failed is failed
+    assert [recovery.tool for recovery in ran.done.recoveries] == ["post"] * (not failed)
+    if failed:
+        assert "count, tried in its place, failed" in tried.text
+        assert "post, tried in its place, failed" in tried.text
 
 
-def test_a_substitute_that_needs_approval_is_not_run() -> None:
-    counting = Counting(look=_raises)
-    tools = counting.tools(look={"fallback": "post"}, post={"approval": True})
-    coordinator = Coordinator(Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")])), tools)
-    directed(coordinator)
-    assert counting.names == ["look"]
-    assert "it needs approval" in coordinator.orchestrated.session.rounds[0].calls[0].text
+OF = {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]}
 
 
-def test_a_substitute_whose_arguments_cannot_be_adapted_is_not_run() -> None:
-    counting = Counting(look=_raises)
-    tools = counting.tools(look={"fallback": Fallback("post", lambda given: given["nothing"])})
-    coordinator = Coordinator(Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")])), tools)
-    directed(coordinator)
-    assert counting.names == ["look"]
-    assert (
-        "post was not tried in its place: no arguments: KeyError"
-        in coordinator.orchestrated.session.rounds[0].calls[0].text
-    )
-
-
-@pytest.mark.parametrize("fallback", [Fallback("post", lambda given: given["nothing"]), Fallback("count")])
-def test_the_result_of_a_successful_tool_does_not_mention_its_substitute(fallback: Fallback) -> None:
-    tools = Counting().tools(look={"fallback": fallback}, count={"approval": True})
-    coordinator = Coordinator(Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")])), tools)
-    directed(coordinator)
-    assert coordinator.orchestrated.session.rounds[0].calls[0].text == "look ran"
+@pytest.mark.parametrize(
+    ("tools", "reason"),
+    [
+        ({"look": {"fallback": "post"}, "post": {"approval": True}}, "it needs approval"),
+        ({"look": {"fallback": Fallback("post", lambda given: given["x"])}}, "its place: no arguments: KeyError"),
+        ({"look": {"fallback": "count"}, "count": {"parameters": OF}}, "do not fit its schema"),
+    ],
+)
+def test_a_substitute_that_cannot_run_is_not_run_and_the_result_gives_the_reason(
+    tools: dict[str, Any], reason: str
+) -> None:
+    ran = Ran(LOOKED, Counting(look=_raises), tools=tools)
+    assert ran.counting.names == ["look"]
+    assert reason in ran.first_calls[0].text
+    successful = Ran(LOOKED, tools=tools)
+    assert successful.first_calls[0].text == "look ran"
 
 
 def test_a_substitute_whose_arguments_are_invalid_is_skipped_for_the_next() -> None:
-    counting = Counting(look=_raises, post=lambda **_: "posted")
-    schema = {"type": "object", "properties": {"of": {"type": "string"}}, "required": ["of"]}
-    tools = counting.tools(look={"fallback": "count"}, count={"fallback": "post", "parameters": schema})
-    coordinator = Coordinator(Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")])), tools)
-    directed(coordinator)
-    assert counting.names == ["look", "post"]
-    assert "do not fit its schema" in coordinator.orchestrated.recoveries[0].why
+    tools = {"look": {"fallback": "count"}, "count": {"fallback": "post", "parameters": OF}}
+    ran = Ran(LOOKED, Counting(look=_raises), tools=tools)
+    assert ran.counting.names == ["look", "post"]
+    assert "do not fit its schema" in ran.done.recoveries[0].why
 
 
 def test_an_open_breaker_skips_a_tool_and_runs_its_substitute() -> None:
     breakers = Breakers(threshold=1, clock=Clock())
-    for turn in range(2):
-        counting = Counting(look=_raises)
-        provider = Sequenced("openai.chat", script([call("look", at=1)], [Say("Done.")]))
-        coordinator = Coordinator(provider, counting.tools(look={"fallback": "count"}), breakers=breakers)
-        directed(coordinator)
-        assert counting.names == (["look", "count"] if turn == 0 else ["count"])
-    assert "'look' failed 1 times in a row" in coordinator.orchestrated.recoveries[0].why
+    for names in (["look", "count"], ["count"]):
+        ran = Ran(LOOKED, Counting(look=_raises), tools={"look": {"fallback": "count"}}, breakers=breakers)
+        assert ran.counting.names == names
+    assert "'look' failed 1 times in a row" in ran.done.recoveries[0].why
 
 
 @pytest.mark.parametrize("fallback", [None, "count", "post"])
@@ -118,22 +107,16 @@ def test_a_call_whose_tool_and_substitute_cannot_run_fails_without_starting(fall
     breakers = Breakers(threshold=1, clock=Clock())
     for name in ("look", "count"):
         breakers.failed("tool", name)
-    counting = Counting()
-    tools = counting.tools(look={"fallback": fallback}, post={"approval": True})
-    provider = Sequenced("openai.chat", script([call("look", at=1)], [Say("I could not look.")]))
-    coordinator = Coordinator(provider, tools, breakers=breakers)
-    events = directed(coordinator)
-    first = coordinator.turn.state.rounds[0]
-    assert (counting.names, first.tools_used) == ([], [])
-    assert [(call_state.outcome, call_state.attempts) for call_state in first.calls] == [("failed", 0)]
-    assert not [event for event in events if isinstance(event, CallStarted)]
-    [tried] = coordinator.orchestrated.session.rounds[0].calls
+    played = script([call("look", at=1)], [Say("I could not look.")])
+    ran = Ran(played, tools={"look": {"fallback": fallback}, "post": {"approval": True}}, breakers=breakers)
+    first = ran.state.rounds[0]
+    assert (ran.counting.names, first.tools_used, only(ran.events, CallStarted)) == ([], [], [])
+    assert [(called.outcome, called.attempts) for called in first.calls] == [("failed", 0)]
+    [tried] = ran.first_calls
     assert "'look' failed 1 times in a row" in tried.text
     assert ("'count' failed 1 times in a row" in tried.text) == (fallback == "count")
     assert ("it needs approval" in tried.text) == (fallback == "post")
-    assert (
-        coordinator.orchestrated.outcome.termination == "natural_completion"
-    )  # the model receives the failure and reports it
+    assert ran.termination == "natural_completion"  # the model receives the failure and reports it
 
 
 def test_a_tool_that_raises_tool_failed_does_not_open_its_breaker() -> None:
@@ -141,36 +124,19 @@ def test_a_tool_that_raises_tool_failed_does_not_open_its_breaker() -> None:
         raise ToolFailed("no such city")
 
     breakers = Breakers(threshold=1)
-    coordinator = Coordinator(Sequenced("openai.chat", LONG), Counting(look=fails).tools(), breakers=breakers)
-    directed(coordinator)
+    Ran(counting=Counting(look=fails), breakers=breakers)
     assert breakers.state("tool", "look") == "closed"
 
 
-@pytest.mark.parametrize(
-    ("tools", "message"),
-    [
-        ([Tool(name="a", function=_raises, fallback="b")], "its fallback 'b' is not declared"),
-        (
-            [Tool(name="a", function=_raises, fallback="b"), Tool(name="b", function=_raises, parallel=False)],
-            "it is parallel, but its fallback",
-        ),
-    ],
-)
-def test_an_invalid_fallback_is_rejected_before_any_tool_runs(tools: list[Tool], message: str) -> None:
-    from toolparity.turns.errors import InvalidTool
-
-    with pytest.raises(InvalidTool, match=message):
-        Coordinator(Sequenced("openai.chat", LONG), tools)
+def test_an_invalid_fallback_is_rejected_before_any_tool_runs() -> None:
+    substituted = Tool(name="a", function=_raises, fallback="b")
+    with pytest.raises(InvalidTool, match="its fallback 'b' is not declared"):
+        Coordinator(Sequenced("openai.chat", LONG), [substituted])
+    with pytest.raises(InvalidTool, match="it is parallel, but its fallback"):
+        Coordinator(Sequenced("openai.chat", LONG), [substituted, Tool(name="b", function=_raises, parallel=False)])
 
 
-def test_a_blocking_substitute_waits_for_a_free_thread() -> None:
-    from toolparity.normalizer.conversation import ToolResult
-    from toolparity.normalizer.model import ToolCall
-    from toolparity.turns.execution.executor import Executor
-    from toolparity.turns.execution.threads import Threads
-    from toolparity.turns.execution.tools import Tools
-    from toolparity.turns.orchestration.dispatcher import Dispatcher
-
+async def test_a_blocking_substitute_waits_for_a_free_thread() -> None:
     running: list[int] = []
     concurrency: list[int] = []
     pause = threading.Event()
@@ -186,12 +152,8 @@ def test_a_blocking_substitute_waits_for_a_free_thread() -> None:
         raise ValueError("no such luck")
 
     tools = Tools([Tool(name="a", function=fails, fallback="b"), Tool(name="b", function=blocking)])
-
-    async def run() -> list[ToolResult]:
-        dispatcher = Dispatcher(tools, Breakers(), lambda call: None, lambda *recovery: None)
-        executor = Executor(tools, threads=Threads(most=1), around=dispatcher.around)
-        calls = [ToolCall(f"c{number}", "a", {}, "{}") for number in range(3)]
-        return [ran.result for ran in await executor.run(calls)]
-
-    assert [result.is_error for result in at_once(run())] == [False] * 3
+    dispatcher = Dispatcher(tools, Breakers(), lambda call: None, lambda *recovery: None)
+    executor = Executor(tools, threads=Threads(most=1), around=dispatcher.around)
+    finished = await executor.run([ToolCall(f"c{number}", "a", {}, "{}") for number in range(3)])
+    assert [each.result.is_error for each in finished] == [False] * 3
     assert max(concurrency) == 1

@@ -13,12 +13,12 @@ from tests.turns.playing import WIRES, Counting, Emulated, Fault, Round, Say, at
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import User
 from toolparity.normalizer.requests import read_request
-from toolparity.turns.orchestration import ContextBuilder, Coordinator, ModelSummarizer, session_of
+from toolparity.turns.orchestration import ContextBuilder, ModelSummarizer, session_of
 from toolparity.turns.orchestration.memory import digest, estimated
 from toolparity.turns.orchestration.summarizer import INSTRUCTIONS
 
-from .staging import LONG, Sequenced, directed, said, words
-from .test_context import CONVERSATION, build, request_of, round_of, user
+from .staging import Ran, answer, words
+from .test_context import CONVERSATION, LONG_TEXT, build, request_of, round_of, user
 
 SHORT = "Round one found the fact."
 
@@ -41,13 +41,8 @@ class Writing(Emulated):
 
 
 def rounds(*texts: str) -> list[Any]:
-    messages: list[Any] = [user("Go.")]
-    for number, text in enumerate(texts, 1):
-        messages += round_of(number, text=text)
-    return session_of(messages).rounds
-
-
-LONG_TEXT = "a fact of some length, " * 40
+    made = [round_of(number, text=text) for number, text in enumerate(texts, 1)]
+    return session_of([user("Go."), *(message for messages in made for message in messages)]).rounds
 
 
 @pytest.mark.thorough(keep=3)
@@ -66,9 +61,10 @@ def test_a_model_summarizes_the_older_rounds_of_a_briefing(wire: str) -> None:
 
 
 def test_a_summary_is_written_once_and_shortened_when_its_share_gets_smaller() -> None:
-    writing = Writing("A long summary of many words " * 10)
-    helper = ModelSummarizer(writing)
+    helper = ModelSummarizer(writing := Writing("A long summary of many words " * 10))
     [round] = rounds(LONG_TEXT)
+    assert at_once(helper(round, 10)) == digest(round, 10)  # a share of a few tokens does not need a model
+    assert writing.inputs == []
     long = at_once(helper(round, 100))
     assert at_once(helper(round, 90)) == long  # it still fits
     assert len(writing.inputs) == 1
@@ -81,25 +77,16 @@ def test_a_summary_is_written_once_and_shortened_when_its_share_gets_smaller() -
 
 def test_the_summaries_of_a_turn_are_asked_for_once_each() -> None:
     facts = "a long fact. " * 800
-    helper = ModelSummarizer(Writing())
-    coordinator = Coordinator(
-        Sequenced("openai.chat", LONG),
-        Counting(look=lambda at: facts, count=lambda of: facts, post=lambda text: facts).tools(),
-        context=ContextBuilder(6000, summarise=helper),
-    )
-    directed(coordinator)
-    assert coordinator.built is not None
-    assert coordinator.built.briefed == [1]
-    assert isinstance(helper.provider, Writing)
-    assert len(helper.provider.inputs) == 1
-
-
-def test_rounds_with_other_results_have_other_summaries() -> None:
     helper = ModelSummarizer(writing := Writing())
-    first, second = rounds(LONG_TEXT, LONG_TEXT + "more")
+    counting = Counting(look=lambda at: facts, count=lambda of: facts, post=lambda text: facts)
+    ran = Ran(counting=counting, context=ContextBuilder(6000, summarise=helper))
+    assert ran.coordinator.built is not None
+    assert ran.coordinator.built.briefed == [1]
+    assert len(writing.inputs) == 1
+    first, second = rounds(LONG_TEXT, LONG_TEXT + "more")  # rounds with other results have other summaries
     at_once(helper(first, 100))
     at_once(helper(second, 100))
-    assert len(writing.inputs) == 2
+    assert len(writing.inputs) == 3
 
 
 def test_a_summarizer_whose_budget_is_used_up_quotes_instead() -> None:
@@ -116,16 +103,7 @@ def test_a_summarizer_whose_budget_is_used_up_quotes_instead() -> None:
 def test_the_tokens_are_those_that_the_provider_reports() -> None:
     helper = ModelSummarizer(Writing(wire="anthropic.messages"))
     at_once(helper(rounds(LONG_TEXT)[0], 100))
-    reported = helper.used
-    assert reported > 0
-    assert reported != estimated(INSTRUCTIONS)
-
-
-def test_a_share_of_a_few_tokens_does_not_need_a_model() -> None:
-    helper = ModelSummarizer(writing := Writing())
-    [round] = rounds(LONG_TEXT)
-    assert at_once(helper(round, 10)) == digest(round, 10)
-    assert writing.inputs == []
+    assert helper.used not in (0, estimated(INSTRUCTIONS))
 
 
 @pytest.mark.parametrize("failure", ["error", "slow"])
@@ -135,24 +113,21 @@ def test_a_model_that_fails_or_takes_too_long_loses_only_its_texts(failure: str)
             await asyncio.sleep(30)
             yield b""
 
-    writing = Slow() if failure == "slow" else Writing(fault=Fault("overloaded"))
-    helper = ModelSummarizer(writing, patience=0.05)
+    helper = ModelSummarizer(Slow() if failure == "slow" else Writing(fault=Fault("overloaded")), patience=0.05)
     built = build(ContextBuilder(600, summarise=helper, intent=helper.intent), request_of(*CONVERSATION))
     assert len(built.troubles) == 4  # the intent and three rounds
-    plain = build(ContextBuilder(600), request_of(*CONVERSATION))
-    assert built.request == plain.request
+    assert built.request == build(ContextBuilder(600), request_of(*CONVERSATION)).request
     assert helper.used > 0
 
 
 def test_a_model_states_the_intent_from_the_messages_and_the_work() -> None:
-    writing = Writing("The user wants to know which course has more lessons.")
-    helper = ModelSummarizer(writing)
+    intent = "The user wants to know which course has more lessons."
+    helper = ModelSummarizer(writing := Writing(intent))
     built = build(ContextBuilder(600, intent=helper.intent), request_of(*CONVERSATION))
-    assert "The user wants to know which course has more lessons." in words(built.request.messages[2])
+    assert intent in words(built.request.messages[2])
     [asked] = writing.inputs
-    assert asked["messages"] == ["Compare the two courses."]
-    assert len(asked["work"]) == 4
+    assert (asked["messages"], len(asked["work"])) == (["Compare the two courses."], 4)
     at_once(helper.intent(session_of(CONVERSATION)))
     assert len(writing.inputs) == 1  # the same conversation
-    at_once(helper.intent(session_of([*CONVERSATION, said("It is the first."), user("And now?")])))
+    at_once(helper.intent(session_of([*CONVERSATION, answer("It is the first."), user("And now?")])))
     assert writing.inputs[1]["messages"] == ["Compare the two courses.", "And now?"]

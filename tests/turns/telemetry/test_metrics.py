@@ -39,10 +39,7 @@ def test_tokens_are_counted_by_type() -> None:
     values = {value.attributes["gen_ai.token.type"]: value.sum for value in kept.points()[TOKEN_USAGE.name]}
     usage = kept.span("invoke_agent").attributes
     assert usage is not None
-    assert values == {
-        "input": usage["gen_ai.usage.input_tokens"],
-        "output": usage["gen_ai.usage.output_tokens"],
-    }
+    assert values == {"input": usage["gen_ai.usage.input_tokens"], "output": usage["gen_ai.usage.output_tokens"]}
 
 
 def test_a_failed_request_has_the_type_of_its_error_and_no_tokens() -> None:
