@@ -72,37 +72,30 @@ class Browser:
 
 def auth_of(scenario: str, url: str, context: dict[str, Any]) -> Any:
     """The authorization that a scenario needs."""
+    id, secret = context.get("client_id"), context.get("client_secret")
     if scenario == "auth/client-credentials-jwt":
-        id = context["client_id"]
-        algorithm = context.get("signing_algorithm", "ES256")
-        signed = SignedJWTParameters(
-            issuer=id, subject=id, signing_algorithm=algorithm, signing_key=context["private_key_pem"]
-        )
-        return PrivateKeyJWTOAuthProvider(
-            server_url=url, storage=Storage(), client_id=id, assertion_provider=signed.create_assertion_provider()
-        )
+        algorithm, key = context.get("signing_algorithm", "ES256"), context["private_key_pem"]
+        signed = SignedJWTParameters(issuer=id, subject=id, signing_algorithm=algorithm, signing_key=key)
+        provider = signed.create_assertion_provider()
+        return PrivateKeyJWTOAuthProvider(server_url=url, storage=Storage(), client_id=id, assertion_provider=provider)
     if scenario == "auth/client-credentials-basic":
-        return ClientCredentialsOAuthProvider(
-            server_url=url, storage=Storage(), client_id=context["client_id"], client_secret=context["client_secret"]
-        )
+        return ClientCredentialsOAuthProvider(server_url=url, storage=Storage(), client_id=id, client_secret=secret)
     client = None
-    if "client_id" in context:
-        secret = context.get("client_secret")
+    if id is not None:
+        method = "client_secret_basic" if secret else "none"
         client = OAuthClientInformationFull(
-            client_id=context["client_id"],
-            client_secret=secret,
-            redirect_uris=[REDIRECT],
-            token_endpoint_auth_method="client_secret_basic" if secret else "none",
+            client_id=id, client_secret=secret, redirect_uris=[REDIRECT], token_endpoint_auth_method=method
         )
     browser = Browser()
+    metadata = OAuthClientMetadata(
+        client_name="toolparity",
+        redirect_uris=[REDIRECT],
+        grant_types=["authorization_code", "refresh_token"],
+        response_types=["code"],
+    )
     return OAuthClientProvider(
         server_url=url,
-        client_metadata=OAuthClientMetadata(
-            client_name="toolparity",
-            redirect_uris=[REDIRECT],
-            grant_types=["authorization_code", "refresh_token"],
-            response_types=["code"],
-        ),
+        client_metadata=metadata,
         storage=Storage(client),
         redirect_handler=browser.visit,
         callback_handler=browser.result,

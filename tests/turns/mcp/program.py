@@ -17,11 +17,18 @@ from typing import Any
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
 ANY: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}}
 READ_ONLY = {"readOnlyHint": True}
+UNION = {
+    "type": "object",
+    "oneOf": [
+        {"properties": {"city": {"type": "string"}}, "required": ["city"]},
+        {"properties": {"zip": {"type": "integer"}}, "required": ["zip"]},
+    ],
+}
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 look: dict[str, Any] = {"name": "look", "description": "Looks.", "inputSchema": ANY, "annotations": READ_ONLY}
 SAFE = (
-    *("hang", "die", "garbage", "nonsense", "large", "too_large", "endless", "flood", "strangers", "asks", "refuse"),
+    *("hang", "die", "garbage", "nonsense", "large", "too_large", "endless", "flood", "unknown_ids", "asks", "refuse"),
     *("redefine", "grow", "remove", "shadow", "media", "structured", "unfit", "fail", "progress", "surrogate"),
 )
 TOOLS: list[dict[str, Any]] = [
@@ -31,18 +38,7 @@ TOOLS: list[dict[str, Any]] = [
     {"name": "destroy", "inputSchema": ANY, "annotations": {"destructiveHint": True}},
     {"name": "add", "inputSchema": ANY, "annotations": {"destructiveHint": False, "idempotentHint": True}},
     {"name": "broken", "inputSchema": {"type": "object", "properties": {"a": {"type": 5}}}, "annotations": READ_ONLY},
-    {
-        "name": "union",
-        "description": "Takes one of two forms.",
-        "inputSchema": {
-            "type": "object",
-            "oneOf": [
-                {"properties": {"city": {"type": "string"}}, "required": ["city"]},
-                {"properties": {"zip": {"type": "integer"}}, "required": ["zip"]},
-            ],
-        },
-        "annotations": READ_ONLY,
-    },
+    {"name": "union", "description": "Has one of two forms.", "inputSchema": UNION, "annotations": READ_ONLY},
 ]
 WITH_OUTPUT = {"type": "object", "properties": {"degrees": {"type": "integer"}}, "required": ["degrees"]}
 for tool in TOOLS:
@@ -93,9 +89,9 @@ def call(id: Any, name: str, params: dict[str, Any]) -> None:  # noqa: PLR0915
                 params = {"progressToken": token, "progress": number}
                 send(method="notifications/progress", params=params)
                 changed()
-        case "strangers":
-            for stranger in (id + 1000, str(id), 0, -1):
-                send(id=stranger, result=text("not asked for"))
+        case "unknown_ids":
+            for unknown in (id + 1000, str(id), 0, -1):
+                send(id=unknown, result=text("not asked for"))
             send(id=id, result=result)
         case "asks":
             send(id="s", method="sampling/createMessage", params={"messages": [], "maxTokens": 5})
@@ -164,22 +160,15 @@ def start(id: Any, method: str) -> None:
 
 
 def listing(id: Any, cursor: str | None) -> None:
-    if MODE == "pages":
-        send(id=id, result={"tools": TOOLS[:1], "nextCursor": str(next(COUNTER))})
-    elif MODE == "no-list":
-        send(id=id, result={"tools": "none"})
-    elif MODE == "two-pages":
-        send(id=id, result={"tools": TOOLS[2:]} if cursor else {"tools": TOOLS[:2], "nextCursor": "2"})
-    elif MODE == "same-cursor":
-        send(id=id, result={"tools": TOOLS, "nextCursor": "again"})
-    elif MODE == "many":
-        tools = [{**look, "name": f"look_{number}"} for number in range(300)]
-        send(id=id, result={"tools": tools})
-    elif MODE == "odd-names":
-        tools = [{**look, "name": name} for name in ("admin.tools/list", "naïve", "x" * 100)]
-        send(id=id, result={"tools": tools})
-    else:
-        send(id=id, result={"tools": TOOLS})
+    pages: dict[str, Any] = {
+        "no-list": {"tools": "none"},
+        "two-pages": {"tools": TOOLS[2:]} if cursor else {"tools": TOOLS[:2], "nextCursor": "2"},
+        "same-cursor": {"tools": TOOLS, "nextCursor": "again"},
+        "pages": {"tools": TOOLS[:1], "nextCursor": str(next(COUNTER))},
+        "many": {"tools": [{**look, "name": f"look_{number}"} for number in range(300)]},
+        "unusual-names": {"tools": [{**look, "name": name} for name in ("admin.tools/list", "naïve", "x" * 100)]},
+    }
+    send(id=id, result=pages.get(MODE, {"tools": TOOLS}))
 
 
 COUNTER = itertools.count()

@@ -14,7 +14,6 @@ from tests.support.optional import package
 from tests.turns.playing import Emulated, Say, call, only, play, script
 from toolparity.normalizer.conversation import JsonPart
 from toolparity.turns import events
-from toolparity.turns.errors import McpFailed
 from toolparity.turns.execution.tools import Tools
 from toolparity.turns.mcp.server import McpServer
 from toolparity.turns.turn import Turn
@@ -66,26 +65,16 @@ def official() -> Any:
 async def test_a_turn_uses_a_server_of_the_official_sdk(mode: str) -> None:
     calls = [call("find_boat", harbour="Horta"), call("sink", boat="Ana")]
     played = script(calls, [Say("Done.")], tools=("find_boat", "sink"))
-
     async with listening(official().streamable_http_app()) as url, McpServer(url, mode=mode) as server:
         turn = Turn(Emulated("openai.responses", played), [server], approve=lambda _: True)
-        turn_events = await play(turn)
-        (found, sunk), turn_events, approval = (
-            turn.state.rounds[0].tool_results,
-            turn_events,
-            server.current_tools()["sink"].approval is True,
-        )
+        progress = [event.data for event in only(await play(turn), events.CallProgress)]
+        assert server.current_tools()["sink"].approval is True
+    found, sunk = turn.state.rounds[0].tool_results
     assert found.parts == [JsonPart({"result": ["Ana", "Horta"]})]
     assert sunk.is_error
     assert "Ana is unsinkable" in str(sunk.parts)
-    assert [event.data for event in only(turn_events, events.CallProgress)] == [
-        {"progress": 1.0, "total": 2.0, "message": "looking"}
-    ]
-    assert approval
-
-
-async def test_an_in_process_server_of_the_official_sdk_is_a_target_too() -> None:
-    async with McpServer(official(), name="harbour") as server:
+    assert progress == [{"progress": 1.0, "total": 2.0, "message": "looking"}]
+    async with McpServer(official(), name="harbour") as server:  # in this process
         assert (await called(server, "find_boat", harbour="Horta")).outcome == "returned"
 
 
@@ -151,58 +140,30 @@ class Raw:
         await send({"type": "http.response.body", "body": content})
 
 
-async def test_headers_are_sent_with_each_request() -> None:
-    raw = Raw()
-
-    async with listening(raw) as url, McpServer(url, headers={"Authorization": "Bearer k"}) as server:
-        await called(server, "look")
-    assert {headers.get("authorization") for _, headers in raw.seen} == {"Bearer k"}
-    assert "tools/call" in [method for method, _ in raw.seen]
-
-
 async def test_a_call_in_a_session_that_ended_runs_once_in_a_new_one() -> None:
+    """Headers are sent with each request. A server that forgets every session is a failure."""
     raw = Raw()
-
-    async with listening(raw) as url, McpServer(url) as server:
-        before = await called(server, "look")
+    async with listening(raw) as url, McpServer(url, headers={"Authorization": "Bearer k"}) as server:
+        assert text_of(await called(server, "look")) == "in s1"
         raw.sessions += 1  # the server has forgotten the first session
-        assert [text_of(before), text_of(await called(server, "look"))] == ["in s1", "in s3"]
-
-
-async def test_a_server_that_forgets_every_session_is_a_failure() -> None:
-    raw = Raw()
-
-    async with listening(raw) as url, McpServer(url) as server:
+        assert text_of(await called(server, "look")) == "in s3"
+        assert [method for method, _ in raw.seen].count("tools/call") == 3
         raw.forgets = True
         assert (await called(server, "look")).outcome == "failed"
-    assert raw.sessions == 2
+        assert raw.sessions == 4
+    assert {headers.get("authorization") for _, headers in raw.seen} == {"Bearer k"}
 
 
-async def test_an_answer_over_the_limit_is_a_failure_and_the_server_stays_usable() -> None:
+async def test_an_answer_over_the_limit_or_a_server_that_ended_is_a_failure_of_the_call() -> None:
     raw = Raw()
-
-    async with listening(raw) as url, McpServer(url) as server:
-        raw.huge = True
-        huge = await called(server, "look")
-        raw.huge = False
-        huge, look = [huge, await called(server, "look")]
-    assert huge.outcome == "failed"
-    assert look.outcome == "returned"
-
-
-async def test_a_server_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(McpFailed, match=r"127\.0\.0\.1:1/mcp: the MCP server cannot be"):
-        async with McpServer("http://127.0.0.1:1/mcp"):
-            pass
-
-
-async def test_a_server_that_ends_between_two_calls_is_a_failure_of_the_second() -> None:
-    async with listening(Raw()) as url:
+    async with listening(raw) as url:
         server = McpServer(url, timeout=5)
         await server.__aenter__()
-        before = await called(server, "look")
+        raw.huge = True
+        assert (await called(server, "look")).outcome == "failed"
+        raw.huge = False
+        assert (await called(server, "look")).outcome == "returned"
     after = await called(server, "look")
     await server.__aexit__()
-    *outcomes, text = [before.outcome, after.outcome, text_of(after)]
-    assert outcomes == ["returned", "failed"]
-    assert text.startswith("the MCP server cannot be")  # and not: whether the call took effect is not known
+    assert after.outcome == "failed"
+    assert text_of(after).startswith("the MCP server cannot be")  # and not: whether the call took effect is not known

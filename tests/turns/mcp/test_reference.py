@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.optional import package
-from tests.turns.playing import WIRES, Emulated, Say, at_once, call, only, play, script
+from tests.turns.playing import WIRES, Emulated, Say, call, only, play, script
 from toolparity.normalizer.conversation import MediaPart
 from toolparity.schemas import check_tools
 from toolparity.turns import events
@@ -29,23 +29,15 @@ pytestmark = pytest.mark.service("turns/mcp")
 
 package("mcp", extra="mcp")
 
+THOUGHT = {"thought": "First.", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1}
+TIME = {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}
 #: Program of each server -> the arguments of the command, and a call with a part of its result.
 SERVERS: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "mcp-server-everything": ("", "echo", {"message": "hello"}, "Echo: hello"),
     "mcp-server-filesystem": ("{folder}", "read_text_file", {"path": "{folder}/note.txt"}, "a note"),
     "mcp-server-memory": ("", "search_nodes", {"query": "nothing"}, "entities"),
-    "mcp-server-sequential-thinking": (
-        "",
-        "sequentialthinking",
-        {"thought": "First.", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1},
-        "thoughtHistoryLength",
-    ),
-    "mcp-server-time": (
-        "--local-timezone UTC",
-        "convert_time",
-        {"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"},
-        "21:00",
-    ),
+    "mcp-server-sequential-thinking": ("", "sequentialthinking", THOUGHT, "thoughtHistoryLength"),
+    "mcp-server-time": ("--local-timezone UTC", "convert_time", TIME, "21:00"),
     "mcp-server-git": ("", "git_status", {"repo_path": "{folder}"}, "note.txt"),
     "mcp-server-fetch": ("--allow-private-ips", "fetch", {"url": "http://localhost:{port}/note.txt"}, "a note"),
 }
@@ -81,57 +73,34 @@ def server_of(name: str, folder: Path, **options: Any) -> McpServer:
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_a_call_of_a_reference_server_returns_its_result_on_every_wire(name: str, folder: Path, port: int) -> None:
+async def test_a_call_of_a_reference_server_returns_its_result_on_every_wire(
+    name: str, folder: Path, port: int
+) -> None:
     _, tool, arguments, expected = SERVERS[name]
     text = json.dumps(arguments).replace("{folder}", str(folder)).replace("{port}", str(port))
-    arguments = json.loads(text)
-
-    async def run() -> dict[str, Any]:
-        results = {}
-        async with server_of(name, folder) as server:
-            for wire in WIRES:
-                played = script([call(tool, **arguments)], [Say("Done.")], tools=(tool,))
-                turn = Turn(Emulated(wire, played), [server])
-                outcome = await turn.run("Go.")
-                assert outcome.text == "Done.", wire
-                found = check_tools(turn.tools.declared(), wire)
-                # The request writers have aliases for names.
-                assert [v for v in found if v.effect == "refused" and v.rule != "name"] == [], wire
-                results[wire] = turn.state.rounds[0].tool_results[0]
-        return results
-
-    for wire, result in at_once(run()).items():
-        assert expected in str(result.parts), wire
+    async with server_of(name, folder) as server:
+        for wire in WIRES:
+            played = script([call(tool, **json.loads(text))], [Say("Done.")], tools=(tool,))
+            turn = Turn(Emulated(wire, played), [server])
+            assert (await turn.run("Go.")).text == "Done.", wire
+            found = check_tools(turn.tools.declared(), wire)
+            # The request writers have aliases for names.
+            assert [v for v in found if v.effect == "refused" and v.rule != "name"] == [], wire
+            assert expected in str(turn.state.rounds[0].tool_results[0].parts), wire
 
 
-async def test_the_annotations_of_the_file_server_decide_on_approval(folder: Path) -> None:
-    async with server_of("mcp-server-filesystem", folder) as server:
-        assert {name for name, tool in server.current_tools().items() if tool.needs_approval({})} == {
-            "write_file",
-            "edit_file",
-            "move_file",
-        }
-
-
-def test_a_denied_call_does_not_reach_the_file_server(folder: Path) -> None:
+async def test_the_file_server_gets_only_approved_calls_in_its_folder(folder: Path) -> None:
     path = folder / "new.txt"
-
-    async def run(approve: Any) -> Turn:
-        async with server_of("mcp-server-filesystem", folder) as server:
-            played = script([call("write_file", path=str(path), content="x")], [Say("Done.")], tools=("write_file",))
-            turn = Turn(Emulated("openai.chat", played), [server], approve=approve)
-            await turn.run("Go.")
-            return turn
-
-    at_once(run(lambda _: "not here"))
-    assert not path.exists()
-    at_once(run(lambda _: True))
-    assert path.read_text() == "x"
-
-
-async def test_a_file_outside_its_folders_is_a_failing_call(folder: Path) -> None:
     async with server_of("mcp-server-filesystem", folder) as server:
+        asking = {name for name, tool in server.current_tools().items() if tool.needs_approval({})}
+        assert asking == {"write_file", "edit_file", "move_file"}
+        for approved in ("not here", True):
+            played = script([call("write_file", path=str(path), content="x")], [Say("Done.")], tools=("write_file",))
+            turn = Turn(Emulated("openai.chat", played), [server], approve=lambda _, approved=approved: approved)
+            await turn.run("Go.")
+            assert path.exists() == (approved is True)
         finished = await called(server, "read_text_file", path="/etc/passwd")
+    assert path.read_text() == "x"
     assert (finished.outcome, finished.result.is_error) == ("failed", True)
     assert "outside allowed directories" in text_of(finished)
 
@@ -142,49 +111,44 @@ async def test_the_image_structure_and_progress_of_the_everything_server_arrive(
         call("get-structured-content", location="Chicago"),
         call("trigger-long-running-operation", duration=0.6, steps=3),
     ]
-    names = ("get-tiny-image", "get-structured-content", "trigger-long-running-operation")
-
+    played = script(calls, [Say("Done.")], tools=[made.tool for made in calls])
     async with server_of("mcp-server-everything", folder) as server:
-        turn = Turn(Emulated("anthropic.messages", script(calls, [Say("Done.")], tools=names)), [server])
-        turn_events, turn = await play(turn), turn
+        turn = Turn(Emulated("anthropic.messages", played), [server])
+        progress = only(await play(turn), events.CallProgress)
     image, weather, _ = turn.state.rounds[0].tool_results
     assert [part.media_type for part in image.parts if isinstance(part, MediaPart)] == ["image/png"]
     assert set(weather.parts[0].value) == {"temperature", "conditions", "humidity"}
-    assert [event.data["progress"] for event in only(turn_events, events.CallProgress)] == [1, 2, 3]
+    assert [event.data["progress"] for event in progress] == [1, 2, 3]
 
 
 async def test_cancelling_a_turn_ends_a_long_call_of_the_everything_server(folder: Path) -> None:
     played = script([call("trigger-long-running-operation", duration=60, steps=60)], tools=("x",))
-
     async with server_of("mcp-server-everything", folder) as server:
         turn = Turn(Emulated("openai.chat", played), [server])
         async for event in turn.stream("Go."):
             if isinstance(event, events.CallProgress):
                 turn.cancel()
         assert (await called(server, "echo", message="still here")).outcome == "returned"
-        assert turn.outcome.termination == "cancelled"
+    assert turn.outcome.termination == "cancelled"
 
 
 async def test_the_memory_of_a_server_outlives_its_connection(folder: Path) -> None:
     entity = {"name": "Ana", "entityType": "boat", "observations": ["is blue"]}
-
     async with server_of("mcp-server-memory", folder) as server:
         await called(server, "create_entities", entities=[entity])
     async with server_of("mcp-server-memory", folder) as server:
-        [graph] = [part.value for part in (await called(server, "read_graph")).result.parts if hasattr(part, "value")]
-    assert graph["entities"] == [entity]
+        parts = (await called(server, "read_graph")).result.parts
+    assert [part.value["entities"] for part in parts if hasattr(part, "value")] == [[entity]]
 
 
 async def test_several_reference_servers_are_tools_of_one_turn(folder: Path) -> None:
-    played = script(
-        [call("echo", message="a"), call("git_status", repo_path=str(folder))], [Say("Done.")], tools=("x",)
-    )
-
-    everything = server_of("mcp-server-everything", folder)
-    async with everything, server_of("mcp-server-git", folder) as git:
+    calls = [call("echo", message="a"), call("git_status", repo_path=str(folder))]
+    played = script(calls, [Say("Done.")], tools=("x",))
+    everything, git = (server_of(f"mcp-server-{name}", folder) for name in ("everything", "git"))
+    async with everything, git:
         turn = Turn(Emulated("google.gemini", played), [everything, git])
         await turn.run("Go.")
-        echo, status = turn.state.rounds[0].tool_results
+    echo, status = turn.state.rounds[0].tool_results
     assert "Echo: a" in str(echo.parts)
     assert "note.txt" in str(status.parts)
 
