@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,16 +17,13 @@ from benchmarks.log import bytes_written, run
 from tests.support.thoroughness import is_thorough
 from tests.turns.log.shared import assert_replays, recorded, turn
 from tests.turns.log.test_rows import VALUES
-from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
+from tests.turns.playing import WIRES, Counting, Say, call, script
 from toolparity.normalizer import json_codec
-from toolparity.turns import Turn
 from toolparity.turns.log import Log
 from toolparity.turns.log.changes import applied, changes
 from toolparity.turns.log.engine import make_engine
 from toolparity.turns.log.parts import LONG, Parts, references, unpack
 from toolparity.turns.log.tables import metadata
-from toolparity.turns.machine.state import TurnState, dump, load
-from toolparity.turns.observer import Observer
 
 pytestmark = pytest.mark.thorough(keep=1)
 
@@ -117,33 +113,6 @@ async def test_a_long_answer_is_stored_once_besides_its_block_row(log: Log, url:
     assert sum(answer_text in text for text in texts(url)) == 2
     page = await log.events(id, limit=100_000)
     assert answer_text in [row.event.block.text_content for row in page.events if row.type == "block_stop"]  # type: ignore[attr-defined]
-
-
-class ChangeChecker(Observer):
-    """Compares each state with what its change makes of the one before."""
-
-    def __init__(self) -> None:
-        self.document: Any = None
-        self.before: TurnState | None = None
-
-    async def save(self, state: TurnState) -> None:
-        change = json_codec.decode(json_codec.encode(changes(self.before, state)))
-        self.document, self.before = applied(self.document, change), state
-        assert dump(load(json_codec.encode(self.document))) == dump(state)
-
-
-@pytest.mark.thorough(keep=1, per="{wire}")
-@pytest.mark.parametrize("policy", ["first", "all", "batch"])
-@pytest.mark.parametrize("wire", WIRES)
-def test_applying_the_stored_changes_yields_the_states_of_a_turn(wire: str, policy: str) -> None:
-    played = script([Say("Well."), call("look"), call("post")], [call("look"), call("look")], [Say("Done.")])
-    checker, tools = ChangeChecker(), Counting().tools(post={"approval": True})
-    running = Turn(Emulated(wire, played), tools, policy=policy, observers=[checker])
-    asyncio.run(running.run("Go."))
-    for waiting in running.outcome.waiting:
-        running.decide(waiting.id, waiting.name != "post")
-    asyncio.run(running.run())
-    assert checker.before is not None
 
 
 def test_changes_contain_only_the_changed_members() -> None:

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import URL
 
 from tests.turns.log.shared import TWO_ROUNDS, assert_replays, killed, recorded, rows, turn
-from tests.turns.orchestration.staging import LONG, Sequenced
 from tests.turns.playing import WIRES, Counting, Emulated, Say, call, script
 from toolparity import Choice, Response, Stop, ToolCall
 from toolparity.normalizer.conversation import Request, TextPart, ToolResult, User
@@ -30,7 +29,7 @@ from toolparity.turns.machine.inputs import (
 from toolparity.turns.machine.state import TurnState
 from toolparity.turns.machine.table import step
 from toolparity.turns.narration.acknowledge import acknowledge
-from toolparity.turns.orchestration import Coordinator, Limits, replay
+from toolparity.turns.orchestration import replay
 from toolparity.turns.turn import Turn
 
 pytestmark = pytest.mark.thorough(keep=1)
@@ -69,16 +68,6 @@ async def test_a_turn_that_waited_and_changed_provider_is_one_recording(log: Log
     events = (await assert_replays(log, id)).events
     wires = [event.wire for event in events if isinstance(event, TurnStarted)]
     assert wires == ["openai.chat", "openai.chat", "xai.grpc", "anthropic.messages"]
-
-
-@pytest.mark.thorough(keep=1, per="{fails}")
-@pytest.mark.parametrize("fails", [(1,), (0, 1, 2, 3)])
-async def test_an_orchestrated_turn_with_recoveries_replays(log: Log, fails: tuple[int, ...]) -> None:
-    provider = Sequenced("openai.chat", LONG, fails={at: RuntimeError("gone") for at in fails}, after=2)
-    async with log.record() as recorder:
-        coordinator = Coordinator(provider, Counting().tools(), observers=[recorder], limits=Limits(calls=3))
-        await coordinator.run("Go.")
-    await assert_replays(log, coordinator.turn.state.id)
 
 
 async def test_unusual_tool_output_replays_unchanged(log: Log) -> None:

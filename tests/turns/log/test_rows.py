@@ -17,14 +17,7 @@ from sqlalchemy import URL
 
 from tests.support.thoroughness import examples
 from tests.turns.log.shared import recorded, rows, stored_whole
-from toolparity.turns.events import (
-    CallProgress,
-    RoundStarted,
-    TurnBlock,
-    TurnBlockRevised,
-    TurnBlockStop,
-    TurnStarted,
-)
+from toolparity.turns.events import CallProgress, RoundStarted, TurnBlock, TurnBlockRevised, TurnBlockStop, TurnStarted
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.execution.tools import Tools
 from toolparity.turns.log import Log

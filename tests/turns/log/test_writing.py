@@ -13,7 +13,6 @@ import pytest
 from sqlalchemy import URL, event
 from sqlalchemy.exc import OperationalError
 
-from tests.support.wires import PLAYED_WIRES as WIRES
 from tests.turns.log.shared import Clock, recorded, rows, stored_whole, turn
 from tests.turns.playing import Counting, Say, call, script
 from toolparity.normalizer.errors import MalformedBody
@@ -182,22 +181,6 @@ async def test_forgetting_a_turn_deletes_all_its_rows(log: Log, url: URL) -> Non
             await attempt
     for table in ("events", "turn_blocks", "calls", "states"):
         assert rows(url, f"SELECT DISTINCT turn_id FROM {table}") == [(second,)], table
-
-
-async def test_the_same_turn_stores_the_same_rows_on_every_wire(log: Log) -> None:
-    results_by_wire = []
-    for wire in WIRES:
-        played = script([Say("Let me look."), call("look", city="Ulm")], [Say("Done.")])
-        kept = await log.turn((await recorded(log, played, wire)).state.id)
-        plan = wire == "cohere.chat"  # its first block
-        without_ids = []
-        for block in kept.blocks[plan:]:
-            content = {k: v for k, v in (block.content or {}).items() if k != "tool_use_id"} or None
-            without_ids.append((block.sequence - plan, block.block_type, block.text_content, content))
-        results_by_wire.append((without_ids, kept.termination, [(c.name, c.status, c.attempts) for c in kept.calls]))
-    chat, *others = results_by_wire
-    assert others == [chat] * (len(WIRES) - 1)
-    assert [row[1] for row in chat[0]] == ["text", "tool_use", "tool_result", "text"]
 
 
 async def test_a_failing_database_stops_the_turn_before_any_tool_runs(log: Log, url: URL) -> None:

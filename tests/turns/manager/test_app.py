@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from starlette.applications import Starlette
@@ -28,6 +29,7 @@ from toolparity.turns.manager.http import LARGEST
 
 pytestmark = pytest.mark.service("turns/manager", "turns/log")
 
+STATUSES = ("open", "waiting", "over")
 #: The turn waits for a decision on `post`, and for the result of `mail`, which has no function.
 WAITING = script([call("post", text="hello"), call("mail")], [Say("Posted.")], tools=("post", "mail"))
 
@@ -65,9 +67,8 @@ def waiting_turn(client: TestClient, **headers: str) -> str:
 def test_a_turn_is_started_followed_and_listed(tmp_path: Path) -> None:
     with served(tmp_path, prices=Prices(1, 10)) as client:
         started = client.post("/turns", json={"message": "Go."})
-        assert started.status_code == 201
         turn = started.json()["turn"]
-        assert started.json()["conversation"] == turn
+        assert (started.status_code, started.json()["conversation"]) == (201, turn)
         followed = client.get(f"/turns/{turn}/events")
         assert followed.headers["content-type"].startswith("text/event-stream")
         seen = events(followed.text)
@@ -112,119 +113,69 @@ def test_a_turn_that_waits_is_cancelled(tmp_path: Path) -> None:
 
 def test_an_unknown_turn_is_not_found(tmp_path: Path) -> None:
     with served(tmp_path) as client:
-        bodies = {
-            "cancel": {},
-            "resume": {},
-            "decide": {"call_id": "x", "approved": True},
-            "answer": {"call_id": "x", "value": 1},
-        }
+        bodies: dict[str, Any] = {"cancel": {}, "resume": {}, "decide": {"call_id": "x", "approved": True}}
+        bodies["answer"] = {"call_id": "x", "value": 1}
         answers = [client.get("/turns/none"), client.get("/turns/none/events"), client.get("/turns?before=none")]
         answers += [client.post(f"/turns/none/{action}", json=body) for action, body in bodies.items()]
-        assert [answer.status_code for answer in answers] == [404] * 7
-        assert {answer.json()["error"] for answer in answers} == {"the log has no turn 'none'"}
+    missing = (404, {"error": "the log has no turn 'none'"})
+    assert [(answer.status_code, answer.json()) for answer in answers] == [missing] * 7
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "problem"),
-    [
-        ("", b"no JSON", "malformed"),
-        ("", b"\xff\xfe", "invalid body"),
-        ("", b"[" * 100_000, "invalid body"),
-        ("", b"{}", "missing required field `message`"),
-        ("", b'{"message": " "}', "the message is empty"),
-        ("", b'{"message": "x", "mesage": 1}', "unknown field `mesage`"),
-        ("/x/decide", b'{"call_id": "x", "approved": 1}', "Expected `bool`"),
-        ("/x/answer", b'{"call_id": "x"}', "either a value or an error"),
-        ("/x/answer", b'{"call_id": "x", "value": 1, "error": "x"}', "either a value or an error"),
-    ],
-)
-def test_an_invalid_body_is_refused_with_the_problem(tmp_path: Path, path: str, body: bytes, problem: str) -> None:
-    with served(tmp_path) as client:
-        answer = client.post(f"/turns{path}", content=body, headers={"content-type": "application/json"})
-        assert answer.status_code == 400
-        assert problem in answer.json()["error"]
-
-
-def test_what_a_form_of_another_site_can_send_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_request_is_refused_with_the_problem(tmp_path: Path) -> None:
+    """Among them what a form of another site can send."""
     with served(tmp_path, WAITING) as client:
         turn = waiting_turn(client)
+        for path, body, problem in (
+            ("", b"no JSON", "malformed"),
+            ("", b"\xff\xfe", "invalid body"),
+            ("", b"[" * 100_000, "invalid body"),
+            ("", b"{}", "missing required field `message`"),
+            ("", b'{"message": " "}', "the message is empty"),
+            ("", b'{"message": "x", "mesage": 1}', "unknown field `mesage`"),
+            ("/x/decide", b'{"call_id": "x", "approved": 1}', "Expected `bool`"),
+            ("/x/answer", b'{"call_id": "x"}', "either a value or an error"),
+            ("/x/answer", b'{"call_id": "x", "value": 1, "error": "x"}', "either a value or an error"),
+        ):
+            answer = client.post(f"/turns{path}", content=body, headers={"content-type": "application/json"})
+            assert answer.status_code == 400, body
+            assert problem in answer.json()["error"]
         for action in ("", f"/{turn}/cancel", f"/{turn}/resume"):
-            assert (
-                client.post(f"/turns{action}", content=b"{}", headers={"content-type": "text/plain"}).status_code == 400
-            )
-        assert client.get(f"/turns/{turn}").json()["status"] == "waiting"
+            answer = client.post(f"/turns{action}", content=b"{}", headers={"content-type": "text/plain"})
+            assert answer.status_code == 400, action
+        large = client.post("/turns", json={"message": "x" * LARGEST})
+        assert (large.status_code, large.json()["error"]) == (413, f"the body is larger than {LARGEST} bytes")
+        for limit in ("0", "many", "-1", "1001", "٣"):
+            assert client.get("/turns", params={"limit": limit}).status_code == 400, limit
+        unknown = client.get("/turns", params={"status": "finished"})
+        assert unknown.status_code == 400
+        assert unknown.json() == {"error": "status must be open, waiting, over, got 'finished'"}
+        listed = {status: client.get("/turns", params={"status": status}).json()["turns"] for status in STATUSES}
+        assert [len(rows) for rows in listed.values()] == [0, 1, 0]  # nothing was done
 
 
-def test_a_body_that_is_too_large_is_refused(tmp_path: Path) -> None:
-    with served(tmp_path) as client:
-        answer = client.post("/turns", json={"message": "x" * LARGEST})
-        assert (answer.status_code, answer.json()["error"]) == (413, f"the body is larger than {LARGEST} bytes")
-
-
-@pytest.mark.parametrize("limit", ["0", "many", "-1", "1001", "٣"])
-def test_an_invalid_limit_is_refused(tmp_path: Path, limit: str) -> None:
-    with served(tmp_path) as client:
-        assert client.get("/turns", params={"limit": limit}).status_code == 400
-
-
-def test_an_unknown_status_is_refused(tmp_path: Path) -> None:
-    with served(tmp_path) as client:
-        answer = client.get("/turns", params={"status": "finished"})
-        assert answer.status_code == 400
-        assert answer.json() == {"error": "status must be open, waiting, over, got 'finished'"}
-        for status in ("open", "waiting", "over"):
-            assert client.get("/turns", params={"status": status}).json() == {"turns": []}
-
-
-def test_errors_of_the_router_and_of_the_program_have_the_same_form(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def fail(*arguments: Any, **options: Any) -> Any:
-        raise RuntimeError("secret")
-
-    with Log(tmp_path / "turns.db") as log:
-        app = turns_app(manager_of(log, TWO_ROUNDS))
-        with TestClient(app, raise_server_exceptions=False) as client:
-            unknown, method = client.get("/turn"), client.put("/turns")
-            monkeypatch.setattr(Log, "rows", fail)
-            broken = client.get("/turns")
-    assert (unknown.status_code, unknown.json()) == (404, {"error": "Not Found"})
-    assert (method.status_code, method.json()) == (405, {"error": "Method Not Allowed"})
-    assert (broken.status_code, broken.json()) == (500, {"error": "the request failed in the server"})
-
-
-def test_an_administrator_continues_the_conversation_of_a_user(tmp_path: Path) -> None:
-    with served(tmp_path, authorize=by_header) as client:
-        ana, admin = {"x-user": "ana"}, {"x-user": "admin"}
-        first = client.post("/turns", json={"message": "Go."}, headers=ana).json()["turn"]
-        assert client.get(f"/turns/{first}/events", headers=ana).status_code == 200
-        started = client.post("/turns", json={"message": "On.", "conversation": first}, headers=admin)
-        assert started.status_code == 201
-        second = started.json()["turn"]
-        assert client.get(f"/turns/{second}", headers=ana).json()["user"] == "ana"
-
-
-def test_a_failure_of_the_database_is_not_the_fault_of_the_client(
+def test_an_error_of_the_program_or_its_database_is_not_shown_to_clients(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def fail(*arguments: Any, **options: Any) -> Any:
-        raise LogFailed("the turn log failed: no route to host", where="postgresql+psycopg://tests@db.internal/turns")
-
-    with served(tmp_path) as client:
-        monkeypatch.setattr(Log, "rows", fail)
-        answer = client.get("/turns")
-    assert answer.status_code == 503
-    assert answer.json() == {"error": "the database of the turns does not answer: try again later"}
-    assert "tests@db.internal" in caplog.text
-
-
-def test_an_error_of_the_program_is_not_shown_to_clients(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def agent_of(origin: TurnOrigin) -> Agent:
         raise McpFailed("the MCP server cannot be reached", where="server --token secret")
 
-    with Log(tmp_path / "turns.db") as log, TestClient(turns_app(TurnManager(log, agent_of))) as client:
-        answer = client.post("/turns", json={"message": "Go."})
-    assert (answer.status_code, answer.json()) == (500, {"error": "the request failed in the server"})
+    where = "postgresql+psycopg://tests@db.internal/turns"
+    failed = {"error": "the request failed in the server"}
+    with Log(tmp_path / "turns.db") as log:
+        app = turns_app(TurnManager(log, agent_of))
+        with TestClient(app, raise_server_exceptions=False) as client:
+            answers = [client.get("/turn"), client.put("/turns"), client.post("/turns", json={"message": "Go."})]
+            for error in (RuntimeError("secret"), LogFailed("the turn log failed: no route to host", where=where)):
+                monkeypatch.setattr(Log, "rows", AsyncMock(side_effect=error))
+                answers.append(client.get("/turns"))
+    assert [(answer.status_code, answer.json()) for answer in answers] == [
+        (404, {"error": "Not Found"}),
+        (405, {"error": "Method Not Allowed"}),
+        (500, failed),
+        (500, failed),
+        (503, {"error": "the database of the turns does not answer: try again later"}),
+    ]
+    assert "tests@db.internal" in caplog.text
     assert "server --token secret" in caplog.text
 
 
@@ -261,11 +212,11 @@ async def by_header(request: Request, action: str, turn: TurnRow | None) -> str 
 
 
 def test_each_user_reaches_only_their_own_turns(tmp_path: Path) -> None:
+    """An administrator reaches all turns, and continues the conversation of a user."""
     with served(tmp_path, WAITING, authorize=by_header) as client:
         ana, ben, admin = ({"x-user": name} for name in ("ana", "ben", "admin"))
         turn = waiting_turn(client, **ana)
-        assert client.get(f"/turns/{turn}", headers=ana).json()["user"] == "ana"
-        assert client.get(f"/turns/{turn}", headers=admin).status_code == 200
+        assert client.get(f"/turns/{turn}", headers=admin).json()["user"] == "ana"
         foreign = [client.get(f"/turns/{turn}{path}", headers=ben) for path in ("", "/events")]
         foreign += [client.post(f"/turns/{turn}/{action}", json={}, headers=ben) for action in ("cancel", "resume")]
         foreign.append(client.post("/turns", json={"message": "x", "conversation": turn}, headers=ben))
@@ -273,6 +224,10 @@ def test_each_user_reaches_only_their_own_turns(tmp_path: Path) -> None:
         listed = [client.get("/turns", headers=headers).json()["turns"] for headers in (ana, ben, admin)]
         assert [[row["id"] for row in rows] for rows in listed] == [[turn], [], [turn]]
         assert client.post(f"/turns/{turn}/cancel", json={}, headers=ana).json() == {"cancelled": True}
+        assert client.get(f"/turns/{turn}/events", headers=ana).status_code == 200
+        started = client.post("/turns", json={"message": "On.", "conversation": turn}, headers=admin)
+        assert started.status_code == 201
+        assert client.get(f"/turns/{started.json()['turn']}", headers=ana).json()["user"] == "ana"
 
 
 def test_the_hook_refuses_before_anything_is_read_or_done(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from tests.turns.log.shared import recorded
 from toolparity.turns import sse
 from toolparity.turns.errors import LogFailed, UnknownTurn
 from toolparity.turns.events import TurnBlockDelta, TurnComplete, TurnStarted
-from toolparity.turns.log import Log, Page
+from toolparity.turns.log import Log, LogObserver, Page
 from toolparity.turns.manager import hub as hubs
 from toolparity.turns.manager.hub import Hub
 
-pytestmark = pytest.mark.service("turns/manager", "turns/log")
+pytestmark = [pytest.mark.service("turns/manager", "turns/log"), pytest.mark.thorough(keep=1)]
 
 WRITES = 20
 
@@ -41,6 +41,17 @@ def hub_of(log: Any) -> Hub:
     return Hub(log, poll=3600.0)
 
 
+BEGAN = TurnStarted(0, "turn", "openai.chat", "all")
+
+
+async def write(recorder: LogObserver, count: int) -> None:
+    """Write so many deltas and the end of the turn."""
+    for seq in range(1, count):
+        await recorder.event(TurnBlockDelta(seq, 1, 0, str(seq)))
+        await asyncio.sleep(0.005)
+    await recorder.event(TurnComplete(count, "natural_completion", "Done."))
+
+
 async def follow(hub: Hub, last_event_id: int | None = None) -> list[bytes]:
     return [piece async for piece in sse.events(hub, "turn", last_event_id, poll=3600.0, retry=None)]
 
@@ -49,45 +60,35 @@ def numbers(pieces: list[bytes]) -> list[int]:
     return [int(piece.split(b"\n")[0][4:]) for piece in pieces]
 
 
-@pytest.mark.thorough(keep=1)
 async def test_a_write_causes_one_read_for_all_subscribers(log: Log) -> None:
     counting = CountingLog(log)
     hub = hub_of(counting)
     async with log.record() as recorder:
-        await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
+        await recorder.event(BEGAN)
         subscribers = [asyncio.create_task(follow(hub)) for _ in range(200)]
-        for seq in range(1, WRITES):
-            await recorder.event(TurnBlockDelta(seq, 1, 0, str(seq)))
-            await asyncio.sleep(0.005)
-        await recorder.event(TurnComplete(WRITES, "natural_completion", "Done."))
+        await write(recorder, WRITES)
     for pieces in await asyncio.gather(*subscribers):
         assert numbers(pieces) == list(range(WRITES + 1))
     assert counting.reads < 4 * WRITES  # 200 subscribers would read at least 200 * WRITES times
 
 
-@pytest.mark.thorough(keep=1)
 async def test_a_subscriber_behind_the_feed_reads_on_from_the_log(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hubs, "_ROWS", 3)
-
     hub = hub_of(log)
     async with log.record() as recorder:
-        await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
+        await recorder.event(BEGAN)
         async with aclosing(sse.events(hub, "turn", poll=3600.0, retry=None)) as slow:
             pieces = [await anext(slow)]
             fast = asyncio.create_task(follow(hub))
-            for seq in range(1, 30):
-                await recorder.event(TurnBlockDelta(seq, 1, 0, str(seq)))
-            await recorder.event(TurnComplete(30, "natural_completion", "Done."))
+            await write(recorder, 30)
             assert numbers(await fast) == list(range(31))
             assert len(hub._feeds["turn"]._rows) == 3
             pieces += [piece async for piece in slow]
     assert numbers(pieces) == list(range(31))
 
 
-@pytest.mark.thorough(keep=1)
 async def test_a_subscriber_ahead_of_the_feed_gets_no_event_again(log: Log) -> None:
     """Another process wrote the events that the subscriber has seen, and the feed has not read them yet."""
-
     await recorded(log, id="turn")
     last = (await log.events("turn")).seq - 1
     hub = hub_of(log)
@@ -99,8 +100,9 @@ async def test_a_subscriber_ahead_of_the_feed_gets_no_event_again(log: Log) -> N
         assert numbers(await follow(hub, last - 1)) == [last]
 
 
-@pytest.mark.thorough(keep=1)
 async def test_a_feed_ends_with_its_last_subscriber(log: Log) -> None:
+    with pytest.raises(UnknownTurn):
+        await follow(hub_of(log))
     await recorded(log, id="turn")
     hub = hub_of(log)
     await asyncio.gather(*(follow(hub) for _ in range(5)))
@@ -110,12 +112,11 @@ async def test_a_feed_ends_with_its_last_subscriber(log: Log) -> None:
         await asyncio.sleep(0.001)  # its task has been cancelled
 
 
-@pytest.mark.thorough(keep=1)
 async def test_subscribers_get_the_error_of_the_log_and_later_ones_continue(log: Log) -> None:
     counting = CountingLog(log)
     hub = Hub(counting, poll=0.01)  # type: ignore[arg-type]
     async with log.record() as recorder:
-        await recorder.event(TurnStarted(0, "turn", "openai.chat", "all"))
+        await recorder.event(BEGAN)
         with hub.listen("turn"):
             broken = asyncio.create_task(follow(hub, 0))
             await asyncio.sleep(0.05)
@@ -124,11 +125,5 @@ async def test_subscribers_get_the_error_of_the_log_and_later_ones_continue(log:
                 await broken
             counting.fails = False
             healed = asyncio.create_task(follow(hub, 0))
-            await recorder.event(TurnComplete(1, "natural_completion", "Done."))
+            await write(recorder, 1)
             assert numbers(await healed) == [1]
-
-
-@pytest.mark.thorough(keep=1)
-async def test_an_unknown_turn_raises(log: Log) -> None:
-    with pytest.raises(UnknownTurn):
-        await follow(hub_of(log))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from sqlalchemy import URL
 
-from tests.turns.log.shared import TWO_ROUNDS, Clock, assert_whole, killed
+from tests.turns.log.shared import TWO_ROUNDS, Clock, assert_whole, killed, stored_whole
 from tests.turns.playing import Counting, Emulated, Say, call, script
 from toolparity.normalizer.conversation import User
 from toolparity.turns import Agent
@@ -18,7 +19,7 @@ from toolparity.turns.execution.tool import Tool
 from toolparity.turns.log import Log
 from toolparity.turns.manager import TurnManager, TurnOrigin
 
-pytestmark = pytest.mark.service("turns/manager", "turns/log")
+pytestmark = [pytest.mark.service("turns/manager", "turns/log"), pytest.mark.thorough(keep=1)]
 
 WIRE = "anthropic.messages"
 ONE_CALL = script([call("look")], [Say("Done.")])
@@ -43,19 +44,22 @@ def agent(played: Any = TWO_ROUNDS, counting: Counting | None = None, **tools: d
     return Agent(Emulated(WIRE, played), (counting or Counting()).tools(**tools))
 
 
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    async def within_time() -> None:
-        await asyncio.wait_for(test(), 60)
-
-    asyncio.run(within_time())
-
-
 async def ended(manager: TurnManager, id: str) -> list[bytes]:
     """The events of the turn, once it is over and this process has released it."""
     pieces = [piece async for piece in manager.subscribe(id)]
     while (await manager.status(id)).running:
         await asyncio.sleep(0.001)
     return pieces
+
+
+@asynccontextmanager
+async def at_the_gate(log: Log) -> AsyncIterator[tuple[TurnManager, str, Gate]]:
+    """A manager and its turn, whose call runs until the gate is opened."""
+    gate = Gate()
+    async with TurnManager(log, agent(ONE_CALL, Counting(look=gate))) as manager:
+        id = await manager.start("Go.")
+        await gate.entered.wait()
+        yield manager, id, gate
 
 
 async def waiting(manager: TurnManager, id: str) -> list[str]:
@@ -66,10 +70,8 @@ async def waiting(manager: TurnManager, id: str) -> list[str]:
     return [call.id for call in status.waiting]
 
 
-@pytest.mark.thorough(keep=1)
 async def test_a_conversation_continues_the_history_of_its_last_turn(log: Log) -> None:
     provider = Emulated(WIRE, ANSWER)
-
     async with TurnManager(log, Agent(provider)) as manager:
         first = await manager.start("Go.", user="ana")
         await ended(manager, first)
@@ -87,21 +89,19 @@ async def test_a_conversation_continues_the_history_of_its_last_turn(log: Log) -
             await manager.start("x", conversation="c", user="ana")
 
 
-@pytest.mark.thorough(keep=1)
 async def test_a_conversation_waits_for_the_end_of_its_last_turn(log: Log) -> None:
-    gate = Gate()
-    async with TurnManager(log, agent(ONE_CALL, Counting(look=gate))) as manager:
-        first = await manager.start("Go.", conversation="c")
+    async with at_the_gate(log) as (manager, id, gate):
         with pytest.raises(TurnMisused, match="is not over"):
-            await manager.start("x", conversation="c")
+            await manager.start("x", conversation=id)
+        with pytest.raises(TurnMisused, match="is running"):
+            await manager.resume(id)
         gate.opened.set()
-        await ended(manager, first)
+        await ended(manager, id)
         with pytest.raises(TurnMisused, match="must be text"):
-            await manager.start([{"role": "user", "content": "x"}], conversation="c")
-        assert len(await log.turns()) == 1
+            await manager.start([{"role": "user", "content": "x"}], conversation=id)
+        assert await log.turns() == [id]
 
 
-@pytest.mark.thorough(keep=1)
 async def test_of_two_turns_that_continue_the_same_one_only_the_first_begins(log: Log) -> None:
     async with TurnManager(log, agent(ANSWER)) as manager:
         await ended(manager, await manager.start("Go.", conversation="c"))
@@ -115,10 +115,8 @@ async def test_of_two_turns_that_continue_the_same_one_only_the_first_begins(log
             await manager.start("x", id=ids[0])
 
 
-@pytest.mark.thorough(keep=1)
 async def test_decisions_and_answers_reach_a_turn_of_another_process(url: URL) -> None:
     counting = Counting()
-
     tools = counting.tools(post={"approval": True})
     tools.add(Tool(name="mail"))
     played = script([call("post"), call("mail")], [Say("Done.")], tools=("post", "mail"))
@@ -139,42 +137,29 @@ async def test_decisions_and_answers_reach_a_turn_of_another_process(url: URL) -
     assert counting.ran == [("post", {})]
 
 
-@pytest.mark.thorough(keep=1)
 async def test_a_turn_that_runs_elsewhere_is_held(url: URL) -> None:
-    gate = Gate()
     with Log(url) as first_log, Log(url) as second_log:
-        of_all = agent(ONE_CALL, Counting(look=gate))
-        async with TurnManager(first_log, of_all) as first, TurnManager(second_log, of_all) as second:
-            id = await first.start("Go.")
-            await gate.entered.wait()
+        async with at_the_gate(first_log) as (first, id, gate), TurnManager(second_log, agent(ONE_CALL)) as second:
             for operation in (second.resume(id), second.cancel(id)):
                 with pytest.raises(TurnHeld):
                     await operation
-            with pytest.raises(TurnMisused, match="is running"):
-                await first.resume(id)
             assert await second.resume_left() == []
             gate.opened.set()
             await ended(first, id)
 
 
-@pytest.mark.thorough(keep=1)
 async def test_a_running_turn_is_cancelled_and_every_call_has_a_result(log: Log) -> None:
-    gate = Gate()
-    async with TurnManager(log, agent(ONE_CALL, Counting(look=gate))) as manager:
-        id = await manager.start("Go.")
-        await gate.entered.wait()
+    async with at_the_gate(log) as (manager, id, _):
         assert await manager.cancel(id, "not needed")
         await ended(manager, id)
-        assert_whole(await log.turn(id))
+        await stored_whole(log, id, "cancelled")
         assert not await manager.cancel(id)
-        assert (await log.row(id)).termination == "cancelled"
 
 
 @pytest.mark.thorough(keep=1, per="{on_exit}")
 @pytest.mark.parametrize("on_exit", ["cancel", "leave"])
 async def test_the_exit_cancels_running_turns_or_leaves_them(log: Log, on_exit: Any) -> None:
     counting = Counting()
-
     gate = Gate()
     counting.functions["count"] = gate
     async with TurnManager(log, agent(counting=counting), on_exit=on_exit) as manager:
@@ -201,7 +186,6 @@ async def test_the_exit_cancels_running_turns_or_leaves_them(log: Log, on_exit: 
     assert [name for name, _ in counting.ran].count("count") == 1
 
 
-@pytest.mark.thorough(keep=1)
 async def test_the_turns_of_a_killed_process_are_resumed(log: Log, clock: Clock) -> None:
     ids = [await killed(log, steps) or "" for steps in (3, 9, 20)]
     async with TurnManager(log, agent(), resume_every=0.01) as manager:
@@ -209,11 +193,9 @@ async def test_the_turns_of_a_killed_process_are_resumed(log: Log, clock: Clock)
         clock.now += 61
         for id in ids:
             await ended(manager, id)
-            assert_whole(await log.turn(id))
-            assert (await log.row(id)).termination == "natural_completion"
+            await stored_whole(log, id, "natural_completion")
 
 
-@pytest.mark.thorough(keep=1)
 async def test_a_turn_that_cannot_be_resumed_is_tried_once(log: Log, clock: Clock) -> None:
     asked: list[TurnOrigin] = []
 
@@ -235,7 +217,6 @@ async def test_a_turn_that_cannot_be_resumed_is_tried_once(log: Log, clock: Cloc
     assert second == TurnOrigin("new", "c", "ana", None)
 
 
-@pytest.mark.thorough(keep=1)
 async def test_a_caller_that_disconnects_does_not_end_the_turn(log: Log) -> None:
     gate = Gate()
     async with TurnManager(log, agent(ONE_CALL, Counting(look=gate))) as manager:
@@ -250,6 +231,7 @@ async def test_a_caller_that_disconnects_does_not_end_the_turn(log: Log) -> None
         assert (await log.row("turn")).termination == "natural_completion"
 
 
+@pytest.mark.thorough(keep=2)
 async def test_the_list_is_filtered_and_read_page_by_page(log: Log, clock: Clock) -> None:
     async with TurnManager(log, agent(ANSWER)) as manager:
         ids = []
@@ -267,9 +249,9 @@ async def test_the_list_is_filtered_and_read_page_by_page(log: Log, clock: Clock
         assert await log.turns("over", user="ana") == ["t0", "t2", "t4", "t6"]
 
 
+@pytest.mark.thorough(keep=2)
 async def test_old_turns_that_are_over_are_deleted(log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolparity.turns.log.store._DELETED_AT_ONCE", 2)
-
     async with TurnManager(log, agent(APPROVED, None, post={"approval": True})) as manager:
         waits = await manager.start("Go.")
         await waiting(manager, waits)

@@ -116,25 +116,6 @@ def test_a_request_within_the_budget_is_unchanged() -> None:
         ContextBuilder(tokens=-5)
 
 
-@pytest.mark.thorough(keep=24)
-@pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("level", ["whole", "simplified", "session"])
-@pytest.mark.parametrize("tokens", [1, 50, 400, 500, 700, 900])
-def test_any_budget_yields_a_legal_request_that_contains_the_users_text(wire: str, level: str, tokens: int) -> None:
-    request = request_of(*CONVERSATION, wire=wire)
-    built = build(ContextBuilder(tokens), request, level)
-    encoded = write_request(built.request, wire)
-    assert check_request(encoded.body, wire) == []
-    assert [words(turn) for turn in built.request.messages[:2]] == ["Be kind.", "Compare the two courses."]
-    assert built.over == (built.tokens > tokens)
-    if level == "session":
-        assert built.request.tools == []
-        assert words(built.request.messages[-1]).startswith(HEAD)
-    else:
-        assert built.request.messages[-2:] == CONVERSATION[-2:]
-    assert build(ContextBuilder(tokens), request, level) == built  # building is deterministic
-
-
 def test_the_budget_is_met_if_the_required_parts_fit() -> None:
     fixed = ContextBuilder().weight(request_of(*CONVERSATION[:2], *CONVERSATION[-2:])) + estimated(HEAD)
     for tokens in range(fixed + 20, fixed + 1000, 25):
@@ -178,10 +159,10 @@ _CONVERSATIONS = st.lists(st.tuples(st.lists(st.integers(1, 3), max_size=3), st.
 
 
 @given(_CONVERSATIONS, st.integers(1, 900), st.sampled_from(["whole", "simplified", "session"]), st.sampled_from(WIRES))
-def test_any_conversation_yields_a_legal_request(
+def test_any_budget_yields_a_legal_request_with_the_texts_of_the_user(
     conversation: list[tuple[list[int], bool]], tokens: int, level: str, wire: str
 ) -> None:
-    turns: list[Message] = []
+    turns: list[Message] = [System([TextPart("Be kind.")])]
     number = 0
     for rounds, ended in conversation:
         turns.append(user(f"Question {len(turns)}?"))
@@ -194,8 +175,11 @@ def test_any_conversation_yields_a_legal_request(
             turns.append(answer("An answer.", wire=wire))
     if not isinstance(turns[-1], (User, ToolResults)):
         turns.append(user("And now?"))
-    built = build(ContextBuilder(tokens), request_of(*turns, wire=wire), level)
+    request = request_of(*turns, wire=wire)
+    built = build(ContextBuilder(tokens), request, level)
+    assert build(ContextBuilder(tokens), request, level) == built  # building is deterministic
     assert check_request(write_request(built.request, wire).body, wire) == []
+    assert built.request.messages[0] == turns[0]
     asked = [words(turn) for turn in turns if isinstance(turn, User)]
     kept = [words(turn) for turn in built.request.messages if isinstance(turn, User)]
     assert [text for text in kept if not text.startswith(HEAD)] == asked

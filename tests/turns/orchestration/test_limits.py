@@ -24,6 +24,7 @@ TOO_SLOW = script([call("look", at=1), call("count", of="x")], [Say("Too slow.")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("limits", [Limits(calls=2), Limits(tokens=1), Limits(rounds=1)])
 def test_an_exhausted_limit_leads_to_one_last_answer(wire: str, limits: Limits) -> None:
+    """003, Testing Approach, 5: at the limit of rounds there is an answer, and nothing more runs."""
     played = script([call("look", at=1), call("count", of="x")], [Say("What I know."), call("post", text="x")])
     ran = Ran(played, wire=wire, limits=limits)
     assert (ran.done.answer, len(ran.provider.bodies)) == ("What I know.", 2)

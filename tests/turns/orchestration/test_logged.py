@@ -37,6 +37,7 @@ async def test_the_log_of_a_recovered_turn_contains_only_the_valid_blocks(
             provider = Sequenced(wire, LONG, fails=requests, after=4)
             coordinator = Coordinator(provider, Counting().tools(), observers=[recorder])
             events = [event async for event in coordinator.stream("Go.")]
+        await assert_replays(log, recorder.turn or "")
         kept = await log.turn(recorder.turn or "")
     assert [event.seq for event in events] == list(range(len(events)))
     assert [(b.sequence, b.block_type, b.text_content, b.content) for b in kept.blocks] == rows(events)

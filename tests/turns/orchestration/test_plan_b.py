@@ -4,27 +4,16 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from tests.turns.playing import WIRES, Round, Say, at_once, call, play, script
+from tests.turns.playing import WIRES, Say, at_once, call, play, script
 from toolparity.turns import events as turn_events
 from toolparity.turns import orchestration
-from toolparity.turns.execution.tool import Fallback
-from toolparity.turns.machine.state import TurnState
 from toolparity.turns.orchestration import ContextBuilder, Coordinator, Limits
-from toolparity.turns.orchestration.notes import (
-    FinalPhase,
-    OrchestrationNote,
-    ReasoningPhase,
-    Recovery,
-    SynthesisPhase,
-    ToolExecutionPhase,
-)
+from toolparity.turns.orchestration.notes import ReasoningPhase, ToolExecutionPhase
 from toolparity.turns.turn import Turn
 
 from .staging import LONG, Counting, Ran, Sequenced, directed, names_of_notes, notes, words
@@ -79,50 +68,6 @@ def test_003_alternative_api_call_loop_structure() -> None:
     assert ran.done.uncertainty == ""
 
 
-def test_003_state_management_and_context_preservation() -> None:
-    """003, State Management & Context Preservation: four layers, a briefing instead of a replay, decay by age."""
-    long = {name: f"{text}. " + f"More of {name}. " * 400 for name, text in COURSES.items()}
-    ran = Ran(COMPARE, finding(long), context=ContextBuilder(2400))
-    assert ran.coordinator.built is not None
-    assert ran.coordinator.built.briefed == [1]
-    user, briefing, *last = ran.provider.asked().messages
-    assert words(user) == "Go."
-    assert 'look({"course":"MCP"}) returned: lesson 4 is about servers' in words(briefing)
-    assert len(last) == 2  # the last round, whole
-    session = ran.done.session
-    assert session.evolving_intent == "Wanted now: Go.\nPursued now: The first has it in lesson 4."
-    assert session.search_coverage == {'look({"course":"MCP"})': ["ok"], 'look({"course":"RAG"})': ["ok"]}
-    assert session.reasoning_trace[0] == (2, "The first has it in lesson 4.")
-    # What the turn keeps is whole: only what is asked is brief.
-    assert long["MCP"] in session.discovered_facts.values()
-
-
-def _fails(**_: Any) -> None:
-    raise ValueError("the index is gone")
-
-
-def test_003_error_handling_strategy() -> None:
-    """003, Error Handling Strategy: recovery by level, each further than the one before, and always an answer."""
-    levels = ["round", "session", "assembled"]
-    for number in range(4):
-        ran = Ran(COMPARE, finding(), fails=range(1, number + 1))
-        assert [event.level for event in ran.done.recoveries] == levels[:number]
-        # User Feedback Loop: the answer shows that the turn recovered from a failure.
-        assert ("Note: this answer may be incomplete" in ran.done.text) == (number > 0)
-        assert notes(ran.events, Recovery) == ran.done.recoveries
-        [final] = notes(ran.events, FinalPhase)
-        assert (final.text, final.uncertainty) == (ran.done.text, ran.done.uncertainty)
-        if number == 3:  # Partial Response Assembly: of the rounds that went well
-            assert COURSES["MCP"] in ran.done.answer
-        if number == 2:  # Context Simplification: no calls any more, only what is known
-            assert COURSES["MCP"] in words(ran.provider.asked().messages[-1])
-    # Tool Substitution: the outline where the search fails, with other arguments.
-    counting = Counting(look=_fails, count=lambda title: f"outline of {title}")
-    fallback = Fallback("count", lambda given: {"title": given["course"]})
-    assert Ran(COMPARE, counting, tools={"look": {"fallback": fallback}}).done.level == "tool"
-    assert ("count", {"title": "MCP"}) in counting.ran
-
-
 def test_003_code_structure_organization() -> None:
     """003, Code Structure Organization: the parts know each other by messages; none but the coordinator knows all."""
     folder = Path(orchestration.__file__).parent
@@ -135,18 +80,6 @@ def test_003_code_structure_organization() -> None:
         importlib.import_module(f"toolparity.turns.orchestration.{part}")
     assert known.pop("coordinator") == {"engine", "dispatcher", "context", "assembler"}
     assert known == {part: set() for part in parts - {"coordinator"}}
-
-
-@pytest.mark.thorough(keep=2, per="{rounds}")
-@pytest.mark.parametrize("wire", WIRES)
-@pytest.mark.parametrize("rounds", [0, 1, 2])
-def test_003_performance_boundary(wire: str, rounds: int) -> None:
-    """003, Testing Approach, 5: at the limit of two rounds, and below it, there is an answer, and nothing more runs."""
-    names = enumerate(["MCP", "RAG", "MCP", "RAG"])
-    played = script(*(Round([call("look", course=name), Say(f"Round {n}.")]) for n, name in names))
-    ran = Ran(played, finding(), wire=wire, limits=Limits(rounds=rounds))
-    assert len(ran.counting.ran) == rounds
-    assert (ran.done.answer, ran.termination) == (f"Round {rounds}.", "max_rounds_reached")
 
 
 def test_003_context_compression_testing() -> None:
@@ -181,29 +114,6 @@ def test_003_comparative_quality_testing(wire: str) -> None:
     assert [len(asked) for asked in requests] == [2, 3, 3]
     assert sum(map(whole.weight, requests[2])) < sum(map(whole.weight, requests[1]))
     assert ways[1].done.answer == ways[2].done.answer
-
-
-def test_003_key_differentiators() -> None:
-    """003, Key Differentiators from Linear Approaches: a listener of a phase decides on the next one."""
-    phases: list[str] = []
-    lasts: list[bool] = []
-
-    def enough(message: OrchestrationNote, state: TurnState) -> bool | None:
-        phases.append(str(message.__struct_config__.tag))
-        if isinstance(message, ReasoningPhase):
-            lasts.append(message.last)
-        return False if isinstance(message, SynthesisPhase) and message.found else None
-
-    async def raises(message: OrchestrationNote, state: TurnState) -> None:
-        raise RuntimeError("a listener of no use")
-
-    listeners: list[Callable[..., Any]] = [raises, enough]
-    played = script([call("look", course="MCP")], [Say("One is enough."), call("look")])
-    ran = Ran(played, finding(), listeners=listeners)
-    assert phases[:4] == [*ROUND, "reasoning"]
-    assert ran.done.answer == "One is enough."
-    assert ran.state.rounds[-1].last
-    assert lasts == [False, True]
 
 
 def test_an_orchestrated_turn_without_interventions_yields_the_events_of_a_plain_turn() -> None:

@@ -48,8 +48,7 @@ def test_a_failed_tool_is_replaced_by_its_substitute_and_the_result_says_so() ->
 
 
 @pytest.mark.parametrize(
-    ("post", "fallback", "failed"),
-    [(_returns, "look", False), (_raises, "look", True), (_raises, "count", True)],
+    ("post", "fallback", "failed"), [(_returns, "look", False), (_raises, "look", True), (_raises, "count", True)]
 )
 def test_a_failed_substitute_is_replaced_by_the_next_and_none_is_tried_twice(
     post: Any, fallback: str, failed: bool

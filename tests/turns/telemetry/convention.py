@@ -1,8 +1,9 @@
 """What the semantic conventions for generative AI state about the spans and metrics that turns make.
 
 Facts of `model/gen-ai/spans.yaml`, `registry.yaml` and `metrics.yaml` of open-telemetry/semantic-conventions-genai at
-commit 002c8a6e, and of open-telemetry/semantic-conventions 1.41: the requirement level and the type of each attribute.
-The names are those of the package opentelemetry-semantic-conventions, so that a wrong one cannot be written here.
+commit 002c8a6e, and of open-telemetry/semantic-conventions 1.41: which attributes are required, opt-in, or may be
+there, and the type of each. The names are those of the package opentelemetry-semantic-conventions, so that a wrong one
+cannot be written here.
 """
 
 from __future__ import annotations
@@ -19,132 +20,73 @@ from opentelemetry.semconv._incubating.attributes import server_attributes as se
 from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 from opentelemetry.trace import SpanKind
 
-#: Levels: required, conditional (under a condition that the value's absence may show), recommended, opt-in.
-R, C, S, O = "required", "conditional", "recommended", "opt-in"  # noqa: E741
 
-_ERROR = {error.ERROR_TYPE: C}
-_SERVER = {server.SERVER_ADDRESS: S, server.SERVER_PORT: C}
-_MODEL = {ai.GEN_AI_OPERATION_NAME: R, ai.GEN_AI_PROVIDER_NAME: R, ai.GEN_AI_REQUEST_MODEL: C}
-_PARAMETERS = {
-    ai.GEN_AI_REQUEST_MAX_TOKENS: S,
-    ai.GEN_AI_REQUEST_CHOICE_COUNT: C,
-    ai.GEN_AI_REQUEST_TEMPERATURE: S,
-    ai.GEN_AI_REQUEST_TOP_P: S,
-    ai.GEN_AI_REQUEST_STOP_SEQUENCES: S,
-    ai.GEN_AI_REQUEST_FREQUENCY_PENALTY: S,
-    ai.GEN_AI_REQUEST_PRESENCE_PENALTY: S,
-    ai.GEN_AI_REQUEST_SEED: C,
-    ai.GEN_AI_OUTPUT_TYPE: C,
-}
-_USAGE = {
-    ai.GEN_AI_USAGE_INPUT_TOKENS: S,
-    ai.GEN_AI_USAGE_OUTPUT_TOKENS: S,
-    ai.GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS: S,
-    ai.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS: S,
-}
-_CONTENT = {
-    ai.GEN_AI_SYSTEM_INSTRUCTIONS: O,
-    ai.GEN_AI_INPUT_MESSAGES: O,
-    ai.GEN_AI_OUTPUT_MESSAGES: O,
-    ai.GEN_AI_TOOL_DEFINITIONS: O,
-}
+def _named(members: str) -> set[str]:
+    """The names of attributes by their constants."""
+    return {str(getattr(ai, f"GEN_AI_{member}")) for member in members.split()}
 
 
-class SpanType(NamedTuple):
-    """A type of span: its kind, the attribute that its name contains, and the levels of its attributes."""
+_SERVER = {server.SERVER_ADDRESS, server.SERVER_PORT}
+_PROVIDER = _named("OPERATION_NAME PROVIDER_NAME")
+_NUMBERS = _named("REQUEST_TEMPERATURE REQUEST_TOP_P REQUEST_FREQUENCY_PENALTY REQUEST_PRESENCE_PENALTY")
+_COUNTS = _named(
+    "REQUEST_MAX_TOKENS REQUEST_CHOICE_COUNT REQUEST_SEED USAGE_INPUT_TOKENS USAGE_OUTPUT_TOKENS "
+    "USAGE_CACHE_READ_INPUT_TOKENS USAGE_CACHE_CREATION_INPUT_TOKENS"
+)
+_LISTS = _named("REQUEST_STOP_SEQUENCES RESPONSE_FINISH_REASONS")
+_OF_CHAT = _named("REQUEST_TOP_K RESPONSE_TIME_TO_FIRST_CHUNK")
+_REASONING = _named("USAGE_REASONING_OUTPUT_TOKENS")
+_STREAM = _named("REQUEST_STREAM")
+_COMMON = {error.ERROR_TYPE, *_NUMBERS, *_COUNTS, *_LISTS, *_named("REQUEST_MODEL OUTPUT_TYPE CONVERSATION_ID")}
+_CONTENT = _named("SYSTEM_INSTRUCTIONS INPUT_MESSAGES OUTPUT_MESSAGES TOOL_DEFINITIONS")
 
-    kind: SpanKind
-    named: str
-    levels: Mapping[str, str]
+
+class Attributes(NamedTuple):
+    """The attributes that a span or metric must have, may have, and may have if the application switches content on."""
+
+    required: set[str]
+    allowed: set[str]
+    content: frozenset[str] | set[str] = frozenset()
 
 
+#: Operation -> the kind of its span, the attribute that the name of the span contains, and its attributes.
 SPANS = {
-    "chat": SpanType(
+    "chat": (
         SpanKind.CLIENT,
         ai.GEN_AI_REQUEST_MODEL,
-        {
-            **_MODEL,
-            **_SERVER,
-            **_PARAMETERS,
-            **_USAGE,
-            **_CONTENT,
-            **_ERROR,
-            ai.GEN_AI_REQUEST_TOP_K: C,
-            ai.GEN_AI_REQUEST_STREAM: C,
-            ai.GEN_AI_RESPONSE_ID: S,
-            ai.GEN_AI_RESPONSE_MODEL: S,
-            ai.GEN_AI_RESPONSE_FINISH_REASONS: S,
-            ai.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK: S,
-            ai.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS: S,
-            ai.GEN_AI_CONVERSATION_ID: C,
-        },
+        Attributes(
+            _PROVIDER,
+            {*_COMMON, *_SERVER, *_OF_CHAT, *_REASONING, *_STREAM, *_named("RESPONSE_ID RESPONSE_MODEL")},
+            _CONTENT,
+        ),
     ),
-    "invoke_agent": SpanType(
+    "invoke_agent": (
         SpanKind.INTERNAL,
         ai.GEN_AI_AGENT_NAME,
-        {
-            **_MODEL,
-            **_PARAMETERS,
-            **_USAGE,
-            **_CONTENT,
-            **_ERROR,
-            ai.GEN_AI_RESPONSE_FINISH_REASONS: S,
-            ai.GEN_AI_CONVERSATION_ID: C,
-            ai.GEN_AI_AGENT_ID: C,
-            ai.GEN_AI_AGENT_NAME: C,
-            ai.GEN_AI_AGENT_DESCRIPTION: C,
-            ai.GEN_AI_DATA_SOURCE_ID: C,
-        },
+        Attributes(_PROVIDER, _COMMON | _named("AGENT_ID AGENT_NAME AGENT_DESCRIPTION DATA_SOURCE_ID"), _CONTENT),
     ),
-    "execute_tool": SpanType(
+    "execute_tool": (
         SpanKind.INTERNAL,
         ai.GEN_AI_TOOL_NAME,
-        {
-            **_ERROR,
-            ai.GEN_AI_OPERATION_NAME: R,
-            ai.GEN_AI_TOOL_NAME: R,
-            ai.GEN_AI_TOOL_CALL_ID: S,
-            ai.GEN_AI_TOOL_DESCRIPTION: S,
-            ai.GEN_AI_TOOL_TYPE: S,
-            ai.GEN_AI_TOOL_CALL_ARGUMENTS: O,
-            ai.GEN_AI_TOOL_CALL_RESULT: O,
-        },
+        Attributes(
+            _named("OPERATION_NAME TOOL_NAME"),
+            {error.ERROR_TYPE, *_named("TOOL_CALL_ID TOOL_DESCRIPTION TOOL_TYPE")},
+            _named("TOOL_CALL_ARGUMENTS TOOL_CALL_RESULT"),
+        ),
     ),
 }
-
-_LABELS = {**_MODEL, **_SERVER, ai.GEN_AI_RESPONSE_MODEL: S}
+_LABELS = {*_SERVER, *_named("REQUEST_MODEL RESPONSE_MODEL")}
 METRICS = {
-    gen_ai_metrics.GEN_AI_CLIENT_TOKEN_USAGE: {**_LABELS, ai.GEN_AI_TOKEN_TYPE: R},
-    gen_ai_metrics.GEN_AI_CLIENT_OPERATION_DURATION: {**_LABELS, **_ERROR},
-    gen_ai_metrics.GEN_AI_CLIENT_OPERATION_TIME_TO_FIRST_CHUNK: _LABELS,
+    gen_ai_metrics.GEN_AI_CLIENT_TOKEN_USAGE: Attributes({*_PROVIDER, *_named("TOKEN_TYPE")}, _LABELS),
+    gen_ai_metrics.GEN_AI_CLIENT_OPERATION_DURATION: Attributes(_PROVIDER, {*_LABELS, error.ERROR_TYPE}),
+    gen_ai_metrics.GEN_AI_CLIENT_OPERATION_TIME_TO_FIRST_CHUNK: Attributes(_PROVIDER, _LABELS),
 }
-
 #: Types other than text. Opt-in content is a structure, recorded as JSON text.
 _TYPES: dict[str, type] = {
-    **dict.fromkeys(
-        (
-            server.SERVER_PORT,
-            ai.GEN_AI_REQUEST_MAX_TOKENS,
-            ai.GEN_AI_REQUEST_CHOICE_COUNT,
-            ai.GEN_AI_REQUEST_SEED,
-            ai.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS,
-            *_USAGE,
-        ),
-        int,
-    ),
-    **dict.fromkeys(
-        (
-            ai.GEN_AI_REQUEST_TEMPERATURE,
-            ai.GEN_AI_REQUEST_TOP_P,
-            ai.GEN_AI_REQUEST_TOP_K,
-            ai.GEN_AI_REQUEST_FREQUENCY_PENALTY,
-            ai.GEN_AI_REQUEST_PRESENCE_PENALTY,
-            ai.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK,
-        ),
-        float,
-    ),
-    **dict.fromkeys((ai.GEN_AI_REQUEST_STOP_SEQUENCES, ai.GEN_AI_RESPONSE_FINISH_REASONS), tuple),
-    ai.GEN_AI_REQUEST_STREAM: bool,
+    **dict.fromkeys((server.SERVER_PORT, *_REASONING, *_COUNTS), int),
+    **dict.fromkeys((*_OF_CHAT, *_NUMBERS), float),
+    **dict.fromkeys(_LISTS, tuple),
+    **dict.fromkeys(_STREAM, bool),
 }
 
 
@@ -160,28 +102,29 @@ def deviations(span: ReadableSpan, *, content: bool = False) -> Iterator[str]:
     """Yield how a span deviates from the conventions. ``content``: the application switched it on."""
     attributes = dict(span.attributes or {})
     operation = str(attributes.get(ai.GEN_AI_OPERATION_NAME))
-    type = SPANS[operation]
+    kind, named, expected = SPANS[operation]
     if operation not in values_of("GenAiOperationNameValues"):
         yield f"unknown operation {operation}"
-    name = attributes.get(type.named)
+    name = attributes.get(named)
     if span.name != (f"{operation} {name}" if name else operation):
         yield f"name {span.name}"
-    if span.kind is not type.kind:
+    if span.kind is not kind:
         yield f"kind {span.kind}"
-    yield from labels_deviate(attributes, type.levels)
+    yield from labels_deviate(attributes, expected)
     if not content:
-        yield from (f"content in {name}" for name in attributes if type.levels.get(name) == O)
+        yield from (f"content in {name}" for name in attributes if name in expected.content)
     if (error.ERROR_TYPE in attributes) == span.status.is_unset:
         yield f"status {span.status.status_code} with error {attributes.get(error.ERROR_TYPE)}"
 
 
-def labels_deviate(attributes: Mapping[str, Any], levels: Mapping[str, str]) -> Iterator[str]:
-    """Yield how the attributes of a span or a metric deviate from the levels and types."""
-    yield from (f"missing {name}" for name, level in levels.items() if level == R and name not in attributes)
+def labels_deviate(attributes: Mapping[str, Any], expected: Attributes) -> Iterator[str]:
+    """Yield how the attributes of a span or a metric deviate from the expected ones and their types."""
+    yield from (f"missing {name}" for name in expected.required - attributes.keys())
+    known = expected.required | expected.allowed | expected.content
     for name, value in attributes.items():
-        if name not in levels and not name.startswith("toolparity."):
+        if name not in known and not name.startswith("toolparity."):
             yield f"unexpected {name}"
-        elif name in levels and not isinstance(value, _TYPES.get(name, str)):
+        elif name in known and not isinstance(value, _TYPES.get(name, str)):
             yield f"{name} is {value!r}"
     if (server.SERVER_ADDRESS in attributes) != (server.SERVER_PORT in attributes):
         yield "server.address without server.port"

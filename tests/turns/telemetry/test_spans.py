@@ -14,7 +14,7 @@ from tests.support.building import chat_body
 from tests.turns.playing import WIRES, Counting, Emulated, Fault, Round, Say, at_once, call, script
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.openai_chat.profiles import PROFILES
-from toolparity.turns import Backoff, Fallback, Tool, ToolFailed, Tools, Turn
+from toolparity.turns import Backoff, Fallback, Observer, Tool, ToolFailed, Tools, Turn
 from toolparity.turns.clients.sdk import SdkClient
 from toolparity.turns.orchestration import Coordinator
 from toolparity.turns.telemetry.conventions import provider_name, server_attributes
@@ -23,6 +23,9 @@ from .convention import deviations, values_of
 from .measuring import Measured, attributes
 
 PLAYED = script([Say("Let me look."), call("look", city="Ulm"), call("count")], [Say("Done.")])
+
+LOOKED = script([call("look")], [Say("Done.")], tools=("look", "count"))
+OVERLOADED = script(Round([Say("Done.")], fault=Fault("overloaded")))
 
 
 def nothing() -> None:
@@ -33,11 +36,13 @@ async def hanging(**_: Any) -> None:
     await asyncio.sleep(60)
 
 
-def measured(played: Any = PLAYED, wire: str = "openai.chat", tools: Tools | None = None, **options: Any) -> Measured:
+def measured(
+    played: Any = PLAYED, wire: str = "openai.chat", tools: Tools | None = None, fails: Any = None, **options: Any
+) -> Measured:
     """Run a turn to its end."""
-    kept = Measured()
-    offered = Counting().tools() if tools is None else tools
-    at_once(Turn(Emulated(wire, played), offered, telemetry=kept.telemetry, **options).run("Go."))
+    kept, offered = Measured(), Counting().tools() if tools is None else tools
+    provider = Emulated(wire, played, fails=fails, after=2)
+    at_once(Turn(provider, offered, telemetry=kept.telemetry, **options).run("Go."))
     return kept
 
 
@@ -67,23 +72,12 @@ def test_no_text_of_the_conversation_is_recorded_unless_content_is_switched_on()
     assert not [word for word in ("Secretly", "Go.", "Let me look", "Ulm", "look ran", "Done.") if word in text]
 
 
-@pytest.mark.parametrize(
-    ("value", "is_on"),
-    [
-        ("true", True),
-        ("SPAN_ONLY", True),
-        ("span_and_event", True),
-        ("EVENT_ONLY", False),
-        ("false", False),
-        ("", False),
-    ],
-)
-def test_the_environment_variable_of_the_conventions_switches_content_on(
-    monkeypatch: pytest.MonkeyPatch, value: str, is_on: bool
-) -> None:
-    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", value)
-    assert Measured().telemetry.content is is_on
-    assert Measured(content=not is_on).telemetry.content is not is_on
+def test_the_environment_variable_of_the_conventions_switches_content_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    on, off = ("true", "SPAN_ONLY", "span_and_event"), ("EVENT_ONLY", "false", "")
+    for value in on + off:
+        monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", value)
+        assert Measured().telemetry.content is (value in on), value
+        assert Measured(content=value in off).telemetry.content is (value in off), value
 
 
 def test_the_usage_of_a_turn_is_the_sum_of_its_requests() -> None:
@@ -132,33 +126,19 @@ def test_a_turn_is_a_child_of_the_span_in_which_it_runs() -> None:
         (lambda: (_ for _ in ()).throw(ToolFailed("closed")), "failed"),
         (lambda: (_ for _ in ()).throw(KeyError("x")), "raised"),
         (object, "unsayable"),
+        (hanging, "timeout"),
     ],
 )
 def test_a_failed_tool_is_an_error_of_its_span_but_not_of_the_turn(function: Any, outcome: str) -> None:
-    tools = Tools([Tool(name="look", function=function)])
-    kept = measured(script([call("look")], [Say("Done.")], tools=("look",)), tools=tools)
-    assert attributes(kept.span("execute_tool look"))["error.type"] == outcome
-    assert kept.span("invoke_agent").status.status_code is StatusCode.UNSET
-    assert not [text for span in kept.spans for text in deviations(span)]
-
-
-def test_a_tool_that_times_out_ends_its_span_with_that_error() -> None:
-    tools = Tools([Tool(name="look", function=hanging, timeout=0.01)])
-    kept = measured(script([call("look")], [Say("Done.")], tools=("look",)), tools=tools)
-    assert attributes(kept.span("execute_tool look"))["error.type"] == "timeout"
-
-
-def test_a_tool_that_runs_in_place_of_another_has_a_span() -> None:
-    def failing() -> None:
-        raise KeyError("down")
-
-    tools = Tools(
-        [Tool(name="look", function=failing, fallback=Fallback("count")), Tool(name="count", function=nothing)]
-    )
-    kept = measured(script([call("look")], [Say("Done.")], tools=("look", "count")), tools=tools)
-    names = [span.name for span in kept.spans if span.name.startswith("execute_tool")]
-    assert names == ["execute_tool look", "execute_tool count"]
-    assert "error.type" not in attributes(kept.span("execute_tool count"))
+    """A tool that runs in place of it has its own span."""
+    fallback = None if function is hanging else Fallback("count")
+    failing = Tool(name="look", function=function, timeout=0.05, fallback=fallback)
+    tools = Tools([failing, Tool(name="count", function=nothing)])
+    for options in ({"tools": Tools([Tool(name="look", function=function, timeout=0.05)])}, {"tools": tools}):
+        kept = measured(LOOKED, **options)
+        assert attributes(kept.span("execute_tool look"))["error.type"] == outcome
+        assert kept.span("invoke_agent").status.status_code is StatusCode.UNSET
+        assert not [text for span in kept.spans for text in deviations(span)]
 
 
 def test_calls_that_do_not_run_have_no_span() -> None:
@@ -168,32 +148,26 @@ def test_calls_that_do_not_run_have_no_span() -> None:
     assert not [span.name for span in kept.spans if span.name.startswith("execute_tool")]
 
 
-def test_an_error_of_the_provider_is_the_error_of_the_request_and_of_the_turn() -> None:
-    kept = measured(script(Round([Say("Hi")], fault=Fault("authentication"))), backoff=None)
-    chat, turn = kept.spans[1], kept.spans[0]
-    assert attributes(chat)["error.type"] == attributes(turn)["error.type"] == "authentication"
+def refuse(request: Any) -> Any:
+    raise ValueError("too long")
+
+
+@pytest.mark.parametrize(
+    ("played", "options", "errors"),
+    [
+        (script(Round([Say("Hi")], fault=Fault("authentication"))), {"backoff": None}, ["authentication"] * 2),
+        (OVERLOADED, {"backoff": Backoff(attempts=2, first=0.0)}, ["overloaded"] * 3),
+        (PLAYED, {"prepare": refuse}, ["ValueError"] * 2),
+        (PLAYED, {"fails": {0: ConnectionResetError("reset")}}, ["ConnectionResetError"] * 2),
+    ],
+)
+def test_an_error_of_a_request_is_the_error_of_its_span_and_of_the_turn(
+    played: Any, options: dict[str, Any], errors: list[str]
+) -> None:
+    """Each retry is a separate request."""
+    kept = measured(played, **options)
+    assert [attributes(span).get("error.type") for span in kept.spans] == errors
     assert not [text for span in kept.spans for text in deviations(span)]
-
-
-def test_each_retry_is_a_request_of_its_own() -> None:
-    played = script(Round([Say("Done.")], fault=Fault("overloaded")))
-    kept = measured(played, backoff=Backoff(attempts=2, first=0.0))
-    assert [attributes(span).get("error.type") for span in kept.spans] == ["overloaded"] * 3
-
-
-def test_a_connection_that_breaks_ends_the_span_with_the_name_of_the_exception() -> None:
-    kept = Measured()
-    provider = Emulated("openai.chat", PLAYED, fails={0: ConnectionResetError("reset")}, after=2)
-    at_once(Turn(provider, Counting().tools(), telemetry=kept.telemetry).run("Go."))
-    assert attributes(kept.spans[1])["error.type"] == "ConnectionResetError"
-
-
-def test_a_request_that_the_wire_cannot_express_is_an_error() -> None:
-    def refuse(request: Any) -> Any:
-        raise ValueError("too long")
-
-    kept = measured(prepare=refuse)
-    assert attributes(kept.spans[1])["error.type"] == attributes(kept.spans[0])["error.type"] == "ValueError"
 
 
 @pytest.mark.parametrize("in_tool", [False, True])
@@ -216,8 +190,6 @@ def test_a_turn_whose_consumer_leaves_ends_its_spans_as_cancelled(in_tool: bool)
 
 
 def test_a_turn_that_an_observer_breaks_ends_its_span_with_the_exception() -> None:
-    from toolparity.turns import Observer
-
     class Broken(Observer):
         async def save(self, state: Any) -> None:
             raise OSError("disk full")
@@ -232,13 +204,7 @@ def test_a_turn_that_an_observer_breaks_ends_its_span_with_the_exception() -> No
 def test_a_coordinated_turn_has_the_same_spans() -> None:
     kept = Measured()
     at_once(Coordinator(Emulated("openai.chat", PLAYED), Counting().tools(), telemetry=kept.telemetry).run("Go."))
-    assert [span.name.partition(" ")[0] for span in kept.spans] == [
-        "invoke_agent",
-        "chat",
-        "execute_tool",
-        "execute_tool",
-        "chat",
-    ]
+    assert [span.name for span in kept.spans] == [span.name for span in measured().spans]
 
 
 def test_the_server_of_a_request_is_the_one_that_its_client_knows() -> None:
@@ -273,5 +239,5 @@ def test_providers_have_the_names_of_the_conventions() -> None:
     names = {provider_name(profile) for profile in PROFILES} | {provider_name(None, wire) for wire in WIRES}
     assert names & known >= {"openai", "anthropic", "x_ai", "azure.ai.openai", "mistral_ai", "groq", "deepseek"}
     assert {"cohere", "aws.bedrock", "gcp.gemini"} <= names
-    spelled = {name.replace("_", "").replace(".", "") for name in known}
-    assert not [name for name in names - known if name.replace("_", "").replace("-", "") in spelled]
+    known_names = {name.replace("_", "").replace(".", "") for name in known}
+    assert not [name for name in names - known if name.replace("_", "").replace("-", "") in known_names]

@@ -46,14 +46,11 @@ async def _no_wait(seconds: float) -> None:
     """Wait for nothing."""
 
 
-def turn_with(wire: str, faults: dict[int, ProviderFault], **options: Any) -> tuple[Turn, FaultyProvider, Counting]:
-    counting = Counting()
-    provider = FaultyProvider(Emulated(wire, LOOKED), faults)
-    return Turn(provider, counting.tools(), backoff=Backoff(sleep=_no_wait), **options), provider, counting
-
-
-def test_every_fault_of_a_provider_has_its_ending_here() -> None:
-    assert list(ENDINGS) == list(PROVIDER_FAULTS)
+def turn_with(
+    wire: str, faults: dict[int, ProviderFault], sleep: Any = _no_wait, **options: Any
+) -> tuple[Turn, FaultyProvider, Counting]:
+    counting, provider = Counting(), FaultyProvider(Emulated(wire, LOOKED), faults)
+    return Turn(provider, counting.tools(), backoff=Backoff(sleep=sleep), **options), provider, counting
 
 
 @pytest.mark.thorough(keep=2, per="{fault}/{number}")
@@ -63,6 +60,7 @@ def test_every_fault_of_a_provider_has_its_ending_here() -> None:
 def test_a_fault_of_the_provider_ends_the_turn_as_it_must(wire: str, fault: str, number: int) -> None:
     turn, provider, counting = turn_with(wire, {number: PROVIDER_FAULTS[fault]}, seconds=1 if fault == "hangs" else 30)
     outcome = at_once(turn.run("Go."))
+    assert list(ENDINGS) == list(PROVIDER_FAULTS)
     endings = ENDINGS[fault]
     assert [injection.position for injection in provider.injected] == [number]
     assert outcome.termination in (endings or {"natural_completion"})
@@ -109,10 +107,7 @@ def test_an_answer_with_or_without_a_fault_is_closed(fault: ProviderFault | None
     assert answer.closed > 0
 
 
-@pytest.mark.parametrize("after", [0, 1, 3, 1000])
-def test_an_answer_breaks_after_so_many_chunks(after: int) -> None:
-    received: list[Any] = []
-
+def test_an_answer_breaks_after_so_many_chunks() -> None:
     async def receive(provider: Any) -> None:
         async for chunk in provider.ask({"model": "m"}):
             received.append(chunk)
@@ -124,9 +119,11 @@ def test_an_answer_breaks_after_so_many_chunks(after: int) -> None:
             for number in range(10):
                 yield number
 
-    with pytest.raises(OSError, match="gone"):
-        at_once(receive(FaultyProvider(Numbers(), {1: Break(after, OSError("gone"))})))
-    assert received == list(range(min(after, 10)))
+    for after in (0, 1, 3, 1000):
+        received: list[Any] = []
+        with pytest.raises(OSError, match="gone"):
+            at_once(receive(FaultyProvider(Numbers(), {1: Break(after, OSError("gone"))})))
+        assert received == list(range(min(after, 10)))
 
 
 def test_a_faulty_provider_is_described_like_the_one_in_it() -> None:
@@ -148,8 +145,8 @@ def test_a_status_demands_a_wait() -> None:
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    provider = FaultyProvider(Emulated("openai.chat", LOOKED), {1: Status(429, retry_after=7)})
-    at_once(Turn(provider, Counting().tools(), backoff=Backoff(sleep=sleep)).run("Go."))
+    turn, _, _ = turn_with("openai.chat", {1: Status(429, retry_after=7)}, sleep=sleep)
+    at_once(turn.run("Go."))
     assert waits == [7]
 
 
