@@ -269,17 +269,3 @@ async def test_a_turn_id_used_by_two_clients_makes_one_turn_and_one_error(frozen
             with pytest.raises(TurnHeld, match="the log already has turn 'same'"):
                 await beginning
     engine.dispose()
-
-
-async def test_many_clients_with_the_same_id_make_one_turn(frozen: Frozen) -> None:
-    logs = [Log(frozen.url) for _ in range(4)]
-
-    async def run_turn(log: Log) -> None:
-        async with log.record() as recorder:
-            await turn(recorder, PLAYED, id="same").run("Go.")
-
-    outcomes = await asyncio.gather(*map(run_turn, logs * 2), return_exceptions=True)
-    assert sorted(type(error).__name__ for error in outcomes) == ["NoneType"] + ["TurnHeld"] * 7
-    await stored_whole(logs[0], "same")
-    for log in logs:
-        log.dispose()

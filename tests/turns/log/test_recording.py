@@ -118,14 +118,15 @@ async def test_a_replay_reports_a_modified_state(log: Log, url: URL, statement: 
 
 async def test_the_text_of_an_answer_is_stored_only_in_its_events(log: Log, url: URL) -> None:
     """A step whose event contains the whole input has no row."""
-    counts = []
+    counts: list[tuple[int, int]] = []
     for words in ("Hi.", "Many words, in many pieces, one after the other, and then some more. " * 5):
         id = (await recorded(log, script([Say(words)]))).state.id
         pieces = sum(isinstance(event, TurnBlockDelta) for event in (await assert_replays(log, id)).events)
-        counts.append((pieces, *rows(url, "SELECT count(*) FROM steps WHERE turn_id = :id", id=id)))
+        [(steps,)] = rows(url, "SELECT count(*) FROM steps WHERE turn_id = :id", id=id)
+        counts.append((pieces, steps))
     (few, of_few), (many, of_many) = counts
     assert (few < 3, many > 20) == (True, True)
-    assert of_few == of_many == (2,)  # the inputs Begin and AnswerReceived
+    assert of_few == of_many == 2  # the inputs Begin and AnswerReceived
 
 
 async def test_a_step_without_events_is_stored_before_the_next_step_with_events(log: Log) -> None:

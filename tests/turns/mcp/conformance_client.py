@@ -72,7 +72,8 @@ class Browser:
 
 def auth_of(scenario: str, url: str, context: dict[str, Any]) -> Any:
     """The authorization that a scenario needs."""
-    id, secret = context.get("client_id"), context.get("client_secret")
+    id: Any = context.get("client_id")
+    secret: Any = context.get("client_secret")
     if scenario == "auth/client-credentials-jwt":
         algorithm, key = context.get("signing_algorithm", "ES256"), context["private_key_pem"]
         signed = SignedJWTParameters(issuer=id, subject=id, signing_algorithm=algorithm, signing_key=key)

@@ -1,12 +1,22 @@
-"""Helpers to run calls and turns with the tools of the server in `program`."""
+"""Helpers to run calls and turns with the tools of the server in `program`, or of MCP's reference servers.
+
+    npm install @modelcontextprotocol/server-everything @modelcontextprotocol/conformance …
+    export TOOLPARITY_MCP_BIN=node_modules/.bin:venv/bin
+
+TOOLPARITY_MCP_BIN: the folders with their programs, before those of PATH.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.turns.executing import asked
 from toolparity.turns.execution.executor import Executor, FinishedCall
@@ -37,3 +47,12 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not condition():
             await asyncio.sleep(0.02)
+
+
+def program(name: str) -> str:
+    """The path of a program of MCP. Without it the test is skipped."""
+    path = os.pathsep.join(filter(None, (os.environ.get("TOOLPARITY_MCP_BIN"), os.environ.get("PATH"))))
+    found = shutil.which(name, path=path)
+    if found is None:
+        pytest.skip(f"{name} is not installed: set TOOLPARITY_MCP_BIN to the folders with the programs of MCP")
+    return os.path.abspath(found)

@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.optional import package
 
-from .installed import program
 from .scenarios import FAILING, SCENARIOS
+from .serving import program
 
 pytestmark = pytest.mark.service("turns/mcp")
 

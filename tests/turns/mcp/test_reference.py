@@ -11,6 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -22,8 +23,7 @@ from toolparity.turns import events
 from toolparity.turns.mcp.server import McpServer
 from toolparity.turns.turn import Turn
 
-from .installed import program
-from .serving import called, text_of, until
+from .serving import called, program, text_of, until
 
 pytestmark = pytest.mark.service("turns/mcp")
 
@@ -96,7 +96,7 @@ async def test_the_file_server_gets_only_approved_calls_in_its_folder(folder: Pa
         assert asking == {"write_file", "edit_file", "move_file"}
         for approved in ("not here", True):
             played = script([call("write_file", path=str(path), content="x")], [Say("Done.")], tools=("write_file",))
-            turn = Turn(Emulated("openai.chat", played), [server], approve=lambda _, approved=approved: approved)
+            turn = Turn(Emulated("openai.chat", played), [server], approve=AsyncMock(return_value=approved))
             await turn.run("Go.")
             assert path.exists() == (approved is True)
         finished = await called(server, "read_text_file", path="/etc/passwd")

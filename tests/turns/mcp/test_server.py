@@ -259,7 +259,8 @@ async def test_a_server_that_cannot_be_used_is_an_error_with_its_reason(monkeypa
     assert McpServer("https://user:secret@example.com/mcp?key=secret").name == "https://example.com/mcp"
     with pytest.raises(TurnMisused, match=r"not connected.*async with McpServer"):
         Turn(Emulated("openai.chat", script([])), [serving()])
-    for command in ("", [], "'unclosed"):
+    commands: tuple[Any, ...] = ("", [], "'unclosed")
+    for command in commands:
         with pytest.raises(McpFailed, match=r"the command is empty|not a command"):
             McpServer(command)
     monkeypatch.setenv("OPENAI_API_KEY", "secret")

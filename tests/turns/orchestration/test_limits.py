@@ -128,7 +128,7 @@ def test_time_spent_in_an_approver_does_not_count_towards_the_time_limit() -> No
 def test_a_negative_limit_is_rejected() -> None:
     for limit in ({"rounds": -1}, {"calls": -1}, {"seconds": -0.5}, {"attempts": -1}):
         with pytest.raises(PolicyError, match="must be >= 0, got -"):
-            Limits(**limit)  # type: ignore[arg-type]
+            Limits(**limit)
 
 
 @pytest.mark.parametrize("limits", [Limits(calls=0), Limits(tokens=0), Limits(seconds=0), Limits(rounds=0)])

@@ -229,7 +229,12 @@ def test_the_usage_of_an_incomplete_answer_is_included_in_the_total(wire: str) -
 
 def test_a_custom_prepare_function_receives_the_request_of_the_context() -> None:
     prepared: list[Any] = []
-    ran = Ran(context=ContextBuilder(1), prepare=lambda request: prepared.append(request) or request)
+
+    def prepare(request: Any) -> Any:
+        prepared.append(request)
+        return request
+
+    ran = Ran(context=ContextBuilder(1), prepare=prepare)
     assert len(prepared) == 3
     assert ran.coordinator.built is not None
     assert prepared[-1] is ran.coordinator.built.request

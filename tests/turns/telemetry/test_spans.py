@@ -134,8 +134,8 @@ def test_a_failed_tool_is_an_error_of_its_span_but_not_of_the_turn(function: Any
     fallback = None if function is hanging else Fallback("count")
     failing = Tool(name="look", function=function, timeout=0.05, fallback=fallback)
     tools = Tools([failing, Tool(name="count", function=nothing)])
-    for options in ({"tools": Tools([Tool(name="look", function=function, timeout=0.05)])}, {"tools": tools}):
-        kept = measured(LOOKED, **options)
+    for offered in (Tools([Tool(name="look", function=function, timeout=0.05)]), tools):
+        kept = measured(LOOKED, tools=offered)
         assert attributes(kept.span("execute_tool look"))["error.type"] == outcome
         assert kept.span("invoke_agent").status.status_code is StatusCode.UNSET
         assert not [text for span in kept.spans for text in deviations(span)]
