@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
 
 from tests.support.thoroughness import is_thorough
 from tests.turns.playing import Counting, Emulated, Say, at_once, call, script
@@ -66,26 +68,17 @@ def test_a_turn_whose_process_is_killed_while_a_tool_runs_is_one_trace(tmp_path:
     assert {span["parent_id"] for span in before} == {after["parent_id"]}  # the span that the kill lost
 
 
-def test_a_state_without_telemetry_has_no_trace_and_begins_one_when_it_is_measured() -> None:
-    turn = Turn(Emulated("openai.chat", script([Say("Done.")])))
-    at_once(turn.run("Go."))
-    assert b'"trace"' not in dump(turn.state)
-    kept = Measured()
-    at_once(Turn(turn.provider, state=load(dump(turn.state)), telemetry=kept.telemetry).run())
-    assert kept.span("invoke_agent").parent is None
-
-
-def test_an_unsampled_trace_stays_unsampled_in_another_process() -> None:
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ParentBased
-
-    unsampled = Measured(tracer_provider=TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False))
-    turn = Turn(Emulated("openai.chat", script([Say("Done.")])), telemetry=unsampled.telemetry)
-    at_once(turn.run("Go."))
+def test_an_unsampled_or_missing_trace_stays_so_in_another_process() -> None:
+    """A state without telemetry has no trace, and begins one when it is measured."""
     kept = Measured()
     kept.tracer_provider.sampler = ParentBased(kept.tracer_provider.sampler)
-    at_once(Turn(turn.provider, state=load(dump(turn.state)), telemetry=kept.telemetry).run())
-    assert kept.spans == []
+    unsampled = Measured(tracer_provider=TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False))
+    for telemetry in (unsampled.telemetry, None):
+        turn = Turn(Emulated("openai.chat", script([Say("Done.")])), telemetry=telemetry)
+        at_once(turn.run("Go."))
+        assert (b'"trace"' in dump(turn.state)) == (telemetry is not None)
+        at_once(Turn(turn.provider, state=load(dump(turn.state)), telemetry=kept.telemetry).run())
+        assert [span.parent for span in kept.spans] == [None] * (telemetry is None)
 
 
 def test_a_recording_of_a_measured_turn_replays_to_the_same_state() -> None:
