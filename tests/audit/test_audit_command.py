@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.normalizer.recorded.rows import MISFILED, files
-from tests.support.building import anthropic_stream, block_start, block_stop, tool_start
+from tests.support.events import anthropic_stream, block_start, block_stop, tool_start
 from tests.support.programs import interruptible
 from tests.support.traffic import chat_body, chat_stream, row, write_rows
 from tests.support.wires import WIRES

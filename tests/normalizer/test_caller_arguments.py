@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import chat_call
+from tests.support.events import chat_call
 from tests.support.wires import BYTE_WIRES
 from toolparity import StreamDecoder, normalize
 from toolparity.normalizer.errors import MalformedBody, UnknownWire

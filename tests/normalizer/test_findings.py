@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import (
+from tests.support.events import (
     anthropic_body,
     anthropic_stream,
     block_start,

@@ -26,14 +26,15 @@ from openai.types.responses import Response as OpenAIResponse
 from openai.types.responses import ResponseStreamEvent
 from xai_sdk.proto import chat_pb2
 
+from tests.support.decoding import decoded
+from tests.support.emit import LOOKUP, emit_body, emit_stream, scripted_call
 from tests.support.wires import JSON_WIRES, WIRES
 from toolparity import Reasoning, Response, StreamDecoder, normalize
+from toolparity.cassettes.scripts import Say, Think
 from toolparity.normalizer.errors import MalformedBody
 
-from .failures.play import LOOKUP, Call, Say, Think, plain, play, stream
-
-STEPS = [Think("Hm."), Say("I look."), LOOKUP, Call(('{"a": [1, ', "2]}"), "call_b", "other")]
-SPOKEN = [Say("I look."), LOOKUP, Call(('{"a": [1, ', "2]}"), "call_b", "other")]
+STEPS = [Think("Hm."), Say("I look."), LOOKUP, scripted_call(('{"a": [1, ', "2]}"), "call_b", "other")]
+SPOKEN = [Say("I look."), LOOKUP, scripted_call(('{"a": [1, ', "2]}"), "call_b", "other")]
 
 
 def told(response: Response) -> tuple[Any, ...]:
@@ -46,7 +47,7 @@ def told(response: Response) -> tuple[Any, ...]:
 @pytest.mark.parametrize("wire", JSON_WIRES)
 @pytest.mark.parametrize("form", [bytes.decode, bytearray, memoryview], ids=["text", "bytearray", "memoryview"])
 def test_a_body_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, form: Callable[[bytes], Any]) -> None:
-    body = plain(wire, STEPS)
+    body = emit_body(wire, STEPS)
     response = normalize(body, wire)
     assert normalize(form(body), wire) == response
     assert normalize(form(body)) == response
@@ -54,20 +55,20 @@ def test_a_body_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, for
 
 @pytest.mark.parametrize("form", [bytearray, memoryview])
 def test_a_protobuf_message_in_any_kind_of_bytes_is_the_same_response(form: Callable[[bytes], Any]) -> None:
-    body = plain("xai.grpc", STEPS)
+    body = emit_body("xai.grpc", STEPS)
     assert normalize(form(body), "xai.grpc") == normalize(body, "xai.grpc")
 
 
 @pytest.mark.parametrize("wire", JSON_WIRES)
 def test_parsed_json_is_the_same_response(wire: str) -> None:
-    body = plain(wire, STEPS)
+    body = emit_body(wire, STEPS)
     assert told(normalize(json.loads(body), wire)) == told(normalize(body, wire))
     assert told(normalize(json.loads(body))) == told(normalize(body, wire))
 
 
 def test_arguments_that_had_no_text_are_spelled_compactly_and_a_finding_says_so() -> None:
     wire = "anthropic.messages"
-    body = plain(wire, [LOOKUP])
+    body = emit_body(wire, [LOOKUP])
     parsed, exact = normalize(json.loads(body), wire), normalize(body, wire)
     assert [call.arguments_text for call in exact.calls] == ['{"city": "Turin"}']
     assert [call.arguments_text for call in parsed.calls] == ['{"city":"Turin"}']
@@ -79,16 +80,16 @@ def test_arguments_that_had_no_text_are_spelled_compactly_and_a_finding_says_so(
 @pytest.mark.parametrize("wire", JSON_WIRES)
 @pytest.mark.parametrize("form", [bytes.decode, bytearray, memoryview], ids=["text", "bytearray", "memoryview"])
 def test_a_stream_in_any_kind_of_bytes_or_text_is_the_same_response(wire: str, form: Callable[[bytes], Any]) -> None:
-    frames = stream(wire, STEPS)
+    frames = emit_stream(wire, STEPS)
     decoder = StreamDecoder(wire)
     for frame in frames:
         decoder.feed(form(frame))
-    assert decoder.finish() == play(wire, frames)
+    assert decoder.finish() == decoded(wire, frames)
 
 
 def payloads(wire: str, steps: list[Any]) -> list[Any]:
     """The parsed payload of every event of a stream."""
-    lines = b"".join(stream(wire, steps)).splitlines()
+    lines = b"".join(emit_stream(wire, steps)).splitlines()
     return [json.loads(line.removeprefix(b"data: ")) for line in lines if line.startswith((b"data: {", b"{"))]
 
 
@@ -101,7 +102,7 @@ def fed(events: Iterable[Any], wire: str | None = None) -> Response:
 
 @pytest.mark.parametrize("wire", JSON_WIRES)
 def test_parsed_events_are_the_same_response(wire: str) -> None:
-    expected = told(play(wire, stream(wire, STEPS)))
+    expected = told(decoded(wire, emit_stream(wire, STEPS)))
     assert told(fed(payloads(wire, STEPS), wire)) == expected
     assert told(fed(payloads(wire, STEPS))) == expected
 
@@ -118,7 +119,7 @@ def test_parsed_events_are_the_same_response(wire: str) -> None:
 )
 @pytest.mark.parametrize("say_which", [True, False])
 def test_the_sdks_response_objects_are_the_same_response(wire: str, model: Any, say_which: bool) -> None:
-    body = plain(wire, STEPS)
+    body = emit_body(wire, STEPS)
     value = json.loads(body)
     thing: Any = model.construct(**value) if wire != "cohere.chat" else cohere_construct(type_=model, object_=value)
     response = normalize(thing, wire if say_which else None)
@@ -147,7 +148,7 @@ def test_the_sdks_stream_events_are_the_same_response(wire: str, union: Any, say
     assert {type(event).__module__.partition(".")[0] for event in events} == {wire.partition(".")[0]}
     response = fed(events, wire if say_which else None)
     assert response.wire == wire
-    assert told(response) == told(play(wire, stream(wire, STEPS)))
+    assert told(response) == told(decoded(wire, emit_stream(wire, STEPS)))
     assert response.findings == ()
 
 
@@ -163,7 +164,7 @@ def client(sdk: Any, body: bytes, content_type: str) -> Any:
 
 def answering(sdk: Any, wire: str, steps: list[Any]) -> Any:
     """An HTTP client of the SDK whose every request is answered with the stream."""
-    body = b"".join(stream(wire, steps))
+    body = b"".join(emit_stream(wire, steps))
     # Anthropic's helper insists on the figures that these streams do without.
     body = body.replace(
         b'"stop_reason": null', b'"stop_reason": null, "usage": {"input_tokens": 1, "output_tokens": 1}'
@@ -177,11 +178,11 @@ def helper_events(wire: str) -> list[Any]:
     ask: list[Any] = [{"role": "user", "content": "?"}]
     if wire == "anthropic.messages":
         claude = anthropic.Anthropic(api_key="none", http_client=answering(anthropic, wire, SPOKEN))
-        with claude.messages.stream(model="m", max_tokens=9, messages=ask) as message_stream:
+        with claude.messages.emit_stream(model="m", max_tokens=9, messages=ask) as message_stream:
             return list(message_stream)
     if wire == "google.interactions":
         answer = httpx.Response(
-            200, headers={"content-type": "text/event-stream"}, content=b"".join(stream(wire, SPOKEN))
+            200, headers={"content-type": "text/event-stream"}, content=b"".join(emit_stream(wire, SPOKEN))
         )
         served = httpx.Client(transport=httpx.MockTransport(lambda _: answer))
         options = google.genai.types.HttpOptions(httpx_client=served)
@@ -190,14 +191,14 @@ def helper_events(wire: str) -> list[Any]:
         ) as event_stream:
             return list(event_stream)
     if wire == "cohere.chat":
-        body = b"".join(stream(wire, SPOKEN))
+        body = b"".join(emit_stream(wire, SPOKEN))
         command = cohere.ClientV2("none", httpx_client=client(cohere, body, "text/event-stream"))
         return list(command.chat_stream(model="m", messages=ask))
     gpt = openai.OpenAI(api_key="none", http_client=answering(openai, wire, SPOKEN))
     if wire == "openai.chat":
-        with gpt.chat.completions.stream(model="m", messages=ask) as chat_stream:
+        with gpt.chat.completions.emit_stream(model="m", messages=ask) as chat_stream:
             return list(chat_stream)
-    with gpt.responses.stream(model="m", input="?") as response_stream:
+    with gpt.responses.emit_stream(model="m", input="?") as response_stream:
         return list(response_stream)
 
 
@@ -211,7 +212,7 @@ def test_the_events_of_the_sdks_stream_helpers_are_the_same_response(wire: str, 
     events = helper_events(wire)
     assert len(events) >= len(payloads(wire, SPOKEN))
     response = fed(events, wire if say_which else None)
-    assert told(response) == told(play(wire, stream(wire, SPOKEN)))
+    assert told(response) == told(decoded(wire, emit_stream(wire, SPOKEN)))
     assert response.findings == ()
     assert [call.arguments_text for call in response.calls] == ['{"city": "Turin"}', '{"a": [1, 2]}']
 
@@ -224,7 +225,7 @@ class Forecast(pydantic.BaseModel):
 
 @pytest.mark.parametrize("wire", ["openai.chat", "openai.responses"])
 def test_what_an_sdk_parsed_for_its_caller_is_no_part_of_the_answer(wire: str) -> None:
-    body = plain(wire, [Say('{"sky": "blue"}')], "end_turn")
+    body = emit_body(wire, [Say('{"sky": "blue"}')], "end_turn")
     ask: list[Any] = [{"role": "user", "content": "?"}]
     gpt = openai.OpenAI(api_key="none", http_client=client(openai, body, "application/json"))
     if wire == "openai.chat":
@@ -239,7 +240,7 @@ def test_what_an_sdk_parsed_for_its_caller_is_no_part_of_the_answer(wire: str) -
 
 @pytest.mark.parametrize("say_which", [True, False])
 def test_xais_response_in_every_shape_is_the_same_response(say_which: bool) -> None:
-    body = plain("xai.grpc", STEPS)
+    body = emit_body("xai.grpc", STEPS)
     message = chat_pb2.GetChatCompletionResponse.FromString(body)
     wire = "xai.grpc" if say_which else None
     expected = normalize(body, "xai.grpc")
@@ -249,10 +250,10 @@ def test_xais_response_in_every_shape_is_the_same_response(say_which: bool) -> N
 
 @pytest.mark.parametrize("say_which", [True, False])
 def test_xais_chunks_in_every_shape_are_the_same_response(say_which: bool) -> None:
-    frames = stream("xai.grpc", STEPS)
+    frames = emit_stream("xai.grpc", STEPS)
     messages = [chat_pb2.GetChatCompletionChunk.FromString(frame) for frame in frames]
     wire = "xai.grpc" if say_which else None
-    expected = play("xai.grpc", frames)
+    expected = decoded("xai.grpc", frames)
     assert fed(messages, wire) == expected
     assert fed([xai_sdk.chat.Chunk(message, None) for message in messages], wire) == expected
 
@@ -284,7 +285,7 @@ def test_importing_the_normalizer_imports_no_sdk() -> None:
 
 
 def test_reading_the_wires_of_openai_and_anthropic_imports_no_sdk_either() -> None:
-    bodies = {wire: plain(wire, STEPS).decode() for wire in JSON_WIRES}
+    bodies = {wire: emit_body(wire, STEPS).decode() for wire in JSON_WIRES}
     heavy = "('openai', 'anthropic', 'xai_sdk', 'google.protobuf', 'google.genai', 'pydantic')"
     program = (
         "import sys, toolparity\n"
@@ -319,9 +320,9 @@ def test_the_objects_of_ollamas_sdk_lack_the_ids_and_nothing_else(wire: str | No
     def shapes(response: Response) -> list[Any]:
         return [response.wire, response.text, *((call.name, call.arguments) for call in response.calls)]
 
-    body = plain("ollama.chat", STEPS)
+    body = emit_body("ollama.chat", STEPS)
     whole = normalize(ollama.ChatResponse(**json.loads(body)), wire)
-    answer = httpx.Response(200, content=b"".join(stream("ollama.chat", STEPS)))
+    answer = httpx.Response(200, content=b"".join(emit_stream("ollama.chat", STEPS)))
     served = ollama.Client("http://localhost", transport=httpx.MockTransport(lambda _: answer))
     streamed = fed(served.chat("m", [{"role": "user", "content": "?"}], stream=True), wire)
     assert shapes(whole) == shapes(streamed) == shapes(normalize(body, "ollama.chat"))

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import anthropic_body, chat_sse
+from tests.support.decoding import traffic
+from tests.support.events import anthropic_body
 from tests.turns.playing import Emulated, Say, call, script
 from toolparity.normalizer.requests import check_request
 from toolparity.turns import clients
@@ -53,7 +54,7 @@ def test_reading_and_answering() -> None:
     run(SNIPPETS[0], names)
     assert [ref.id for ref in names["selection"].kept] == ["call_1"]
     assert [ref.id for ref in names["selection"].dropped] == ["call_2"]
-    names["http_response"] = Answer(chat_sse(CALLS, 3))
+    names["http_response"] = Answer(b"".join(traffic("openai.chat", True, CALLS)))
     run(SNIPPETS[1], names)
     assert [(one.id, one.arguments_text) for one in names["response"].calls] == [(id, text) for id, _, text in CALLS]
     declared = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}

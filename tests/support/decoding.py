@@ -67,8 +67,8 @@ def anthropic(*blocks: dict[str, Any], stop: str = "tool_use", **options: Any) -
 
 def both(wire: str, parts: Sequence[Part], stop: str, **options: Any) -> list[Response]:
     """Return the responses of the plain and of the streamed form of an answer."""
-    plain = normalize(emit.body(wire, parts, stop), wire, **options)
-    return [plain, decoded(wire, emit.frames(wire, parts, stop), **options)]
+    plain = normalize(emit.emit_body(wire, parts, stop), wire, **options)
+    return [plain, decoded(wire, emit.emit_stream(wire, parts, stop), **options)]
 
 
 def traffic(wire: str, streamed: bool, calls: Sequence[Given], size: int = 3) -> list[bytes]:
@@ -77,12 +77,12 @@ def traffic(wire: str, streamed: bool, calls: Sequence[Given], size: int = 3) ->
     Where an id or a name is None, the wire has no such member.
     """
     parts = [
-        emit.call(events.cut(text, size), f"{_NO_NAME}_{number}" if id is None else id, name or _NO_NAME)
+        emit.scripted_call(events.cut(text, size), f"{_NO_NAME}_{number}" if id is None else id, name or _NO_NAME)
         for number, (id, name, text) in enumerate(calls)
     ]
     if not streamed:
-        return [emit.edited(wire, emit.body(wire, parts), _without_placeholders)]
-    return emit.damage(wire, emit.frames(wire, parts), _without_placeholders)
+        return [emit.edited(wire, emit.emit_body(wire, parts), _without_placeholders)]
+    return emit.damage(wire, emit.emit_stream(wire, parts), _without_placeholders)
 
 
 def respond(wire: str, streamed: bool, calls: Sequence[Given], size: int = 3, **options: Any) -> Response:

@@ -82,7 +82,7 @@ def think(*pieces: str) -> Think:
     return _Reasoning("".join(pieces), pieces=pieces)
 
 
-def call(
+def scripted_call(
     pieces: str | Sequence[str], id: str | None = "call_a", name: str = "lookup", *, closed: bool = True
 ) -> ScriptedCall:
     """Return a call whose argument text is streamed in these fragments. ``closed``: the stream ends it."""
@@ -93,7 +93,7 @@ def _fragments(pieces: str | Sequence[str]) -> Sequence[str]:
     return [pieces] if isinstance(pieces, str) else pieces
 
 
-LOOKUP = call(('{"city":', '"Turin"}'))
+LOOKUP = scripted_call(('{"city":', '"Turin"}'))
 
 
 _HITS = [Hit("https://example.test/turin", "Turin", "Sunny, 21 degrees.")]
@@ -103,11 +103,11 @@ ANSWERS: dict[str, list[Part]] = {
     "three calls": [
         think("Two cities\nand a note."),
         say("Let me ", "see."),
-        call('{"city": "Oslo"}'),
-        call(('{"city":"Rom",', '"days":[1,2,{"x":"}{"}]}'), "call_b", "weather"),
-        call("{}", "call_c", "note"),
+        scripted_call('{"city": "Oslo"}'),
+        scripted_call(('{"city":"Rom",', '"days":[1,2,{"x":"}{"}]}'), "call_b", "weather"),
+        scripted_call("{}", "call_c", "note"),
     ],
-    "a call cut by the limit": [LOOKUP, call(('{"file": ', '"cu"}'), "call_b", "write", closed=False)],
+    "a call cut by the limit": [LOOKUP, scripted_call(('{"file": ', '"cu"}'), "call_b", "write", closed=False)],
     "a search": [ServerCall("web_search", {"query": "Turin"}, _HITS), say("It is sunny.")],
 }
 
@@ -144,14 +144,14 @@ def _opened(name: str, streamed: bool, thinks: bool, hosted: tuple[str, ...]) ->
     return opened(script, surface(name), stream=streamed)
 
 
-def body(wire: str, parts: Sequence[Part], stop: str = "") -> bytes:
+def emit_body(wire: str, parts: Sequence[Part], stop: str = "") -> bytes:
     """Return an answer as a body. ``stop``: a stop reason in the words of the canonical form, if another is wanted."""
     played = emission(wire, parts, streamed=False, stop=stop)
     return encoded(played.surface, _with_stop(wire, played.surface.emulation.answer(played), stop))
 
 
-def frames(wire: str, parts: Sequence[Part], stop: str | None = "") -> list[bytes]:
-    """Return an answer as the frames of a stream. ``stop``: as for `body`; None: it breaks off before its last part."""
+def emit_stream(wire: str, parts: Sequence[Part], stop: str | None = "") -> list[bytes]:
+    """Return an answer as the frames of a stream. ``stop``: as for `emit_body`; None: it has no end."""
     played = emission(wire, parts, streamed=True, stop=stop)
     sent = played.sent(stream=True)
     for number, part in enumerate(parts):

@@ -101,6 +101,12 @@ def function_call(call_id: str | None, name: str | None, arguments: str, **more:
     return {key: value for key, value in item.items() if value is not None} | more
 
 
+def message_item(text: str, **more: Any) -> dict[str, Any]:
+    """A message item with a text."""
+    part = {"type": "output_text", "text": text, "annotations": []}
+    return {"type": "message", "role": "assistant", "status": "completed", "content": [part]} | more
+
+
 def responses_body(*items: dict[str, Any], status: str = "completed", **more: Any) -> dict[str, Any]:
     """A whole body with these output items."""
     return {"id": "resp_1", "object": "response", "model": "m", "status": status, "output": list(items), **more}

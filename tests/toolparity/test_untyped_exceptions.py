@@ -128,7 +128,7 @@ declared = st.sampled_from(DECLARED)
 def test_a_damaged_body_gives_a_response_or_a_typed_error(
     data: st.DataObject, wire: str, parts: Any, request: Any
 ) -> None:
-    body = emit.body(wire, parts)
+    body = emit.emit_body(wire, parts)
     tree = data.draw(hurt(json.loads(body), VALUES))
     broken = data.draw(garbled(body))
     for form in filter(None, (tree, broken, bytearray(broken), as_json(tree), sdk_object(wire, tree))):
@@ -144,7 +144,7 @@ def test_a_damaged_body_gives_a_response_or_a_typed_error(
 def test_a_damaged_stream_gives_a_response_or_a_typed_error(
     data: st.DataObject, wire: str, parts: Any, request: Any
 ) -> None:
-    frames = emit.frames(wire, parts)
+    frames = emit.emit_stream(wire, parts)
     broken = data.draw(garbled(b"".join(frames)))
     pieces = [broken[: len(broken) // 2], broken[len(broken) // 2 :]]
     events = data.draw(hurt([emit.payload(wire, frame) for frame in frames], VALUES))
@@ -163,12 +163,12 @@ def test_a_damaged_stream_gives_a_response_or_a_typed_error(
 def test_damaged_messages_of_xai_give_a_response_or_a_typed_error(
     data: st.DataObject, parts: Any, request: Any
 ) -> None:
-    message = chat_pb2.GetChatCompletionResponse.FromString(emit.body("xai.grpc", parts))
+    message = chat_pb2.GetChatCompletionResponse.FromString(emit.emit_body("xai.grpc", parts))
     act(tried(normalize, data.draw(garbled(message.SerializeToString())), "xai.grpc", request=request))
     message.created.seconds = data.draw(st.sampled_from([2**62, -(2**60), 5]))
     message.created.nanos = data.draw(st.sampled_from([0, -1, 2**31 - 1]))
     act(tried(normalize, message, request=request))
-    frames = emit.frames("xai.grpc", parts)
+    frames = emit.emit_stream("xai.grpc", parts)
     act(tried(streamed, "xai.grpc", frames, request))
     at = data.draw(st.integers(0, len(frames) - 1))
     act(tried(streamed, "xai.grpc", [*frames[:at], data.draw(garbled(frames[at])), *frames[at + 1 :]], request))
@@ -184,7 +184,7 @@ def test_a_damaged_request_is_read_checked_and_written_or_refused(data: st.DataO
         body = json.dumps(REQUESTS[wire]).encode()
     for form in filter(None, (tree, as_json(tree), data.draw(garbled(body)))):
         tried(check_request, form, wire)
-        tried(normalize, emit.body("openai.chat", [emit.LOOKUP]), "openai.chat", request=form)
+        tried(normalize, emit.emit_body("openai.chat", [emit.LOOKUP]), "openai.chat", request=form)
         request = tried(read_request, form, wire)
         for target in WIRES if request is not None else ():
             tried(write_request, request, target)
@@ -200,7 +200,7 @@ def test_a_damaged_file_gives_exchanges_or_problems(tmp_path: Path) -> None:
     @settings(fuzzed, max_examples=EXAMPLES // 4)
     @given(st.data(), wires, parts)
     def holds(data: st.DataObject, wire: str, parts: Any) -> None:
-        contents = data.draw(st.sampled_from([emit.body(wire, parts), b"".join(emit.frames(wire, parts))]))
+        contents = data.draw(st.sampled_from([emit.emit_body(wire, parts), b"".join(emit.emit_stream(wire, parts))]))
         suffix = data.draw(st.sampled_from([".json", ".sse", ".jsonl", ".yaml", ".har", ".jsonl.gz", ""]))
         example = data.draw(st.sampled_from(examples))
         for name, content in ((f"made{suffix}", contents), (example.name, example.read_bytes())):
@@ -242,7 +242,7 @@ def test_invalid_utf_8_in_a_request_of_the_messages_api() -> None:
 @pytest.mark.parametrize("seconds", [2**62, -(2**62), 253402300800, -62135596801])
 @pytest.mark.parametrize("nanos", [0, -1, 2**31 - 1])
 def test_a_timestamp_out_of_range_is_kept_as_it_is(seconds: int, nanos: int) -> None:
-    message = chat_pb2.GetChatCompletionResponse.FromString(emit.body("xai.grpc", [emit.LOOKUP]))
+    message = chat_pb2.GetChatCompletionResponse.FromString(emit.emit_body("xai.grpc", [emit.LOOKUP]))
     message.created.seconds, message.created.nanos = seconds, nanos
     kept = {"seconds": seconds, "nanos": nanos} if nanos else {"seconds": seconds}
     assert normalize(message.SerializeToString(), "xai.grpc").extra["created"] == kept

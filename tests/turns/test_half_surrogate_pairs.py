@@ -17,17 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import URL
 
-from tests.normalizer.failures.play import Call, Say, plain, stream
-from tests.support.building import (
-    anthropic_sse,
-    chat_sse,
-    gemini_body,
-    gemini_sse,
-    grpc_call,
-    grpc_chunk,
-    responses_sse,
-)
-from tests.support.building import sse as events
+from tests.support.decoding import traffic
+from tests.support.emit import emit_body
+from tests.support.events import gemini_body, grpc_call, grpc_chunk
+from tests.support.events import sse as events
 from tests.support.wires import BYTE_WIRES, WIRES
 from toolparity import (
     Choice,
@@ -42,6 +35,7 @@ from toolparity import (
     normalize,
     select,
 )
+from toolparity.cassettes.scripts import Say
 from toolparity.cli import main
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.answers import answer
@@ -100,7 +94,7 @@ def _request(wire: str, provider: str | None, words: dict[str, str]) -> Request:
     results = [
         ToolResult(given("id"), [TextPart(given("result"))], name=given("name"), extra={"more": given("extra")}),
         ToolResult("b", [JsonPart({given("result"): given("result")})], is_error=True),
-        ToolResult("c", [TextPart(given("result")), TextPart("b")], kind="custom", plain=False),
+        ToolResult("c", [TextPart(given("result")), TextPart("b")], kind="custom", emit_body=False),
         ToolResult("d", [MediaPart("image", url=f"https://x.test/{given('address')}", name=given("file name"))]),
     ]
     return Request(
@@ -109,7 +103,7 @@ def _request(wire: str, provider: str | None, words: dict[str, str]) -> Request:
         [
             System([TextPart(given("instructions"))]),
             User([TextPart(given("user"))]),
-            User([TextPart("a", {"title": given("extra")}), TextPart(given("user"))], plain=False),
+            User([TextPart("a", {"title": given("extra")}), TextPart(given("user"))], emit_body=False),
             Assistant(response),
             ToolResults(results),
             Assistant(Response(wire, provider, "q", "m", [Choice(0, [Text(given("text"))], Stop("end_turn"))])),
@@ -161,8 +155,8 @@ def test_item_16_every_request_can_be_sent_with_any_text(route: tuple[str, str, 
 @pytest.mark.parametrize("target", WIRES)
 def test_item_16_replaced_text_in_a_request_is_reported_as_a_loss(position: str, target: str) -> None:
     """The words of one position arrive unchanged, or are replaced with the loss `corrupt-text`, or are lost."""
-    plain = dict.fromkeys(POSITIONS, "w")
-    request = _request(target, PROVIDERS[target], plain | {position: "w\ud83dw"})
+    emit_body = dict.fromkeys(POSITIONS, "w")
+    request = _request(target, PROVIDERS[target], emit_body | {position: "w\ud83dw"})
     encoded = write_request(request, target, provider=PROVIDERS[target])
     codes = {loss.code for loss in encoded.losses}
     said = str(sent(encoded)) if target == "xai.grpc" else json.dumps(sent(encoded), ensure_ascii=False)
@@ -230,16 +224,7 @@ class Strict:
 def _calling(wire: str, call: tuple[str, str, str]) -> list[bytes]:
     if wire == "xai.grpc":
         return [grpc_chunk(grpc_call(*call), role=2), grpc_chunk(finish=4)]
-    streams = {
-        "openai.chat": chat_sse,
-        "openai.responses": responses_sse,
-        "anthropic.messages": anthropic_sse,
-        "google.gemini": gemini_sse,
-    }
-    if wire not in streams:
-        id, name, arguments = call
-        return stream(wire, [Call((arguments,), id, name)])
-    return [streams[wire]([call], 5)]
+    return traffic(wire, True, [call], 5)
 
 
 def _ollama(message: dict[str, Any]) -> bytes:
@@ -267,7 +252,7 @@ def _saying(wire: str) -> Any:
     if wire == "google.gemini":
         return gemini_body(json.dumps({"text": "Done \ud83d."}))
     if wire != "xai.grpc":
-        return plain(wire, [Say("Done \ud83d.")], "end_turn")
+        return emit_body(wire, [Say("Done \ud83d.")], "end_turn")
     return grpc_chunk(content="Done.", role=2, finish=3)
 
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.conformance.pages import DOCS, blocks
-from tests.support.building import chat_body, chat_call
+from tests.support.events import chat_body, chat_call
 from toolparity.normalizer.conversation import Assistant, Request, ToolResults
 from toolparity.normalizer.requests import check_request, write_request
 from toolparity.turns import events

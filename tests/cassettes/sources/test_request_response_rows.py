@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.normalizer.failures.play import Call, Say, plain, stream
+from tests.support.emit import emit_body, emit_stream, scripted_call
 from tests.support.traffic import CHAT_URL, chat_body, chat_stream, row, write_rows
 from tests.support.wires import SSE_WIRES
 from toolparity.audit.exchange import decode
+from toolparity.cassettes.scripts import Say
 from toolparity.cassettes.sources import Exchange, Problem, read
 from toolparity.cli import main
 
@@ -68,8 +69,8 @@ def test_a_row_with_request_and_response_is_an_exchange(tmp_path: Path, row: Any
 @pytest.mark.parametrize("wire", SSE_WIRES)
 @pytest.mark.parametrize("streamed", [True, False])
 def test_rows_of_every_wire_are_read(tmp_path: Path, wire: str, streamed: bool) -> None:
-    steps = [Say("I look."), Call(("{}",))]
-    text = (b"".join(stream(wire, steps)) if streamed else plain(wire, steps)).decode()
+    steps = [Say("I look."), scripted_call(("{}",))]
+    text = (b"".join(emit_stream(wire, steps)) if streamed else emit_body(wire, steps)).decode()
     rows: list[Any] = [{"request": {}, "response": text}]
     if not streamed:
         rows.append({"request": {}, "response": json.loads(text)})
@@ -120,7 +121,7 @@ def test_status_address_headers_and_names_beside_the_pair_are_kept(tmp_path: Pat
 
 def test_an_answer_with_members_named_request_or_body_is_still_an_answer(tmp_path: Path) -> None:
     """``body``, ``request`` and the like beside the answer, or in arguments that are parsed JSON."""
-    text = json.loads(plain("anthropic.messages", [Call(('{"request": 1, "body": {"wire": 2}}',))]))
+    text = json.loads(emit_body("anthropic.messages", [scripted_call(('{"request": 1, "body": {"wire": 2}}',))]))
     for name in ("b.jsonl", "b.json"):
         found = one(tmp_path / name, {**text, "request": {"id": 1}, "body": None})
         assert found.wire == "anthropic.messages"

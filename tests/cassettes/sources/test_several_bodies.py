@@ -11,12 +11,13 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.normalizer.failures.play import Call, Say, plain, stream
 from tests.normalizer.recorded.rows import files
+from tests.support.emit import emit_body, emit_stream, scripted_call
 from tests.support.traffic import chat_body, chat_stream, interaction, row, write_rows
 from tests.support.wires import SSE_WIRES
 from toolparity import Response, StreamDecoder, normalize
 from toolparity.audit.exchange import decode
+from toolparity.cassettes.scripts import Say
 from toolparity.cassettes.sources import Exchange, Problem, read
 from toolparity.cli import main
 from toolparity.normalizer.body_splitter import responses
@@ -32,7 +33,7 @@ def run(*args: Any) -> Result:
 
 
 def body(wire: str, *ids: str) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads(plain(wire, [Say("I look."), *(Call(("{}",), id) for id in ids)]))
+    made: dict[str, Any] = json.loads(emit_body(wire, [Say("I look."), *(scripted_call(("{}",), id) for id in ids)]))
     return made | ({"responseId": "-".join(ids)} if "responseId" in made else {})
 
 
@@ -44,7 +45,7 @@ def calls(found: Exchange) -> tuple[str | None, list[str]]:
 
 def events(wire: str, *ids: str, name: str = "r1") -> list[dict[str, Any]]:
     """The events of a stream, with an id of its response."""
-    lines = b"".join(stream(wire, [Call(("{}",), id) for id in ids])).splitlines()
+    lines = b"".join(emit_stream(wire, [scripted_call(("{}",), id) for id in ids])).splitlines()
     found = [json.loads(line[6:]) for line in lines if line.startswith(b"data: {")]
     for event in found:
         for holder in (event, event.get("response"), event.get("message")):
@@ -118,14 +119,16 @@ def test_the_events_of_one_stream_are_one_exchange_in_every_shape(tmp_path: Path
 
 def test_consecutive_streams_are_one_exchange_each(tmp_path: Path) -> None:
     path = tmp_path / "s.sse"
-    path.write_bytes(b"".join(b"".join(stream(wire, [Call(("{}",), wire)])) for wire in (*SSE_WIRES, *SSE_WIRES)))
+    path.write_bytes(
+        b"".join(b"".join(emit_stream(wire, [scripted_call(("{}",), wire)])) for wire in (*SSE_WIRES, *SSE_WIRES))
+    )
     found = [one for one in read(path) if isinstance(one, Exchange)]
     assert [calls(one) for one in found] == [(wire, [wire]) for wire in (*SSE_WIRES, *SSE_WIRES)]
 
 
 def test_an_error_belongs_to_an_unfinished_stream_or_is_a_separate_response() -> None:
     cut = [json.dumps(event).encode() for event in events("anthropic.messages", "a")[:-2]]
-    error, whole = json.dumps(ERROR).encode(), plain("anthropic.messages", [Say("hello")])
+    error, whole = json.dumps(ERROR).encode(), emit_body("anthropic.messages", [Say("hello")])
     assert responses(b"\n".join([*cut, error])) == [b"\n".join([*cut, error])]
     assert responses(b"\n".join([whole, error, whole])) == [whole, error, whole]
     assert responses(b"\n".join([*cut, error, *cut])) == [b"\n".join([*cut, error]), b"\n".join(cut)]
@@ -158,11 +161,11 @@ def test_several_bodies_in_one_recording_or_cassette_are_an_error(tmp_path: Path
 @pytest.mark.parametrize("with_wire", [True, False])
 def test_normalize_rejects_several_bodies(wire: str, with_wire: bool) -> None:
     other = "openai.chat" if wire != "openai.chat" else "anthropic.messages"
-    one, two = plain(wire, [Call(("{}",), "a")]), plain(other, [Call(("{}",), "b")])
+    one, two = emit_body(wire, [scripted_call(("{}",), "a")]), emit_body(other, [scripted_call(("{}",), "b")])
     again = one.replace(b'"responseId": "r1"', b'"responseId": "r2"')
     several: list[Any] = [one + again, one + b"\n" + two, b"[" + one + b"," + again + b"]"]
     several += [[json.loads(one), json.loads(again)], (one + again).decode()]
-    events = b"".join(stream(wire, [Say("a")]))
+    events = b"".join(emit_stream(wire, [Say("a")]))
     several.append(events + events.replace(b'"responseId": "r1"', b'"responseId": "r2"'))
     for bodies in several:
         with pytest.raises(SeveralBodies):
@@ -171,8 +174,8 @@ def test_normalize_rejects_several_bodies(wire: str, with_wire: bool) -> None:
 
 @wires
 def test_a_stream_decoder_rejects_a_second_body_at_any_split(wire: str) -> None:
-    second = plain(wire, [Call(("{}",), "b")]).replace(b'"responseId": "r1"', b'"responseId": "r2"')
-    both = plain(wire, [Call(("{}",), "a")]) + b"\n" + second
+    second = emit_body(wire, [scripted_call(("{}",), "b")]).replace(b'"responseId": "r1"', b'"responseId": "r2"')
+    both = emit_body(wire, [scripted_call(("{}",), "a")]) + b"\n" + second
     for at in range(0, len(both), 7):
         decoder = StreamDecoder(wire)
         with pytest.raises(SeveralBodies):
@@ -205,7 +208,7 @@ def test_an_answer_between_server_sent_events_is_an_exchange(
     tmp_path: Path, wire: str, indent: int | None, end: str
 ) -> None:
     """A log that holds streams as they came and answers as JSON: the order does not matter."""
-    events = b"".join(stream(wire, [Call(("{}",), "s")])).decode()
+    events = b"".join(emit_stream(wire, [scripted_call(("{}",), "s")])).decode()
     answer = json.dumps(body(wire, "a", "b"), indent=indent)
     for text in (f"{events}{answer}{end}", f"{events}{answer}\n\n{events}", f"{events}{answer}\n\n{answer}{end}"):
         (tmp_path / "log.txt").write_text(text)

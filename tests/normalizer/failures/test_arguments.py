@@ -6,33 +6,33 @@ import json
 
 import pytest
 
-from tests.support.building import (
+from tests.support.decoding import (
     FORMS,
     TEXT_FORMS,
     anthropic,
-    anthropic_body,
-    anthropic_sse,
-    block_stop,
     chat,
+    codes,
+    decode_stream,
+    only,
+    respond,
+    responses,
+    shapes,
+    traffic,
+    triples,
+)
+from tests.support.events import (
+    anthropic_body,
+    block_stop,
     chat_body,
     chat_call,
-    chat_sse,
-    codes,
     function_call,
     grpc_call,
     grpc_chunk,
     item_events,
     json_delta,
-    only,
     piece,
-    respond,
-    responses,
     responses_body,
-    responses_sse,
-    shapes,
-    stream,
     tool_start,
-    triples,
 )
 from tests.support.wires import BYTE_WIRES
 from toolparity import Opaque, StreamDecoder, ToolCall, normalize, select
@@ -135,8 +135,7 @@ def test_SNAP_01_arguments_that_grow_by_repetition_are_a_snapshot() -> None:
 
 def test_SNAP_01_a_snapshot_resets_the_block_in_the_events() -> None:
     decoder = StreamDecoder("openai.chat")
-    body = chat_sse([("a", "f", "")], 1).replace(b"data: [DONE]\n\n", b"")
-    decoder.feed(body)
+    decoder.feed(b"".join(traffic("openai.chat", True, [("a", "f", "")])[:-1]))
     events: list[Event] = []
     for text in ('{"a"', '{"a":1}'):
         delta = {"tool_calls": [piece(0, arguments=text)]}
@@ -154,7 +153,7 @@ def test_SNAP_01_arguments_as_objects_are_spelled_as_text_and_reported() -> None
 def test_SNAP_01_cumulative_calls_are_one_call_on_the_protobuf_wire() -> None:
     parts = ('{"a"', '{"a":1', '{"a":1}')
     chunks = [grpc_chunk(grpc_call("a", "f", part), role=2) for part in parts]
-    response = stream("xai.grpc", [*chunks, grpc_chunk(finish=4)])
+    response = decode_stream("xai.grpc", [*chunks, grpc_chunk(finish=4)])
     assert triples(response) == [("a", "f", {"a": 1})]
 
 
@@ -297,11 +296,12 @@ GROWING = [
 def test_EARLY_01_a_call_is_not_complete_before_the_wire_ends_it(parts: list[str]) -> None:
     text = "".join(parts)
     size = len(parts[0])
-    for wire, body, mark in (
-        ("openai.chat", chat_sse([("a", "f", text)], size), b'finish_reason": "tool_calls'),
-        ("openai.responses", responses_sse([("a", "f", text)], size), b"arguments.done"),
-        ("anthropic.messages", anthropic_sse([("a", "f", text)], size), b"content_block_stop"),
+    for wire, mark in (
+        ("openai.chat", b'finish_reason":"tool_calls'),
+        ("openai.responses", b"arguments.done"),
+        ("anthropic.messages", b"content_block_stop"),
     ):
+        body = b"".join(traffic(wire, True, [("a", "f", text)], size))
         before = body[: body.rindex(b"\n\n", 0, body.index(mark)) + 2]
         decoder = StreamDecoder(wire)
         events = decoder.feed(before)
@@ -313,12 +313,13 @@ def test_EARLY_01_a_call_is_not_complete_before_the_wire_ends_it(parts: list[str
 
 @pytest.mark.parametrize("parts", GROWING[:2], ids="".join)
 def test_EARLY_01_a_call_with_valid_arguments_is_not_run_if_the_stream_breaks_off(parts: list[str]) -> None:
-    for wire, body, mark in (
-        ("openai.chat", chat_sse([("a", "f", parts[0])], 99), b'finish_reason": "tool_calls'),
-        ("openai.responses", responses_sse([("a", "f", parts[0])], 99), b"arguments.done"),
-        ("anthropic.messages", anthropic_sse([("a", "f", parts[0])], 99), b"content_block_stop"),
+    for wire, mark in (
+        ("openai.chat", b'finish_reason":"tool_calls'),
+        ("openai.responses", b"arguments.done"),
+        ("anthropic.messages", b"content_block_stop"),
     ):
-        response = stream(wire, body[: body.rindex(b"\n\n", 0, body.index(mark)) + 2])
+        body = b"".join(traffic(wire, True, [("a", "f", parts[0])], 99))
+        response = decode_stream(wire, body[: body.rindex(b"\n\n", 0, body.index(mark)) + 2])
         assert response.complete is False
         assert [call.name for call in response.calls] == ["f"]
         assert select(response).kept == []

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.decoding import assert_not_executed, codes, decoded
+from tests.support.emit import emit_stream
+from tests.support.events import DONE, sse
 from toolparity import normalize
-
-from .play import DONE, Say, assert_not_executed, codes, play, sse, stream
+from toolparity.cassettes.scripts import Say
 
 RAW = '<function=lookup {"city": "Turin"</function>'
 BODY: dict[str, Any] = {
@@ -35,8 +37,8 @@ def test_GROQ_01_a_call_that_the_provider_could_not_parse_is_an_error_with_its_t
 
 
 def test_GROQ_01_the_same_error_inside_a_stream_is_reported_like_that_of_a_body() -> None:
-    frames = stream("openai.chat", [Say("I look.")], None)
-    response = play("openai.chat", [*frames, sse(BODY), DONE], provider="groq")
+    frames = emit_stream("openai.chat", [Say("I look.")], None)
+    response = decoded("openai.chat", [*frames, sse(BODY), DONE], provider="groq")
     assert response.error is not None
     assert response.error.raw == BODY
     assert (response.text, response.complete) == ("I look.", False)

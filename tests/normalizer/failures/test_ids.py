@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.building import (
-    FORMS,
-    anthropic,
+from tests.support.decoding import FORMS, anthropic, chat, codes, decode_stream, only, respond, texts, triples
+from tests.support.events import (
     block_stop,
-    chat,
     chat_body,
     chat_call,
     chunk,
-    codes,
     function_call,
     grpc_call,
     grpc_chunk,
     json_delta,
-    only,
     piece,
-    respond,
     responses_body,
     sse,
-    stream,
-    texts,
     tool_start,
-    triples,
 )
 from toolparity import StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.events import BlockDelta, BlockStart
@@ -176,7 +168,9 @@ def test_ID_12_a_stream_of_growing_lists_counts_each_call_once() -> None:
 
 def test_ID_12_growing_lists_count_each_call_once_on_the_protobuf_wire() -> None:
     calls = [grpc_call(f"c{n}", "f", f'{{"x":{n}}}') for n in range(3)]
-    response = stream("xai.grpc", [*(grpc_chunk(*calls[: n + 1], role=2) for n in range(3)), grpc_chunk(finish=4)])
+    response = decode_stream(
+        "xai.grpc", [*(grpc_chunk(*calls[: n + 1], role=2) for n in range(3)), grpc_chunk(finish=4)]
+    )
     assert triples(response) == [("c0", "f", {"x": 0}), ("c1", "f", {"x": 1}), ("c2", "f", {"x": 2})]
 
 

@@ -6,16 +6,14 @@ import json
 
 import pytest
 
-from tests.support.building import (
-    anthropic,
+from tests.support.decoding import anthropic, chat, codes, decode_stream, responses, texts, triples
+from tests.support.events import (
     anthropic_body,
     block_start,
     block_stop,
-    chat,
     chat_body,
     chat_call,
     chunk,
-    codes,
     function_call,
     gemini_body,
     gemini_call,
@@ -24,13 +22,9 @@ from tests.support.building import (
     item_events,
     json_delta,
     piece,
-    responses,
     responses_body,
-    stream,
     text_delta,
-    texts,
     tool_start,
-    triples,
 )
 from toolparity import Response, Text, ToolCall, normalize, select
 
@@ -93,8 +87,8 @@ def test_IDX_03_complete_calls_with_a_constant_index_stay_separate(chunks: list[
 def test_IDX_03_complete_calls_of_the_protobuf_wire_are_never_merged_across_chunks() -> None:
     calls = [grpc_call(f"c{number}", name, '{"x":1}') for number, name in enumerate("fgh")]
     expected = [("c0", "f", {"x": 1}), ("c1", "g", {"x": 1}), ("c2", "h", {"x": 1})]
-    apart = stream("xai.grpc", [*(grpc_chunk(call, role=2) for call in calls), grpc_chunk(finish=4)])
-    together = stream("xai.grpc", [grpc_chunk(*calls, role=2), grpc_chunk(finish=4)])
+    apart = decode_stream("xai.grpc", [*(grpc_chunk(call, role=2) for call in calls), grpc_chunk(finish=4)])
+    together = decode_stream("xai.grpc", [grpc_chunk(*calls, role=2), grpc_chunk(finish=4)])
     assert triples(apart) == triples(together) == expected
 
 
@@ -159,7 +153,7 @@ def test_GEM_10_two_complete_calls_of_one_tool_are_two_calls() -> None:
 
 def test_GEM_10_two_complete_calls_without_ids_are_two_calls_on_the_protobuf_wire() -> None:
     calls = [grpc_call("", "read_file", '{"path":"a"}'), grpc_call("", "read_file", '{"path":"b"}')]
-    response = stream("xai.grpc", [*(grpc_chunk(call, role=2) for call in calls), grpc_chunk(finish=4)])
+    response = decode_stream("xai.grpc", [*(grpc_chunk(call, role=2) for call in calls), grpc_chunk(finish=4)])
     assert [call.arguments for call in response.calls] == [{"path": "a"}, {"path": "b"}]
 
 
@@ -186,12 +180,12 @@ def test_CHOICE_01_protobuf_outputs_are_choices_only_if_the_request_sets_n() -> 
         grpc_chunk(grpc_call("b", "g", "{}"), index=1, finish=4, role=2),
     ]
     tools = [{"type": "function", "function": {"name": name}} for name in "fg"]
-    several = stream("xai.grpc", chunks, request={"n": 2, "tools": tools})
+    several = decode_stream("xai.grpc", chunks, request={"n": 2, "tools": tools})
     assert [(choice.index, [call.id for call in choice.calls]) for choice in several.choices] == [
         (0, ["a"]),
         (1, ["b"]),
     ]
-    one = stream("xai.grpc", chunks)
+    one = decode_stream("xai.grpc", chunks)
     assert [(choice.index, [call.id for call in choice.calls]) for choice in one.choices] == [(0, ["a", "b"])]
 
 

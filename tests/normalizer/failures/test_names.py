@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.building import (
-    FORMS,
+from tests.support.decoding import FORMS, chat, codes, only, respond, triples
+from tests.support.events import (
     anthropic_body,
-    chat,
     chat_body,
     chat_call,
     chunk,
-    codes,
     function_call,
     grpc_body,
     grpc_call,
-    only,
     piece,
-    respond,
     responses_body,
-    triples,
 )
 from toolparity import ServerToolCall, ToolCall, normalize, select
 from toolparity.normalizer.repair import strip_name, unwrap_parallel

@@ -6,33 +6,17 @@ from typing import Any
 
 import pytest
 
+from tests.support.decoding import assert_not_executed, codes, decoded, feed, ran
+from tests.support.emit import LOOKUP, emit_stream, scripted_call
+from tests.support.events import CREATED, added, done, function_call, grow, message_item, sse, terminal
 from tests.support.wires import WIRES
 from toolparity import normalize
+from toolparity.cassettes.scripts import Say, Think
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop
 from toolparity.normalizer.model import ApprovalRequest, ServerToolCall, ServerToolResult, Stop, ToolCall
 
-from .play import (
-    CREATED,
-    LOOKUP,
-    Call,
-    Say,
-    Think,
-    added,
-    assert_not_executed,
-    codes,
-    done,
-    feed,
-    grow,
-    item_of,
-    play,
-    ran,
-    sse,
-    stream,
-    terminal,
-)
-
 WIRE = "openai.responses"
-ITEM = item_of(LOOKUP, 0)
+ITEM = function_call("call_a", "lookup", '{"city": "Turin"}', id="fc_0")
 OPENING = {**ITEM, "arguments": "", "status": "in_progress"}
 TURIN = ToolCall(
     "call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}', wire_id="fc_0", extra={"status": "completed"}
@@ -40,8 +24,8 @@ TURIN = ToolCall(
 
 
 def test_RSP_01_an_empty_final_output_does_not_remove_the_streamed_call() -> None:
-    *frames, _ = stream(WIRE, [LOOKUP])
-    response = play(WIRE, [*frames, sse(terminal([]))])
+    *frames, _ = emit_stream(WIRE, [LOOKUP])
+    response = decoded(WIRE, [*frames, sse(terminal([]))])
     assert response.choices[0].blocks == [TURIN]
     assert response.choices[0].stop == Stop("tool_calls", "completed")
     assert codes(response) == ["output-empty"]
@@ -49,15 +33,15 @@ def test_RSP_01_an_empty_final_output_does_not_remove_the_streamed_call() -> Non
 
 
 def test_RSP_01_a_final_output_without_the_streamed_call_does_not_drop_it() -> None:
-    *frames, _ = stream(WIRE, [Say("I look."), LOOKUP])
-    response = play(WIRE, [*frames, sse(terminal([item_of(Say("I look."), 0)]))])
+    *frames, _ = emit_stream(WIRE, [Say("I look."), LOOKUP])
+    response = decoded(WIRE, [*frames, sse(terminal([message_item("I look.", id="msg_0")]))])
     assert [call.id for call in response.calls] == ["call_a"]
     assert response.text == "I look."
     assert codes(response) == ["output-disagrees"]
 
 
 def test_RSP_01_a_final_output_that_repeats_the_items_adds_nothing() -> None:
-    response = play(WIRE, stream(WIRE, [LOOKUP]))
+    response = decoded(WIRE, emit_stream(WIRE, [LOOKUP]))
     assert response.choices[0].blocks == [TURIN]
     assert response.findings == ()
 
@@ -76,11 +60,11 @@ def test_RSP_02_item_ids_that_change_with_every_event_are_one_call() -> None:
         },
         done(0, {**ITEM, "id": "enc-5"}),
     ]
-    response = play(WIRE, sse(*events, terminal([{**ITEM, "id": "enc-6"}])))
+    response = decoded(WIRE, sse(*events, terminal([{**ITEM, "id": "enc-6"}])))
     assert [(c.id, c.name, c.arguments) for c in response.calls] == [("call_a", "lookup", {"city": "Turin"})]
     assert [c.wire_id for c in response.calls] == ["enc-6"]
     assert response.findings == ()
-    unfinished = play(WIRE, sse(*events))
+    unfinished = decoded(WIRE, sse(*events))
     assert [(c.id, c.arguments_text) for c in unfinished.calls] == [("call_a", '{"city": "Turin"}')]
 
 
@@ -91,7 +75,7 @@ def test_RSP_03_arguments_sent_only_in_the_done_event_are_used() -> None:
         ([done(0, OPENING), terminal([])], ["arguments-disagree", "output-empty"]),
     ]
     for ending, found in endings:
-        response = play(WIRE, sse(CREATED, added(0, OPENING), whole, *ending))
+        response = decoded(WIRE, sse(CREATED, added(0, OPENING), whole, *ending))
         assert [(c.id, c.arguments, c.status) for c in response.calls] == [("call_a", {"city": "Turin"}, "complete")]
         assert codes(response) == found
         assert ran(response) == ["call_a"]
@@ -103,13 +87,13 @@ def test_RSP_03_argument_deltas_without_an_item_id_belong_to_their_call(with_ind
     if not with_index:
         for delta in deltas:
             del delta["output_index"]
-    response = play(WIRE, sse(CREATED, added(0, OPENING), *deltas, terminal([])))
+    response = decoded(WIRE, sse(CREATED, added(0, OPENING), *deltas, terminal([])))
     assert [(c.id, c.arguments) for c in response.calls] == [("call_a", {"city": "Turin"})]
     assert ran(response) == ["call_a"]
 
 
 def test_RSP_03_an_item_sent_only_in_the_done_event_is_a_call() -> None:
-    response = play(WIRE, sse(CREATED, done(0, ITEM), terminal([])))
+    response = decoded(WIRE, sse(CREATED, done(0, ITEM), terminal([])))
     assert response.choices[0].blocks == [TURIN]
     assert ran(response) == ["call_a"]
 
@@ -125,7 +109,7 @@ REQUEST = {
 
 
 def test_RSP_06_an_approval_request_is_reported_and_not_a_client_call() -> None:
-    streamed = play(
+    streamed = decoded(
         WIRE,
         sse(CREATED, added(0, LISTING), done(0, LISTING), added(1, REQUEST), done(1, REQUEST))
         + sse(terminal([LISTING, REQUEST])),
@@ -153,7 +137,7 @@ def test_RSP_06_an_mcp_call_of_the_provider_is_a_server_call() -> None:
     }
     for response in (
         normalize(terminal([item])["response"], WIRE),
-        play(WIRE, sse(CREATED, added(0, {**item, "output": None}), done(0, item), terminal([item]))),
+        decoded(WIRE, sse(CREATED, added(0, {**item, "output": None}), done(0, item), terminal([item]))),
     ):
         call, result = response.choices[0].blocks
         assert isinstance(call, ServerToolCall)
@@ -167,7 +151,7 @@ def test_RSP_07_a_call_and_its_output_under_one_call_id_are_both_kept(streamed: 
     output = {"type": "function_call_output", "id": "fco_1", "call_id": "call_a", "output": "sunny"}
     if streamed:
         events = [CREATED, added(0, OPENING), done(0, ITEM), added(1, output), done(1, output), terminal([])]
-        response = play(WIRE, sse(*events))
+        response = decoded(WIRE, sse(*events))
     else:
         response = normalize(terminal([ITEM, output])["response"], WIRE)
     assert response.choices[0].blocks == [
@@ -185,8 +169,13 @@ def test_RSP_07_a_call_and_its_output_under_one_call_id_are_both_kept(streamed: 
 def test_RSP_05_canonical_events_open_each_block_once_and_refer_only_to_open_blocks(
     wire: str, stop: str | None
 ) -> None:
-    steps: list[Any] = [Think("Hm."), Say("I look."), LOOKUP, Call(('{"city": "Bari"}',), "call_b", closed=False)]
-    _, events = feed(wire, stream(wire, steps, stop))
+    steps: list[Any] = [
+        Think("Hm."),
+        Say("I look."),
+        LOOKUP,
+        scripted_call(('{"city": "Bari"}',), "call_b", closed=False),
+    ]
+    _, events = feed(wire, emit_stream(wire, steps, stop))
     opened: set[int] = set()
     closed: set[int] = set()
     for event in events:

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.decoding import feed
+from tests.support.emit import emit_stream, scripted_call
+from tests.support.events import DONE, delta_chunk, fragment, sse
 from tests.support.wires import WIRES
+from toolparity.cassettes.scripts import Think
 from toolparity.normalizer.errors import TooManyCalls
-
-from .play import DONE, Call, Think, chunk, feed, fragment, sse, stream
 
 all_wires = pytest.mark.parametrize("wire", WIRES)
 
@@ -35,13 +37,13 @@ def steps_of(work: Callable[[], Any]) -> int:
 
 
 def test_DOS_01_twenty_thousand_empty_slots_are_a_typed_error() -> None:
-    frames = [sse(chunk(fragment("", index))) for index in range(20_000)]
+    frames = [sse(delta_chunk(fragment("", index))) for index in range(20_000)]
     with pytest.raises(TooManyCalls, match="4096"):
         feed("openai.chat", frames)
 
 
 def test_DOS_01_twenty_thousand_named_calls_are_a_typed_error() -> None:
-    frames = [sse(chunk(fragment("{}", index, f"call_{index}", "lookup"))) for index in range(20_000)]
+    frames = [sse(delta_chunk(fragment("{}", index, f"call_{index}", "lookup"))) for index in range(20_000)]
     with pytest.raises(TooManyCalls, match="4096"):
         feed("openai.chat", frames)
 
@@ -49,8 +51,8 @@ def test_DOS_01_twenty_thousand_named_calls_are_a_typed_error() -> None:
 @all_wires
 def test_DOS_01_twice_as_many_argument_deltas_cost_twice_as_much(wire: str) -> None:
     def work(deltas: int) -> Callable[[], Any]:
-        call = Call(('{"text": "', *("word " for _ in range(deltas)), '"}'))
-        frames = stream(wire, [call])
+        call = scripted_call(('{"text": "', *("word " for _ in range(deltas)), '"}'))
+        frames = emit_stream(wire, [call])
         return lambda: feed(wire, frames)
 
     once, twice = steps_of(work(1000)), steps_of(work(2000))
@@ -69,7 +71,7 @@ def test_DOS_01_servers_that_need_the_slow_rules_cost_no_more_than_twice_as_much
                 delta["tool_calls"][0]["id"] = "call_a"
             if server == "snapshots":
                 delta["tool_calls"][0]["function"]["arguments"] = '{"text": "' + "w" * (number % 50)
-            frames.append(sse(chunk(delta)))
+            frames.append(sse(delta_chunk(delta)))
         return lambda: feed("openai.chat", [*frames, DONE])
 
     once, twice = steps_of(work(1000)), steps_of(work(2000))
@@ -80,7 +82,7 @@ def test_DOS_01_servers_that_need_the_slow_rules_cost_no_more_than_twice_as_much
 @all_wires
 def test_DOS_01_twenty_thousand_deltas_are_one_call(wire: str) -> None:
     words = ["twenty words a delta"] * 20_000
-    response, _ = feed(wire, stream(wire, [Call(['{"text": "', *words, '"}'])]))
+    response, _ = feed(wire, emit_stream(wire, [scripted_call(['{"text": "', *words, '"}'])]))
     (call,) = response.calls
     assert call.arguments == {"text": "twenty words a delta" * 20_000}
 
@@ -88,7 +90,7 @@ def test_DOS_01_twenty_thousand_deltas_are_one_call(wire: str) -> None:
 @all_wires
 def test_DOS_01_a_long_thought_costs_in_proportion(wire: str) -> None:
     def work(deltas: int) -> Callable[[], Any]:
-        frames = stream(wire, [Think("word ") for _ in range(deltas)])
+        frames = emit_stream(wire, [Think("word ") for _ in range(deltas)])
         return lambda: feed(wire, frames)
 
     once, twice = steps_of(work(200)), steps_of(work(400))

@@ -8,34 +8,29 @@ from typing import Any
 import pytest
 from xai_sdk.proto import chat_pb2
 
-from toolparity import Response, normalize
-from toolparity.normalizer.model import Opaque, Reasoning, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
-
-from .play import (
+from tests.support.decoding import assert_not_executed, codes, decoded, ran
+from tests.support.events import (
     CREATED,
-    LOOKUP,
     MESSAGE_START,
     MESSAGE_STOP,
     TOOL,
     added,
-    assert_not_executed,
     block_delta,
     block_start,
     block_stop,
-    codes,
     done,
+    function_call,
     grow,
-    grpc_body,
-    grpc_chunk,
+    grpc_event,
     grpc_output,
-    item_of,
+    grpc_response,
     message_delta,
-    play,
-    ran,
     sse,
     terminal,
     tool_call,
 )
+from toolparity import Response, normalize
+from toolparity.normalizer.model import Opaque, Reasoning, ServerToolCall, ServerToolResult, Stop, Text, ToolCall
 
 TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}')
 SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "Turin weather"}}
@@ -67,20 +62,20 @@ def anthropic(content: list[dict[str, Any]], stop: str, **more: Any) -> list[Res
     for index, block in enumerate(content):
         if "input" in block:
             text = json.dumps(block["input"])
-            events.append(block_start(index, {**block, "input": {}}))
+            events.append(block_start(index, **{**block, "input": {}}))
             events += [block_delta(index, "input_json", piece) for piece in (text[:3], text[3:9], text[9:])]
         elif block["type"] == "text":
-            events.append(block_start(index, {"type": "text", "text": ""}))
+            events.append(block_start(index, type="text", text=""))
             events += [block_delta(index, "citations", citation) for citation in block.get("citations", [])]
             events.append(block_delta(index, "text", block["text"]))
         elif block["type"] == "thinking":
-            events.append(block_start(index, {"type": "thinking", "thinking": "", "signature": ""}))
+            events.append(block_start(index, type="thinking", thinking="", signature=""))
             events.append(block_delta(index, "thinking", block["thinking"]))
             events.append(block_delta(index, "signature", block["signature"]))
         else:
-            events.append(block_start(index, block))
+            events.append(block_start(index, **block))
         events.append(block_stop(index))
-    streamed = play("anthropic.messages", sse(*events, message_delta(stop), MESSAGE_STOP))
+    streamed = decoded("anthropic.messages", sse(*events, message_delta(stop), MESSAGE_STOP))
     return [normalize(json.dumps(message), "anthropic.messages"), streamed]
 
 
@@ -88,7 +83,7 @@ def responses(items: list[dict[str, Any]], **options: Any) -> list[Response]:
     """The plain and the streamed response of one Responses output."""
     events = [event for index, item in enumerate(items) for event in (added(index, item), done(index, item))]
     whole = normalize(json.dumps(terminal(items)["response"]), "openai.responses", **options)
-    return [whole, play("openai.responses", sse(CREATED, *events, terminal(items)), **options)]
+    return [whole, decoded("openai.responses", sse(CREATED, *events, terminal(items)), **options)]
 
 
 def test_SRV_01_a_pause_is_not_an_end_and_its_server_call_is_complete() -> None:
@@ -128,7 +123,7 @@ def test_SRV_02_the_streamed_input_of_a_responses_server_call_is_kept(
     kind: str, item: dict[str, Any], tool: str
 ) -> None:
     pieces = ["{", '"deed": ', "7}"]
-    response = play(
+    response = decoded(
         "openai.responses", sse(CREATED, added(0, item), *(grow(kind, 0, piece) for piece in pieces), terminal([]))
     )
     (call,) = response.choices[0].blocks
@@ -198,8 +193,8 @@ def test_SRV_05_an_unknown_anthropic_block_is_kept_and_never_run() -> None:
 
 def test_SRV_05_an_xai_call_of_an_unknown_type_is_a_server_call() -> None:
     calls = [tool_call("{}", "srv_1", "future", type=99), tool_call('{"city": "Turin"}', "call_a", "lookup")]
-    whole = normalize(grpc_body(grpc_output(tool_calls=calls, finish="REASON_TOOL_CALLS")), "xai.grpc")
-    streamed = play("xai.grpc", [grpc_chunk(tool_calls=calls), grpc_chunk(finish="REASON_TOOL_CALLS")])
+    whole = normalize(grpc_response(grpc_output(tool_calls=calls, finish="REASON_TOOL_CALLS")), "xai.grpc")
+    streamed = decoded("xai.grpc", [grpc_event(tool_calls=calls), grpc_event(finish="REASON_TOOL_CALLS")])
     for response in (whole, streamed):
         assert response.choices[0].blocks == [ServerToolCall("srv_1", "type_99", "future", "{}", "in_progress"), TURIN]
         assert codes(response) == ["unknown-block"]
@@ -213,8 +208,8 @@ COMPLETED = chat_pb2.ToolCallStatus.Value("TOOL_CALL_STATUS_COMPLETED")
 def test_SRV_06_server_and_client_calls_of_one_list_are_distinguished_by_type() -> None:
     server = tool_call('{"query": "x"}', "srv_1", "lookup", type=WEB_SEARCH, status=COMPLETED)
     client = tool_call('{"city": "Turin"}', "call_a", "lookup")
-    whole = normalize(grpc_body(grpc_output(tool_calls=[server, client], finish="REASON_TOOL_CALLS")), "xai.grpc")
-    streamed = play("xai.grpc", [grpc_chunk(tool_calls=[server, client]), grpc_chunk(finish="REASON_TOOL_CALLS")])
+    whole = normalize(grpc_response(grpc_output(tool_calls=[server, client], finish="REASON_TOOL_CALLS")), "xai.grpc")
+    streamed = decoded("xai.grpc", [grpc_event(tool_calls=[server, client]), grpc_event(finish="REASON_TOOL_CALLS")])
     for response in (whole, streamed):
         assert response.choices[0].blocks == [
             ServerToolCall("srv_1", "web_search", "lookup", '{"query": "x"}', "completed"),
@@ -228,19 +223,19 @@ def test_SRV_06_a_server_call_repeated_with_its_result_is_one_call_and_one_resul
         return tool_call('{"query": "x"}', "srv_1", "web_search", type=WEB_SEARCH, status=status)
 
     whole = normalize(
-        grpc_body(
+        grpc_response(
             grpc_output(0, tool_calls=[search(0)]),
             grpc_output(1, role=TOOL, tool_calls=[search(COMPLETED)], content="found"),
             grpc_output(2, content="Sunny.", finish="REASON_STOP"),
         ),
         "xai.grpc",
     )
-    streamed = play(
+    streamed = decoded(
         "xai.grpc",
         [
-            grpc_chunk(0, tool_calls=[search(0)]),
-            grpc_chunk(1, role=TOOL, tool_calls=[search(COMPLETED)], content="found"),
-            grpc_chunk(2, content="Sunny.", finish="REASON_STOP"),
+            grpc_event(0, tool_calls=[search(0)]),
+            grpc_event(1, role=TOOL, tool_calls=[search(COMPLETED)], content="found"),
+            grpc_event(2, content="Sunny.", finish="REASON_STOP"),
         ],
     )
     for response in (whole, streamed):
@@ -315,7 +310,9 @@ GREPPER = {"type": "custom_tool_call", "id": "ctc_2", "call_id": "call_g", "name
 @pytest.mark.parametrize("name", ["x_semantic_search", "browse_page"])
 def test_SRV_09_a_custom_call_of_xais_search_tool_is_a_server_call(name: str) -> None:
     item = {**SUB_TOOL, "name": name}
-    for response in responses([item, item_of(LOOKUP, 1)], provider="xai", request=["lookup"]):
+    for response in responses(
+        [item, function_call("call_a", "lookup", '{"city": "Turin"}', id="fc_1")], provider="xai", request=["lookup"]
+    ):
         server, client = response.choices[0].blocks
         assert isinstance(server, ServerToolCall)
         assert (server.id, server.name, server.arguments_text) == ("ctc_1", name, '{"query": "turin"}')
@@ -342,10 +339,10 @@ def test_SRV_09_on_other_providers_a_custom_call_is_always_a_client_call() -> No
 def test_SRV_11_a_call_without_a_type_is_a_client_call_if_its_tool_is_declared(streamed: bool) -> None:
     untyped = tool_call('{"city": "Turin"}', "call_a", "lookup", type=0)
     if streamed:
-        frames = [grpc_chunk(tool_calls=[untyped]), grpc_chunk(finish="REASON_TOOL_CALLS")]
-        known, unknown = (play("xai.grpc", frames, request=names) for names in (["lookup"], ["other"]))
+        frames = [grpc_event(tool_calls=[untyped]), grpc_event(finish="REASON_TOOL_CALLS")]
+        known, unknown = (decoded("xai.grpc", frames, request=names) for names in (["lookup"], ["other"]))
     else:
-        body = grpc_body(grpc_output(tool_calls=[untyped], finish="REASON_TOOL_CALLS"))
+        body = grpc_response(grpc_output(tool_calls=[untyped], finish="REASON_TOOL_CALLS"))
         known, unknown = (normalize(body, "xai.grpc", request=names) for names in (["lookup"], ["other"]))
     assert known.choices[0].blocks == [TURIN]
     assert codes(known) == ["call-type-unset"]
@@ -371,8 +368,8 @@ def test_GEM_11_signed_reasoning_a_server_call_and_a_client_call_coexist() -> No
 def test_GEM_11_encrypted_reasoning_a_server_call_and_a_client_call_coexist_on_xai() -> None:
     search = tool_call("{}", "srv_1", "web_search", type=WEB_SEARCH, status=COMPLETED)
     client = tool_call('{"city": "Turin"}', "call_a", "lookup")
-    frames = [grpc_chunk(encrypted_content="c2VhbGVk", tool_calls=[search, client], finish="REASON_TOOL_CALLS")]
-    assert play("xai.grpc", frames).choices[0].blocks == [
+    frames = [grpc_event(encrypted_content="c2VhbGVk", tool_calls=[search, client], finish="REASON_TOOL_CALLS")]
+    assert decoded("xai.grpc", frames).choices[0].blocks == [
         Reasoning("", None, "c2VhbGVk", True),
         ServerToolCall("srv_1", "web_search", "web_search", "{}", "completed"),
         TURIN,
@@ -390,8 +387,8 @@ def test_PTC_01_a_call_made_by_code_keeps_its_caller_and_the_container() -> None
     ending = message_delta("tool_use")
     ending["delta"]["container"] = CONTAINER
     text = block_delta(0, "input_json", '{"city": "Turin"}')
-    events = [MESSAGE_START, block_start(0, {**use, "input": {}}), text, block_stop(0), ending, MESSAGE_STOP]
-    for response in (whole, play("anthropic.messages", sse(*events))):
+    events = [MESSAGE_START, block_start(0, **{**use, "input": {}}), text, block_stop(0), ending, MESSAGE_STOP]
+    for response in (whole, decoded("anthropic.messages", sse(*events))):
         (call,) = response.calls
         assert (call.id, call.caller, call.arguments) == ("call_a", CALLER, {"city": "Turin"})
         assert response.extra["container"] == CONTAINER

@@ -6,51 +6,50 @@ import random
 
 import pytest
 
-from tests.support.building import (
+from tests.support.decoding import (
     FORMS,
     anthropic,
+    chat,
+    codes,
+    decode_stream,
+    only,
+    respond,
+    responses,
+    shapes,
+    traffic,
+    triples,
+)
+from tests.support.events import (
     anthropic_body,
-    anthropic_sse,
     block_start,
     block_stop,
-    chat,
     chat_body,
     chat_call,
-    chat_sse,
     chunk,
-    codes,
     function_call,
     grpc_body,
     grpc_call,
     grpc_chunk,
     item_events,
     json_delta,
-    only,
     piece,
-    respond,
-    responses,
     responses_body,
-    responses_sse,
-    shapes,
     sse,
-    stream,
     text_delta,
     tool_start,
-    triples,
 )
 from toolparity import Response, StreamDecoder, Text, ToolCall, normalize, select
 from toolparity.normalizer.events import BlockDelta
 
 EVERY_FORM = pytest.mark.parametrize(("wire", "streamed"), FORMS)
 CALLS = [("a", "f", '{"s":"\\u00e9 } \\" {"}'), ("b", "g", "{}"), ("c", "f", '{"n":[1,{"x":null}]}')]
-BODIES = {"openai.chat": chat_sse, "openai.responses": responses_sse, "anthropic.messages": anthropic_sse}
 
 
 def _canonical(response: Response) -> tuple[list[tuple[str, object, str]], str, bool]:
     return shapes(response), response.choices[0].stop.reason, response.complete
 
 
-@pytest.mark.parametrize("wire", BODIES)
+@pytest.mark.parametrize("wire", ["openai.chat", "openai.responses", "anthropic.messages"])
 def test_ONE_01_the_split_of_arguments_and_bytes_does_not_change_the_response(wire: str) -> None:
     expected = _canonical(respond(wire, False, CALLS))
     assert expected == (
@@ -59,12 +58,12 @@ def test_ONE_01_the_split_of_arguments_and_bytes_does_not_change_the_response(wi
         True,
     )
     for size in (1, 2, 3, 5, 1000):
-        body = BODIES[wire](CALLS, size)
+        body = b"".join(traffic(wire, True, CALLS, size))
         random_source = random.Random(size)
         cuts = sorted(random_source.sample(range(1, len(body)), 40))
         pieces = [body[a:b] for a, b in zip([0, *cuts], [*cuts, len(body)], strict=True)]
         for fed in (body, [body[at : at + 1] for at in range(len(body))], pieces):
-            response = stream(wire, fed)
+            response = decode_stream(wire, fed)
             assert _canonical(response) == expected
             assert codes(response) == []
 
@@ -82,7 +81,7 @@ def test_ONE_01_call_fragments_are_concatenated_on_the_protobuf_wire(size: int) 
     for id, name, text in CALLS:
         for at in range(0, len(text), size):
             chunks.append(grpc_chunk(grpc_call(id, name, text[at : at + size]), role=2))
-    response = stream("xai.grpc", [*chunks, grpc_chunk(finish=4)])
+    response = decode_stream("xai.grpc", [*chunks, grpc_chunk(finish=4)])
     assert _canonical(response) == _canonical(respond("xai.grpc", False, CALLS))
 
 
@@ -148,7 +147,7 @@ def test_ONE_03_text_before_and_after_a_call_is_kept_on_wires_without_order() ->
     whole = normalize(grpc_body(grpc_call("a", "f", '{"x":1}'), content="before after"), "xai.grpc")
     call = grpc_call("a", "f", '{"x":1}')
     pieces = [grpc_chunk(content="before ", role=2), grpc_chunk(call), grpc_chunk(content="after", finish=4)]
-    assert stream("xai.grpc", pieces).choices[0].blocks == whole.choices[0].blocks == expected
+    assert decode_stream("xai.grpc", pieces).choices[0].blocks == whole.choices[0].blocks == expected
 
 
 @EVERY_FORM

@@ -7,33 +7,25 @@ from typing import Any
 
 import pytest
 
+from tests.support.decoding import assert_not_executed, codes, decoded, feed, ran
+from tests.support.emit import LOOKUP, emit_stream, scripted_call
+from tests.support.events import (
+    DONE,
+    TOOL,
+    delta_chunk,
+    fragment,
+    grpc_event,
+    grpc_output,
+    grpc_response,
+    sse,
+    tool_call,
+)
 from tests.support.wires import TEXT_WIRES, WIRES
-from toolparity import normalize
+from toolparity import StreamDecoder, normalize
+from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.errors import DecoderFinished
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop
 from toolparity.normalizer.model import ServerToolCall, ServerToolResult, Stop, Text, ToolCall
-
-from .play import (
-    DONE,
-    LOOKUP,
-    TOOL,
-    Call,
-    Say,
-    StreamDecoder,
-    assert_not_executed,
-    chunk,
-    codes,
-    feed,
-    fragment,
-    grpc_body,
-    grpc_chunk,
-    grpc_output,
-    play,
-    ran,
-    sse,
-    stream,
-    tool_call,
-)
 
 all_wires = pytest.mark.parametrize("wire", WIRES)
 TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}')
@@ -42,8 +34,8 @@ TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}')
 @pytest.mark.parametrize("content", ["", None])
 def test_STR_01_an_empty_text_before_a_call_adds_no_block(content: str | None) -> None:
     first = {"role": "assistant", "content": content}
-    frames = [sse(chunk(first)), *stream("openai.chat", [LOOKUP])]
-    response = play("openai.chat", frames)
+    frames = [sse(delta_chunk(first)), *emit_stream("openai.chat", [LOOKUP])]
+    response = decoded("openai.chat", frames)
     assert response.choices[0].blocks == [TURIN]
     message = {
         **first,
@@ -56,19 +48,21 @@ def test_STR_01_an_empty_text_before_a_call_adds_no_block(content: str | None) -
 
 
 def test_STR_01_an_empty_text_beside_an_xai_call_adds_no_block() -> None:
-    assert play("xai.grpc", [grpc_chunk(content=""), *stream("xai.grpc", [LOOKUP])]).choices[0].blocks == [TURIN]
+    assert decoded("xai.grpc", [grpc_event(content=""), *emit_stream("xai.grpc", [LOOKUP])]).choices[0].blocks == [
+        TURIN
+    ]
 
 
 @pytest.mark.parametrize("wire", TEXT_WIRES)
 def test_STR_01_an_empty_text_yields_no_delta(wire: str) -> None:
-    _, events = feed(wire, stream(wire, [Say(""), LOOKUP]))
+    _, events = feed(wire, emit_stream(wire, [Say(""), LOOKUP]))
     pieces = ['{"city": ', '"Turin"}'] if wire in TEXT_WIRES else ['{"city": "Turin"}']
     assert [e.text for e in events if isinstance(e, BlockDelta)] == pieces
 
 
 @all_wires
 def test_STR_02_text_before_a_call_does_not_hide_it(wire: str) -> None:
-    response = play(wire, stream(wire, [Say("Let me see."), LOOKUP]))
+    response = decoded(wire, emit_stream(wire, [Say("Let me see."), LOOKUP]))
     text, call = response.choices[0].blocks
     assert isinstance(text, Text)
     assert isinstance(call, ToolCall)
@@ -78,14 +72,16 @@ def test_STR_02_text_before_a_call_does_not_hide_it(wire: str) -> None:
 
 
 def test_STR_02_an_empty_first_delta_does_not_hide_the_call() -> None:
-    response = play("openai.chat", [sse(chunk({}), chunk({"role": "assistant"})), *stream("openai.chat", [LOOKUP])])
+    response = decoded(
+        "openai.chat", [sse(delta_chunk({}), delta_chunk({"role": "assistant"})), *emit_stream("openai.chat", [LOOKUP])]
+    )
     assert response.choices[0].blocks == [TURIN]
     assert ran(response) == ["call_a"]
 
 
 def test_XAI_09_a_later_chunk_without_a_role_does_not_remove_the_call() -> None:
     call = tool_call('{"city": "Turin"}', "call_a", "lookup")
-    response = play("xai.grpc", [grpc_chunk(tool_calls=[call], finish="REASON_TOOL_CALLS"), grpc_chunk(role=0)])
+    response = decoded("xai.grpc", [grpc_event(tool_calls=[call], finish="REASON_TOOL_CALLS"), grpc_event(role=0)])
     assert response.choices[0].blocks == [TURIN]
     assert response.choices[0].stop == Stop("tool_calls", "REASON_TOOL_CALLS")
     assert (response.complete, response.findings) == (True, ())
@@ -95,12 +91,12 @@ def test_XAI_09_a_later_chunk_without_a_role_does_not_remove_the_call() -> None:
 def test_XAI_09_a_later_chunk_without_a_role_does_not_turn_a_result_into_text() -> None:
     search = tool_call("{}", "srv_1", "web_search", type=2)
     frames = [
-        grpc_chunk(0, tool_calls=[search]),
-        grpc_chunk(1, role=TOOL, tool_calls=[search], content="fo"),
-        grpc_chunk(1, role=0, content="und"),
-        grpc_chunk(2, content="Sunny.", finish="REASON_STOP"),
+        grpc_event(0, tool_calls=[search]),
+        grpc_event(1, role=TOOL, tool_calls=[search], content="fo"),
+        grpc_event(1, role=0, content="und"),
+        grpc_event(2, content="Sunny.", finish="REASON_STOP"),
     ]
-    assert play("xai.grpc", frames).choices[0].blocks == [
+    assert decoded("xai.grpc", frames).choices[0].blocks == [
         ServerToolCall("srv_1", "web_search", "web_search", "{}", "in_progress", {"index": 0}),
         ServerToolResult("srv_1", "web_search", False, {"content": "found"}, {"index": 1}),
         Text("Sunny.", [], {"index": 2}),
@@ -132,30 +128,32 @@ CALL = tool_call('{"city": "Turin"}', "call_a", "lookup")
     ],
 )
 def test_XAI_10_a_call_spread_over_two_chunks_is_one(chunks: list[list[Any]]) -> None:
-    frames = [grpc_chunk(tool_calls=calls) for calls in chunks]
-    response = play("xai.grpc", [*frames, grpc_chunk(finish="REASON_TOOL_CALLS")])
+    frames = [grpc_event(tool_calls=calls) for calls in chunks]
+    response = decoded("xai.grpc", [*frames, grpc_event(finish="REASON_TOOL_CALLS")])
     assert response.choices[0].blocks == [TURIN]
     assert ran(response) == ["call_a"]
 
 
 def test_XAI_10_a_fragment_that_looks_like_a_beginning_is_a_fragment() -> None:
     pieces = ["{", '"where": ', "{", '"city": "Turin"', "}", "}"]
-    frames = stream("xai.grpc", [Call(pieces)])
-    response = play("xai.grpc", frames)
+    frames = emit_stream("xai.grpc", [scripted_call(pieces)])
+    response = decoded("xai.grpc", frames)
     assert [call.arguments_text for call in response.calls] == ['{"where": {"city": "Turin"}}']
     assert [call.arguments for call in response.calls] == [{"where": {"city": "Turin"}}]
 
 
 def test_XAI_10_a_call_in_a_chunk_without_a_role_is_decoded() -> None:
-    response = play("xai.grpc", [grpc_chunk(role=0, tool_calls=[CALL], finish="REASON_TOOL_CALLS")])
+    response = decoded("xai.grpc", [grpc_event(role=0, tool_calls=[CALL], finish="REASON_TOOL_CALLS")])
     assert response.choices[0].blocks == [TURIN]
-    whole = normalize(grpc_body(grpc_output(role=0, tool_calls=[CALL], finish="REASON_TOOL_CALLS")), "xai.grpc")
+    whole = normalize(grpc_response(grpc_output(role=0, tool_calls=[CALL], finish="REASON_TOOL_CALLS")), "xai.grpc")
     assert whole.choices[0].blocks == [TURIN]
 
 
 def test_XAI_10_two_calls_without_ids_but_with_names_are_two() -> None:
     calls = [tool_call('{"city": "Turin"}', "", "lookup"), tool_call('{"city": "Bari"}', "", "lookup")]
-    response = play("xai.grpc", [grpc_chunk(tool_calls=[c]) for c in calls] + [grpc_chunk(finish="REASON_TOOL_CALLS")])
+    response = decoded(
+        "xai.grpc", [grpc_event(tool_calls=[c]) for c in calls] + [grpc_event(finish="REASON_TOOL_CALLS")]
+    )
     assert [call.arguments for call in response.calls] == [{"city": "Turin"}, {"city": "Bari"}]
     assert len({call.id for call in response.calls}) == 2
     assert codes(response) == ["id-missing", "id-missing"]
@@ -163,7 +161,7 @@ def test_XAI_10_two_calls_without_ids_but_with_names_are_two() -> None:
 
 def test_XAI_09_a_failing_grpc_status_becomes_the_error_and_the_call_is_not_run() -> None:
     ended = b'{"code": "UNAVAILABLE", "details": "at capacity"}'
-    response = play("xai.grpc", [grpc_chunk(tool_calls=[CALL]), ended])
+    response = decoded("xai.grpc", [grpc_event(tool_calls=[CALL]), ended])
     assert response.error is not None
     assert (response.error.message, response.error.retryable, response.complete) == ("at capacity", True, False)
     assert response.choices[0].stop.reason == "error"
@@ -172,8 +170,8 @@ def test_XAI_09_a_failing_grpc_status_becomes_the_error_and_the_call_is_not_run(
 
 @all_wires
 def test_OBS_01_a_stream_of_only_calls_yields_events_for_each(wire: str) -> None:
-    second = Call(('{"city": "Bari"}',), "call_b", "other")
-    frames = stream(wire, [LOOKUP, second])
+    second = scripted_call(('{"city": "Bari"}',), "call_b", "other")
+    frames = emit_stream(wire, [LOOKUP, second])
     response, events = feed(wire, frames)
     started = [e for e in events if isinstance(e, BlockStart)]
     assert [(e.block, e.name) for e in started] == [("tool_call", "lookup"), ("tool_call", "other")]
@@ -190,9 +188,9 @@ def test_OBS_01_a_stream_of_only_calls_yields_events_for_each(wire: str) -> None
 
 @all_wires
 def test_DUP_03_a_retry_after_a_partial_answer_is_another_response_and_only_that_runs(wire: str) -> None:
-    frames = stream(wire, [LOOKUP])
-    first = play(wire, frames[: len(frames) // 2])
-    second = play(wire, frames)
+    frames = emit_stream(wire, [LOOKUP])
+    first = decoded(wire, frames[: len(frames) // 2])
+    second = decoded(wire, frames)
     assert first.complete is False
     assert_not_executed(first)
     assert [(call.id, call.arguments) for call in second.calls] == [("call_a", {"city": "Turin"})]
@@ -201,7 +199,7 @@ def test_DUP_03_a_retry_after_a_partial_answer_is_another_response_and_only_that
 
 @all_wires
 def test_DUP_03_a_finished_decoder_rejects_a_second_attempt(wire: str) -> None:
-    frames = stream(wire, [LOOKUP])
+    frames = emit_stream(wire, [LOOKUP])
     decoder = StreamDecoder(wire)
     decoder.feed(frames[0])
     decoder.finish()
@@ -211,7 +209,7 @@ def test_DUP_03_a_finished_decoder_rejects_a_second_attempt(wire: str) -> None:
 
 def test_STR_02_text_after_a_call_does_not_hide_it() -> None:
     deltas = [fragment('{"city": "Turin"}', 0, "call_a", "lookup"), {"content": "Looking."}]
-    response = play("openai.chat", [*(sse(chunk(d)) for d in deltas), sse(chunk({}, "stop")), DONE])
+    response = decoded("openai.chat", [*(sse(delta_chunk(d)) for d in deltas), sse(delta_chunk({}, "stop")), DONE])
     assert response.choices[0].blocks == [Text("Looking."), TURIN]
     assert ran(response) == ["call_a"]
 
@@ -233,7 +231,7 @@ ENDS: dict[str, tuple[set[int], set[int], set[int]]] = {
 
 @all_wires
 def test_END_31_a_start_or_end_that_comes_twice_or_never_is_reported_and_counts_once(wire: str) -> None:
-    frames = stream(wire, [Say("Hi."), LOOKUP])
+    frames = emit_stream(wire, [Say("Hi."), LOOKUP])
     if wire == "google.gemini":
         frames[-1] = sse(
             {"candidates": [{"index": 0, "finishReason": "STOP"}]}
@@ -242,7 +240,7 @@ def test_END_31_a_start_or_end_that_comes_twice_or_never_is_reported_and_counts_
     for number in sorted(of_call | of_text):
         pieces = [*frames[: number + 1], *frames[number:]]
         response, events = feed(wire, pieces)
-        assert response == play(wire, frames)
+        assert response == decoded(wire, frames)
         assert ran(response) == ["call_a"]
         severity = "error" if number in of_call else "warning"
         found = [(finding.code, finding.severity) for finding in response.findings if finding.code != "id-missing"]
@@ -252,13 +250,13 @@ def test_END_31_a_start_or_end_that_comes_twice_or_never_is_reported_and_counts_
             assert len(keys) == len(set(keys)), number
         assert sum(isinstance(event, ChoiceStop) for event in events) <= 1
     for number in ends and {0, *ends}:
-        response = play(wire, frames[:number] + frames[number + 1 :])
+        response = decoded(wire, frames[:number] + frames[number + 1 :])
         assert (codes(response), ran(response)) == (["event-missing"], ["call_a"]), number
 
 
 def test_a_repeated_end_is_reported_however_its_chunks_are_read() -> None:
     """A chunk with unusual members is read by another type, and after several of them each chunk alone."""
-    frames = stream("openai.chat", [LOOKUP], "tool_calls")
+    frames = emit_stream("openai.chat", [LOOKUP], "tool_calls")
     head, end = frames[:-2], frames[-2]
     unusual = sse({"choices": [{"index": 0, "delta": {"content": None, "foo": 1}, "finish_reason": None}]})
     pieces = [*head, *[unusual] * 7, end, unusual, end, frames[-1]]
@@ -271,24 +269,24 @@ def test_of_a_repeated_start_the_arguments_count_and_other_results_stay() -> Non
     def start(**block: Any) -> bytes:
         return sse({"type": "content_block_start", "index": 0, "content_block": block})
 
-    end = stream("anthropic.messages", [])
+    end = emit_stream("anthropic.messages", [])
     use = {"type": "tool_use", "id": "call_a", "name": "lookup"}
     whole, hollow = start(**use, input={"city": "Turin"}), start(**use, input={})
     for starts in ([hollow, whole], [whole, hollow], [whole, whole]):
-        response = play(
+        response = decoded(
             "anthropic.messages", [end[0], *starts, sse({"type": "content_block_stop", "index": 0}), *end[1:]]
         )
         assert [call.arguments for call in response.calls] == [{"city": "Turin"}]
         assert "event-repeated" in codes(response)
     results = [{"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"url": url}]} for url in "ab"]
-    response = play("anthropic.messages", [end[0], *(start(**result) for result in results), *end[1:]])
+    response = decoded("anthropic.messages", [end[0], *(start(**result) for result in results), *end[1:]])
     assert len(response.choices[0].blocks) == 2
 
 
 @pytest.mark.parametrize("wire", ["anthropic.messages", "cohere.chat", "google.interactions"])
 def test_an_end_without_a_start_is_reported(wire: str) -> None:
-    frames = stream(wire, [Say("Hi."), LOOKUP])
+    frames = emit_stream(wire, [Say("Hi."), LOOKUP])
     last = max(ENDS[wire][2])
     stray = re.sub(rb'"index": \d', b'"index": 5', frames[last])
-    response = play(wire, [*frames[: last + 1], stray, *frames[last + 1 :]])
+    response = decoded(wire, [*frames[: last + 1], stray, *frames[last + 1 :]])
     assert (codes(response), ran(response)) == (["event-missing"], ["call_a"])

@@ -8,15 +8,8 @@ import pytest
 
 from tests.normalizer.failures.back import WIRES, call, codes, request, results, said, tool_result, user, written
 from tests.normalizer.history.views import calls, of_kind
-from tests.support.building import (
-    anthropic_body,
-    anthropic_stream,
-    block_start,
-    block_stop,
-    json_delta,
-    stream,
-    tool_start,
-)
+from tests.support.decoding import decode_stream
+from tests.support.events import anthropic_body, anthropic_stream, block_start, block_stop, json_delta, tool_start
 from toolparity import Reasoning, Text, normalize, select
 from toolparity.normalizer.answers import answer, strip
 from toolparity.normalizer.conversation import Assistant, Message
@@ -58,7 +51,7 @@ def next_request(response: Any, policy: str = "all") -> dict[str, Any]:
 
 
 def test_THINK_01_signed_reasoning_is_sent_back_first_and_unchanged() -> None:
-    from_stream = stream(CLAUDE, streamed(), provider="anthropic")
+    from_stream = decode_stream(CLAUDE, streamed(), provider="anthropic")
     from_body = normalize(anthropic_body(THOUGHT, SEALED, USE), CLAUDE, provider="anthropic")
     for response in (from_stream, from_body):
         assert next_request(response)["messages"][1] == {"role": "assistant", "content": [THOUGHT, SEALED, USE]}

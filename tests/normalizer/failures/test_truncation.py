@@ -7,28 +7,16 @@ from typing import Any
 
 import pytest
 
+from tests.support.decoding import assert_not_executed, both, codes, decoded, ran
+from tests.support.emit import LOOKUP, emit_body, emit_stream, scripted_call
 from tests.support.wires import OBJECT_WIRES, TEXT_WIRES, WIRES
 from toolparity import Response, normalize, select
+from toolparity.cassettes.scripts import Say, ScriptedCall, Think
 from toolparity.normalizer import json_codec
 
-from .play import (
-    LOOKUP,
-    STOPS,
-    Call,
-    Say,
-    Think,
-    assert_not_executed,
-    both,
-    codes,
-    plain,
-    play,
-    ran,
-    stream,
-)
-
 all_wires = pytest.mark.parametrize("wire", WIRES)
-OPEN = Call(('{"file": ', '"x"'), "call_z", "write", closed=False)
-WHOLE = Call(('{"file": ', '"x"}'), "call_z", "write", closed=False)
+OPEN = scripted_call(('{"file": ', '"x"'), "call_z", "write", closed=False)
+WHOLE = scripted_call(('{"file": ', '"x"}'), "call_z", "write", closed=False)
 #: A wire with whole calls cannot hold a text that broke off.
 CUT = [
     pytest.param(wire, call, id=f"{name}-{wire}")
@@ -38,27 +26,28 @@ CUT = [
 cut_calls = pytest.mark.parametrize(("wire", "call"), CUT)
 
 
-def played(wire: str, call: Call, before: list[Any]) -> list[Response]:
+def played(wire: str, call: ScriptedCall, before: list[Any]) -> list[Response]:
     """Streamed, and plain where the wire can hold the cut text: an input that is JSON cannot break off."""
     if wire in OBJECT_WIRES and call is OPEN:
-        return [play(wire, stream(wire, [*before, call], "max_tokens"))]
+        return [decoded(wire, emit_stream(wire, [*before, call], "max_tokens"))]
     return both(wire, [*before, call], "max_tokens")
 
 
 @cut_calls
-def test_TRUNC_01_a_call_cut_by_the_token_limit_is_truncated_even_if_its_text_parses(wire: str, call: Call) -> None:
+def test_TRUNC_01_a_call_cut_by_the_token_limit_is_truncated_even_if_its_text_parses(
+    wire: str, call: ScriptedCall
+) -> None:
     for response in played(wire, call, []):
         (cut,) = response.calls
         assert (cut.id, cut.arguments, cut.arguments_text, cut.status) == ("call_z", None, call.text, "truncated")
         assert response.choices[0].stop.reason == "max_tokens"
-        assert response.choices[0].stop.raw == STOPS[wire]["max_tokens"]
         assert response.complete is True
         assert codes(response) == ["arguments-truncated"]
         assert_not_executed(response, calls=1)
 
 
 @cut_calls
-def test_TRUNC_01_calls_finished_before_the_cut_are_kept(wire: str, call: Call) -> None:
+def test_TRUNC_01_calls_finished_before_the_cut_are_kept(wire: str, call: ScriptedCall) -> None:
     for response in played(wire, call, [LOOKUP]):
         assert [(c.id, c.status) for c in response.calls] == [("call_a", "complete"), ("call_z", "truncated")]
         selection = select(response)
@@ -89,7 +78,7 @@ def canonical(response: Response) -> Any:
     ("steps", "stop"),
     [
         ([Think("Hm."), Say("I look."), LOOKUP], "tool_calls"),
-        ([LOOKUP, Call(("{}",), "call_b", "other")], "tool_calls"),
+        ([LOOKUP, scripted_call(("{}",), "call_b", "other")], "tool_calls"),
         ([Say("That is all.")], "end_turn"),
         ([Say("That is")], "max_tokens"),
         ([LOOKUP, WHOLE], "max_tokens"),
@@ -99,6 +88,6 @@ def canonical(response: Response) -> Any:
 def test_TRUNC_03_the_body_and_the_stream_of_an_answer_have_the_same_canonical_form(
     wire: str, steps: list[Any], stop: str
 ) -> None:
-    whole, streamed = normalize(plain(wire, steps, stop), wire), play(wire, stream(wire, steps, stop))
+    whole, streamed = normalize(emit_body(wire, steps, stop), wire), decoded(wire, emit_stream(wire, steps, stop))
     assert canonical(whole) == canonical(streamed)
     assert codes(whole) == codes(streamed)

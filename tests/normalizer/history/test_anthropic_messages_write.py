@@ -8,15 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import (
-    anthropic_body,
-    anthropic_stream,
-    block_start,
-    block_stop,
-    json_delta,
-    stream,
-    tool_start,
-)
+from tests.support.decoding import decode_stream
+from tests.support.events import anthropic_body, anthropic_stream, block_start, block_stop, json_delta, tool_start
 from toolparity import normalize
 from toolparity.normalizer.conversation import (
     Assistant,
@@ -122,7 +115,7 @@ def test_streamed_thinking_gets_its_signature_back() -> None:
         json_delta(1, "1}"),
         block_stop(1),
     ]
-    response = stream(WIRE, anthropic_stream(*events), provider="anthropic")
+    response = decode_stream(WIRE, anthropic_stream(*events), provider="anthropic")
     assert replayed(response, ToolResults([ToolResult("t1", [TextPart("ok")])])) == [THINKING, USE]
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import LOOKUP, Say, plain, stream
+from tests.support.emit import LOOKUP, emit_body, emit_stream
 from tests.support.wires import SSE_WIRES
 from toolparity import Response, StreamDecoder, normalize, select
+from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.detect import MOST_BEFORE
 from toolparity.normalizer.errors import AmbiguousBody, MalformedBody, SeveralBodies
 from toolparity.normalizer.readers import SseReader
@@ -43,12 +44,12 @@ def codes(response: Response) -> list[str]:
 
 def events(wire: str) -> list[bytes]:
     """The payloads of a stream's events that are JSON."""
-    lines = b"".join(stream(wire, STEPS)).splitlines()
+    lines = b"".join(emit_stream(wire, STEPS)).splitlines()
     return [line[6:] for line in lines if line.startswith(b"data: {")]
 
 
 def framed(wire: str) -> dict[str, bytes]:
-    sse = b"".join(stream(wire, STEPS))
+    sse = b"".join(emit_stream(wire, STEPS))
     return {
         "JSON lines": b"\n".join(events(wire)),
         "an array": b"[" + b",\n".join(events(wire)) + b"]",
@@ -80,7 +81,7 @@ def test_a_list_of_parsed_events_is_read(wire: str, say_which: bool) -> None:
 @wires
 @told
 def test_a_byte_order_mark_before_a_body_is_no_part_of_it(wire: str, say_which: bool) -> None:
-    body = plain(wire, STEPS)
+    body = emit_body(wire, STEPS)
     for given in (MARK + body, MARK + b"\n" + body, "\ufeff" + body.decode()):
         assert normalize(given, wire if say_which else None) == normalize(body, wire)
 
@@ -101,7 +102,7 @@ def test_a_stream_in_any_framing_is_the_same_wherever_it_is_cut(wire: str, frami
 @pytest.mark.parametrize("between", [b"\n", b"", b"\n\nnoise\n"])
 @told
 def test_an_error_after_a_whole_body_is_reported_wherever_it_is_cut(wire: str, between: bytes, say_which: bool) -> None:
-    body = plain(wire, STEPS)
+    body = emit_body(wire, STEPS)
     for pieces in cuts(body + between + ERROR + b"\n"):
         response = feed(wire if say_which else None, *pieces)
         assert response.choices == normalize(body, wire).choices
@@ -119,7 +120,7 @@ def test_an_error_after_a_whole_body_is_reported_wherever_it_is_cut(wire: str, b
 def test_anything_else_after_a_whole_body_is_a_typed_error_wherever_it_is_cut(
     wire: str, between: bytes, say_which: bool
 ) -> None:
-    for pieces in cuts(plain(wire, STEPS) + between + plain(wire, [LOOKUP]) + b"\n"):
+    for pieces in cuts(emit_body(wire, STEPS) + between + emit_body(wire, [LOOKUP]) + b"\n"):
         with pytest.raises(SeveralBodies, match="after a complete body"):
             feed(wire if say_which else None, *pieces)
 
@@ -150,13 +151,13 @@ def test_findings_have_the_same_order_wherever_the_stream_is_cut(
 
 @wires
 def test_a_body_without_anything_behind_it_says_nothing_of_that(wire: str) -> None:
-    assert codes(feed(wire, plain(wire, STEPS) + b"\n\n")) == ["plain-body"]
+    assert codes(feed(wire, emit_body(wire, STEPS) + b"\n\n")) == ["plain-body"]
 
 
 @wires
 @told
 def test_a_whole_message_fed_as_an_object_is_read_as_one(wire: str, say_which: bool) -> None:
-    body = json.loads(plain(wire, STEPS))
+    body = json.loads(emit_body(wire, STEPS))
     response = feed(wire if say_which else None, body)
     assert response == normalize(body, wire)
     assert codes(response)[0] == "plain-body"
@@ -169,7 +170,7 @@ def test_a_whole_message_fed_as_an_object_is_read_as_one(wire: str, say_which: b
     "first", [b'event: meta\ndata: {"server": 1}\n\n', b"data: hello\n\n", b'data: {"type":"x"}\n\n']
 )
 def test_events_that_do_not_tell_the_wire_wait_for_one_that_does(wire: str, first: bytes) -> None:
-    body = first + b"".join(stream(wire, STEPS))
+    body = first + b"".join(emit_stream(wire, STEPS))
     whole = feed(wire, body)
     for pieces in cuts(body):
         response = feed(None, *pieces)
@@ -205,14 +206,14 @@ def test_white_space_before_a_stream_is_not_kept() -> None:
     for piece in [b"\n", b" \t", b"\r\n"] * 1000:
         decoder.feed(piece)
     assert decoder._beginning.unframed == b""
-    for piece in stream("openai.chat", STEPS):
+    for piece in emit_stream("openai.chat", STEPS):
         decoder.feed(piece)
     assert [call.id for call in decoder.finish().calls] == ["call_a"]
 
 
 def test_each_stray_text_is_reported_once() -> None:
     strays: Sequence[bytes] = [b"<p>%d</p>\n\n" % (number % 3) for number in range(9)]
-    response = feed("openai.chat", *strays, *stream("openai.chat", STEPS))
+    response = feed("openai.chat", *strays, *emit_stream("openai.chat", STEPS))
     assert [f.message for f in response.findings if f.code == "raw-text-in-stream"] == [
         "<p>0</p>",
         "<p>1</p>",
@@ -222,7 +223,7 @@ def test_each_stray_text_is_reported_once() -> None:
 
 @wires
 def test_bytes_that_are_no_utf_8_in_a_whole_body_are_reported(wire: str) -> None:
-    body = plain(wire, [Say("caf\u00e9")]).replace("\u00e9".encode(), b"\xe9").replace(b"\\u00e9", b"\xe9")
+    body = emit_body(wire, [Say("caf\u00e9")]).replace("\u00e9".encode(), b"\xe9").replace(b"\\u00e9", b"\xe9")
     response = normalize(body, wire)
     assert response.text == "caf\ufffd"
     assert codes(response).count("corrupt-text") == 1

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.normalizer.failures.play import LOOKUP, Say, feed, play, ran, stream
+from tests.support.decoding import decoded, feed, ran
+from tests.support.emit import LOOKUP, emit_stream
 from tests.support.thoroughness import examples
 from tests.support.wires import SSE_WIRES
 from toolparity import StreamDecoder, normalize
+from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.errors import EventTooLarge
 from toolparity.normalizer.readers import SseReader, StreamEvent
 
@@ -27,7 +29,7 @@ def items(*pieces: bytes, cap: int = 1 << 20) -> list[StreamEvent]:
 
 def run_together(wire: str, colon: bytes = b": ", newline: bytes = b"\n") -> bytes:
     """A streamed answer with one newline between its events."""
-    body = b"".join(stream(wire, ANSWER)).replace(b"\n\n", b"\n")
+    body = b"".join(emit_stream(wire, ANSWER)).replace(b"\n\n", b"\n")
     for field in (b"data", b"event"):
         body = body.replace(field + b": ", field + colon)
     return body.replace(b"\n", newline)
@@ -39,8 +41,8 @@ def run_together(wire: str, colon: bytes = b": ", newline: bytes = b"\n") -> byt
 @pytest.mark.parametrize("colon", [b": ", b":"])
 def test_item_8_events_separated_by_one_newline_are_the_same_answer(wire: str, newline: bytes, colon: bytes) -> None:
     body = run_together(wire, colon, newline)
-    response = play(wire, body)  # whole and byte by byte
-    assert response == play(wire, stream(wire, ANSWER))
+    response = decoded(wire, body)  # whole and byte by byte
+    assert response == decoded(wire, emit_stream(wire, ANSWER))
     assert ran(response) == ["call_a"]
     assert {f.code for f in response.findings} >= {"events-not-separated"}
     assert normalize(body, wire) == response
@@ -79,8 +81,8 @@ def test_item_8_lines_of_one_event_are_joined_as_the_standard_says() -> None:
 
 @pytest.mark.parametrize("sentinel", [b"data: [DONE]\ndata: \n\n", b"data: [DONE] \n\n", b"data:[DONE]\ndata:\n"])
 def test_item_8_white_space_after_the_sentinel_is_no_error(sentinel: bytes) -> None:
-    body = b"".join(stream("openai.chat", ANSWER)).replace(b"data: [DONE]\n\n", b"")
-    assert ran(play("openai.chat", body + sentinel)) == ["call_a"]
+    body = b"".join(emit_stream("openai.chat", ANSWER)).replace(b"data: [DONE]\n\n", b"")
+    assert ran(decoded("openai.chat", body + sentinel)) == ["call_a"]
 
 
 def test_item_8_each_event_has_its_own_name() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.normalizer.textmode.texts import COMMON, TAGGED, TOKENS, TOOLS, pieces, said
 from tests.support import thoroughness
-from tests.support.building import chat_body, chunk, sse
+from tests.support.events import chat_body, chunk, sse
 from toolparity import Response, StreamDecoder, normalize
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event

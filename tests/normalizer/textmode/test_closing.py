@@ -20,7 +20,7 @@ import openai
 import pytest
 from xai_sdk.proto import chat_pb2_grpc
 
-from tests.support.building import codes, shapes
+from tests.support.decoding import codes, shapes
 from tests.turns.test_clients import reach
 from toolparity import Response, StreamDecoder
 from toolparity.cassettes.emulated.http import application

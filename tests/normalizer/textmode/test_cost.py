@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.normalizer.textmode.texts import AT_ONCE, OPENINGS, TOKENS, dialects
-from tests.support.building import cut
+from tests.support.events import cut
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.textmode import DIALECTS
 from toolparity.normalizer.textmode.dialect import WrittenCall, WrittenResult

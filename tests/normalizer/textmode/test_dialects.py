@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.building import chat_body, codes, shapes
+from tests.support.decoding import codes, shapes
+from tests.support.events import chat_body
 from tests.support.thoroughness import examples
 from toolparity import Response, normalize
 from toolparity.normalizer.errors import MalformedBody, PolicyError

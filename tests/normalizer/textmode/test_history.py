@@ -9,7 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.normalizer.failures.test_textmode import ONE
-from tests.support.building import anthropic_body, chat_body, shapes
+from tests.support.decoding import shapes
+from tests.support.events import anthropic_body, chat_body
 from tests.support.wires import WIRES
 from toolparity import Response, normalize, select
 from toolparity.normalizer.answers import answer, strip

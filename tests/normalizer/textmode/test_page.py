@@ -11,7 +11,8 @@ import pytest
 from tests.conformance.pages import DOCS, blocks
 from tests.normalizer.failures.test_textmode import read
 from tests.normalizer.textmode.texts import page_calls
-from tests.support.building import chat_body, chunk, codes, shapes, sse
+from tests.support.decoding import codes, shapes
+from tests.support.events import chat_body, chunk, sse
 from tests.turns.playing import Counting, Emulated, Say, at_once, script
 from toolparity import StreamDecoder, select
 from toolparity.normalizer.answers import answer

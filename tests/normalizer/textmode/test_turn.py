@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import chat_body, codes
+from tests.support.decoding import codes
+from tests.support.events import chat_body
 from tests.turns.playing import WIRES, Counting, Emulated, Round, Say, assert_legal, at_once, script
 from toolparity import Response, normalize
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolChoice, User

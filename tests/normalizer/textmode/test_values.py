@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from xai_sdk.proto import chat_pb2
 
-from tests.support.building import chat_body, codes, only
+from tests.support.decoding import codes, only
+from tests.support.events import chat_body
 from toolparity import Response, normalize
 from toolparity.normalizer.conversation import Request, ToolDefinition
 from toolparity.normalizer.textmode import read_response

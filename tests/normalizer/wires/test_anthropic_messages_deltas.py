@@ -7,16 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import (
-    anthropic_body,
-    anthropic_stream,
-    block_start,
-    block_stop,
-    codes,
-    json_delta,
-    only,
-    text_delta,
-)
+from tests.support.decoding import codes, only
+from tests.support.events import anthropic_body, anthropic_stream, block_start, block_stop, json_delta, text_delta
 from toolparity import Opaque, Reasoning, Response, StreamDecoder, Text, ToolCall, normalize, select
 from toolparity.normalizer.events import BlockDelta
 

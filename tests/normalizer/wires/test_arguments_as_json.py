@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import COHERE_START, codes, cohere_end, cohere_event, play, sse
+from tests.support.decoding import codes, decoded
+from tests.support.events import COHERE_START, cohere_end, cohere_event, sse
 from tests.support.eventstream import event
 from toolparity import Response, StreamDecoder, normalize, select
 
@@ -23,13 +24,13 @@ def cohere_body(value: Any) -> Response:
 
 def cohere_start(value: Any) -> Response:
     events = cohere_event("tool-call-start", 0, tool_calls=cohere_call(value)), cohere_event("tool-call-end", 0)
-    return play("cohere.chat", sse(COHERE_START, *events, cohere_end("TOOL_CALL")))
+    return decoded("cohere.chat", sse(COHERE_START, *events, cohere_end("TOOL_CALL")))
 
 
 def cohere_delta(value: Any) -> Response:
     start = cohere_event("tool-call-start", 0, tool_calls=cohere_call(""))
     delta = cohere_event("tool-call-delta", 0, tool_calls={"function": {"arguments": value}})
-    return play("cohere.chat", sse(COHERE_START, start, delta, cohere_end("TOOL_CALL")))
+    return decoded("cohere.chat", sse(COHERE_START, start, delta, cohere_end("TOOL_CALL")))
 
 
 def cohere_delta_v1(value: Any) -> Response:
@@ -49,7 +50,7 @@ def converse_delta(value: Any) -> Response:
     delta = {"contentBlockIndex": 0, "delta": {"toolUse": {"input": value}}}
     events = [event("contentBlockStart", start), event("contentBlockDelta", delta)]
     begin, end = event("messageStart", {"role": "assistant"}), event("messageStop", {"stopReason": "tool_use"})
-    return play("bedrock.converse", [begin, *events, end])
+    return decoded("bedrock.converse", [begin, *events, end])
 
 
 def anthropic_delta(value: Any) -> Response:
@@ -62,7 +63,7 @@ def anthropic_delta(value: Any) -> Response:
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
         {"type": "message_stop"},
     ]
-    return play("anthropic.messages", sse(*events))
+    return decoded("anthropic.messages", sse(*events))
 
 
 SOURCES = [cohere_body, cohere_start, cohere_delta, cohere_delta_v1, converse_delta, anthropic_delta]
@@ -87,6 +88,6 @@ def test_another_value_is_kept_and_does_not_run(source: Any, value: Any) -> None
 def test_partial_arguments_that_are_no_list_of_objects_do_not_run(value: Any) -> None:
     call = {"functionCall": {"name": "f", "partialArgs": value}}
     body = {"candidates": [{"content": {"role": "model", "parts": [call]}, "finishReason": "STOP"}]}
-    for response in (normalize(body, "google.gemini"), play("google.gemini", sse(body))):
+    for response in (normalize(body, "google.gemini"), decoded("google.gemini", sse(body))):
         assert [call.status for call in response.calls] == ["invalid"]
         assert select(response).calls == []

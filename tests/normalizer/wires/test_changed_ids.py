@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import CREATED, added, done, grow, play, ran, sse, terminal
-from tests.support.building import codes, function_call
+from tests.support.decoding import codes, decoded, ran
+from tests.support.events import CREATED, added, done, function_call, grow, sse, terminal
 from toolparity import Response
 
 WIRE = "openai.responses"
@@ -44,7 +44,7 @@ def pieces(item: dict[str, Any], **where: Any) -> list[dict[str, Any]]:
 
 
 def assert_one_call(response: Response, item: dict[str, Any]) -> None:
-    expected = play(WIRE, sse(CREATED, terminal([item]))).choices[0].blocks
+    expected = decoded(WIRE, sse(CREATED, terminal([item]))).choices[0].blocks
     assert response.choices[0].blocks == expected
     assert ran(response) == ["call_last"]
     assert "id-changed" in codes(response)
@@ -59,26 +59,26 @@ def test_a_call_id_that_changes_is_one_call(item: dict[str, Any], output: bool, 
     if index is None:
         for event in events:
             del event["output_index"]
-    assert_one_call(play(WIRE, sse(CREATED, *events, terminal([item] if output else []))), item)
+    assert_one_call(decoded(WIRE, sse(CREATED, *events, terminal([item] if output else []))), item)
 
 
 @EVERY_KIND
 def test_a_call_id_that_changes_in_the_final_output_is_one_call(item: dict[str, Any]) -> None:
     first = {**item, "call_id": "call_first"}
     events = [added(0, begun(first)), *pieces(item, item_id=item["id"]), done(0, first)]
-    assert_one_call(play(WIRE, sse(CREATED, *events, terminal([item]))), item)
+    assert_one_call(decoded(WIRE, sse(CREATED, *events, terminal([item]))), item)
 
 
 @EVERY_KIND
 def test_a_call_id_that_changes_in_the_final_output_without_an_item_end_is_one_call(item: dict[str, Any]) -> None:
     events = [added(0, begun(item, call_id="call_first")), *pieces(item, item_id=item["id"])]
-    assert_one_call(play(WIRE, sse(CREATED, *events, terminal([item]))), item)
+    assert_one_call(decoded(WIRE, sse(CREATED, *events, terminal([item]))), item)
 
 
 @EVERY_KIND
 def test_both_ids_may_change_if_index_and_arguments_are_equal(item: dict[str, Any]) -> None:
     start = {**item, "status": "in_progress", "id": "other", "call_id": "call_first"}
-    assert_one_call(play(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([]))), item)
+    assert_one_call(decoded(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([]))), item)
 
 
 @pytest.mark.thorough(keep=6)
@@ -88,7 +88,7 @@ def test_both_ids_may_change_if_the_start_has_no_arguments(item: dict[str, Any],
     """Also where the final output returns to the ids of the start."""
     start = {**begun(item, id="other", call_id="call_first"), **dict.fromkeys(ASKED & item.keys())}
     events = [added(0, start), done(0, item), terminal([] if final is None else [{**item, **final}])]
-    response = play(WIRE, sse(CREATED, *events))
+    response = decoded(WIRE, sse(CREATED, *events))
     assert ran(response) == ["call_first" if final else "call_last"]
     assert len(response.calls) == 1
     assert "id-changed" in codes(response)
@@ -99,14 +99,14 @@ def test_both_ids_may_change_if_the_end_has_no_arguments(output: bool) -> None:
     item = function_call("call_last", "f", '{"x":1}', id="fc_2")
     start = function_call("call_first", "f", "", id="fc_1", status="in_progress")
     events = [added(0, start), grow("function_call_arguments", 0, '{"x":1}'), done(0, {**item, "arguments": ""})]
-    response = play(WIRE, sse(CREATED, *events, terminal([item] if output else [])))
+    response = decoded(WIRE, sse(CREATED, *events, terminal([item] if output else [])))
     assert [(call.id, call.arguments, call.status) for call in response.calls] == [("call_last", {"x": 1}, "complete")]
 
 
 def test_both_ids_may_change_if_the_arguments_are_equal_by_value() -> None:
     item = function_call("call_last", "f", '{"y": 2, "x": "\\u00e9"}', id="fc_2")
     start = function_call("call_first", "f", '{"x":"é","y":2}', id="fc_1", status="in_progress")
-    response = play(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([])))
+    response = decoded(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([])))
     assert ran(response) == ["call_last"]
     assert len(response.calls) == 1
 
@@ -120,7 +120,7 @@ def test_two_calls_with_one_constant_item_id_are_two() -> None:
     ended = [done(0, call) for call in calls]
     for events in (apart, under_one_index, together, ended):
         for output in ([], calls, calls[:1], calls[1:]):
-            assert sorted(ran(play(WIRE, sse(CREATED, *events, terminal(output))))) == ["c0", "c1"]
+            assert sorted(ran(decoded(WIRE, sse(CREATED, *events, terminal(output))))) == ["c0", "c1"]
 
 
 def test_an_item_of_another_type_in_the_same_place_is_another_item() -> None:
@@ -129,6 +129,6 @@ def test_an_item_of_another_type_in_the_same_place_is_another_item() -> None:
     call = ITEMS[1] | {"status": "completed"}
     words = grow("output_text", 0, "Hi.", item_id="msg_1", content_index=0)
     events = [added(0, message), words, done(0, call)]
-    response = play(WIRE, sse(CREATED, *events, terminal([])))
+    response = decoded(WIRE, sse(CREATED, *events, terminal([])))
     assert response.text == "Hi."
     assert ran(response) == ["call_last"]

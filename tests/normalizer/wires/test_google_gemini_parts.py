@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from tests.support.building import codes, sse
+from tests.support.decoding import codes
+from tests.support.events import sse
 from toolparity import Reasoning, Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, normalize, select
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, User
 from toolparity.normalizer.errors import SeveralBodies

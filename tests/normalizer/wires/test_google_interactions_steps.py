@@ -9,19 +9,18 @@ import pytest
 from google.genai import interactions
 from msgspec.structs import replace
 
-from tests.normalizer.failures.play import (
+from tests.support import sdk_types
+from tests.support.decoding import codes, decoded
+from tests.support.events import (
     INTERACTION_CREATED,
     INTERACTION_DONE,
     interaction,
     interaction_completed,
-    play,
     sse,
     step_delta,
     step_start,
     step_stop,
 )
-from tests.support import sdk_types
-from tests.support.building import codes
 from toolparity import (
     Opaque,
     Reasoning,
@@ -143,7 +142,7 @@ def streamed(*steps: tuple[dict[str, Any], list[dict[str, Any]]], status: str = 
         frames.append(step_start(index, start))
         frames += [{"index": index, "delta": delta, "event_type": "step.delta"} for delta in deltas]
         frames.append(step_stop(index))
-    return play(WIRE, [sse(*frames, interaction_completed(status)), INTERACTION_DONE])
+    return decoded(WIRE, [sse(*frames, interaction_completed(status)), INTERACTION_DONE])
 
 
 def test_every_type_of_step_that_the_sdk_knows_is_tried_here() -> None:
@@ -258,7 +257,7 @@ def test_the_events_of_the_api_until_june_2026_are_read() -> None:
         events += [{"event_type": "content.delta", "index": index, "delta": delta} for delta in brought]
         events.append({"event_type": "content.stop", "index": index})
     events.append({"event_type": "interaction.complete", "interaction": interaction("requires_action")})
-    response = play(WIRE, [sse(*events), INTERACTION_DONE])
+    response = decoded(WIRE, [sse(*events), INTERACTION_DONE])
     assert response.choices[0].blocks == OLD_BLOCKS
     assert response.findings == ()
 
@@ -267,7 +266,7 @@ def test_arguments_under_the_index_of_another_step_run_no_call() -> None:
     call = {"type": "function_call", "id": "c", "name": "f", "arguments": {}}
     frames = [INTERACTION_CREATED, step_start(0, {"type": "model_output"}), step_start(1, call)]
     frames += [step_delta(0, "arguments_delta", arguments='{"x":1}'), step_stop(0), step_stop(1)]
-    response = play(WIRE, [sse(*frames, interaction_completed("requires_action")), INTERACTION_DONE])
+    response = decoded(WIRE, [sse(*frames, interaction_completed("requires_action")), INTERACTION_DONE])
     assert {"delta-misplaced", "arguments-misplaced"} <= set(codes(response))
     assert not select(response).kept
 
@@ -280,7 +279,7 @@ def test_a_call_that_only_the_last_event_has_is_not_lost() -> None:
         step_delta(0, "text", text="So."),
         step_stop(0),
     ]
-    response = play(WIRE, [sse(*frames, interaction_completed("requires_action", steps=[call])), INTERACTION_DONE])
+    response = decoded(WIRE, [sse(*frames, interaction_completed("requires_action", steps=[call])), INTERACTION_DONE])
     assert [call.id for call in response.calls] == ["c"]
     assert "output-disagrees" in codes(response)
 
@@ -293,8 +292,8 @@ def test_a_stored_interaction_may_end_with_a_status() -> None:
         step_stop(0),
     ]
     status = {"event_type": "interaction.status_update", "interaction_id": "r1", "status": "completed"}
-    assert play(WIRE, [sse(*frames, status), INTERACTION_DONE]).complete
-    assert not play(WIRE, [sse(*frames, status)]).complete
+    assert decoded(WIRE, [sse(*frames, status), INTERACTION_DONE]).complete
+    assert not decoded(WIRE, [sse(*frames, status)]).complete
 
 
 # Requests

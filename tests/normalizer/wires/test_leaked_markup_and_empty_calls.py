@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import Call, play, ran, stream
-from tests.support.building import chat, chat_body, chat_call, chunk, codes, cut, piece, shapes, sse, triples
+from tests.support.decoding import chat, codes, decoded, ran, shapes, triples
+from tests.support.emit import emit_stream, scripted_call
+from tests.support.events import chat_body, chat_call, chunk, cut, piece, sse
 from toolparity import StreamDecoder, normalize
 from toolparity.normalizer.textmode import TextReader, detect, read_response, read_stream, report
 
@@ -56,11 +57,11 @@ def test_an_empty_fragment_of_a_call_is_not_reported() -> None:
 @pytest.mark.parametrize("wire", ["anthropic.messages", "bedrock.converse", "google.interactions", "cohere.chat"])
 def test_two_calls_that_begin_under_one_index_do_not_run(wire: str) -> None:
     """Nothing shows which of them the arguments belong to, and whether the other one has any."""
-    frames = stream(wire, [Call(('{"city":"Turin"}',))])
-    other = stream(wire, [Call((), "call_b")])
+    frames = emit_stream(wire, [scripted_call(('{"city":"Turin"}',))])
+    other = emit_stream(wire, [scripted_call((), "call_b")])
     start = next(number for number, frame in enumerate(frames) if b"call_a" in frame)
     for number in (start, start + 1):
-        response = play(wire, [*frames[:number], other[start], *frames[number:]])
+        response = decoded(wire, [*frames[:number], other[start], *frames[number:]])
         assert len(response.calls) == 2
         assert ran(response) == []
         assert "index-reused" in codes(response)
@@ -74,17 +75,19 @@ def test_INC_31_a_call_without_arguments_and_end_does_not_run_if_its_tool_requir
     """Failure INC-31. The other wires have no blocks that end, or never ran such a call."""
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     tool = {"type": "function", "name": "lookup", "parameters": schema}
-    lost = stream(wire, [Call(pieces, closed=False), Call(('{"city":"Turin"}',), "call_b", closed=False)])
-    response = play(wire, lost, request={"tools": [tool]})
+    lost = emit_stream(
+        wire, [scripted_call(pieces, closed=False), scripted_call(('{"city":"Turin"}',), "call_b", closed=False)]
+    )
+    response = decoded(wire, lost, request={"tools": [tool]})
     assert [call.status for call in response.calls] == ["truncated", "complete"]
     assert ran(response) == ["call_b"]
     assert "arguments-missing" in codes(response)
     schema["required"] = []
     for request in ({"tools": [tool]}, None):
-        response = play(wire, lost, request=request)
+        response = decoded(wire, lost, request=request)
         assert ran(response) == ["call_a", "call_b"]
         assert codes(response).count("arguments-missing") == 1
-    response = play(wire, stream(wire, [Call(())]), request=[tool])
+    response = decoded(wire, emit_stream(wire, [scripted_call(())]), request=[tool])
     assert ran(response) == ["call_a"]
     assert "arguments-missing" not in codes(response)
 

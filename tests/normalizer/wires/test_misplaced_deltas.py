@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.normalizer.failures.play import feed, play, ran
-from tests.support.building import anthropic_stream, block_start, block_stop, codes, json_delta, text_delta, tool_start
+from tests.support.decoding import codes, decoded, feed, ran
+from tests.support.events import anthropic_stream, block_start, block_stop, json_delta, text_delta, tool_start
 from toolparity import Reasoning, Response, ServerToolCall, Text, ToolCall, select
 from toolparity.normalizer.events import BlockDelta, BlockStart
 
@@ -27,7 +27,7 @@ def signature_delta(index: int, text: str) -> dict[str, Any]:
 
 
 def read(*events: dict[str, Any]) -> Response:
-    return play(WIRE, anthropic_stream(*events))
+    return decoded(WIRE, anthropic_stream(*events))
 
 
 def assert_nothing_runs(response: Response, calls: int = 1) -> None:

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.building import (
+from tests.support.decoding import chat, codes, decode_stream, responses, triples
+from tests.support.events import (
     anthropic_body,
     anthropic_stream,
     block_stop,
-    chat,
     chat_body,
     chat_call,
     chunk,
-    codes,
     cut,
     function_call,
     grpc_call,
@@ -26,12 +25,9 @@ from tests.support.building import (
     item_events,
     json_delta,
     piece,
-    responses,
     responses_body,
     sse,
-    stream,
     tool_start,
-    triples,
 )
 from tests.support.thoroughness import examples
 from toolparity import Response, normalize, select
@@ -154,7 +150,7 @@ def test_text_indexes_separate_choices() -> None:
     for place, each in enumerate(chunks):
         each["choices"][0]["index"] = str(place)
     ends = [chunk(finish="tool_calls", choice=place) for place in (0, 1)]
-    response = stream("openai.chat", sse(*chunks, *ends, done=True))
+    response = decode_stream("openai.chat", sse(*chunks, *ends, done=True))
     assert [[call.name for call in choice.calls] for choice in response.choices] == [["f"], ["g"]]
     plain = chat_body(chat_call("a", "f", F))
     plain["choices"] = [{**plain["choices"][0], "index": place} for place in ("1", "0")]
@@ -168,7 +164,7 @@ def test_text_indexes_separate_anthropic_blocks() -> None:
     begin = {"type": "message_start", "message": anthropic_body(stop="") | {"stop_reason": None}}
     end = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}}
     spelled = [{**event, "index": str(event["index"])} for event in events]
-    response = stream("anthropic.messages", sse(begin, *spelled, end, {"type": "message_stop"}))
+    response = decode_stream("anthropic.messages", sse(begin, *spelled, end, {"type": "message_stop"}))
     assert triples(response) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
 
 
@@ -321,6 +317,6 @@ LATE: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize("case", LATE)
 def test_a_late_name_belongs_to_the_arguments_on_other_wires(case: str) -> None:
-    response = stream(*LATE[case])
+    response = decode_stream(*LATE[case])
     assert triples(response) == [("a", "f", json.loads(F))]
     assert select(response).kept

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import chat, chunk
+from tests.support.decoding import chat
+from tests.support.events import chunk
 from toolparity import (
     Block,
     Reasoning,

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import chat, chat_body, chat_call, chunk, codes, only, piece, sse, stream
+from tests.support.decoding import chat, codes, decode_stream, only
+from tests.support.events import chat_body, chat_call, chunk, piece, sse
 from toolparity import Reasoning, Response, StreamDecoder, Text, ToolCall, Usage, normalize, select
 
 CALL = ToolCall("a", "f", {"x": 1}, '{"x":1}')
@@ -311,7 +312,7 @@ def test_a_hundred_findings_of_one_code_are_all_told() -> None:
 
 def test_an_unknown_member_of_every_chunk_is_told_once() -> None:
     body = sse(*(chunk(content="x") | {"new_thing": number} for number in range(50)), chunk(finish="stop"))
-    assert codes(stream("openai.chat", body)) == ["unknown-member"]
+    assert codes(decode_stream("openai.chat", body)) == ["unknown-member"]
 
 
 @pytest.mark.parametrize("size", [1, 64, 4096])
@@ -325,10 +326,10 @@ def test_a_fingerprint_that_only_a_middle_chunk_tells_is_kept_wherever_the_bytes
         )
 
     end = b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
-    stream = told("a") + told("b") + told("c", system_fingerprint="fp_1") + told("d") + end
+    decode_stream = told("a") + told("b") + told("c", system_fingerprint="fp_1") + told("d") + end
     decoder = StreamDecoder("openai.chat")
-    for at in range(0, len(stream), size):
-        decoder.feed(stream[at : at + size])
+    for at in range(0, len(decode_stream), size):
+        decoder.feed(decode_stream[at : at + size])
     response = decoder.finish()
     assert response.extra["system_fingerprint"] == "fp_1"
     assert response.text == "abcd"

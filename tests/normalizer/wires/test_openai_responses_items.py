@@ -8,21 +8,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.normalizer.failures.play import (
+from tests.support.decoding import assert_not_executed, codes, decoded, feed, ran
+from tests.support.events import (
     CREATED,
-    Say,
     added,
-    assert_not_executed,
     done,
-    feed,
+    function_call,
     grow,
-    item_of,
-    play,
-    ran,
+    item_events,
+    message_item,
+    responses_body,
     sse,
     terminal,
 )
-from tests.support.building import codes, function_call, item_events, responses_body
 from toolparity import Response, ServerToolCall, ServerToolResult, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.conversation import Assistant
 from toolparity.normalizer.errors import TooManyCalls
@@ -32,7 +30,7 @@ from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.call_builder import MAX_CALLS
 
 WIRE = "openai.responses"
-SAID = item_of(Say("Hi."), 0)
+SAID = message_item("Hi.", id="msg_0")
 SHELL = {
     "type": "shell_call",
     "id": "sh_1",
@@ -101,7 +99,7 @@ def test_pieces_of_two_calls_under_one_constant_index_are_told_apart_by_their_it
     events = [added(places[0], begun("c1", "a")), added(places[1], begun("c2", "b"))]
     for one, other in zip(first["x"], second["x"], strict=True):
         events += [*pieces(0, one, item_id="a"), *pieces(0, other, item_id="b")]
-    response = play(WIRE, sse(CREATED, *events, terminal([])))
+    response = decoded(WIRE, sse(CREATED, *events, terminal([])))
     assert told(response) == [("c1", '{"x":1}', "complete"), ("c2", '{"y":2}', "complete")]
     strayed = 2 if places == (1, 2) else 1
     assert codes(response) == ["index-changed"] * strayed + ["event-missing"] * 2 + ["output-empty"]
@@ -115,7 +113,7 @@ def test_a_second_call_whose_pieces_come_in_a_row_under_the_first_ones_index_is_
         *pieces(0, '{"x"', ":1", "}", item_id="a"),
         *pieces(0, '{"y"', ":2", "}", item_id="b"),
     ]
-    response = play(WIRE, sse(CREATED, *events, terminal([])))
+    response = decoded(WIRE, sse(CREATED, *events, terminal([])))
     assert told(response) == [("c1", '{"x":1}', "complete"), ("c2", '{"y":2}', "complete")]
 
 
@@ -127,14 +125,14 @@ def test_a_constant_item_id_does_not_outweigh_the_index_of_a_call_that_is_still_
         added(1, begun("c2", "b")),
         *pieces(1, '{"y":', "2}", item_id="a"),
     ]
-    response = play(WIRE, sse(CREATED, *events, terminal([])))
+    response = decoded(WIRE, sse(CREATED, *events, terminal([])))
     assert told(response) == [("c1", '{"x":1}', "complete"), ("c2", '{"y":2}', "complete")]
     assert codes(response) == ["event-missing", "output-empty"]
 
 
 def test_items_that_end_under_one_constant_index_are_all_kept() -> None:
     ended = [function_call(f"c{n}", "f", f'{{"x":{n}}}', id=f"fc_{n}") for n in range(3)]
-    response = play(WIRE, sse(CREATED, *(done(0, item) for item in ended), terminal([])))
+    response = decoded(WIRE, sse(CREATED, *(done(0, item) for item in ended), terminal([])))
     assert told(response) == [(f"c{n}", f'{{"x":{n}}}', "complete") for n in range(3)]
     assert set(codes(response)) == {"event-missing", "index-reused", "output-empty"}
 
@@ -147,7 +145,7 @@ def test_an_item_without_index_ends_where_it_began_whatever_its_item_id(before: 
         {"type": "response.output_item.added", "item": begun("c2", before)},
         {"type": "response.output_item.done", "item": function_call("c2", "f_c2", '{"a":2}', id=after)},
     ]
-    response = play(WIRE, sse(CREATED, *events, terminal([])))
+    response = decoded(WIRE, sse(CREATED, *events, terminal([])))
     assert told(response) == [("c1", '{"a":1}', "complete"), ("c2", '{"a":2}', "complete")]
     assert codes(response) == ["output-empty"]
 
@@ -160,7 +158,7 @@ def test_an_item_that_gets_its_ids_at_its_end_is_the_last_open_one_of_its_type()
         {"type": "response.output_item.done", "item": function_call("c1", "f_c1", '{"a":1}', id="fc_1")},
         {"type": "response.output_item.done", "item": SAID},
     ]
-    response = play(WIRE, sse(CREATED, *events, terminal([])))
+    response = decoded(WIRE, sse(CREATED, *events, terminal([])))
     assert told(response) == [("c1", '{"a":1}', "complete")]
     assert response.text == "Hi."
 
@@ -171,7 +169,7 @@ def test_a_call_that_is_announced_twice_is_one_call() -> None:
         added(0, begun("c1", "a")),
         *item_events(0, CLIENT_ITEMS[0] | {"id": "a"})[1:],
     ]
-    response = play(WIRE, sse(CREATED, *events, terminal([])))
+    response = decoded(WIRE, sse(CREATED, *events, terminal([])))
     assert told(response) == [("c1", '{"x":1}', "complete")]
 
 
@@ -188,11 +186,11 @@ def test_more_items_than_any_answer_has_are_an_error() -> None:
 
 @pytest.mark.parametrize("item", [*CLIENT_ITEMS, APPROVAL], ids=lambda item: item["type"])
 def test_an_item_that_the_final_output_lacks_stands_where_it_was_streamed(item: dict[str, Any]) -> None:
-    after = item_of(Say("Done."), 2)
+    after = message_item("Done.", id="msg_2")
     streamed = [added(n, i) for n, i in enumerate([SAID, item, after])]
     ended = [done(n, i) for n, i in enumerate([SAID, item, after])]
-    complete = play(WIRE, sse(CREATED, *streamed, *ended, terminal([SAID, item, after])))
-    lacking = play(WIRE, sse(CREATED, *streamed, *ended, terminal([SAID, after])))
+    complete = decoded(WIRE, sse(CREATED, *streamed, *ended, terminal([SAID, item, after])))
+    lacking = decoded(WIRE, sse(CREATED, *streamed, *ended, terminal([SAID, after])))
     assert lacking.choices == complete.choices
     assert [type(block) for block in lacking.choices[0].blocks][1] in (ToolCall, ApprovalRequest)
     assert ran(lacking) == ran(complete)
@@ -203,22 +201,24 @@ def test_an_item_that_the_final_output_lacks_stands_where_it_was_streamed(item: 
 @pytest.mark.parametrize("item", [*BUILT_IN, APPROVAL, SAID], ids=lambda item: item["type"])
 def test_an_item_whose_id_changed_in_the_final_output_stands_there_once(item: dict[str, Any]) -> None:
     ending = terminal([{**item, "id": "enc"}])
-    response = play(WIRE, sse(CREATED, added(0, item), done(0, item), ending))
-    assert response.choices == play(WIRE, sse(CREATED, ending)).choices
+    response = decoded(WIRE, sse(CREATED, added(0, item), done(0, item), ending))
+    assert response.choices == decoded(WIRE, sse(CREATED, ending)).choices
     assert "output-disagrees" not in codes(response)
 
 
 def test_one_of_two_equal_calls_that_the_final_output_lacks_is_kept() -> None:
     one, other = (function_call(id, "f", "{}", id=f"fc_{id}") for id in ("c1", "c2"))
     events = [*item_events(0, one), *item_events(1, other)]
-    response = play(WIRE, sse(CREATED, *events, terminal([other])))
+    response = decoded(WIRE, sse(CREATED, *events, terminal([other])))
     assert told(response) == [("c1", "{}", "complete"), ("c2", "{}", "complete")]
     assert codes(response) == ["output-disagrees"]
 
 
 def test_a_message_that_began_and_said_nothing_is_nothing_that_the_final_output_lacks() -> None:
     silent = {**SAID, "id": "msg_9", "content": [], "status": "in_progress"}
-    response = play(WIRE, sse(CREATED, added(0, silent), *item_events(1, CLIENT_ITEMS[0]), terminal([CLIENT_ITEMS[0]])))
+    response = decoded(
+        WIRE, sse(CREATED, added(0, silent), *item_events(1, CLIENT_ITEMS[0]), terminal([CLIENT_ITEMS[0]]))
+    )
     assert response.choices == whole(CLIENT_ITEMS[0]).choices
     assert response.findings == ()
 
@@ -252,7 +252,7 @@ DELTAS = pieces(0, '{"x"', ":1}", item_id="fc_1")
     ],
 )
 def test_silence_at_the_end_does_not_take_back_streamed_arguments(events: list[dict[str, Any]]) -> None:
-    response = play(WIRE, sse(CREATED, *events))
+    response = decoded(WIRE, sse(CREATED, *events))
     assert told(response) == [("c1", '{"x":1}', "complete")]
     assert "arguments-disagree" in codes(response)
     assert ran(response) == ["c1"]
@@ -260,7 +260,7 @@ def test_silence_at_the_end_does_not_take_back_streamed_arguments(events: list[d
 
 def test_other_arguments_in_the_final_output_count_and_are_reported() -> None:
     events = [*item_events(0, CALL), terminal([{**CALL, "arguments": '{"x":22}'}])]
-    response = play(WIRE, sse(CREATED, *events))
+    response = decoded(WIRE, sse(CREATED, *events))
     assert told(response) == [("c1", '{"x":22}', "complete")]
     assert codes(response) == ["arguments-disagree"]
 
@@ -308,7 +308,7 @@ def test_a_call_that_was_whole_before_the_answer_was_cut_runs(item: dict[str, An
 def test_a_call_that_only_began_does_not_run(item: dict[str, Any], ending: str, final: list[Any]) -> None:
     part = next((name for name in ("arguments", "input") if isinstance(item.get(name), str)), None)
     start = {**item, "status": "in_progress"} | ({part: ""} if part else {})
-    response = play(WIRE, sse(CREATED, added(0, start), terminal(final, ending)))
+    response = decoded(WIRE, sse(CREATED, added(0, start), terminal(final, ending)))
     assert [(call.id, call.status) for call in response.calls] == [(item["call_id"], "truncated")]
     assert "arguments-truncated" in codes(response)
     assert_not_executed(response, calls=1)
@@ -316,7 +316,7 @@ def test_a_call_that_only_began_does_not_run(item: dict[str, Any], ending: str, 
 
 def test_a_call_with_half_an_answer_streamed_does_not_run_although_its_text_is_whole() -> None:
     events = [added(0, begun("c1", "a")), *pieces(0, '{"x":1}', item_id="a")]
-    response = play(WIRE, sse(CREATED, *events, terminal([SAID], "max_output_tokens")))
+    response = decoded(WIRE, sse(CREATED, *events, terminal([SAID], "max_output_tokens")))
     assert told(response) == [("c1", '{"x":1}', "truncated")]
     assert_not_executed(response, calls=1)
 
@@ -366,7 +366,7 @@ def test_a_call_whose_output_stands_in_the_same_answer_was_run_elsewhere(item: d
     items = [item, output, item, other]
     if streamed:
         events = [event(n, i) for n, i in enumerate(items) for event in (added, done)]
-        response = play(WIRE, sse(CREATED, *events, terminal(items)))
+        response = decoded(WIRE, sse(CREATED, *events, terminal(items)))
     else:
         response = whole(*items)
     call, result, unanswered = response.choices[0].blocks
@@ -426,7 +426,7 @@ def test_a_custom_call_of_grok_is_its_own_whoever_serves_it(provider: str | None
 def test_a_terminal_event_that_says_little_does_not_make_the_beginning_forgotten(final: Any) -> None:
     first = {**CREATED["response"], "model": "grok-4", "tools": TOOLS}  # type: ignore[dict-item]
     end = {"type": "response.completed"} | ({"response": final} if final else {})
-    response = play(WIRE, sse({**CREATED, "response": first}, added(0, SEARCH), done(0, SEARCH), end))
+    response = decoded(WIRE, sse({**CREATED, "response": first}, added(0, SEARCH), done(0, SEARCH), end))
     assert (response.id, response.model, response.complete) == ("r1", "grok-4", True)
     assert response.extra["tools"] == TOOLS
     (own,) = response.choices[0].blocks
@@ -435,7 +435,7 @@ def test_a_terminal_event_that_says_little_does_not_make_the_beginning_forgotten
 
 
 def test_a_second_terminal_event_that_says_nothing_changes_nothing() -> None:
-    response = play(WIRE, sse(CREATED, terminal([CALL]), {"type": "response.completed"}))
+    response = decoded(WIRE, sse(CREATED, terminal([CALL]), {"type": "response.completed"}))
     assert response.choices == whole(CALL).choices
     assert codes(response) == ["event-repeated"]
 
@@ -445,7 +445,7 @@ def test_a_custom_call_of_xai_is_neither_run_nor_lost_where_nobody_told_the_tool
     body = responses_body(UNTOLD, model="grok-4")
     response = normalize(body, WIRE)
     if streamed:
-        response = play(WIRE, sse(CREATED, added(0, UNTOLD), done(0, UNTOLD), terminal([UNTOLD], model="grok-4")))
+        response = decoded(WIRE, sse(CREATED, added(0, UNTOLD), done(0, UNTOLD), terminal([UNTOLD], model="grok-4")))
     (call,) = response.calls
     assert (call.id, call.name, call.arguments_text) == ("x1", "edit", '{"query":"a"}')
     assert (call.kind, call.status, call.arguments) == ("unresolved", "invalid", None)

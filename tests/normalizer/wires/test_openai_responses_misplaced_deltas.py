@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.normalizer.failures.play import CREATED, added, assert_not_executed, done, grow, play, ran, sse, terminal
-from tests.support.building import codes, function_call
+from tests.support.decoding import assert_not_executed, codes, decoded, ran
+from tests.support.events import CREATED, added, done, function_call, grow, sse, terminal
 from toolparity import Reasoning, Response, Text, ToolCall
 
 WIRE = "openai.responses"
@@ -34,7 +34,7 @@ def thought(index: int, text: str) -> dict[str, Any]:
 
 
 def read(*events: dict[str, Any], output: list[Any] | None = None) -> Response:
-    return play(WIRE, sse(CREATED, *events, terminal(output or [])))
+    return decoded(WIRE, sse(CREATED, *events, terminal(output or [])))
 
 
 @pytest.mark.parametrize("other", [MESSAGE, THOUGHT], ids=lambda item: item["type"])

@@ -9,30 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.normalizer.failures.play import play
-from tests.support.building import (
-    FORMS,
-    Given,
+from tests.support.decoding import FORMS, Given, chat, codes, decode_stream, decoded, respond, responses, triples
+from tests.support.events import (
     anthropic_stream,
     block_start,
     block_stop,
-    chat,
     chat_body,
     chat_call,
     chunk,
-    codes,
     function_call,
     grpc_call,
     grpc_chunk,
     item_events,
     json_delta,
     piece,
-    respond,
-    responses,
     responses_body,
-    stream,
     tool_start,
-    triples,
 )
 from tests.support.thoroughness import examples
 from toolparity import normalize, select
@@ -243,27 +235,27 @@ def test_a_call_whose_start_is_repeated_runs_once(again: int, index: int | None)
     if index is None:
         events = [{name: value for name, value in event.items() if name != "index"} for event in events]
     other = [tool_start(1, "b", "f"), block_stop(1)]
-    response = play("anthropic.messages", anthropic_stream(*events, *other))
+    response = decoded("anthropic.messages", anthropic_stream(*events, *other))
     assert triples(response) == [("a", "f", json.loads(FIRST)), ("b", "f", {})]
     assert {"duplicate-call", "event-repeated"} & set(codes(response))
 
 
 @pytest.mark.parametrize("starts", [2, 3])
 def test_a_call_without_arguments_whose_start_is_repeated_is_kept(starts: int) -> None:
-    response = play("anthropic.messages", anthropic_stream(*[tool_start(0, "a", "f")] * starts, block_stop(0)))
+    response = decoded("anthropic.messages", anthropic_stream(*[tool_start(0, "a", "f")] * starts, block_stop(0)))
     assert triples(response) == [("a", "f", {})]
 
 
 def test_different_calls_with_one_id_and_index_are_kept_if_both_have_arguments() -> None:
     events = [event for text in (FIRST, OTHERS[0]) for event in (tool_start(0, "a", "f"), json_delta(0, text))]
-    response = play("anthropic.messages", anthropic_stream(*events, block_stop(0)))
+    response = decoded("anthropic.messages", anthropic_stream(*events, block_stop(0)))
     assert [call.arguments for call in response.calls] == [json.loads(FIRST), json.loads(OTHERS[0])]
 
 
 @pytest.mark.parametrize(("given", "same"), [(FIRST, True), (SPELLINGS[1], True), ("{}", True), (OTHERS[0], False)])
 def test_an_input_at_the_start_is_compared_with_the_deltas_by_value(given: str, same: bool) -> None:
     start = block_start(0, type="tool_use", id="a", name="f", input=json.loads(given))
-    response = play("anthropic.messages", anthropic_stream(start, json_delta(0, FIRST), block_stop(0)))
+    response = decoded("anthropic.messages", anthropic_stream(start, json_delta(0, FIRST), block_stop(0)))
     assert triples(response) == [("a", "f", json.loads(FIRST))]
     assert codes(response) == ([] if same else ["arguments-disagree"])
 
@@ -277,7 +269,7 @@ def test_a_call_that_appears_in_two_outputs_runs_once(again: str) -> None:
         grpc_chunk(grpc_call("a", "f", FIRST), role=2),
         grpc_chunk(grpc_call("a", "f", again), index=1, role=2, finish=4),
     ]
-    assert triples(stream("xai.grpc", chunks)) == [("a", "f", json.loads(FIRST))]
+    assert triples(decode_stream("xai.grpc", chunks)) == [("a", "f", json.loads(FIRST))]
 
 
 def test_an_id_of_a_wrong_type_beside_repeated_ones_is_no_error() -> None:

@@ -13,14 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.normalizer.recorded.rows import lines
-from tests.support.building import (
-    anthropic,
+from tests.support.decoding import anthropic, codes, decode_stream
+from tests.support.events import (
     anthropic_body,
     block_stop,
     chat_body,
     chat_call,
     chunk,
-    codes,
     function_call,
     grpc_body,
     grpc_call,
@@ -30,7 +29,6 @@ from tests.support.building import (
     piece,
     responses_body,
     sse,
-    stream,
     tool_start,
 )
 from toolparity import Response, normalize, select
@@ -53,7 +51,7 @@ def _chat(word: str) -> Response:
 
 def _chat_streamed(word: str) -> Response:
     calls = piece(0, "a", "f", "{}"), piece(1, "b", "g", "{}")
-    return stream("openai.chat", sse(chunk(*calls), chunk(finish=word), done=True))
+    return decode_stream("openai.chat", sse(chunk(*calls), chunk(finish=word), done=True))
 
 
 def _anthropic(word: str) -> Response:
@@ -82,7 +80,7 @@ def _incomplete(word: str) -> Response:
 def _incomplete_streamed(word: str) -> Response:
     body = responses_body(*_calls(), status="incomplete", incomplete_details={"reason": word})
     events = [event for place, item in enumerate(_calls()) for event in item_events(place, item)]
-    return stream("openai.responses", sse(*events, {"type": "response.incomplete", "response": body}))
+    return decode_stream("openai.responses", sse(*events, {"type": "response.incomplete", "response": body}))
 
 
 def _status(word: str) -> Response:
@@ -135,7 +133,7 @@ def test_item_4_every_reason_of_xai_has_its_meaning(finish: int) -> None:
     calls = grpc_call("a", "f", "{}"), grpc_call("b", "g", "{}")
     kept = ["a"] if reason in CUTS else ["a", "b"]
     plain = normalize(grpc_body(*calls, finish=finish), "xai.grpc")
-    streamed = stream("xai.grpc", [grpc_chunk(*calls, role=2), grpc_chunk(finish=finish)])
+    streamed = decode_stream("xai.grpc", [grpc_chunk(*calls, role=2), grpc_chunk(finish=finish)])
     for response in (plain, streamed):
         assert response.choices[0].stop.reason == ("tool_calls" if reason == "end_turn" else reason)
         assert [ref.id for ref in select(response).kept] == kept
@@ -215,7 +213,7 @@ def test_item_4_a_gateway_that_calls_a_failure_natural_is_corrected_by_the_nativ
     body["choices"][0]["native_finish_reason"] = word
     events = chunk(piece(0, "a", "f", "{}")), chunk(finish=finish)
     events[1]["choices"][0]["native_finish_reason"] = word
-    for response in (normalize(_json(body), "openai.chat"), stream("openai.chat", sse(*events, done=True))):
+    for response in (normalize(_json(body), "openai.chat"), decode_stream("openai.chat", sse(*events, done=True))):
         assert response.choices[0].stop.reason == WORDS[word].reason
         assert select(response).kept == []
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.normalizer.failures.play import ran
-from tests.support.building import codes, grpc_body, grpc_call, grpc_chunk
+from tests.support.decoding import codes, ran
+from tests.support.events import grpc_body, grpc_call, grpc_chunk
 from tests.support.thoroughness import examples
 from toolparity import Response, ServerToolCall, StreamDecoder, normalize, select
 from toolparity.normalizer.events import BlockStart

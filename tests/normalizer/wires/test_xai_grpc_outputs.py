@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import grpc_body, grpc_chunk, grpc_output, tool_call
+from tests.support.events import grpc_event, grpc_output, grpc_response, tool_call
 from toolparity import Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, ToolCall, normalize, select
 from toolparity.normalizer.events import ChoiceStop
 
@@ -24,10 +24,10 @@ def read(streamed: bool, *outputs: dict[str, Any], **told: Any) -> Response:
     """Outputs with the indexes 0, 1, …: whole, or each in its own chunk."""
     if not streamed:
         whole = [grpc_output(index, **output) for index, output in enumerate(outputs)]
-        return normalize(grpc_body(*whole), "xai.grpc", **told)
+        return normalize(grpc_response(*whole), "xai.grpc", **told)
     decoder = StreamDecoder("xai.grpc", **told)
     for index, output in enumerate(outputs):
-        decoder.feed(grpc_chunk(index, **output))
+        decoder.feed(grpc_event(index, **output))
     return decoder.finish()
 
 
@@ -113,8 +113,8 @@ def test_of_several_answers_each_has_its_own_ids(streamed: bool) -> None:
 
 def test_a_call_that_goes_on_elsewhere_grows_where_it_is_shown() -> None:
     decoder = StreamDecoder("xai.grpc")
-    events = decoder.feed(grpc_chunk(0, tool_calls=[tool_call(TURIN[:7], "c1", "lookup")]))
-    events += decoder.feed(grpc_chunk(1, tool_calls=[tool_call(TURIN[7:], "c1", "lookup")]))
+    events = decoder.feed(grpc_event(0, tool_calls=[tool_call(TURIN[:7], "c1", "lookup")]))
+    events += decoder.feed(grpc_event(1, tool_calls=[tool_call(TURIN[7:], "c1", "lookup")]))
     assert [type(event).__name__ for event in events] == ["BlockStart", "BlockDelta", "BlockDelta"]
     assert {event.key for event in events} == {0}  # type: ignore[union-attr]
 
@@ -217,5 +217,5 @@ def test_citations_of_an_output_without_words_are_kept(streamed: bool) -> None:
 
 def test_the_end_of_a_choice_names_the_choice() -> None:
     decoder = StreamDecoder("xai.grpc", request={"n": 2})
-    events = [event for index in (1, 0) for event in decoder.feed(grpc_chunk(index, finish="REASON_STOP"))]
+    events = [event for index in (1, 0) for event in decoder.feed(grpc_event(index, finish="REASON_STOP"))]
     assert [event.choice for event in events if isinstance(event, ChoiceStop)] == [1, 0]

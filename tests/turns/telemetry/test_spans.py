@@ -10,7 +10,7 @@ import pytest
 from opentelemetry import trace
 from opentelemetry.trace import StatusCode
 
-from tests.support.building import chat_body
+from tests.support.events import chat_body
 from tests.turns.playing import WIRES, Counting, Emulated, Fault, Round, Say, at_once, call, script
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.wires.openai_chat.profiles import PROFILES
