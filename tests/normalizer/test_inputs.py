@@ -70,7 +70,7 @@ def test_arguments_that_had_no_text_are_spelled_compactly_and_a_finding_says_so(
     wire = "anthropic.messages"
     body = emit_body(wire, [LOOKUP])
     parsed, exact = normalize(json.loads(body), wire), normalize(body, wire)
-    assert [call.arguments_text for call in exact.calls] == ['{"city": "Turin"}']
+    assert [call.arguments_text for call in exact.calls] == ['{"city":"Turin"}']
     assert [call.arguments_text for call in parsed.calls] == ['{"city":"Turin"}']
     assert [finding.code for finding in parsed.findings] == ["arguments-respelled"]
     assert exact.findings == ()
@@ -178,7 +178,7 @@ def helper_events(wire: str) -> list[Any]:
     ask: list[Any] = [{"role": "user", "content": "?"}]
     if wire == "anthropic.messages":
         claude = anthropic.Anthropic(api_key="none", http_client=answering(anthropic, wire, SPOKEN))
-        with claude.messages.emit_stream(model="m", max_tokens=9, messages=ask) as message_stream:
+        with claude.messages.stream(model="m", max_tokens=9, messages=ask) as message_stream:
             return list(message_stream)
     if wire == "google.interactions":
         answer = httpx.Response(
@@ -196,9 +196,9 @@ def helper_events(wire: str) -> list[Any]:
         return list(command.chat_stream(model="m", messages=ask))
     gpt = openai.OpenAI(api_key="none", http_client=answering(openai, wire, SPOKEN))
     if wire == "openai.chat":
-        with gpt.chat.completions.emit_stream(model="m", messages=ask) as chat_stream:
+        with gpt.chat.completions.stream(model="m", messages=ask) as chat_stream:
             return list(chat_stream)
-    with gpt.responses.emit_stream(model="m", input="?") as response_stream:
+    with gpt.responses.stream(model="m", input="?") as response_stream:
         return list(response_stream)
 
 
@@ -214,7 +214,7 @@ def test_the_events_of_the_sdks_stream_helpers_are_the_same_response(wire: str, 
     response = fed(events, wire if say_which else None)
     assert told(response) == told(decoded(wire, emit_stream(wire, SPOKEN)))
     assert response.findings == ()
-    assert [call.arguments_text for call in response.calls] == ['{"city": "Turin"}', '{"a": [1, 2]}']
+    assert [call.arguments_text for call in response.calls] == ['{"city":"Turin"}', '{"a": [1, 2]}']
 
 
 class Forecast(pydantic.BaseModel):

@@ -94,7 +94,7 @@ def _request(wire: str, provider: str | None, words: dict[str, str]) -> Request:
     results = [
         ToolResult(given("id"), [TextPart(given("result"))], name=given("name"), extra={"more": given("extra")}),
         ToolResult("b", [JsonPart({given("result"): given("result")})], is_error=True),
-        ToolResult("c", [TextPart(given("result")), TextPart("b")], kind="custom", emit_body=False),
+        ToolResult("c", [TextPart(given("result")), TextPart("b")], kind="custom", plain=False),
         ToolResult("d", [MediaPart("image", url=f"https://x.test/{given('address')}", name=given("file name"))]),
     ]
     return Request(
@@ -103,7 +103,7 @@ def _request(wire: str, provider: str | None, words: dict[str, str]) -> Request:
         [
             System([TextPart(given("instructions"))]),
             User([TextPart(given("user"))]),
-            User([TextPart("a", {"title": given("extra")}), TextPart(given("user"))], emit_body=False),
+            User([TextPart("a", {"title": given("extra")}), TextPart(given("user"))], plain=False),
             Assistant(response),
             ToolResults(results),
             Assistant(Response(wire, provider, "q", "m", [Choice(0, [Text(given("text"))], Stop("end_turn"))])),
@@ -155,8 +155,8 @@ def test_item_16_every_request_can_be_sent_with_any_text(route: tuple[str, str, 
 @pytest.mark.parametrize("target", WIRES)
 def test_item_16_replaced_text_in_a_request_is_reported_as_a_loss(position: str, target: str) -> None:
     """The words of one position arrive unchanged, or are replaced with the loss `corrupt-text`, or are lost."""
-    emit_body = dict.fromkeys(POSITIONS, "w")
-    request = _request(target, PROVIDERS[target], emit_body | {position: "w\ud83dw"})
+    plain = dict.fromkeys(POSITIONS, "w")
+    request = _request(target, PROVIDERS[target], plain | {position: "w\ud83dw"})
     encoded = write_request(request, target, provider=PROVIDERS[target])
     codes = {loss.code for loss in encoded.losses}
     said = str(sent(encoded)) if target == "xai.grpc" else json.dumps(sent(encoded), ensure_ascii=False)
@@ -320,4 +320,5 @@ def test_item_16_the_output_of_normalize_is_utf_8(wire: str, tmp_path: Path) -> 
     assert result.exit_code == 0, result.output
     (line,) = result.stdout_bytes.splitlines()
     (call,) = normalize(path.read_bytes(), wire).calls
-    assert json_codec.decode(line)["response"]["choices"][0]["blocks"][0]["arguments"] == call.arguments
+    blocks = json_codec.decode(line)["response"]["choices"][0]["blocks"]
+    assert [block["arguments"] for block in blocks if block["type"] == "tool_call"] == [call.arguments]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -157,16 +158,21 @@ def test_several_bodies_in_one_recording_or_cassette_are_an_error(tmp_path: Path
             assert run(command, one).exit_code == 4
 
 
+def renamed(response: bytes) -> bytes:
+    """Give a response of Gemini another id."""
+    return re.sub(rb'"responseId": ?"[^"]+"', b'"responseId": "r2"', response)
+
+
 @wires
 @pytest.mark.parametrize("with_wire", [True, False])
 def test_normalize_rejects_several_bodies(wire: str, with_wire: bool) -> None:
     other = "openai.chat" if wire != "openai.chat" else "anthropic.messages"
     one, two = emit_body(wire, [scripted_call(("{}",), "a")]), emit_body(other, [scripted_call(("{}",), "b")])
-    again = one.replace(b'"responseId": "r1"', b'"responseId": "r2"')
+    again = renamed(one)
     several: list[Any] = [one + again, one + b"\n" + two, b"[" + one + b"," + again + b"]"]
     several += [[json.loads(one), json.loads(again)], (one + again).decode()]
     events = b"".join(emit_stream(wire, [Say("a")]))
-    several.append(events + events.replace(b'"responseId": "r1"', b'"responseId": "r2"'))
+    several.append(events + renamed(events))
     for bodies in several:
         with pytest.raises(SeveralBodies):
             normalize(bodies, wire if with_wire else None)
@@ -174,7 +180,7 @@ def test_normalize_rejects_several_bodies(wire: str, with_wire: bool) -> None:
 
 @wires
 def test_a_stream_decoder_rejects_a_second_body_at_any_split(wire: str) -> None:
-    second = emit_body(wire, [scripted_call(("{}",), "b")]).replace(b'"responseId": "r1"', b'"responseId": "r2"')
+    second = renamed(emit_body(wire, [scripted_call(("{}",), "b")]))
     both = emit_body(wire, [scripted_call(("{}",), "a")]) + b"\n" + second
     for at in range(0, len(both), 7):
         decoder = StreamDecoder(wire)

@@ -34,7 +34,7 @@ from tests.support.events import (
     responses_body,
     tool_start,
 )
-from tests.support.wires import BYTE_WIRES
+from tests.support.wires import BYTE_WIRES, TEXT_WIRES
 from toolparity import Opaque, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStop, Event
@@ -85,7 +85,7 @@ def test_ARG_07_fragments_are_concatenated_before_they_are_parsed(size: int) -> 
     for wire in BYTE_WIRES:
         response = respond(wire, True, [("a", "f", TRICKY)], size)
         assert response.calls[0].arguments == json.loads(TRICKY)
-        assert response.calls[0].arguments_text == TRICKY
+        assert wire not in TEXT_WIRES or response.calls[0].arguments_text == TRICKY
         assert codes(response) == []
 
 

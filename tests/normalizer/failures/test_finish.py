@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from xai_sdk.proto import usage_pb2
 
-from tests.support.decoding import assert_not_executed, both, codes, decoded, feed, ran
-from tests.support.emit import LOOKUP, emit_stream, scripted_call
+from tests.support.decoding import assert_not_executed, both, codes, decoded, feed, ran, triples
+from tests.support.emit import LOOKUP, damage, emit_stream, scripted_call
 from tests.support.events import (
     DONE,
     MESSAGE_START,
@@ -27,10 +27,10 @@ from tests.support.wires import TEXT_WIRES, WIRES
 from toolparity import normalize
 from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.events import ChoiceStop
-from toolparity.normalizer.model import Stop, Text, ToolCall, Usage
+from toolparity.normalizer.model import Stop, Usage
 
 all_wires = pytest.mark.parametrize("wire", WIRES)
-TURIN = ToolCall("call_a", "lookup", {"city": "Turin"}, '{"city": "Turin"}')
+TURIN = [("call_a", "lookup", {"city": "Turin"})]
 
 
 @pytest.mark.parametrize(
@@ -102,29 +102,27 @@ def test_GEM_02_a_call_in_an_answer_marked_malformed_is_not_run() -> None:
 
 
 def test_PEER_03_a_malformed_call_is_not_run_and_broken_json_does_not_become_empty_arguments() -> None:
-    *frames, _, _ = emit_stream("openai.chat", [scripted_call(['{"city": ', '"Tu'])])
+    *frames, _, _ = emit_stream("openai.chat", [scripted_call(['{"city":', '"Tu'])])
     ending = delta_chunk({}, "tool_calls")
     ending["choices"][0]["native_finish_reason"] = "MALFORMED_FUNCTION_CALL"
     response = decoded("openai.chat", [*frames, sse(ending), DONE])
     assert response.choices[0].stop.reason == "malformed_call"
     (broken,) = response.calls
-    assert (broken.arguments, broken.arguments_text) == (None, '{"city": "Tu')
+    assert (broken.arguments, broken.arguments_text) == (None, '{"city":"Tu')
     assert_not_executed(response, calls=1)
 
 
 def test_FIN_08_empty_finish_reasons_before_the_real_one_are_ignored() -> None:
-    deltas: list[dict[str, Any]] = [{"content": ""}, fragment("", 0, "call_a", "lookup"), fragment('{"city": "Turin"}')]
+    deltas: list[dict[str, Any]] = [{"content": ""}, fragment("", 0, "call_a", "lookup"), fragment('{"city":"Turin"}')]
     frames = [sse(delta_chunk(delta, "")) for delta in deltas]
     response = decoded("openai.chat", [*frames, sse(delta_chunk({}, "tool_calls")), DONE])
-    assert response.choices[0].blocks == [TURIN]
+    assert triples(response) == TURIN
     assert response.choices[0].stop == Stop("tool_calls", "tool_calls")
     assert response.findings == ()
 
 
 def test_FIN_08_an_empty_finish_reason_alone_counts_as_missing() -> None:
-    response = decoded(
-        "openai.chat", [sse(delta_chunk(fragment('{"city": "Turin"}', 0, "call_a", "lookup"), "")), DONE]
-    )
+    response = decoded("openai.chat", [sse(delta_chunk(fragment('{"city":"Turin"}', 0, "call_a", "lookup"), "")), DONE])
     assert response.choices[0].stop == Stop("tool_calls", None)
     assert codes(response) == ["stop-missing"]
     assert ran(response) == ["call_a"]
@@ -143,8 +141,11 @@ def test_FIN_08_an_unset_finish_reason_never_replaces_a_set_one() -> None:
     assert (response.complete, response.findings) == (True, ())
 
 
+_EMPTY = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": "stop"}
 EARLY = {
-    "openai.chat": [sse(delta_chunk({"role": "assistant", "content": ""}, "stop"))],
+    "openai.chat": damage(
+        "openai.chat", emit_stream("openai.chat", [LOOKUP])[:1], lambda chunk: chunk | {"choices": [_EMPTY]}
+    ),
     "anthropic.messages": [sse(MESSAGE_START, message_delta("end_turn"))],
     "xai.grpc": [grpc_event(finish="REASON_STOP")],
 }
@@ -154,7 +155,7 @@ EARLY = {
 def test_FIN_11_an_empty_candidate_that_stops_first_does_not_end_the_stream(wire: str) -> None:
     frames = emit_stream(wire, [Say("I look."), LOOKUP])
     response = decoded(wire, [*EARLY[wire], *frames[wire == "anthropic.messages" :]])
-    assert response.choices[0].blocks == [Text("I look."), TURIN]
+    assert (response.text, triples(response)) == ("I look.", TURIN)
     assert response.choices[0].stop.reason == "tool_calls"
     assert ran(response) == ["call_a"]
 
@@ -179,8 +180,10 @@ def test_FIN_01_a_repeated_finish_reason_ends_a_call_once(wire: str) -> None:
     at = {"openai.chat": -1, "anthropic.messages": -1, "xai.grpc": len(frames)}[wire]
     frames.insert(at, duplicate[wire])
     response = decoded(wire, frames)
-    assert response.choices[0].blocks == [TURIN]
-    assert codes(response) == ([] if wire == "openai.chat" else ["event-repeated"])  # there, the usage is new
+    assert triples(response) == TURIN
+    assert codes(response) == (
+        ["event-repeated"] if wire == "anthropic.messages" else []
+    )  # elsewhere, the usage is new
     assert len(stops(wire, frames)) == 1
 
 
@@ -196,7 +199,7 @@ def test_XAI_04_a_usage_chunk_that_repeats_the_finish_reason_only_adds_usage() -
     figures = usage_pb2.SamplingUsage(prompt_tokens=5, completion_tokens=7, total_tokens=12)
     frames = [*emit_stream("xai.grpc", [LOOKUP]), grpc_event(finish="REASON_TOOL_CALLS", usage=figures)]
     response = decoded("xai.grpc", frames)
-    assert response.choices[0].blocks == [TURIN]
+    assert triples(response) == TURIN
     assert response.choices[0].stop == Stop("tool_calls", "REASON_TOOL_CALLS")
     assert response.usage is not None
     assert (response.usage.input_tokens, response.usage.output_tokens) == (5, 7)
@@ -207,7 +210,7 @@ def test_XAI_04_a_usage_chunk_that_repeats_the_finish_reason_only_adds_usage() -
 def test_XAI_04_a_usage_chunk_with_a_finish_reason_only_adds_usage_on_chat() -> None:
     *frames, last = emit_stream("openai.chat", [LOOKUP])
     response = decoded("openai.chat", [*frames, CHAT_TWICE, last])
-    assert response.choices[0].blocks == [TURIN]
+    assert triples(response) == TURIN
     assert response.usage == Usage(5, 7, None, None, None, FIGURES)
     assert len(stops("openai.chat", [*frames, CHAT_TWICE, last])) == 1
     assert ran(response) == ["call_a"]
@@ -223,7 +226,7 @@ def test_XAI_04_a_usage_chunk_with_a_finish_reason_only_adds_usage_on_chat() -> 
 )
 @pytest.mark.parametrize("streamed", [False, True])
 def test_XAI_11_reasons_that_cut_an_answer_withhold_its_last_call(raw: str, reason: str, streamed: bool) -> None:
-    calls = [tool_call('{"city": "Turin"}', "call_a", "lookup")]
+    calls = [tool_call('{"city":"Turin"}', "call_a", "lookup")]
     if streamed:
         response = decoded("xai.grpc", [grpc_event(tool_calls=calls), grpc_event(finish=raw)])
     else:
@@ -237,7 +240,7 @@ def test_XAI_11_reasons_that_cut_an_answer_withhold_its_last_call(raw: str, reas
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_XAI_11_an_invalid_finish_reason_does_not_end_the_answer(streamed: bool) -> None:
-    calls = [tool_call('{"city": "Turin"}', "call_a", "lookup")]
+    calls = [tool_call('{"city":"Turin"}', "call_a", "lookup")]
     if streamed:
         response = decoded("xai.grpc", [grpc_event(tool_calls=calls), grpc_event(finish="REASON_INVALID")])
     else:
@@ -250,10 +253,10 @@ def test_XAI_11_an_invalid_finish_reason_does_not_end_the_answer(streamed: bool)
 
 @pytest.mark.parametrize("wire", TEXT_WIRES)
 def test_FIN_10_closed_arguments_that_are_not_json_are_malformed(wire: str) -> None:
-    response = decoded(wire, emit_stream(wire, [scripted_call(('{"city": ', "Turin, not quoted}"))]))
+    response = decoded(wire, emit_stream(wire, [scripted_call(('{"city":', "Turin, not quoted}"))]))
     (call,) = response.calls
     assert (call.arguments, call.status) == (None, "invalid")
-    assert call.arguments_text == '{"city": Turin, not quoted}'
+    assert call.arguments_text == '{"city":Turin, not quoted}'
     assert response.complete is True
     assert codes(response) == ["arguments-invalid"]
     assert_not_executed(response, calls=1)
@@ -261,7 +264,7 @@ def test_FIN_10_closed_arguments_that_are_not_json_are_malformed(wire: str) -> N
 
 @pytest.mark.parametrize("wire", TEXT_WIRES)
 def test_FIN_10_arguments_still_open_at_the_end_of_the_stream_are_truncated(wire: str) -> None:
-    response = decoded(wire, emit_stream(wire, [scripted_call(('{"city": ', '"Turin'), closed=False)], None))
+    response = decoded(wire, emit_stream(wire, [scripted_call(('{"city":', '"Turin'), closed=False)], None))
     (call,) = response.calls
     assert (call.arguments, call.status) == (None, "truncated")
     assert response.complete is False

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.decoding import assert_not_executed, codes, decoded, feed, ran, triples
+from tests.support.decoding import assert_not_executed, codes, decoded, feed, ran, texts, triples
 from tests.support.emit import LOOKUP, emit_stream, scripted_call
 from tests.support.events import (
     added,
@@ -23,7 +23,6 @@ from tests.support.events import (
 from tests.support.wires import SSE_WIRES, TEXT_WIRES, WIRES
 from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.errors import EventTooLarge
-from toolparity.normalizer.model import Text, ToolCall
 from toolparity.normalizer.wires.registry import spec
 
 sse_wires = pytest.mark.parametrize("wire", SSE_WIRES)
@@ -105,7 +104,6 @@ def test_SSE_05_a_replacement_character_in_arguments_is_reported_and_the_call_ke
     response = decoded(wire, emit_stream(wire, [scripted_call(('{"city": "T\ufffd', 'kyo"}'))]))
     (call,) = response.calls
     assert (call.arguments, call.status) == ({"city": "T\ufffdkyo"}, "complete")
-    assert call.arguments_text == '{"city": "T\ufffdkyo"}'
     assert codes(response) == ["corrupt-text"]
     assert ran(response) == ["call_a"]
 
@@ -144,7 +142,7 @@ KINDS = {
     "google.interactions": "internal_error",
     "google.gemini": "UNAVAILABLE",
 }
-HALF = scripted_call(('{"city": ', '"Tu'), closed=False)
+HALF = scripted_call(('{"city":', '"Tu'), closed=False)
 
 
 def test_SSE_06_an_error_event_after_half_a_call_is_an_error_with_the_partial_answer() -> None:
@@ -155,10 +153,8 @@ def test_SSE_06_an_error_event_after_half_a_call_is_an_error_with_the_partial_an
     assert (response.error.type, response.error.message) == ("overloaded_error", "engine died")
     assert (response.error.retryable, response.error.raw) == (True, ERRORS[wire])
     assert response.complete is False
-    assert response.choices[0].blocks == [
-        Text("I look."),
-        ToolCall("call_a", "lookup", None, '{"city": "Tu', "truncated"),
-    ]
+    assert response.text == "I look."
+    assert texts(response) == [("call_a", "lookup", '{"city":"Tu')]
     assert "stream-error" in codes(response)
     assert_not_executed(response, calls=1)
 
@@ -190,7 +186,7 @@ def test_SSE_07_a_complete_call_before_the_error_is_not_run(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", [wire for wire in SSE_WIRES if wire in TEXT_WIRES])
-@pytest.mark.parametrize("pieces", [('{"city": ', '"Tu'), ("",), ()])
+@pytest.mark.parametrize("pieces", [('{"city":', '"Tu'), ("",), ()])
 def test_SSE_08_a_cut_last_event_is_an_error_and_the_call_does_not_become_empty(wire: str, pieces: tuple[str]) -> None:
     frames = emit_stream(wire, [scripted_call(pieces, closed=False)], None)
     response = decoded(wire, [*frames, b'data: {"choi'])
@@ -280,7 +276,7 @@ def test_SSE_12_an_error_event_inside_an_unterminated_one_is_found(wire: str) ->
 def test_SSE_12_a_stream_that_ends_inside_an_event_is_truncated(wire: str) -> None:
     frames = emit_stream(wire, [LOOKUP])
     *begun, last = frames if wire != "openai.chat" else frames[:-1]
-    response = decoded(wire, [*begun, last[:-4]])
+    response = decoded(wire, [*begun, last[:-6]])
     assert response.complete is False
     assert "unterminated-event" in codes(response)
     assert_not_executed(response, calls=1)

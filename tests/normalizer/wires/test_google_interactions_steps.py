@@ -319,8 +319,8 @@ def test_a_result_has_the_name_of_its_call() -> None:
 
 
 def test_of_a_stored_history_only_the_new_steps_and_the_instruction_are_sent() -> None:
-    body = write_request(conversation(previous_response_id="r1")).body
-    assert body["previous_interaction_id"] == "r1"
+    body = write_request(conversation(previous_response_id="v1_1")).body
+    assert body["previous_interaction_id"] == "v1_1"
     assert body["system_instruction"] == "Be brief."
     assert body["input"] == [{"type": "function_result", "call_id": "c", "name": "f", "result": "r"}]
     assert check_request(body, WIRE) == []

@@ -43,13 +43,15 @@ def test_text_and_thinking_that_alternate_are_one_block_each() -> None:
 
 def test_an_event_may_hold_text_thinking_and_calls_at_once() -> None:
     calls = [{"function": {"name": "f", "arguments": {}}}]
-    response = decoded(WIRE, line({"content": "b", "thinking": "a", "tool_calls": calls}) + ollama_line("", "stop"))
+    response = decoded(
+        WIRE, line({"content": "b", "thinking": "a", "tool_calls": calls}) + ollama_line('"content": ""', "stop")
+    )
     assert [type(block).__name__ for block in response.choices[0].blocks] == ["Reasoning", "Text", "ToolCall"]
     assert codes(response) == ["id-missing"]
 
 
 def test_the_last_event_may_hold_content() -> None:
-    response = decoded(WIRE, line({"content": "a"}) + ollama_line(',"content":"b"', "stop"))
+    response = decoded(WIRE, line({"content": "a"}) + ollama_line('"content":"b"', "stop"))
     assert (response.text, response.complete, response.findings) == ("ab", True, ())
 
 
@@ -107,7 +109,7 @@ def test_ids_that_are_missing_are_derived_from_the_time_of_the_response() -> Non
 
 
 def test_members_that_no_field_holds_are_kept() -> None:
-    frames = line({"content": "a"}, logprobs=[{"token": "a"}], remote_host="h") + ollama_line("", "stop")
+    frames = line({"content": "a"}, logprobs=[{"token": "a"}], remote_host="h") + ollama_line('"content": ""', "stop")
     response = decoded(WIRE, frames)
     assert response.extra["logprobs"] == [{"token": "a"}]
     assert response.extra["remote_host"] == "h"

@@ -115,7 +115,8 @@ def test_DUP_31_a_copy_without_arguments_is_not_a_second_call(wire: str, streame
         assert select(response, policy="first").kept[0].id == "b"
         found = [each for each in response.findings if each.code != "arguments-empty"]
         expected = {("duplicate-call", 1), ("duplicate-call", 4), ("id-duplicate", 3)}
-        assert bare == "" or {(each.code, each.block) for each in found} == expected
+        before = len(response.choices[0].blocks) - len(response.calls)  # Cohere plans in a text
+        assert bare == "" or {(each.code, (each.block or 0) - before) for each in found} == expected
 
 
 @pytest.mark.parametrize(("wire", "streamed"), FORMS)
