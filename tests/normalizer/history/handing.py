@@ -99,7 +99,7 @@ def assert_the_sdk_takes_it(wire: str, body: Any) -> None:
     if not _adapters:
         _adapters.update(_types())
     if wire == "openai.responses":
-        body = {**body, "input": [_with_id(item) for item in body["input"]]}
+        body = {**body, "input": [_with_id(item) for item in body.get("input", ())]}
     if wire == "ollama.chat":
         body = {**body, "messages": [_with_images(message) for message in body["messages"]]}
     for member, adapter in _adapters[wire].items():

@@ -55,7 +55,7 @@ def served_raw(wire: str, text: str) -> dict[str, Any]:
     if wire == "google.interactions":
         return {"type": "google_search_result", "call_id": "srv_1", "result": [{"search_suggestions": text}]}
     if wire == "bedrock.converse":
-        return {"toolResult": {"toolUseId": "srv_1", "type": "web_search_tool_result", "content": [{"text": text}]}}
+        return {"toolResult": {"toolUseId": "srv_1", "content": [{"text": text}], "type": "web_search_tool_result"}}
     if wire == "google.gemini":
         return {"toolResponse": {"id": "srv_1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"result": text}}}
     return {"content": text}

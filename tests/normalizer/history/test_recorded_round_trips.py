@@ -1,0 +1,155 @@
+"""A recorded request that is read and written back means the same; so does a recorded response in the next request."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from xai_sdk.chat import Response as SdkResponse
+from xai_sdk.chat import user
+from xai_sdk.proto import chat_pb2
+from xai_sdk.sync.client import Client
+
+from tests.normalizer.history.handing import assert_the_sdk_takes_it
+from tests.normalizer.history.meaning import meaning, without_extra
+from tests.normalizer.recorded.rows import Row, accepted, decode, rows
+from tests.support.thoroughness import sampled
+from tests.support.wires import WIRES
+from toolparity.normalizer.conversation import Assistant, Encoded, Request, TextPart, User
+from toolparity.normalizer.requests import check_request, read_request, write_request
+
+_PATH = Path(__file__).with_name("round_trip_misses.toml")
+MISSES: list[dict[str, str]] = tomllib.loads(_PATH.read_text("utf-8"))["miss"]
+#: The fewest requests that a provider accepted.
+LEAST = {"openai.chat": 7000, "openai.responses": 2000, "anthropic.messages": 2000, "xai.grpc": 40, "cohere.chat": 85}
+LEAST |= {"ollama.chat": 16, "google.interactions": 16, "bedrock.converse": 370, "google.gemini": 1200}
+
+
+class Trip(NamedTuple):
+    """A recorded request, read and written back."""
+
+    row: Row
+    request: Request
+    written: Encoded
+
+
+@cache
+def trips(recordings: Path, wire: str) -> list[Trip]:
+    """Return the requests of a wire that its provider accepted, without those of Cohere's version 1."""
+    found = []
+    for row in accepted(recordings, wire):
+        if wire != "cohere.chat" or "messages" in row.request:
+            request = read_request(row.request, wire, provider=row.provider)
+            found.append(Trip(row, request, write_request(request)))
+    assert len(found) >= LEAST[wire]
+    return found
+
+
+def misses_of(wire: str, how: str, id: str) -> set[str]:
+    """Return the listed patterns that match an exchange."""
+    listed = [miss for miss in MISSES if miss["wire"] == wire and miss["how"] in ("as read", how)]
+    return {miss["id"] for miss in listed if re.fullmatch(miss["id"], id)}
+
+
+@pytest.mark.thorough(keep=18)
+@pytest.mark.parametrize("how", ["as read", "erased"])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_recorded_request_keeps_its_meaning_or_is_a_listed_miss(recordings: Path, wire: str, how: str) -> None:
+    """As it was read, and with the canonical fields of its answers alone."""
+    erased = how == "erased"
+    used: set[str] = set()
+    for row, request, written in trips(recordings, wire):
+        encoded = write_request(without_extra(request)) if erased else written
+        if meaning(wire, encoded.body, erased=erased) != meaning(wire, row.request, erased=erased):
+            listed = misses_of(wire, how, row.id)
+            assert listed, f"{row.id} has another meaning"
+            used |= listed
+        else:
+            assert erased or not encoded.losses, f"{row.id}: a loss is reported, and nothing was lost"
+    assert used == {miss["id"] for miss in MISSES if miss["wire"] == wire and miss["how"] in ("as read", how)}
+
+
+@pytest.mark.thorough(keep=9)
+@pytest.mark.parametrize("wire", WIRES)
+def test_an_accepted_request_that_is_written_back_keeps_the_rules(recordings: Path, wire: str) -> None:
+    for row, _, written in sampled(trips(recordings, wire), 400):
+        found = check_request(written.body, wire, provider=row.provider)
+        assert [violation for violation in found if violation.rule != "model-present"] == [], row.id
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_sdk_accepts_a_written_request_if_it_accepts_the_recorded_one(recordings: Path, wire: str) -> None:
+    """Recorders left data out, and the types of the SDKs do not know the members of every provider."""
+    compared = 0
+    for row, _, written in sampled(trips(recordings, wire), 300):
+        if sdk_takes(wire, row.request):
+            assert sdk_takes(wire, written.body), row.id
+            compared += 1
+    assert compared >= min(100, LEAST[wire] // 2)
+
+
+def sdk_takes(wire: str, body: Any) -> bool:
+    if wire == "xai.grpc" and isinstance(body, dict):
+        return True  # read from JSON into the SDK's message
+    try:
+        assert_the_sdk_takes_it(wire, body)
+    except (ValueError, AttributeError, TypeError, AssertionError):
+        return False
+    return True
+
+
+def test_a_response_of_openai_responses_goes_back_item_by_item(recordings: Path) -> None:
+    wire, compared = "openai.responses", 0
+    for row in accepted(recordings, wire):
+        output = output_of(row)
+        if not output or output[-1].get("type") == "reasoning":  # a thought that nothing follows cannot go back
+            continue
+        written = write_request(
+            Request(wire, None, [Assistant(decode(row, request=row.request))], provider=row.provider)
+        )
+        # Some gateways add members to items that a history never contains.
+        items = [{k: v for k, v in item.items() if k not in ("item_id", "output_index")} for item in output]
+        assert meaning(wire, written.body) == meaning(wire, {"input": items}), row.id
+        assert not written.losses, row.id
+        compared += 1
+    assert compared > 1000
+
+
+def output_of(row: Row) -> list[dict[str, Any]]:
+    """Return the items of a recorded response, if they are in its body or in its terminal event."""
+    if row.status != 200 or row.body_encoding or row.body is None:
+        return []
+    if not row.stream:
+        return json.loads(row.body).get("output") or []
+    for line in reversed(row.body.splitlines()):
+        if line.startswith("data: {") and '"type":"response.completed"' in line.replace(" ", "")[:40]:
+            return json.loads(line.removeprefix("data: "))["response"].get("output") or []
+    return []
+
+
+def test_a_response_of_xai_goes_back_as_the_sdk_sends_it(recordings: Path) -> None:
+    compared = 0
+    for row in rows(recordings, "xai.grpc"):
+        if row.stream:
+            continue
+        chat = Client(api_key="none").chat.create(model="grok-4", messages=[user("hi")])
+        chat.append(SdkResponse(chat_pb2.GetChatCompletionResponse.FromString(row.data), None))
+        turns = [User([TextPart("hi")]), Assistant(decode(row))]
+        written = write_request(Request("xai.grpc", "grok-4", turns))
+        assert written.losses == []
+        for message in chat.proto.messages:  # the SDK sets an empty reasoning text if there was none
+            if not message.reasoning_content:
+                message.ClearField("reasoning_content")
+        assert [*filter(has_content, written.body.messages)] == [*filter(has_content, chat.proto.messages)], row.id
+        compared += 1
+    assert compared >= 30
+
+
+def has_content(message: Any) -> bool:
+    fields = message.tool_calls, message.encrypted_content, message.reasoning_content
+    return any(fields) or any(part.text for part in message.content)
