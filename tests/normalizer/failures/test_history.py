@@ -24,7 +24,7 @@ from tests.normalizer.failures.back import (
 )
 from tests.normalizer.history.views import calls, of_kind
 from tests.normalizer.history.views import results as answered
-from tests.normalizer.history.views import said as all_said
+from tests.normalizer.history.views import statements as all_said
 from tests.support.wires import OBJECT_WIRES
 from toolparity import ServerToolCall, ServerToolResult, Text, normalize, select
 from toolparity.normalizer.answers import answer

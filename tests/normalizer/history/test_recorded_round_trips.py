@@ -15,8 +15,8 @@ from xai_sdk.chat import user
 from xai_sdk.proto import chat_pb2
 from xai_sdk.sync.client import Client
 
-from tests.normalizer.history.handing import assert_the_sdk_takes_it
 from tests.normalizer.history.meaning import meaning, without_extra
+from tests.normalizer.history.sdk_acceptance import assert_sdk_accepts
 from tests.normalizer.recorded.rows import Row, accepted, decode, rows
 from tests.support.thoroughness import sampled
 from tests.support.wires import WIRES
@@ -87,17 +87,17 @@ def test_the_sdk_accepts_a_written_request_if_it_accepts_the_recorded_one(record
     """Recorders left data out, and the types of the SDKs do not know the members of every provider."""
     compared = 0
     for row, _, written in sampled(trips(recordings, wire), 300):
-        if sdk_takes(wire, row.request):
-            assert sdk_takes(wire, written.body), row.id
+        if is_accepted(wire, row.request):
+            assert is_accepted(wire, written.body), row.id
             compared += 1
     assert compared >= min(100, LEAST[wire] // 2)
 
 
-def sdk_takes(wire: str, body: Any) -> bool:
+def is_accepted(wire: str, body: Any) -> bool:
     if wire == "xai.grpc" and isinstance(body, dict):
         return True  # read from JSON into the SDK's message
     try:
-        assert_the_sdk_takes_it(wire, body)
+        assert_sdk_accepts(wire, body)
     except (ValueError, AttributeError, TypeError, AssertionError):
         return False
     return True

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.normalizer.history.handing import WIRES
-from tests.normalizer.history.views import Said, said, value
+from tests.normalizer.history.views import Statement, statements, value
 from tests.normalizer.recorded.rows import lines
 from toolparity import Response, StreamDecoder, normalize
 from toolparity.normalizer.conversation import Assistant, Request, ToolResults
@@ -104,11 +104,11 @@ def called(wire: str, body: Any) -> set[str]:
         return set()  # a request that was refused for its form
 
 
-def everything(wire: str, body: Any) -> list[Said]:
-    return said(wire, request_from(body) if wire == "xai.grpc" else body)
+def everything(wire: str, body: Any) -> list[Statement]:
+    return statements(wire, request_from(body) if wire == "xai.grpc" else body)
 
 
-def stretch(items: list[Said], ids: set[str]) -> list[Said]:
+def stretch(items: list[Statement], ids: set[str]) -> list[Statement]:
     """What is said from the beginning of the turn that holds these calls to the last answer to them."""
     calls = [place for place, one in enumerate(items) if one.kind == "call" and one.id in ids]
     start = calls[0]
@@ -123,7 +123,7 @@ def stretch(items: list[Said], ids: set[str]) -> list[Said]:
     return items[start : end + 1]
 
 
-def core(items: list[Said], ids: list[str]) -> list[tuple[Any, ...]]:
+def core(items: list[Statement], ids: list[str]) -> list[tuple[Any, ...]]:
     """The calls in order, then their results in the order of the calls; results without an id by their position."""
     open_ids = list(ids)
     found: list[tuple[Any, ...]] = []
@@ -138,7 +138,7 @@ def core(items: list[Said], ids: list[str]) -> list[tuple[Any, ...]]:
     return sorted(found, key=lambda item: item[0] == "result" and 1 + ids.index(item[1]))
 
 
-def differences(mine: list[Said], theirs: list[Said], ids: list[str]) -> list[Any]:
+def differences(mine: list[Statement], theirs: list[Statement], ids: list[str]) -> list[Any]:
     """What the two say differently."""
     other = core(theirs, ids)
     answered = {told[1] for told in other if told[0] == "result"}
@@ -162,12 +162,12 @@ def same(mine: Any, theirs: Any) -> bool:
     return bool(mine == theirs)
 
 
-def words(items: list[Said]) -> str:
+def words(items: list[Statement]) -> str:
     spoken = ("".join(one.text.split()) for one in items if one.kind == "assistant")
     return "".join(text for text in spoken if not (text.startswith("<think>") and text.endswith("</think>")))
 
 
-def ours(wire: str, pair: Pair) -> list[Said]:
+def ours(wire: str, pair: Pair) -> list[Statement]:
     """The response and the answers to it that the next request holds, written by us."""
     read = read_request(pair.later, wire, provider=pair.provider)
     ids = {call.id for call in pair.response.calls}
@@ -175,7 +175,7 @@ def ours(wire: str, pair: Pair) -> list[Said]:
     first = {result.call_id: result for result in reversed(given)}
     answers = [first[call.id] for call in pair.response.calls if call.id in first]
     request = Request(wire, None, [Assistant(pair.response), ToolResults(answers)], provider=pair.provider)
-    return said(wire, write_request(request).body)
+    return statements(wire, write_request(request).body)
 
 
 @pytest.mark.thorough(keep=1)
