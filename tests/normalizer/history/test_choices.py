@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.normalizer.history.talks import PROVIDERS
+from tests.normalizer.history.conversations import PROVIDERS
 from toolparity.normalizer.conversation import Message, Request, TextPart, ToolChoice, ToolDefinition, User
 from toolparity.normalizer.requests import check_request, read_request, write_request
 

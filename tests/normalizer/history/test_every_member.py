@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.normalizer.history.conversations import PROVIDERS
 from tests.normalizer.history.request_members import Change, changes
 from tests.normalizer.history.request_types import CONTEXTS, REQUESTS
-from tests.normalizer.history.talks import PROVIDERS
 from tests.support.thoroughness import is_thorough, sampled
 from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.requests import read_request, write_request

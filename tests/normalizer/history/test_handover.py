@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.normalizer.history.conversations import PROVIDERS, WIRES, conversations
 from tests.normalizer.history.handover import missing, untrue, with_canonical_names
 from tests.normalizer.history.sdk_acceptance import assert_sdk_accepts
-from tests.normalizer.history.talks import PROVIDERS, WIRES, conversations
 from tests.normalizer.history.views import Statement, statements, value
 from tests.normalizer.recorded.rows import Row, rows
 from tests.support.thoroughness import examples

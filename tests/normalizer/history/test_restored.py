@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.normalizer.history.talks import PROVIDERS
+from tests.normalizer.history.conversations import PROVIDERS
 from tests.normalizer.history.views import calls
 from toolparity.normalizer.conversation import Assistant, Encoded, Request, TextPart, ToolDefinition, User
 from toolparity.normalizer.findings import finding

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.history.talks import PROVIDERS
+from tests.normalizer.history.conversations import PROVIDERS
 from tests.normalizer.history.views import results
 from toolparity.normalizer.conversation import Encoded, TextPart, ToolResults
 from toolparity.normalizer.requests import check_request, read_request, write_request

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.history.talks import PROVIDERS
+from tests.normalizer.history.conversations import PROVIDERS
 from toolparity.normalizer.conversation import (
     Assistant,
     MediaPart,

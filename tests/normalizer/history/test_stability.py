@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.normalizer.history.talks import PROVIDERS, WIRES, conversations
+from tests.normalizer.history.conversations import PROVIDERS, WIRES, conversations
 from tests.normalizer.recorded.rows import rows
 from tests.support.thoroughness import examples, is_thorough
 from toolparity.normalizer.conversation import Assistant, Message, Request, TextPart, ToolChoice, ToolDefinition, User

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.history.talks import PROVIDERS
+from tests.normalizer.history.conversations import PROVIDERS
 from toolparity.normalizer.answers import answer, result_of
 from toolparity.normalizer.conversation import JsonPart
 from toolparity.normalizer.errors import MalformedBody, ToolparityError, UnserializableResult
