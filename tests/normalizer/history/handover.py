@@ -21,7 +21,7 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
-from toolparity.normalizer.model import ApprovalRequest, Block
+from toolparity.normalizer.model import ApprovalRequest
 from toolparity.normalizer.pairing import paired
 from toolparity.normalizer.wires.write_context import LOSSES
 
@@ -149,16 +149,9 @@ def _parts(turn: Any) -> list[Any]:
 def with_canonical_names(request: Request, encoded: Encoded) -> Request:
     """Return a request that was read from what was written, with the canonical ids and names."""
 
-    def block(given: Block) -> Block:
-        if not isinstance(given, ToolCall):
-            return given
-        id, name = encoded.ids.get(given.id, given.id), encoded.names.get(given.name, given.name)
-        return replace(given, id=id, name=name)
-
     def turn(given: Any) -> Any:
         if isinstance(given, Assistant):
-            choices = [replace(c, blocks=[block(b) for b in c.blocks]) for c in given.response.choices]
-            return replace(given, response=replace(given.response, choices=choices))
+            return replace(given, response=encoded.restored(given.response))
         if isinstance(given, ToolResults):
             results = [replace(r, call_id=encoded.ids.get(r.call_id, r.call_id)) for r in given.results]
             return replace(given, results=results)

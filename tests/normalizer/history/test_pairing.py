@@ -19,7 +19,6 @@ from toolparity.normalizer.pairing import (
     paired,
     paired_segment,
     segment_end,
-    unanswered,
 )
 
 Repairs = list[tuple[str, int]]
@@ -138,10 +137,6 @@ def test_an_open_call_may_get_its_result_behind_a_later_boundary() -> None:
     assert (segment_end(turns, 0, 6), segment_end(turns, 2, 6)) == (6, 5)
 
 
-def test_a_result_for_an_unanswered_call_names_it_and_is_an_error() -> None:
-    assert unanswered(call("a", "g"), "because") == result("a", "because", is_error=True, name="g")
-
-
 def _numbered_results(ids: list[str]) -> ToolResults:
     return results(*(result(id, str(number)) for number, id in enumerate(ids)))
 
@@ -174,13 +169,3 @@ def test_in_any_conversation_each_call_has_one_result_and_no_result_is_dropped_s
     assert len(set(kept)) == len(kept)
     assert len(kept) - codes.count("answered") == len(given) - codes.count("orphan") - codes.count("duplicate-answer")
     assert pair(done) == (done, [])
-
-
-@given(st.lists(_TURNS, max_size=8))
-@examples(200)
-def test_closed_messages_do_not_change_when_more_follow(turns: list[Message]) -> None:
-    done, _ = pair(turns)
-    closed, _ = pair([*done, user(), calls("a"), results("a")])
-    is_open = bool(done) and isinstance(done[-1], Assistant) and bool(done[-1].response.calls)
-    assert closed[: len(done)] == done
-    assert len(closed) == len(done) + 3 + is_open

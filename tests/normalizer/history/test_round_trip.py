@@ -14,11 +14,8 @@ from toolparity import normalize
 from toolparity.normalizer.conversation import (
     Assistant,
     Loss,
-    MediaPart,
     Request,
-    System,
     TextPart,
-    ToolDefinition,
     ToolResult,
     ToolResults,
     User,
@@ -61,6 +58,12 @@ PARTS = [
     {"type": "video_url", "video_url": {"url": "https://example.org/a.mp4"}},
     {"type": "hologram", "hologram": 1},
 ]
+
+
+def chat_round(call: Body, result: Body | None = None, content: str | None = None, **more: Any) -> list[Body]:
+    return [answer(content=content, tool_calls=[call], **more), result or chat_result("c")]
+
+
 SIGNED = [{"type": "reasoning.text", "text": "hm", "signature": "s", "format": "x", "index": 0}]
 CHAT: dict[str, list[Body]] = {
     "a repeated id": [
@@ -77,35 +80,18 @@ CHAT: dict[str, list[Body]] = {
         answer(content=None, function_call={"name": "f", "arguments": '{"a": 1}'}),
         {"role": "function", "name": "f", "content": "one"},
     ],
-    "one call in both members": [
-        answer(
-            content=None,
-            tool_calls=[chat_call("c", arguments='{"a":1}')],
-            function_call={"name": "f", "arguments": '{"a":1}'},
-        ),
-        chat_result("c"),
-    ],
+    "one call in both members": chat_round(chat_call("c"), function_call={"name": "f", "arguments": "{}"}),
     "an empty function call": [answer(content="so", function_call={"name": "", "arguments": ""}), ASK],
-    "a custom call": [answer(content=None, tool_calls=[CUSTOM]), chat_result("c")],
-    "arguments that are not JSON": [
-        answer(content="", tool_calls=[chat_call("c", arguments='{"a":1}{"b":2}')]),
-        chat_result("c", "[tool_error] no"),
-    ],
-    "arguments as an object": [
-        answer(content="", tool_calls=[chat_call("c", arguments={"a": 1})]),
-        chat_result("c", None),
-    ],
-    "a signature of another model": [
-        answer(content=None, tool_calls=[chat_call("c", extra_content={"google": {"thought_signature": "c2ln"}})]),
-        chat_result("c", ""),
-    ],
+    "a custom call": chat_round(CUSTOM),
+    "arguments that are not JSON": chat_round(chat_call("c", arguments='{"a":1}{"b":2}'), content=""),
+    "arguments as an object": chat_round(chat_call("c", arguments={"a": 1}), chat_result("c", None)),
+    "a signature of another model": chat_round(chat_call("c", extra_content={"google": {"thought_signature": "c2ln"}})),
+    "a failed result": chat_round(chat_call("c"), chat_result("c", "[tool_error] no")),
     "reasoning with details": [answer(content="so", reasoning="hm", reasoning_details=SIGNED)],
     "reasoning under two names": [answer(content="so", reasoning="hm", reasoning_content="hm")],
-    "an index that is left over from a stream": [
-        answer(content="", tool_calls=[chat_call("c", index=0)]),
-        {**chat_result("c", [{"type": "image_url", "image_url": {"url": "x"}}]), "name": "f"},
-    ],
-    "a result with an empty id": [answer(content="", tool_calls=[chat_call("c")]), chat_result("")],
+    "an index that is left over from a stream": chat_round(chat_call("c", index=0), content=""),
+    "an image as a result": chat_round(chat_call("c"), {**chat_result("c", [LINK]), "name": "f"}),
+    "a result with an empty id": chat_round(chat_call("c"), chat_result(""), content=""),
     "a thought in several texts": [
         answer(content=[{"type": "thinking", "thinking": THOUGHTS}, {"type": "text", "text": "so"}])
     ],
@@ -466,31 +452,6 @@ def test_only_the_messages_behind_the_stored_response_are_sent_and_can_be_read_a
     assert written_back(stored, "xai.grpc") == (proto(stored), [])
     (loss,) = written_back(body, "xai.grpc")[1]
     assert loss.code == "orphan"
-
-
-def test_ollama_gets_what_it_can_take_and_the_rest_is_reported() -> None:
-    parts = [TextPart("a"), MediaPart("image", "image/png", PNG), MediaPart("image", url="https://x.test/a.png")]
-    tools = [ToolDefinition("f", strict=True), ToolDefinition("sql", kind="custom")]
-    params = {"max_tokens": 9, "temperature": 0.5, "stop": "END", "user": "u", "n": 1}
-    messages: list[Any] = [System([TextPart("s")], "developer"), User(parts, plain=False)]
-    request = Request("openai.chat", "m", messages, tools, parallel=False, provider="openai", params=params)
-    encoded = write_request(request, "ollama.chat")
-    text = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
-    assert encoded.body == {
-        "model": "m",
-        "messages": [
-            {"role": "system", "content": "s"},
-            {"role": "user", "content": "a\n\n[image: https://x.test/a.png]", "images": [PNG]},
-        ],
-        "tools": [
-            {"type": "function", "function": {"name": "f", "parameters": SCHEMA}},
-            {"type": "function", "function": {"name": "sql", "parameters": text}},
-        ],
-        "stream": False,
-        "options": {"num_predict": 9, "temperature": 0.5, "stop": ["END"]},
-    }
-    assert sorted(loss.code for loss in encoded.losses) == ["kind", "media", "order", "parallel", "param", "param"]
-    assert check_request(encoded.body, "ollama.chat") == []
 
 
 def test_half_a_surrogate_pair_is_replaced_in_texts_and_escaped_in_arguments() -> None:

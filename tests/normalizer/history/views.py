@@ -64,7 +64,7 @@ def value(text: str) -> Any:
 _SYSTEM = ("system", "instructions", "system_instruction", "systemInstruction")
 _SPEAKERS = {"developer": "system", "system": "system", "assistant": "assistant", "model": "assistant"}
 _SPEAKERS |= {"user_input": "user", "model_output": "assistant"}
-#: Calls of openai.responses with types of their own: only their ids are read, not their members.
+#: Calls of openai.responses that have their own types: only their ids are read, not their members.
 _TYPED_CALLS = frozenset(("computer_call", "shell_call", "local_shell_call", "apply_patch_call", "tool_search_call"))
 #: The types or members of media.
 _MEDIA = frozenset(("image", "document", "video", "audio", "file", "image_url", "video_url", "inlineData", "fileData"))
