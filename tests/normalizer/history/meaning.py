@@ -223,24 +223,7 @@ def _xai_grpc(body: Any, erased: bool) -> Any:
         elif message.role == chat_pb2.ROLE_TOOL and open_ids and not message.tool_calls:
             message.tool_call_id = message.tool_call_id or open_ids[0]  # so xAI pairs them
             open_ids = [id for id in open_ids if id != message.tool_call_id]
-    return _merged_answers(plain) if erased else plain
-
-
-def _merged_answers(request: Any) -> Any:
-    """Messages of the assistant that follow each other are one, its texts concatenated."""
-    messages: list[Any] = []
-    for message in request.messages:
-        if messages and messages[-1].role == message.role == chat_pb2.ROLE_ASSISTANT:
-            text = "".join(part.text for part in [*messages[-1].content, *message.content])
-            messages[-1].MergeFrom(message)
-            del messages[-1].content[:]
-            messages[-1].content.add(text=text)
-        else:
-            messages.append(chat_pb2.Message())
-            messages[-1].CopyFrom(message)
-    del request.messages[:]
-    request.messages.extend(messages)
-    return request
+    return plain
 
 
 def _cohere_chat(body: Body, erased: bool) -> Body:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolparity.normalizer.conversation import Encoded, Request
+from toolparity.normalizer.conversation import Encoded
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 Body = dict[str, Any]
@@ -74,42 +74,6 @@ def test_a_schema_in_the_form_of_gemini_becomes_json_schema() -> None:
     assert losses(encoded) == []
 
 
-@pytest.mark.parametrize(
-    ("wire", "body", "lost"),
-    [
-        (
-            "google.gemini",
-            {**GEMINI, "generationConfig": {"responseMimeType": "text/x.enum"}},
-            "generationConfig.responseMimeType",
-        ),
-        (
-            "google.interactions",
-            {**INPUT, "response_format": {"type": "image", "mime_type": "image/png"}},
-            "response_format",
-        ),
-    ],
-)
-def test_a_format_of_one_wire_alone_is_reported(wire: str, body: Body, lost: str) -> None:
-    encoded = written(body, wire, "openai.chat")
-    assert format_of(encoded.body) == {}
-    assert losses(encoded) == [f"param: {lost} was left out"]
-
-
-@pytest.mark.parametrize(
-    ("given", "expected", "lost"),
-    [
-        ({"type": "text"}, None, []),
-        ({"type": "json_schema", "json_schema": {"schema": SCHEMA}}, SCHEMA, []),
-        ({"type": "json_schema", "json_schema": {"schema": SCHEMA, "strict": True}}, SCHEMA, ["param"]),
-        ({"type": "grammar"}, None, ["param"]),
-    ],
-)
-def test_ollama_gets_the_schema_and_strictness_is_reported(given: Body, expected: Any, lost: list[str]) -> None:
-    encoded = write_request(Request("openai.chat", "m", [], params={"response_format": given}), "ollama.chat")
-    assert encoded.body.get("format") == expected
-    assert [loss.code for loss in encoded.losses] == lost
-
-
 def test_an_effort_is_a_thinking_level_on_both_wires_of_google() -> None:
     config = {"thinkingConfig": {"thinkingLevel": "LOW"}}
     given: Body = {**INPUT, "generation_config": {"thinking_level": "low"}}
@@ -117,9 +81,3 @@ def test_an_effort_is_a_thinking_level_on_both_wires_of_google() -> None:
     back = written(given, "google.interactions", "google.gemini")
     assert (other.body["generation_config"], other.losses) == (given["generation_config"], [])
     assert (back.body["generationConfig"], back.losses) == (config, [])
-
-
-def test_a_thinking_config_with_more_than_a_level_is_reported() -> None:
-    config = {"thinkingConfig": {"thinkingLevel": "LOW", "includeThoughts": True}}
-    encoded = written({**GEMINI, "generationConfig": config}, "google.gemini", "google.interactions")
-    assert losses(encoded) == ["param: generationConfig.thinkingConfig was left out"]

@@ -177,6 +177,7 @@ def gemini_round(response: Body) -> list[Body]:
     return [called, {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": response}}]}]
 
 
+RESPONSES: list[Body] = [{"output": "a"}, {"result": {"a": 1}}, {"error": "no"}, {"city": "Oslo", "error": None}, {}]
 OPENAPI = {"type": "OBJECT", "properties": {"city": {"type": "STRING", "nullable": True, "enum": ["a"]}}}
 GEMINI = gemini(
     {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"x": 1}}, "thoughtSignature": "c2ln"}]},
@@ -206,8 +207,12 @@ TOOL_USE = {"type": "tool_use", "id": "t1", "name": "f", "input": {"x": 1}}
 TOOL_RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
 CONVERSE_CALL = {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {"x": 1}}}]}
 CONVERSE_RESULT = {"toolUseId": "t1", "content": [{"json": {"y": 2}}]}
-CONVERSE_TOOLS = {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]}
-HI = {"role": "user", "content": [{"text": "hi"}]}
+
+
+def converse(*content: Body) -> Body:
+    tools = [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]
+    messages = [{"role": "user", "content": [{"text": "hi"}]}, CONVERSE_CALL, {"role": "user", "content": [*content]}]
+    return {"modelId": "m", "messages": messages, "toolConfig": {"tools": tools}}
 
 
 def xai(role: str, *parts: Any, **more: Any) -> Body:
@@ -280,20 +285,8 @@ CASES: dict[str, dict[str, Body]] = {
         }
     },
     "bedrock.converse": {
-        "a result as JSON": {
-            "modelId": "m",
-            "messages": [HI, CONVERSE_CALL, {"role": "user", "content": [{"toolResult": CONVERSE_RESULT}]}],
-            "toolConfig": CONVERSE_TOOLS,
-        },
-        "a result before a text": {
-            "modelId": "m",
-            "messages": [
-                HI,
-                CONVERSE_CALL,
-                {"role": "user", "content": [{"toolResult": CONVERSE_RESULT}, {"text": "?"}]},
-            ],
-            "toolConfig": CONVERSE_TOOLS,
-        },
+        "a result as JSON": converse({"toolResult": CONVERSE_RESULT}),
+        "a result before a text": converse({"toolResult": CONVERSE_RESULT}, {"text": "?"}),
     },
     "cohere.chat": {
         "a document": {"model": "m", "messages": [ASK, *COHERE_DOCUMENT]},
@@ -308,16 +301,7 @@ CASES: dict[str, dict[str, Body]] = {
     "google.gemini": {
         "settings and a signature": GEMINI,
         "a schema in OpenAPI": gemini(tools=[{"functionDeclarations": [{"name": "f", "parameters": OPENAPI}]}]),
-        **{
-            f"the response {response}": gemini(*gemini_round(response))
-            for response in (
-                {"output": "a"},
-                {"result": {"a": 1}},
-                {"error": "no"},
-                {"city": "Oslo", "error": None},
-                {},
-            )
-        },
+        **{f"the response {response}": gemini(*gemini_round(response)) for response in RESPONSES},
     },
     "xai.grpc": {
         **{case: {"model": "m", "messages": messages} for case, messages in XAI.items()},

@@ -16,18 +16,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.normalizer.history.conversations import PROVIDERS, WIRES, conversations
+from tests.normalizer.history.conversations import PROVIDERS, WIRES, answer, conversations, user
 from tests.normalizer.recorded.rows import rows
 from tests.support.thoroughness import examples, is_thorough
-from toolparity.normalizer.conversation import Assistant, Message, Request, TextPart, ToolChoice, ToolDefinition, User
+from toolparity.normalizer.conversation import Assistant, Message, Request, ToolChoice, ToolDefinition, User
 from toolparity.normalizer.json_codec import encode
-from toolparity.normalizer.model import Choice, Response, Stop, Text
+from toolparity.normalizer.model import Text
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 #: Providers of a wire whose rules or members differ from those of its owner.
 OTHERS = ("mistral", "xai", "deepseek", "groq", "openrouter", "ollama")
 TARGETS = [*PROVIDERS.items(), ("openai.responses", "xai"), *(("openai.chat", provider) for provider in OTHERS)]
-CONTINUED = User([TextPart("continue")])
+CONTINUED = user("continue")
 
 
 def items(body: Any) -> list[bytes]:
@@ -44,17 +44,7 @@ def closed(turns: list[Message], source: str, wire: str, provider: str | None) -
 
 
 @given(conversations(), st.sampled_from(WIRES), st.sampled_from(TARGETS))
-@example(
-    [
-        [
-            User([TextPart("a")]),
-            Assistant(Response("openai.chat", None, None, "m", [Choice(0, [Text("b ")], Stop("end_turn"))])),
-        ],
-        [User([TextPart("c")])],
-    ],
-    "openai.chat",
-    ("anthropic.messages", "anthropic"),
-)
+@example([[user("a"), answer(Text("b "))], [user("c")]], "openai.chat", ("anthropic.messages", "anthropic"))
 @examples(300)
 def test_a_growing_conversation_keeps_its_closed_messages(
     talk: list[list[Message]], source: str, target: tuple[str, str]

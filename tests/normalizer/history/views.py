@@ -34,7 +34,7 @@ def statements(wire: str, body: Any) -> list[Statement]:
     plain = MessageToDict(body, preserving_proto_field_name=True) if isinstance(body, Message) else body
     system = next((plain[name] for name in _SYSTEM if plain.get(name)), ())
     items = next((plain[name] for name in ("messages", "input", "contents") if name in plain), ())
-    if isinstance(items, str):
+    if isinstance(items, (str, dict)):
         items = [{"role": "user", "content": items}]
     return [*_parts(system, "system"), *(one for item in items for one in _item(item))]
 
