@@ -91,7 +91,7 @@ def _served(wire: str, text: str) -> list[Block]:
 
 
 def _thought(wire: str, text: str, sealed: bool) -> list[Block]:
-    seal = {"signature": "sig"} if wire == "anthropic.messages" else {"encrypted": "enc"}
+    seal: dict[str, Any] = {"signature": "sig"} if wire == "anthropic.messages" else {"encrypted": "enc"}
     return [Reasoning(text, **(seal if sealed else {}))]
 
 
@@ -122,7 +122,7 @@ def _rounds(draw: st.DrawFn, wire: str) -> list[Message]:
     calls = [draw(_calls(id)) for id in draw(st.lists(_ids, max_size=3, unique=True))]
     stop = Stop("tool_calls" if calls else "end_turn")
     response = Response(wire, PROVIDERS[wire], None, "m", [Choice(0, [*before, *calls], stop)])
-    asked = [TextPart(draw(_texts)), *([IMAGE] if draw(st.booleans()) else [])]
+    asked: list[Any] = [TextPart(draw(_texts)), *([IMAGE] if draw(st.booleans()) else [])]
     turns: list[Message] = [User(asked, plain=len(asked) == 1), Assistant(response)]
     if calls:
         turns.append(ToolResults(draw(st.permutations([draw(_results(call)) for call in calls]))))

@@ -110,7 +110,8 @@ def _is_true(request: Request, loss: Loss) -> bool:
             return any(block.arguments is None for block in blocks if isinstance(block, ToolCall))
         case "kind":
             calls = [block for block in blocks if isinstance(block, ToolCall)]
-            return any(one.kind not in ("function", "hosted") for one in [*tools, *calls])
+            kinds = [tool.kind for tool in tools] + [call.kind for call in calls]
+            return any(kind not in ("function", "hosted") for kind in kinds)
         case "media":
             return _any(parts, MediaPart)
         case "opaque":

@@ -77,11 +77,6 @@ def test_only_the_selected_choice_is_in_the_history() -> None:
     assert answer(CHOICES, select(CHOICES, choice=1), {"b": "2"}) == [Assistant(chosen), Results([result("b", "2")])]
 
 
-def test_a_response_without_calls_has_no_results() -> None:
-    given = response(Text("done"))
-    assert answer(given, select(given), {}) == [Assistant(given)]
-
-
 @pytest.mark.parametrize(
     ("outcomes", "message"),
     [
@@ -175,13 +170,6 @@ def test_other_policies_and_requests_without_tools_do_not_change_the_switch() ->
             request = Request("openai.chat", "m", [], [ToolDefinition("f")], parallel=parallel)
             assert with_policy(request, policy) == request
     assert with_policy(Request("openai.chat", "m", []), "first") == Request("openai.chat", "m", [])
-
-
-def test_a_provider_without_the_switch_is_reported() -> None:
-    asked = with_policy(Request("anthropic.messages", "m", [], [ToolDefinition("f")]), "first")
-    written = write_request(asked, "openai.chat", provider="deepseek")
-    assert "parallel_tool_calls" not in written.body
-    assert [loss.code for loss in written.losses] == ["parallel"]
 
 
 def test_an_unknown_policy_is_refused() -> None:

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.normalizer.history.conversations import PROVIDERS, WIRES, conversations
+from tests.normalizer.history.conversations import PROVIDERS, conversations
 from tests.normalizer.history.handover import missing, untrue, with_canonical_names
 from tests.normalizer.history.sdk_acceptance import assert_sdk_accepts
 from tests.normalizer.history.views import Statement, statements, value
 from tests.normalizer.recorded.rows import Row, rows
 from tests.support.thoroughness import examples
+from tests.support.wires import WIRES
 from toolparity import ServerToolCall
 from toolparity.normalizer.conversation import Assistant, Encoded, Message, Request, ToolDefinition
 from toolparity.normalizer.requests import check_request, read_request, write_request

@@ -140,7 +140,7 @@ def test_a_response_of_xai_goes_back_as_the_sdk_sends_it(recordings: Path) -> No
             continue
         chat = Client(api_key="none").chat.create(model="grok-4", messages=[user("hi")])
         chat.append(SdkResponse(chat_pb2.GetChatCompletionResponse.FromString(row.data), None))
-        turns = [User([TextPart("hi")]), Assistant(decode(row))]
+        turns: list[Any] = [User([TextPart("hi")]), Assistant(decode(row))]
         written = write_request(Request("xai.grpc", "grok-4", turns))
         assert written.losses == []
         for message in chat.proto.messages:  # the SDK sets an empty reasoning text if there was none

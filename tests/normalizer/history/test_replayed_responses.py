@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.normalizer.history.conversations import WIRES
 from tests.normalizer.history.views import Statement, statements, value
 from tests.normalizer.recorded.rows import Row, decode, rows
+from tests.support.wires import WIRES
 from toolparity import Response
 from toolparity.normalizer.conversation import Assistant, Request, ToolResults
 from toolparity.normalizer.errors import MalformedBody

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from tests.normalizer.history.conversations import (
     IMAGE,
     PROVIDERS,
-    WIRES,
     answer,
     call,
     conversations,
@@ -25,6 +24,7 @@ from tests.normalizer.history.conversations import (
 )
 from tests.normalizer.recorded.rows import rows
 from tests.support.thoroughness import examples, is_thorough, sampled
+from tests.support.wires import WIRES
 from toolparity.normalizer.conversation import (
     Assistant,
     Encoded,
@@ -363,13 +363,18 @@ def test_an_equal_message_that_is_another_object_is_written_again() -> None:
     """True equals 1, and members in another order are equal: only the same object certainly has the same bytes."""
     writer = RequestWriter("openai.chat")
     for value in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"b": 2, "a": True}):
-        turns = [user(), answer(call("call_1")), results(ToolResult("call_1", [JsonPart(value)])), user()]
+        turns: list[Message] = [
+            user(),
+            answer(call("call_1")),
+            results(ToolResult("call_1", [JsonPart(value)])),
+            user(),
+        ]
         assert_same_as_from_scratch(writer, Request("openai.chat", "m", turns), "openai.chat", None)
 
 
 def test_a_writer_can_be_used_after_a_request_that_could_not_be_written() -> None:
     writer = RequestWriter("xai.grpc")
-    turns = [user(), answer(Text("a")), user("b")]
+    turns: list[Message] = [user(), answer(Text("a")), user("b")]
     writer.write(Request("xai.grpc", "m", turns))
     with pytest.raises(MalformedBody):
         writer.write(Request("xai.grpc", "m", [*turns, RawItem("xai.grpc", {"role": ["x"]})]))

@@ -48,12 +48,6 @@ def test_ids_and_names_of_calls_are_restored_and_nothing_else() -> None:
     assert [ref.name for ref in select(restored).kept] == ["g", "f"]
 
 
-def test_a_response_without_a_difference_is_the_same_object() -> None:
-    given = response(call("c"))
-    for names in ({}, {"alias": "g"}):
-        assert Encoded("openai.chat", {}, names=names).restored(given) is given
-
-
 def function(name: str) -> dict[str, Any]:
     return {"type": "function", "name": name, "parameters": {"type": "object", "properties": {}}}
 

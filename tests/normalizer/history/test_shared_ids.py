@@ -26,7 +26,7 @@ SOURCES = (
 def body_with_ids(wire: str, id: str, *, last: bool = True) -> Any:
     """Return a request whose two calls and results have one id. ``last``: whether the second result is there."""
     returned = results(result("call_one", "R0"), result("call_two", "R1"))
-    turns = [user(), answer(call("call_one"), call("call_two", "g")), returned]
+    turns: list[Any] = [user(), answer(call("call_one"), call("call_two", "g")), returned]
     body = write_request(Request(wire, "m", turns, params={"max_tokens": 9}), wire, provider=PROVIDERS[wire]).body
     plain = body if isinstance(body, dict) else MessageToDict(body, preserving_proto_field_name=True)
     if not last:

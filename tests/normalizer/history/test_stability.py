@@ -16,9 +16,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.normalizer.history.conversations import PROVIDERS, WIRES, answer, conversations, user
+from tests.normalizer.history.conversations import PROVIDERS, answer, conversations, user
 from tests.normalizer.recorded.rows import rows
 from tests.support.thoroughness import examples, is_thorough
+from tests.support.wires import WIRES
 from toolparity.normalizer.conversation import Assistant, Message, Request, ToolChoice, ToolDefinition, User
 from toolparity.normalizer.json_codec import encode
 from toolparity.normalizer.model import Text

@@ -53,7 +53,7 @@ def conversation(place: str, extra: dict[str, Any], target: str) -> Request:
     # Converse does not load images from URLs.
     image = {"media_type": "image/png", "data": "AAAA"} if target == "bedrock.converse" else {"url": "https://x.test/a"}
     call = ToolCall("a", "f", {}, "{}", extra=at("call"))
-    blocks = [Text("t", [], at("text")), call]
+    blocks: list[Any] = [Text("t", [], at("text")), call]
     turns: Any = [
         System([TextPart("s")], extra=at("system")),
         User([TextPart("u", at("part"))], extra=at("user")),
