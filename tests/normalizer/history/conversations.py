@@ -30,6 +30,7 @@ from toolparity.normalizer.model import (
     Stop,
     Text,
     ToolCall,
+    Wire,
 )
 from toolparity.normalizer.wires.registry import spec
 
@@ -45,11 +46,11 @@ def call(id: str, name: str = "f", **more: Any) -> ToolCall:
     return ToolCall(id, name, {}, "{}", **more)
 
 
-def response(*blocks: Block, wire: str = "openai.chat") -> Response:
+def response(*blocks: Block, wire: Wire = "openai.chat") -> Response:
     return Response(wire, PROVIDERS[wire], None, "m", [Choice(0, list(blocks), Stop("tool_calls"))])
 
 
-def answer(*blocks: Block, wire: str = "openai.chat") -> Assistant:
+def answer(*blocks: Block, wire: Wire = "openai.chat") -> Assistant:
     return Assistant(response(*blocks, wire=wire))
 
 
@@ -77,7 +78,7 @@ def _calls(draw: st.DrawFn, id: str) -> ToolCall:
     return ToolCall(id, name, None, '{"x": ' if state == "truncated" else "[1]", state)
 
 
-def _served(wire: str, text: str) -> list[Block]:
+def _served(wire: Wire, text: str) -> list[Block]:
     """Return a search of the provider, with its result as a response of the wire has it."""
     raw: dict[str, Any] = {"content": text}
     if wire == "google.interactions":
@@ -90,12 +91,12 @@ def _served(wire: str, text: str) -> list[Block]:
     return [called, ServerToolResult("srv_1", "web_search", False, raw)]
 
 
-def _thought(wire: str, text: str, sealed: bool) -> list[Block]:
+def _thought(wire: Wire, text: str, sealed: bool) -> list[Block]:
     seal: dict[str, Any] = {"signature": "sig"} if wire == "anthropic.messages" else {"encrypted": "enc"}
     return [Reasoning(text, **(seal if sealed else {}))]
 
 
-def _before_calls(wire: str) -> st.SearchStrategy[list[Block]]:
+def _before_calls(wire: Wire) -> st.SearchStrategy[list[Block]]:
     nothing: st.SearchStrategy[list[Block]] = st.just([])
     thought = st.builds(_thought, st.just(wire), _texts, st.booleans())
     text = _texts.map(lambda text: [Text(text)])
@@ -116,7 +117,7 @@ def _results(call: ToolCall) -> st.SearchStrategy[ToolResult]:
 
 
 @st.composite
-def _rounds(draw: st.DrawFn, wire: str) -> list[Message]:
+def _rounds(draw: st.DrawFn, wire: Wire) -> list[Message]:
     """One message of the user, the answer, and the results of its calls."""
     before = draw(_before_calls(wire))
     calls = [draw(_calls(id)) for id in draw(st.lists(_ids, max_size=3, unique=True))]

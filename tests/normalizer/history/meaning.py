@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from xai_sdk.proto import chat_pb2
 
 from toolparity.normalizer.conversation import Assistant, Message, Request
-from toolparity.normalizer.model import Block, Opaque
+from toolparity.normalizer.model import Block, Opaque, Wire
 from toolparity.normalizer.wires.write_context import AS_WRITTEN
 
 Body = dict[str, Any]
 
 
-def meaning(wire: str, body: Any, *, erased: bool = False) -> Any:
+def meaning(wire: Wire, body: Any, *, erased: bool = False) -> Any:
     """Return the body without differences that have no meaning."""
     return _MEANINGS[wire](json.loads(body) if isinstance(body, str) else body, erased)
 

@@ -13,7 +13,7 @@ from toolparity.normalizer.answers import answer, parts_of, result_of, strip
 from toolparity.normalizer.conversation import Assistant, JsonPart, Request, TextPart, ToolDefinition, ToolResult
 from toolparity.normalizer.conversation import ToolResults as Results
 from toolparity.normalizer.errors import DuplicateAnswer, PolicyError, StripIllegal
-from toolparity.normalizer.model import CallStatus
+from toolparity.normalizer.model import CallStatus, Wire
 from toolparity.normalizer.pairing import UNANSWERED
 from toolparity.normalizer.requests import read_request, with_policy, write_request
 
@@ -100,7 +100,8 @@ OUTCOMES: list[tuple[Any, list[Any]]] = [
     (None, []),
     ("", []),
     ("text", [TextPart("text")]),
-    *((value, [JsonPart(value)]) for value in (0, False, [], {"a": [1]})),
+    *((value, [JsonPart(value)]) for value in (0, False, {"a": [1]})),
+    ([], [JsonPart([])]),
     (Weather("Oslo", False), [JsonPart({"city": "Oslo", "warm": False})]),
     ([TextPart("see"), IMAGE], [TextPart("see"), IMAGE]),
     ([TextPart("see"), "x"], [JsonPart([{"type": "text", "text": "see", "extra": {}}, "x"])]),  # not parts alone
@@ -153,7 +154,7 @@ def test_a_call_beside_signed_reasoning_cannot_be_stripped(sealed: Reasoning) ->
         ("xai.grpc", None),
     ],
 )
-def test_the_policy_first_turns_parallel_calls_off(wire: str, switch: dict[str, Any] | None) -> None:
+def test_the_policy_first_turns_parallel_calls_off(wire: Wire, switch: dict[str, Any] | None) -> None:
     asked = with_policy(Request(wire, "m", [], [ToolDefinition("f", "does f", {"type": "object"})]), "first")
     written = write_request(asked)
     assert written.losses == []
@@ -174,4 +175,4 @@ def test_other_policies_and_requests_without_tools_do_not_change_the_switch() ->
 
 def test_an_unknown_policy_is_refused() -> None:
     with pytest.raises(PolicyError, match="unknown policy: 'second'"):
-        with_policy(Request("openai.chat", "m", []), "second")
+        with_policy(Request("openai.chat", "m", []), "second")  # type: ignore[arg-type]

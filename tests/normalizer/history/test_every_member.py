@@ -15,6 +15,7 @@ from tests.normalizer.history.request_members import Change, changes
 from tests.normalizer.history.request_types import CONTEXTS, REQUESTS
 from tests.support.thoroughness import is_thorough, sampled
 from toolparity.normalizer.conversation import Encoded
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.registry import wire_name
 
@@ -70,7 +71,7 @@ _NEEDLESS = {
 _CODES = {"citations": "annotations", "tool_choice": "tool-choice"}
 
 
-def silent(wire: str, target: str, given: list[Change]) -> Iterator[str]:
+def silent(wire: Wire, target: Wire, given: list[Change]) -> Iterator[str]:
     """Yield the members whose value changes neither the written request nor its losses."""
     for case in given:
         bodies = [CONTEXTS[wire](deepcopy(value)) for value in (case.before, case.after)]
@@ -80,12 +81,12 @@ def silent(wire: str, target: str, given: list[Change]) -> Iterator[str]:
             yield case.path
 
 
-def _written(body: Any, wire: str, target: str) -> Encoded:
+def _written(body: Any, wire: Wire, target: Wire) -> Encoded:
     request = read_request(body, wire_name(wire), provider=PROVIDERS[wire])
     return write_request(request, wire_name(target), provider=PROVIDERS[target])
 
 
-def _is_explained(case: Change, before: Encoded, wire: str, target: str) -> bool:
+def _is_explained(case: Change, before: Encoded, wire: Wire, target: Wire) -> bool:
     """Return whether the member states nothing, or a loss states that what contains it was left out."""
     containing = re.findall(r"\.(\w+)", case.path)
     names = {*containing, *(_CODES[member] for member in containing if member in _CODES)}
@@ -100,13 +101,13 @@ def _is_explained(case: Change, before: Encoded, wire: str, target: str) -> bool
 
 
 @cache
-def cases(wire: str) -> list[Change]:
+def cases(wire: Wire) -> list[Change]:
     found = list(changes(REQUESTS[wire]))
     assert len(found) > 60
     return sampled(found, 200)
 
 
-def shared(wire: str, target: str) -> list[Change]:
+def shared(wire: Wire, target: Wire) -> list[Change]:
     """Return the cases of a pair: in the plain run a quarter of them, for each target another one than for the last."""
     return cases(wire) if is_thorough() else cases(wire)[list(REQUESTS).index(target) % 4 :: 4]
 
@@ -114,5 +115,5 @@ def shared(wire: str, target: str) -> list[Change]:
 @pytest.mark.thorough(keep=27)
 @pytest.mark.parametrize("target", REQUESTS)
 @pytest.mark.parametrize("wire", REQUESTS)
-def test_a_member_arrives_or_is_reported(wire: str, target: str) -> None:
+def test_a_member_arrives_or_is_reported(wire: Wire, target: Wire) -> None:
     assert list(silent(wire, target, shared(wire, target))) == []

@@ -22,6 +22,7 @@ from tests.support.thoroughness import examples
 from tests.support.wires import WIRES
 from toolparity import ServerToolCall
 from toolparity.normalizer.conversation import Assistant, Encoded, Message, Request, ToolDefinition
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 from toolparity.normalizer.wires.xai_grpc.schema import request_from
 
@@ -53,9 +54,9 @@ def conversation(row: Row) -> Conversation:
 
 
 @pytest.fixture(scope="module")
-def recorded(recordings: Path) -> dict[str, list[Conversation]]:
+def recorded(recordings: Path) -> dict[Wire, list[Conversation]]:
     """Conversations with calls that a provider accepted, by wire."""
-    found: dict[str, list[Conversation]] = {}
+    found: dict[Wire, list[Conversation]] = {}
     for wire in WIRES:
         accepted = [conversation(row) for row in rows(recordings, wire) if row.request and row.status == 200]
         called = [one for one in accepted if any(item.kind == "call" for item in one.statements)]
@@ -65,7 +66,7 @@ def recorded(recordings: Path) -> dict[str, list[Conversation]]:
     return found
 
 
-def handed_over(request: Request, target: str) -> Encoded:
+def handed_over(request: Request, target: Wire) -> Encoded:
     """To another wire's usual provider; on its own wire the conversation keeps its provider."""
     return write_request(request, target, provider=request.provider if target == request.wire else PROVIDERS[target])
 
@@ -73,7 +74,7 @@ def handed_over(request: Request, target: str) -> Encoded:
 @pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_a_recorded_conversation_is_legal_on_every_wire_and_its_losses_are_true(
-    recorded: dict[str, list[Conversation]], source: str, target: str
+    recorded: dict[Wire, list[Conversation]], source: Wire, target: Wire
 ) -> None:
     wrong: dict[str, list[Any]] = {}
     for one in recorded[source]:
@@ -90,12 +91,12 @@ def test_a_recorded_conversation_is_legal_on_every_wire_and_its_losses_are_true(
 @pytest.mark.thorough(keep=2, per="{target}")
 @pytest.mark.parametrize(("source", "target"), [pair for pair in PAIRS if pair[0] != pair[1]])
 def test_a_recorded_conversation_that_comes_back_states_the_same(
-    recorded: dict[str, list[Conversation]], source: str, target: str
+    recorded: dict[Wire, list[Conversation]], source: Wire, target: Wire
 ) -> None:
     assert [one.id for one in recorded[source] if differences(one.request, target)] == []
 
 
-def differences(request: Request, target: str) -> list[Any]:
+def differences(request: Request, target: Wire) -> list[Any]:
     """Return the calls, results and texts that are others on the own wire after a stay on another wire."""
     away = handed_over(request, target)
     again = with_canonical_names(read_request(away.body, target, provider=PROVIDERS[target]), away)
@@ -117,7 +118,7 @@ def is_excused(one: Any, codes: set[str]) -> bool:
     return bool(codes & _EXCUSES) or (one is not None and one[0] == "call" and "arguments" in codes)
 
 
-def core(wire: str, encoded: Encoded) -> list[Any]:
+def core(wire: Wire, encoded: Encoded) -> list[Any]:
     """Return calls with canonical ids and names, results, and texts, in order; texts of one speaker concatenated."""
     found: list[Any] = []
     for one in statements(wire, encoded.body):
@@ -135,7 +136,7 @@ def core(wire: str, encoded: Encoded) -> list[Any]:
     return found
 
 
-def _was_served(turn: Message, wire: str) -> bool:
+def _was_served(turn: Message, wire: Wire) -> bool:
     """Return whether the target's own provider ran a call: an invented one has none of its real members."""
     if not isinstance(turn, Assistant) or turn.response.wire != wire:
         return False
@@ -145,7 +146,7 @@ def _was_served(turn: Message, wire: str) -> bool:
 @given(conversations(most=3), st.sampled_from(PAIRS))
 @examples(200)
 def test_an_invented_conversation_of_several_wires_is_legal_and_its_losses_are_true(
-    talk: list[list[Message]], pair: tuple[str, str]
+    talk: list[list[Message]], pair: tuple[Wire, Wire]
 ) -> None:
     source, target = pair
     turns = [turn for part in talk for turn in part]

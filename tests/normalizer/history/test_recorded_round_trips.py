@@ -21,6 +21,7 @@ from tests.normalizer.recorded.rows import Row, accepted, decode, rows
 from tests.support.thoroughness import sampled
 from tests.support.wires import WIRES
 from toolparity.normalizer.conversation import Assistant, Encoded, Request, TextPart, User
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 _PATH = Path(__file__).with_name("round_trip_misses.toml")
@@ -41,7 +42,7 @@ class Trip(NamedTuple):
 
 
 @cache
-def trips(recordings: Path, wire: str) -> list[Trip]:
+def trips(recordings: Path, wire: Wire) -> list[Trip]:
     """Return the requests of a wire that its provider accepted, without those of Cohere's version 1."""
     found = []
     for row in accepted(recordings, wire):
@@ -52,7 +53,7 @@ def trips(recordings: Path, wire: str) -> list[Trip]:
     return found
 
 
-def misses_of(wire: str, how: str, id: str) -> set[str]:
+def misses_of(wire: Wire, how: str, id: str) -> set[str]:
     """Return the listed patterns that match an exchange."""
     listed = [miss for miss in MISSES if miss["wire"] == wire and miss["how"] in ("as read", how)]
     return {miss["id"] for miss in listed if re.fullmatch(miss["id"], id)}
@@ -60,7 +61,7 @@ def misses_of(wire: str, how: str, id: str) -> set[str]:
 
 @pytest.mark.thorough(keep=17)
 @pytest.mark.parametrize(("wire", "how"), FORMS)
-def test_a_recorded_request_keeps_its_meaning_or_is_a_listed_miss(recordings: Path, wire: str, how: str) -> None:
+def test_a_recorded_request_keeps_its_meaning_or_is_a_listed_miss(recordings: Path, wire: Wire, how: str) -> None:
     """As it was read, and with the canonical fields of its answers alone."""
     erased = how == "erased"
     used: set[str] = set()
@@ -77,14 +78,14 @@ def test_a_recorded_request_keeps_its_meaning_or_is_a_listed_miss(recordings: Pa
 
 @pytest.mark.thorough(keep=9)
 @pytest.mark.parametrize("wire", WIRES)
-def test_an_accepted_request_that_is_written_back_keeps_the_rules(recordings: Path, wire: str) -> None:
+def test_an_accepted_request_that_is_written_back_keeps_the_rules(recordings: Path, wire: Wire) -> None:
     for row, _, written in sampled(trips(recordings, wire), 400):
         found = check_request(written.body, wire, provider=row.provider)
         assert [violation for violation in found if violation.rule != "model-present"] == [], row.id
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_the_sdk_accepts_a_written_request_if_it_accepts_the_recorded_one(recordings: Path, wire: str) -> None:
+def test_the_sdk_accepts_a_written_request_if_it_accepts_the_recorded_one(recordings: Path, wire: Wire) -> None:
     """Recorders left data out, and the types of the SDKs do not know the members of every provider."""
     compared = 0
     for row, _, written in sampled(trips(recordings, wire), 300):
@@ -94,7 +95,7 @@ def test_the_sdk_accepts_a_written_request_if_it_accepts_the_recorded_one(record
     assert compared >= min(100, LEAST[wire] // 2)
 
 
-def is_accepted(wire: str, body: Any) -> bool:
+def is_accepted(wire: Wire, body: Any) -> bool:
     if wire == "xai.grpc" and isinstance(body, dict):
         return True  # read from JSON into the SDK's message
     try:
@@ -105,7 +106,8 @@ def is_accepted(wire: str, body: Any) -> bool:
 
 
 def test_a_response_of_openai_responses_goes_back_item_by_item(recordings: Path) -> None:
-    wire, compared = "openai.responses", 0
+    wire: Wire = "openai.responses"
+    compared = 0
     for row in accepted(recordings, wire):
         output = output_of(row)
         if not output or output[-1].get("type") == "reasoning":  # a thought that nothing follows cannot go back

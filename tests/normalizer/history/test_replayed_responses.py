@@ -20,6 +20,7 @@ from tests.support.wires import WIRES
 from toolparity import Response
 from toolparity.normalizer.conversation import Assistant, Request, ToolResults
 from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import read_request, write_request
 from toolparity.normalizer.wires.xai_grpc.schema import request_from
 
@@ -46,7 +47,7 @@ def stated(row: Row) -> list[Statement]:
         return []  # a request that was refused for its form
 
 
-def pairs(recordings: Path, wire: str) -> Iterator[Pair]:
+def pairs(recordings: Path, wire: Wire) -> Iterator[Pair]:
     """Yield each response with calls that a later request of the same cassette has, with the first such request."""
     cassettes: dict[Any, list[Row]] = defaultdict(list)
     for row in rows(recordings, wire):
@@ -105,7 +106,7 @@ def same(ours: Any, theirs: Any) -> bool:
 @pytest.mark.thorough(keep=1)
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_response_with_its_results_goes_back_as_the_next_recorded_request_carried_it(
-    recordings: Path, wire: str
+    recordings: Path, wire: Wire
 ) -> None:
     wrong: dict[str, Any] = {}
     total = 0

@@ -43,7 +43,7 @@ from toolparity.normalizer.conversation import (
 )
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.json_codec import encode
-from toolparity.normalizer.model import Reasoning, Response, ServerToolCall, ServerToolResult, Text
+from toolparity.normalizer.model import Reasoning, Response, ServerToolCall, ServerToolResult, Text, Wire
 from toolparity.normalizer.pairing import is_boundary, last_boundary, paired_segment
 from toolparity.normalizer.requests import RequestWriter, read_request, write_request
 from toolparity.normalizer.wires.registry import WIRES as PACKAGES
@@ -99,7 +99,7 @@ def everything(encoded: Encoded) -> tuple[Any, ...]:
     return encoded.wire, body, encode(encoded.losses), [*encoded.ids.items()], [*encoded.names.items()]
 
 
-def assert_same_as_from_scratch(writer: RequestWriter, request: Request, wire: str, provider: str | None) -> None:
+def assert_same_as_from_scratch(writer: RequestWriter, request: Request, wire: Wire, provider: str | None) -> None:
     try:
         from_scratch = everything(write_request(request, wire, provider=provider))
     except Exception as error:
@@ -151,7 +151,7 @@ def changes(draw: st.DrawFn) -> Callable[[Request], Request]:
 @pytest.mark.parametrize("wire", WIRES)
 @given(st.data())
 @examples(150, plain=6)
-def test_a_conversation_that_changes_in_any_way_is_written_as_from_scratch(wire: str, data: st.DataObject) -> None:
+def test_a_conversation_that_changes_in_any_way_is_written_as_from_scratch(wire: Wire, data: st.DataObject) -> None:
     source = data.draw(st.sampled_from((wire, *WIRES)))
     turns = data.draw(torn_conversations(*((source,) if data.draw(st.booleans()) else WIRES)))
     provider = data.draw(st.sampled_from((PROVIDERS[wire], *ALL_PROVIDERS)))
@@ -168,7 +168,7 @@ def test_a_conversation_that_changes_in_any_way_is_written_as_from_scratch(wire:
 @pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("provider", ["deepseek", "openai", None])
-def test_messages_are_written_as_from_scratch_after_a_change_of_settings(wire: str, provider: str | None) -> None:
+def test_messages_are_written_as_from_scratch_after_a_change_of_settings(wire: Wire, provider: str | None) -> None:
     thought = Reasoning("r", extra={"id": "rs_1", "summary": []})
     turns: list[Message] = [user(), answer(thought, Text("so"), call("call_1"), wire=wire), results("call_1")]
     turns += [answer(call("call_2"), wire=wire), results("call_2"), user()]
@@ -181,7 +181,7 @@ def test_messages_are_written_as_from_scratch_after_a_change_of_settings(wire: s
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_late_result_is_moved_to_its_call(wire: str) -> None:
+def test_a_late_result_is_moved_to_its_call(wire: Wire) -> None:
     early: list[Message] = [user(), answer(call("call_1"), call("call_2"), wire=wire), results("call_1"), user("well?")]
     for late in ("call_2", "call_1", "call_3"):
         for between in ([], [user()], [answer(Text("so"), wire=wire)]):
@@ -195,7 +195,7 @@ def test_a_late_result_is_moved_to_its_call(wire: str) -> None:
 @given(torn_conversations(), st.sampled_from(WIRES), st.sampled_from(ALL_PROVIDERS))
 @examples(80)
 def test_the_fast_path_writes_what_the_slow_path_writes(
-    turns: list[Message], source: str, provider: str | None
+    turns: list[Message], source: Wire, provider: str | None
 ) -> None:
     for wire in WIRES:
         note(wire)
@@ -207,7 +207,7 @@ def test_the_fast_path_writes_what_the_slow_path_writes(
 @pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("source", WIRES)
-def test_the_fast_path_leaves_unusual_messages_to_the_slow_path(wire: str, source: str) -> None:
+def test_the_fast_path_leaves_unusual_messages_to_the_slow_path(wire: Wire, source: Wire) -> None:
     before: list[Message] = [user(), answer(call("call_0"), wire=source), results("call_0")]
     for one in UNUSUAL:
         for turns in ([one], [*before, one], [one, *before], [user(), one, results("call_1"), user()]):
@@ -257,7 +257,7 @@ BLOCKS: list[list[Any]] = [
 @pytest.mark.thorough(keep=3)
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("source", WIRES)
-def test_the_fast_path_supports_or_leaves_each_member_of_a_call_and_its_result(wire: str, source: str) -> None:
+def test_the_fast_path_supports_or_leaves_each_member_of_a_call_and_its_result(wire: Wire, source: Wire) -> None:
     first: list[Message] = [answer(call("call_0"), wire=source), results("call_0"), user()]
     calls = CALLS + OF_RESPONSES if wire == "openai.responses" else CALLS
     for blocks in sampled(BLOCKS, 5):
@@ -271,7 +271,7 @@ def test_the_fast_path_supports_or_leaves_each_member_of_a_call_and_its_result(w
             assert_fast_path_equals_slow_path(request, wire, PROVIDERS[wire])
 
 
-def assert_fast_path_equals_slow_path(request: Request, wire: str, provider: str | None) -> None:
+def assert_fast_path_equals_slow_path(request: Request, wire: Wire, provider: str | None) -> None:
     writer = import_module(f"toolparity.normalizer.wires.{PACKAGES[wire]}.write").Writer
     fast = everything(write_request(request, wire, provider=provider))
     with pytest.MonkeyPatch.context() as patched:
@@ -285,7 +285,7 @@ def assert_fast_path_equals_slow_path(request: Request, wire: str, provider: str
 def test_a_conversation_is_paired_the_same_in_segments_as_in_one(turns: list[Message]) -> None:
     def pair(*segments: tuple[int, int]) -> tuple[list[Any], list[Any]]:
         repairs: list[Any] = []
-        reported = [paired_segment(turns, lambda *repair: repairs.append(repair), *segment) for segment in segments]
+        reported = [paired_segment(turns, lambda *repair: repairs.extend([repair]), *segment) for segment in segments]
         return [turn for segment in reported for turn in segment], repairs
 
     end = len(turns)
@@ -297,7 +297,7 @@ def test_a_conversation_is_paired_the_same_in_segments_as_in_one(turns: list[Mes
 
 @pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_recorded_conversation_is_written_as_from_scratch_round_by_round(recordings: Path, wire: str) -> None:
+def test_a_recorded_conversation_is_written_as_from_scratch_round_by_round(recordings: Path, wire: Wire) -> None:
     written = 0
     for source in WIRES:
         taken = 0
@@ -320,15 +320,16 @@ def test_a_recorded_conversation_is_written_as_from_scratch_round_by_round(recor
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_message_is_written_once_and_not_in_every_round(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = import_module(f"toolparity.normalizer.wires.{PACKAGES[wire]}.write")
-    taken: list[int] = []
-    add = module.Writer.add
-    monkeypatch.setattr(
-        module.Writer,
-        "add",
-        lambda self, turns, start, stop: (taken.append(stop - start), add(self, turns, start, stop)),
-    )
+def test_a_message_is_written_once_and_not_in_every_round(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer_class = import_module(f"toolparity.normalizer.wires.{PACKAGES[wire]}.write").Writer
+    counts: list[int] = []
+    add = writer_class.add
+
+    def counted(self: Any, turns: Any, start: int, stop: int) -> None:
+        counts.append(stop - start)
+        add(self, turns, start, stop)
+
+    monkeypatch.setattr(writer_class, "add", counted)
     writer = RequestWriter(wire)
     turns: list[Message] = []
     for number in range(50):
@@ -336,11 +337,11 @@ def test_a_message_is_written_once_and_not_in_every_round(wire: str, monkeypatch
         writer.write(Request(wire, "m", turns))
         turns = [*turns, answer(Text("so"), call(f"call_{number}"), wire=wire), results(f"call_{number}")]
         writer.write(Request(wire, "m", turns))
-    assert sum(taken) == len(turns) == 150
+    assert sum(counts) == len(turns) == 150
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_caller_may_change_a_body_that_it_got(wire: str) -> None:
+def test_a_caller_may_change_a_body_that_it_got(wire: Wire) -> None:
     writer = RequestWriter(wire)
     turns: list[Message] = [user(), answer(call("call_1"), wire=wire), results("call_1")]
     first = writer.write(Request(wire, "m", turns))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from toolparity.normalizer.conversation import Encoded
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 Body = dict[str, Any]
@@ -36,7 +37,7 @@ FORMATS: dict[str, tuple[Body, Body, Body]] = {
 }
 
 
-def written(body: Body, wire: str, target: str) -> Encoded:
+def written(body: Body, wire: Wire, target: Wire) -> Encoded:
     encoded = write_request(read_request(body, wire), target)
     assert check_request(encoded.body, target) == []
     return encoded
@@ -52,14 +53,14 @@ def format_of(body: Body) -> Body:
 
 @pytest.mark.parametrize("target", FORMATS)
 @pytest.mark.parametrize("wire", FORMATS)
-def test_a_format_arrives(wire: str, target: str) -> None:
+def test_a_format_arrives(wire: Wire, target: Wire) -> None:
     request, *formats = FORMATS[wire]
     for given, expected in zip(formats, FORMATS[target][1:], strict=True):
         assert format_of(written({**request, **given}, wire, target).body) == expected
 
 
 @pytest.mark.parametrize("target", FORMATS)
-def test_a_schema_loses_nothing_but_its_name(target: str) -> None:
+def test_a_schema_loses_nothing_but_its_name(target: Wire) -> None:
     own = target == "openai.chat"
     lost = [] if own else ["param: response_format: left out: json_schema.name"]
     assert losses(written({**CHAT, "response_format": NAMED}, "openai.chat", target)) == lost

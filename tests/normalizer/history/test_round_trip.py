@@ -21,6 +21,7 @@ from toolparity.normalizer.conversation import (
     User,
 )
 from toolparity.normalizer.errors import MalformedBody
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 Body = dict[str, Any]
@@ -315,14 +316,14 @@ def proto(body: Body) -> Any:
     return ParseDict(body, chat_pb2.GetCompletionsRequest())
 
 
-def written_back(body: Any, wire: str) -> tuple[Any, list[Loss]]:
+def written_back(body: Any, wire: Wire) -> tuple[Any, list[Loss]]:
     encoded = write_request(read_request(body, wire, provider=PROVIDERS.get(wire)))
     return encoded.body, encoded.losses
 
 
 @pytest.mark.parametrize(("wire", "case"), [(wire, case) for wire, cases in CASES.items() for case in cases])
 @pytest.mark.thorough(keep=100)
-def test_a_request_comes_back_as_it_was_from_each_of_its_forms(wire: str, case: str) -> None:
+def test_a_request_comes_back_as_it_was_from_each_of_its_forms(wire: Wire, case: str) -> None:
     body = CASES[wire][case]
     untouched, text = deepcopy(body), json.dumps(body)
     forms = [body, text, text.encode()]
@@ -346,7 +347,7 @@ def test_a_body_that_is_not_a_request_of_xai_is_malformed(body: Any) -> None:
         ("google.gemini", b'{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":%s}}]}]}'),
     ],
 )
-def test_the_argument_text_is_that_of_the_bytes(wire: str, body: bytes) -> None:
+def test_the_argument_text_is_that_of_the_bytes(wire: Wire, body: bytes) -> None:
     (message,) = read_request(body % b'{ "a" :1.0}', wire).messages
     assert isinstance(message, Assistant)
     assert message.response.calls[0].arguments_text == '{ "a" :1.0}'
@@ -379,7 +380,7 @@ def test_results_without_ids_belong_to_the_calls_of_their_name_in_order() -> Non
         ("google.gemini", gemini(*gemini_round({"output": "ok"}) * 3)),
     ],
 )
-def test_invented_ids_differ_from_round_to_round(wire: str, body: Body) -> None:
+def test_invented_ids_differ_from_round_to_round(wire: Wire, body: Body) -> None:
     messages = read_request(body, wire).messages
     ids = [call.id for message in messages if isinstance(message, Assistant) for call in message.response.calls]
     assert len(set(ids)) == 3

@@ -11,6 +11,7 @@ from google.protobuf.json_format import MessageToDict
 from tests.normalizer.history.conversations import PROVIDERS, answer, call, result, results, user
 from tests.normalizer.history.views import results as results_in
 from toolparity.normalizer.conversation import Request
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 SOURCES = (
@@ -23,7 +24,7 @@ SOURCES = (
 )
 
 
-def body_with_ids(wire: str, id: str, *, last: bool = True) -> Any:
+def body_with_ids(wire: Wire, id: str, *, last: bool = True) -> Any:
     """Return a request whose two calls and results have one id. ``last``: whether the second result is there."""
     returned = results(result("call_one", "R0"), result("call_two", "R1"))
     turns: list[Any] = [user(), answer(call("call_one"), call("call_two", "g")), returned]
@@ -38,7 +39,7 @@ def body_with_ids(wire: str, id: str, *, last: bool = True) -> Any:
 @pytest.mark.parametrize("target", PROVIDERS)
 @pytest.mark.parametrize("id", ["a", ""], ids=["shared", "empty"])
 @pytest.mark.parametrize("source", SOURCES)
-def test_every_call_keeps_its_result_on_every_wire(source: str, id: str, target: str) -> None:
+def test_every_call_keeps_its_result_on_every_wire(source: Wire, id: str, target: Wire) -> None:
     request = read_request(body_with_ids(source, id), source, provider=PROVIDERS[source])
     written = write_request(request, target, provider=PROVIDERS[target])
     found = results_in(target, written.body)

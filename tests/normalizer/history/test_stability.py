@@ -22,7 +22,7 @@ from tests.support.thoroughness import examples, is_thorough
 from tests.support.wires import WIRES
 from toolparity.normalizer.conversation import Assistant, Message, Request, ToolChoice, ToolDefinition, User
 from toolparity.normalizer.json_codec import encode
-from toolparity.normalizer.model import Text
+from toolparity.normalizer.model import Text, Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 #: Providers of a wire whose rules or members differ from those of its owner.
@@ -38,7 +38,7 @@ def items(body: Any) -> list[bytes]:
     return [encode(item) for item in body[next(name for name in ("input", "contents", "messages") if name in body)]]
 
 
-def closed(turns: list[Message], source: str, wire: str, provider: str | None) -> list[bytes]:
+def closed(turns: list[Message], source: Wire, wire: Wire, provider: str | None) -> list[bytes]:
     """Return the messages that the user's next message follows, as bytes."""
     request = Request(source, "m", [*turns, CONTINUED], provider=PROVIDERS[source], params={"max_tokens": 9})
     return items(write_request(request, wire, provider=provider).body)[:-1]
@@ -48,7 +48,7 @@ def closed(turns: list[Message], source: str, wire: str, provider: str | None) -
 @example([[user("a"), answer(Text("b "))], [user("c")]], "openai.chat", ("anthropic.messages", "anthropic"))
 @examples(300)
 def test_a_growing_conversation_keeps_its_closed_messages(
-    talk: list[list[Message]], source: str, target: tuple[str, str]
+    talk: list[list[Message]], source: Wire, target: tuple[Wire, str]
 ) -> None:
     before: list[bytes] = []
     turns: list[Message] = []
@@ -63,7 +63,8 @@ def test_a_growing_conversation_keeps_its_closed_messages(
 
 
 def test_a_recorded_conversation_keeps_its_closed_messages_round_by_round(recordings: Path) -> None:
-    wire, grown = "anthropic.messages", 0
+    wire: Wire = "anthropic.messages"
+    grown = 0
     for row in rows(recordings, wire):
         if row.request is None or row.failed:
             continue
@@ -79,7 +80,7 @@ def test_a_recorded_conversation_keeps_its_closed_messages_round_by_round(record
 @given(conversations(), st.sampled_from(WIRES), st.sampled_from(TARGETS))
 @examples(400)
 def test_whatever_a_conversation_contains_is_written_legally(
-    talk: list[list[Message]], source: str, target: tuple[str, str]
+    talk: list[list[Message]], source: Wire, target: tuple[Wire, str]
 ) -> None:
     wire, provider = target
     turns = [turn for part in talk for turn in part]
@@ -93,7 +94,7 @@ def test_whatever_a_conversation_contains_is_written_legally(
 
 @given(st.data(), st.sampled_from(TARGETS))
 @examples(300)
-def test_a_written_request_is_written_the_same_after_reading(data: st.DataObject, target: tuple[str, str]) -> None:
+def test_a_written_request_is_written_the_same_after_reading(data: st.DataObject, target: tuple[Wire, str]) -> None:
     wire, provider = target
     turns = [turn for part in data.draw(conversations(wire)) for turn in part]
     once = write_request(Request(wire, "m", turns, provider=provider), wire, provider=provider).body

@@ -8,6 +8,7 @@ import pytest
 
 from tests.normalizer.history.conversations import user
 from toolparity.normalizer.conversation import Request, ToolDefinition
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 from toolparity.normalizer.wires.strict_schema import lacking_for_strict
 
@@ -53,7 +54,7 @@ def test_a_schema_that_contains_itself_or_is_very_deep_can_be_checked() -> None:
 @pytest.mark.parametrize("wire", ["anthropic.messages", "bedrock.converse"])
 @pytest.mark.parametrize("minimum", [{}, {"minimum": 1}])
 def test_a_tool_remains_strict_if_the_strict_mode_of_the_target_accepts_its_schema(
-    wire: str, minimum: dict[str, Any]
+    wire: Wire, minimum: dict[str, Any]
 ) -> None:
     tool = ToolDefinition("f", parameters=closed(n={"type": "integer", **minimum}), strict=True)
     encoded = write_request(Request("openai.chat", "m", [user()], tools=[tool], params={"max_tokens": 9}), wire)

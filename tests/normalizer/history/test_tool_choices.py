@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tests.normalizer.history.conversations import PROVIDERS, user
 from toolparity.normalizer.conversation import Request, ToolChoice, ToolDefinition
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
 HOSTED = ToolDefinition("web_search", kind="hosted", wire="other", raw={"type": "web_search"})
@@ -18,7 +19,7 @@ FREE: dict[str, Any] = {"anthropic.messages": {"type": "auto"}, "google.gemini":
 FREE |= {"ollama.chat": None, "bedrock.converse": {"auto": {}}, "xai.grpc": (1, "")}
 
 
-def written(target: str, tools: list[ToolDefinition], choice: ToolChoice) -> tuple[Any, list[str]]:
+def written(target: Wire, tools: list[ToolDefinition], choice: ToolChoice) -> tuple[Any, list[str]]:
     """Return the choice in the body, and the losses that concern it."""
     source = "xai.grpc" if target == "openai.chat" else "openai.chat"
     request = Request(source, "m", [user()], tools, choice, params={"max_tokens": 99})
@@ -38,14 +39,14 @@ def written(target: str, tools: list[ToolDefinition], choice: ToolChoice) -> tup
 
 @pytest.mark.thorough(keep=9)
 @pytest.mark.parametrize("target", PROVIDERS)
-def test_a_forced_tool_that_is_not_declared_leaves_the_choice_to_the_model(target: str) -> None:
+def test_a_forced_tool_that_is_not_declared_leaves_the_choice_to_the_model(target: Wire) -> None:
     for name in ("web_search", None):
         choice = ToolChoice("named", name)
         assert written(target, [HOSTED, OWN], choice) == (FREE.get(target, "auto"), ["tool-choice"])
 
 
 @pytest.mark.parametrize("target", PROVIDERS)
-def test_a_choice_among_no_tools_is_left_out_and_reported_if_it_was_forced(target: str) -> None:
+def test_a_choice_among_no_tools_is_left_out_and_reported_if_it_was_forced(target: Wire) -> None:
     for choice in (ToolChoice("required"), ToolChoice("named", "web_search")):
         assert written(target, [HOSTED], choice) == (None, ["tool-choice"])
     assert written(target, [HOSTED], ToolChoice("auto")) == (None, [])
@@ -67,6 +68,7 @@ def test_a_choice_without_its_tools_is_left_out_on_its_own_wire() -> None:
 
 
 def test_a_setting_that_a_provider_accepts_without_tools_remains() -> None:
-    for provider, settings in {"xai": {"parallel_tool_calls": False}, "mistral": {"tool_choice": "auto"}}.items():
+    accepted: dict[str, dict[str, Any]] = {"xai": {"parallel_tool_calls": False}, "mistral": {"tool_choice": "auto"}}
+    for provider, settings in accepted.items():
         body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], **settings}
         assert write_request(read_request(body, "openai.chat", provider=provider)).body == body

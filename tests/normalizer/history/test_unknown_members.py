@@ -18,7 +18,7 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
-from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall
+from toolparity.normalizer.model import Choice, Response, Stop, Text, ToolCall, Wire
 from toolparity.normalizer.requests import read_request, write_request
 
 TARGETS = ("openai.responses", "anthropic.messages", "xai.grpc", "bedrock.converse")
@@ -44,7 +44,7 @@ INTERNAL: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def conversation(place: str, extra: dict[str, Any], target: str) -> Request:
+def conversation(place: str, extra: dict[str, Any], target: Wire) -> Request:
     """A conversation of openai.chat with extra members in one place."""
 
     def at(here: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def conversation(place: str, extra: dict[str, Any], target: str) -> Request:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_member_that_the_target_does_not_know_is_reported_with_its_place(target: str) -> None:
+def test_a_member_that_the_target_does_not_know_is_reported_with_its_place(target: Wire) -> None:
     for place, message in {**PLACES, "tool": None}.items():
         losses = write_request(conversation(place, MARK, target), target, provider=PROVIDERS[target]).losses
         assert [(loss.code, loss.message_index) for loss in losses] == [("extra", message)], place
@@ -74,7 +74,7 @@ def test_a_member_that_the_target_does_not_know_is_reported_with_its_place(targe
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_member_that_a_wire_keeps_for_its_own_use_is_not_reported(target: str) -> None:
+def test_a_member_that_a_wire_keeps_for_its_own_use_is_not_reported(target: Wire) -> None:
     for place, extra in INTERNAL:
         assert write_request(conversation(place, extra, target), target, provider=PROVIDERS[target]).losses == []
 

@@ -11,6 +11,7 @@ from tests.normalizer.history.conversations import PROVIDERS, call, response
 from toolparity.normalizer.answers import answer, result_of
 from toolparity.normalizer.conversation import JsonPart
 from toolparity.normalizer.errors import MalformedBody, ToolparityError, UnserializableResult
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.policies import select
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
@@ -41,7 +42,7 @@ def by(role: str, *content: Any) -> Body:
     return {"role": role, "content": [*content]}
 
 
-CASES: dict[str, dict[str, Body]] = {
+CASES: dict[Wire, dict[str, Body]] = {
     "anthropic.messages": {
         "the type of a block": anthropic(by("user", LIST_TYPE)),
         "the type of a block of the model": anthropic(USER, by("assistant", LIST_TYPE)),
@@ -58,7 +59,7 @@ CASES: dict[str, dict[str, Body]] = {
     "openai.chat": {
         "the id of a call": {
             "model": "m",
-            "messages": [{"role": "assistant", "tool_calls": [{"id": id, **CALL} for id in ({}, "a")]}],
+            "messages": [{"role": "assistant", "tool_calls": [{"id": {}, **CALL}, {"id": "a", **CALL}]}],
         },
         "an old function": {"model": "m", "messages": [USER], "functions": [{"parameters": {}}, {"name": "f"}]},
     },
@@ -82,7 +83,7 @@ CHANGED = ("the id of a call", "the type of a choice", "messages")
 
 
 @pytest.mark.parametrize("wire", PROVIDERS)
-def test_an_unusual_type_never_raises_an_untyped_exception(wire: str) -> None:
+def test_an_unusual_type_never_raises_an_untyped_exception(wire: Wire) -> None:
     for source, cases in CASES.items():
         for body in cases.values():
             with suppress(ToolparityError):
@@ -100,7 +101,7 @@ def test_an_unusual_type_goes_back_to_anthropic_as_it_came(case: str) -> None:
 
 
 @pytest.mark.parametrize(("wire", "body"), [("openai.responses", responses), ("anthropic.messages", anthropic)])
-def test_a_nest_that_is_too_deep_is_refused(wire: str, body: Any) -> None:
+def test_a_nest_that_is_too_deep_is_refused(wire: Wire, body: Any) -> None:
     with pytest.raises(MalformedBody):
         read_request(body(USER, {"type": "message", "role": "assistant", "content": deep()}), wire)
 
