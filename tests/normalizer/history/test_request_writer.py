@@ -254,7 +254,7 @@ BLOCKS: list[list[Any]] = [
 ]
 
 
-@pytest.mark.thorough(keep=3)
+@pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("source", WIRES)
 def test_the_fast_path_supports_or_leaves_each_member_of_a_call_and_its_result(wire: Wire, source: Wire) -> None:

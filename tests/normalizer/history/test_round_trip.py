@@ -301,6 +301,7 @@ CASES: dict[str, dict[str, Body]] = {
     },
     "google.gemini": {
         "settings and a signature": GEMINI,
+        "an unknown role": gemini({"role": "narrator", "parts": [{"text": "once"}]}),
         "a schema in OpenAPI": gemini(tools=[{"functionDeclarations": [{"name": "f", "parameters": OPENAPI}]}]),
         **{f"the response {response}": gemini(*gemini_round(response)) for response in RESPONSES},
     },
