@@ -24,6 +24,7 @@ from toolparity import ServerToolCall
 from toolparity.normalizer.conversation import Assistant, Encoded, Message, Request, ToolDefinition
 from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
+from toolparity.normalizer.wires.registry import wire_name
 from toolparity.normalizer.wires.xai_grpc.schema import request_from
 
 #: How many recorded conversations of each wire are taken, evenly over all that contain calls.
@@ -49,7 +50,7 @@ def conversation(row: Row) -> Conversation:
     text = row.request if isinstance(row.request, str) else json.dumps(row.request)
     body = json.loads(_ELIDED.sub("AAAA", text))
     # A caller that hands a conversation over names a model of the target.
-    request = replace(read_request(body, row.wire, provider=row.provider), model="m")
+    request = replace(read_request(body, wire_name(row.wire), provider=row.provider), model="m")
     return Conversation(row.id, request, statements(row.wire, request_from(body) if row.wire == "xai.grpc" else body))
 
 
@@ -100,10 +101,11 @@ def differences(request: Request, target: Wire) -> list[Any]:
     """Return the calls, results and texts that are others on the own wire after a stay on another wire."""
     away = handed_over(request, target)
     again = with_canonical_names(read_request(away.body, target, provider=PROVIDERS[target]), away)
-    here = handed_over(request, request.wire)
-    back = write_request(replace(again, params={}), request.wire, provider=request.provider)
+    source = wire_name(request.wire)
+    here = handed_over(request, source)
+    back = write_request(replace(again, params={}), source, provider=request.provider)
     codes = {loss.code for loss in (*away.losses, *back.losses)}
-    pairs = itertools.zip_longest(core(request.wire, here), core(request.wire, back))
+    pairs = itertools.zip_longest(core(source, here), core(source, back))
     return [pair for pair in pairs if not same(*pair) and not is_excused(pair[0], codes)]
 
 

@@ -22,6 +22,7 @@ from toolparity.normalizer.conversation import Assistant, Request, ToolResults
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import read_request, write_request
+from toolparity.normalizer.wires.registry import wire_name
 from toolparity.normalizer.wires.xai_grpc.schema import request_from
 
 #: The fewest pairs in the recordings. On google.gemini, only few calls have ids.
@@ -72,7 +73,7 @@ def pairs(recordings: Path, wire: Wire) -> Iterator[Pair]:
 
 def results_in(later: Row, response: Response) -> ToolResults:
     """Return the results of a response's calls in a later request, the first of each call."""
-    read = read_request(later.request, later.wire, provider=later.provider)
+    read = read_request(later.request, wire_name(later.wire), provider=later.provider)
     given = [result for turn in read.messages if isinstance(turn, ToolResults) for result in turn.results]
     first = {result.call_id: result for result in reversed(given)}
     return ToolResults([first[call.id] for call in response.calls if call.id in first])
