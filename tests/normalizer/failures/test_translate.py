@@ -11,16 +11,8 @@ import pytest
 from tests.normalizer.failures.back import WIRES, call, codes, results, said, tool_result, user, written
 from tests.normalizer.history.views import calls, of_kind
 from tests.normalizer.history.views import statements as all_said
-from tests.support.building import (
-    anthropic,
-    anthropic_body,
-    block_start,
-    block_stop,
-    json_delta,
-    only,
-    tool_start,
-    triples,
-)
+from tests.support.decoding import anthropic, only, triples
+from tests.support.events import anthropic_body, block_start, block_stop, json_delta, tool_start
 from tests.support.wires import OBJECT_WIRES
 from toolparity import Reasoning, Text, ToolCall, normalize
 from toolparity.normalizer.model import ServerToolCall, ServerToolResult
