@@ -1,4 +1,4 @@
-"""What goes to the Messages API: its own blocks as they came, and those of others reported with the blocks it has."""
+"""Requests to the Messages API: its own blocks go back unchanged, and those of other wires are encoded or reported."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from tests.support.decoding import decode_stream
-from tests.support.events import anthropic_body, anthropic_stream, block_start, block_stop, json_delta, tool_start
+from tests.support.building import anthropic_body
 from toolparity import normalize
 from toolparity.normalizer.conversation import (
     Assistant,
@@ -49,7 +49,7 @@ ASK = User([TextPart("hi")])
 BYE = User([TextPart("bye")])
 
 
-def said(*blocks: Any, wire: str = WIRE, provider: str | None = "anthropic", **extra: Any) -> Assistant:
+def turn_of(*blocks: Any, wire: str = WIRE, provider: str | None = "anthropic", **extra: Any) -> Assistant:
     return Assistant(Response(wire, provider, None, "m", [Choice(0, list(blocks), Stop("end_turn"))], extra=extra))
 
 
@@ -73,14 +73,12 @@ def call(id: str = "t1", text: str = '{"x":1}', **more: Any) -> ToolCall:
 
 
 def replayed(response: Response, *after: Message, **more: Any) -> Any:
-    """The assistant's content when a response goes back as it was decoded."""
+    """Return the assistant's content when a decoded response goes back."""
     encoded = write(ASK, Assistant(response), *after, **more)
     assert encoded.losses == []
     return messages(encoded)[1]["content"]
 
 
-THINKING = {"type": "thinking", "thinking": "hm  ", "signature": "c2ln=="}
-REDACTED = {"type": "redacted_thinking", "data": "ZGF0YQ=="}
 USE = {"type": "tool_use", "id": "t1", "name": "f", "input": {"x": 1}}
 SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}
 FOUND = {
@@ -95,76 +93,42 @@ CITED = {
 }
 
 
-# the model's own blocks go back as they came
+# Blocks of the model
 
 
-def test_thinking_goes_back_first_and_byte_for_byte() -> None:
-    """Failures THINK-01 and THINK-02."""
-    response = normalize(anthropic_body(THINKING, REDACTED, USE), WIRE, provider="anthropic")
-    assert replayed(response, ToolResults([ToolResult("t1", [TextPart("ok")])])) == [THINKING, REDACTED, USE]
-
-
-def test_streamed_thinking_gets_its_signature_back() -> None:
-    events = [
-        block_start(0, type="thinking", thinking="", signature=""),
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "hm  "}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2ln=="}},
-        block_stop(0),
-        tool_start(1, "t1", "f"),
-        json_delta(1, '{"x":'),
-        json_delta(1, "1}"),
-        block_stop(1),
-    ]
-    response = decode_stream(WIRE, anthropic_stream(*events), provider="anthropic")
-    assert replayed(response, ToolResults([ToolResult("t1", [TextPart("ok")])])) == [THINKING, USE]
-
-
-@pytest.mark.parametrize("signature", [None, ""])
-def test_unsigned_thinking_is_left_out_and_reported(signature: str | None) -> None:
-    """Failure THINK-03."""
-    encoded = write(ASK, said(Reasoning("hm", signature), Text("so")), BYE)
-    assert messages(encoded)[1]["content"] == [{"type": "text", "text": "so"}]
-    assert codes(encoded) == ["unsigned-reasoning"]
-
-
-def test_a_compatible_server_gets_its_unsigned_thinking_back() -> None:
-    turns = [ASK, said(Reasoning("hm"), Text("so"), provider="other"), BYE]
+def test_thinking_goes_back_to_its_own_provider_and_signed_thinking_of_claude_to_every_host() -> None:
+    turns = [ASK, turn_of(Reasoning("hm"), Text("so"), provider="other"), BYE]
     encoded = write_request(Request(WIRE, "m", turns, provider="other"))
     assert encoded.body["messages"][1]["content"][0] == {"type": "thinking", "thinking": "hm", "signature": ""}
     assert encoded.losses == []
+    hosted = write(ASK, turn_of(Reasoning("hm", "sig"), Text("so"), provider="bedrock"), BYE)
+    assert messages(hosted)[1]["content"][0] == {"type": "thinking", "thinking": "hm", "signature": "sig"}
 
 
-def test_thinking_of_another_wire_or_server_is_not_passed_off_as_its_own() -> None:
-    foreign = said(Reasoning("hm", None, "enc"), Text("so"), wire="openai.responses", provider="openai")
-    compatible = said(Reasoning("hm", "sig"), Text("so"), provider="other")
-    for turn in (foreign, compatible):
+def test_thinking_that_claude_did_not_sign_or_that_nothing_follows_is_left_out_and_reported() -> None:
+    for turn, code in (
+        (turn_of(Reasoning("hm", None, "enc"), Text("so"), wire="openai.responses", provider="openai"), "reasoning"),
+        (turn_of(Reasoning("hm", "sig"), Text("so"), provider="other"), "reasoning"),
+        (turn_of(Reasoning("hm", ""), Text("so")), "unsigned-reasoning"),
+        (turn_of(Text("so"), Reasoning("hm", "sig")), "reasoning"),
+    ):
         encoded = write(ASK, turn, BYE)
         assert messages(encoded)[1]["content"] == [{"type": "text", "text": "so"}]
-        assert codes(encoded) == ["reasoning"]
+        assert codes(encoded) == [code]
 
 
-def test_claude_s_signatures_hold_wherever_it_is_served() -> None:
-    turns = [ASK, said(Reasoning("hm", "sig"), Text("so"), provider="bedrock"), BYE]
-    assert messages(write(*turns))[1]["content"][0] == {"type": "thinking", "thinking": "hm", "signature": "sig"}
-
-
-def test_thinking_is_switched_off_where_the_tool_round_has_none_that_can_go_back() -> None:
+def test_thinking_is_turned_off_if_a_tool_round_has_no_thinking_that_can_go_back() -> None:
     thinks = {"max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024}}
     result = ToolResults([ToolResult("t1", [TextPart("ok")])])
-    encoded = write(ASK, said(call(), wire="openai.chat"), result, params=thinks)
+    encoded = write(ASK, turn_of(call(), wire="openai.chat"), result, params=thinks)
     assert "thinking" not in encoded.body
     assert codes(encoded) == ["param"]
-    assert write(ASK, said(Reasoning("hm", "s"), call()), result, params=thinks).body["thinking"] == thinks["thinking"]
-
-
-def test_server_calls_go_back_whole_with_their_results_and_citations() -> None:
-    """Failures SRV-03 and SRV-07."""
-    response = normalize(anthropic_body(SEARCH, FOUND, CITED, stop="end_turn"), WIRE, provider="anthropic")
-    assert replayed(response, BYE) == [SEARCH, FOUND, CITED]
+    assert (
+        write(ASK, turn_of(Reasoning("hm", "s"), call()), result, params=thinks).body["thinking"] == thinks["thinking"]
+    )
 
 
 def test_a_paused_turn_goes_back_with_its_open_call() -> None:
-    """Failure SRV-01."""
     response = normalize(anthropic_body(SEARCH, stop="pause_turn"), WIRE, provider="anthropic")
     assert replayed(response) == [SEARCH]
     rest = normalize(anthropic_body(FOUND, CITED, stop="end_turn"), WIRE, provider="anthropic")
@@ -173,23 +137,16 @@ def test_a_paused_turn_goes_back_with_its_open_call() -> None:
     assert encoded.losses == []
 
 
-def test_a_server_call_without_its_result_is_never_answered_by_the_caller() -> None:
-    """Failures SRV-04 and ORD-03: it is left out, as is a result whose call is elsewhere."""
+def test_a_server_call_without_its_result_and_a_result_without_its_call_are_left_out() -> None:
     search = ServerToolCall("srvtoolu_1", "web_search", "web_search", "{}")
     found = ServerToolResult("srvtoolu_1", "web_search", raw=FOUND)
-    alone = write(ASK, said(search, Text("so")), BYE)
-    assert messages(alone)[1]["content"] == [{"type": "text", "text": "so"}]
-    assert codes(alone) == ["server-tool"]
-    split = write(ASK, said(search, Text("a")), BYE, said(found, Text("b")), BYE)
-    assert [message["content"] for message in messages(split)[1::2]] == [
-        [{"type": "text", "text": "a"}],
-        [{"type": "text", "text": "b"}],
-    ]
-    assert codes(split) == ["server-tool", "server-tool"]
+    encoded = write(ASK, turn_of(search, Text("a")), BYE, turn_of(found, Text("b")), BYE)
+    texts = [[{"type": "text", "text": text}] for text in "ab"]
+    assert [message["content"] for message in messages(encoded)[1::2]] == texts
+    assert codes(encoded) == ["server-tool", "server-tool"]
 
 
-def test_calls_of_code_are_answered_in_the_container_where_it_waits() -> None:
-    """Failure PTC-01."""
+def test_calls_made_by_code_are_answered_in_its_container() -> None:
     code = {"type": "server_tool_use", "id": "srvtoolu_9", "name": "code_execution", "input": {"code": "f()"}}
     used = {**USE, "caller": {"type": "code_execution_20260120", "tool_id": "srvtoolu_9"}}
     body = anthropic_body(code, used, container={"id": "container_1", "expires_at": "2026-01-01T00:00:00Z"})
@@ -200,8 +157,8 @@ def test_calls_of_code_are_answered_in_the_container_where_it_waits() -> None:
     assert messages(encoded)[1]["content"] == [code, used]
     kept = write(*turns, params={"max_tokens": 9, "container": {"skills": ["s"]}})
     assert kept.body["container"] == {"skills": ["s"], "id": "container_1"}
-    told = write(*turns, params={"max_tokens": 9, "container": "container_2"})
-    assert told.body["container"] == "container_2"
+    other = write(*turns, params={"max_tokens": 9, "container": "container_2"})
+    assert other.body["container"] == "container_2"
     ran = {"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_9", "content": {"stdout": "1"}}
     done = normalize(anthropic_body(ran, CITED, stop="end_turn"), WIRE, provider="anthropic")
     later = write(*turns, Assistant(done), BYE)
@@ -209,119 +166,47 @@ def test_calls_of_code_are_answered_in_the_container_where_it_waits() -> None:
     assert later.losses == []
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
+def test_blocks_with_state_go_back_unchanged() -> None:
+    for block in (
         {"type": "compaction", "content": "summary", "encrypted_content": "x"},
         {"type": "compaction", "content": None, "encrypted_content": "x", "signature": "s"},
         {"type": "fallback", "from": {"model": "a"}, "to": {"model": "b"}},
         {"type": "container_upload", "file_id": "file_1"},
         {"type": "block_of_tomorrow", "x": [1]},
-    ],
-    ids=lambda block: block["type"],
-)
-def test_blocks_that_carry_state_go_back_as_they_came(block: dict[str, Any]) -> None:
-    response = normalize(anthropic_body(block, CITED, stop="end_turn"), WIRE, provider="anthropic")
-    assert replayed(response, BYE) == [block, CITED]
+    ):
+        response = normalize(anthropic_body(block, CITED, stop="end_turn"), WIRE, provider="anthropic")
+        assert replayed(response, BYE) == [block, CITED]
 
 
-def test_mcp_calls_go_back_with_their_server() -> None:
-    use = {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "ask", "server_name": "wiki", "input": {"q": 1}}
-    result = {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": False, "content": []}
-    response = normalize(anthropic_body(use, result, CITED, stop="end_turn"), WIRE, provider="anthropic")
-    assert replayed(response, BYE) == [use, result, CITED]
-
-
-# calls and their answers
-
-
-def test_all_answers_stand_in_one_message_in_call_order() -> None:
-    """Failures HIST-02, ORD-01 and ORD-02."""
-    late = ToolResults([ToolResult("t2", [TextPart("two")]), ToolResult("t1", [TextPart("one")])])
-    encoded = write(ASK, said(call("t1"), call("t2"), call("t3")), late, BYE)
-    assert messages(encoded)[2]["role"] == "user"
-    results = messages(encoded)[2]["content"]
-    assert [(block["type"], block["tool_use_id"]) for block in results] == [
-        ("tool_result", "t1"),
-        ("tool_result", "t2"),
-        ("tool_result", "t3"),
-    ]
-    assert [block["content"] for block in results[:2]] == ["one", "two"]
-    assert results[2]["is_error"] is True
-    assert messages(encoded)[3] == {"role": "user", "content": "bye"}
-    assert codes(encoded) == ["answered"]
-
-
-@pytest.mark.parametrize(
-    ("text", "status", "written"),
-    [
-        ("", "complete", {}),
-        ('{"x": ', "truncated", {"_raw": '{"x": '}),
-        ("[1]", "invalid", {"_raw": "[1]"}),
-        ('"{}"', "invalid", {"_raw": '"{}"'}),
-        ('{"f": NaN}', "invalid", {"_raw": '{"f": NaN}'}),
-        ('{"f": 1e400}', "invalid", {"_raw": '{"f": 1e400}'}),
-    ],
-)
-def test_the_input_of_a_call_is_always_an_object(text: str, status: Any, written: dict[str, Any]) -> None:
-    """Failures ARG-08, INV-01 and INV-02."""
-    given = ToolCall("t1", "f", {} if status == "complete" else None, text, status)
-    encoded = write(ASK, said(given), ToolResults([ToolResult("t1", [TextPart("no")], is_error=True)]))
-    assert messages(encoded)[1]["content"] == [{"type": "tool_use", "id": "t1", "name": "f", "input": written}]
-    assert messages(encoded)[2]["content"] == [
-        {"type": "tool_result", "tool_use_id": "t1", "content": "no", "is_error": True}
-    ]
-    assert codes(encoded) == (["arguments"] if "_raw" in written else [])
-
-
-def test_foreign_ids_and_names_become_legal_and_stay_different() -> None:
-    """Failures ID-13, ID-19 and NAME-04."""
-    calls = [ToolCall(id, name, {}, "{}") for id, name in (("call.0", "a.b"), ("call:0", "a:b"), ("call_0", "a_b"))]
-    results = ToolResults([ToolResult(one.id, [TextPart(one.id)]) for one in calls])
-    encoded = write(ASK, said(*calls, wire="openai.chat"), results, wire="openai.chat")
-    uses, answers = messages(encoded)[1]["content"], messages(encoded)[2]["content"]
-    assert [use["id"] for use in uses] == [answer["tool_use_id"] for answer in answers]
-    assert len({use["id"] for use in uses}) == len({use["name"] for use in uses}) == 3
-    assert (uses[2]["id"], uses[2]["name"]) == ("call_0", "a_b")
-    assert [encoded.ids.get(use["id"], use["id"]) for use in uses] == ["call.0", "call:0", "call_0"]
-    assert [encoded.names.get(use["name"], use["name"]) for use in uses] == ["a.b", "a:b", "a_b"]
+# Calls and results
 
 
 PNG = MediaPart("image", "image/png", data="iVBORw0KGgo=")
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
 
 
-@pytest.mark.parametrize(
-    ("parts", "plain", "content"),
-    [
+def test_a_result_contains_what_the_tool_returned() -> None:
+    found = {"type": "search_result", "source": "s"}
+    cases: list[tuple[Any, bool, Any]] = [
         ([], True, None),
         ([TextPart("")], False, None),
         ([TextPart("ok")], True, "ok"),
         ([TextPart("ok")], False, [{"type": "text", "text": "ok"}]),
         ([JsonPart({"a": [1, None]})], True, [{"type": "text", "text": '{"a":[1,null]}'}]),
         ([TextPart("see"), PNG], False, [{"type": "text", "text": "see"}, IMAGE]),
-        (
-            [OpaquePart("search_result", {"type": "search_result", "source": "s"})],
-            False,
-            [{"type": "search_result", "source": "s"}],
-        ),
-    ],
-)
-def test_results_hold_whatever_a_tool_returned(parts: Any, plain: bool, content: Any) -> None:
-    """Failures RES-03 and BED-02."""
-    encoded = write(ASK, said(call()), ToolResults([ToolResult("t1", parts, plain=plain)]))
-    (block,) = messages(encoded)[2]["content"]
-    assert block == {"type": "tool_result", "tool_use_id": "t1"} | ({} if content is None else {"content": content})
-    assert encoded.losses == []
-
-
-def test_an_error_result_holds_text_alone_and_never_nothing() -> None:
-    """Failures RES-01, RES-07 and HIST-05: an image goes behind the results."""
-    results = [
-        ToolResult("t1", [TextPart("bad"), PNG], is_error=True, plain=False),
-        ToolResult("t2", [], is_error=True),
+        ([OpaquePart("search_result", found)], False, [found]),
     ]
-    encoded = write(ASK, said(call("t1"), call("t2")), ToolResults(results))
+    for parts, plain, content in cases:
+        encoded = write(ASK, turn_of(call()), ToolResults([ToolResult("t1", parts, plain=plain)]))
+        (block,) = messages(encoded)[2]["content"]
+        assert block == {"type": "tool_result", "tool_use_id": "t1"} | ({} if content is None else {"content": content})
+        assert encoded.losses == []
+
+
+def test_an_error_result_has_only_text_and_its_image_follows_the_results() -> None:
+    failed = ToolResult("t1", [TextPart("bad"), PNG], is_error=True, plain=False)
+    results = ToolResults([failed, ToolResult("t2", [], is_error=True)])
+    encoded = write(ASK, turn_of(call("t1"), call("t2")), results)
     first, second = messages(encoded)[2]["content"]
     assert (first["content"], first["is_error"]) == ([{"type": "text", "text": "bad"}], True)
     assert (second["content"], second["is_error"]) == ("The tool failed and said nothing.", True)
@@ -330,10 +215,10 @@ def test_an_error_result_holds_text_alone_and_never_nothing() -> None:
     assert codes(encoded) == ["order", "empty"]
 
 
-# what other wires said
+# Content of other wires
 
 
-def test_blocks_of_other_wires_are_told_or_reported_beside_the_text_and_the_calls() -> None:
+def test_blocks_of_other_wires_become_text_or_are_reported() -> None:
     blocks = [
         Refusal("no"),
         ServerToolCall("ws_1", "web_search", "web_search"),
@@ -344,101 +229,79 @@ def test_blocks_of_other_wires_are_told_or_reported_beside_the_text_and_the_call
         ToolCall("t1", "sh", None, "ls -l", kind="custom", namespace="n"),
         Text(""),
     ]
-    turns = [
-        ASK,
-        said(*blocks, wire="openai.responses", provider="openai"),
-        ToolResults([ToolResult("t1", [TextPart("ok")])]),
-    ]
-    encoded = write(*turns, wire="openai.responses")
+    results = ToolResults([ToolResult("t1", [TextPart("ok")])])
+    encoded = write(ASK, turn_of(*blocks, wire="openai.responses", provider="openai"), results, wire="openai.responses")
     assert messages(encoded)[1]["content"] == [
         {"type": "text", "text": "no"},
         {"type": "text", "text": "so"},
         {"type": "tool_use", "id": "t1", "name": "sh", "input": {"input": "ls -l"}},
     ]
-    told = ["refusal", "server-tool", "server-tool", "server-tool", "opaque", "annotations", "extra", "kind"]
-    assert codes(encoded) == [*told, "namespace"]
+    server, lost = ["server-tool"] * 3, ["opaque", "annotations", "extra", "kind", "namespace"]
+    assert codes(encoded) == ["refusal", *server, *lost]
 
 
-def test_instructions_go_to_the_top_and_later_ones_stay_in_their_place() -> None:
-    turns = [
-        System([TextPart("a")]),
-        System([TextPart("b")], "developer"),
-        ASK,
-        said(Text("x")),
-        System([TextPart("c")]),
-        BYE,
-    ]
-    encoded = write(*turns, wire="openai.chat")
+def test_instructions_go_to_the_top_and_later_ones_stay_at_their_place() -> None:
+    first, second, later = System([TextPart("a")]), System([TextPart("b")], "developer"), System([TextPart("c")])
+    encoded = write(first, second, ASK, turn_of(Text("x")), later, BYE, wire="openai.chat")
     assert encoded.body["system"] == [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     assert messages(encoded)[2] == {"role": "user", "content": [{"type": "text", "text": "<system>\nc\n</system>"}]}
     assert codes(encoded) == ["order"]
-    own = write(System([TextPart("a")]), ASK, said(Text("x")), BYE, System([TextPart("c")]))
+    own = write(first, ASK, turn_of(Text("x")), BYE, later)
     assert (own.body["system"], messages(own)[3]) == ("a", {"role": "system", "content": "c"})
 
 
-def test_turns_that_say_nothing_are_left_out_and_reported() -> None:
-    encoded = write(User([]), ASK, said(Text("")), User([TextPart(" ")]), BYE)
+def test_empty_turns_are_left_out_and_reported() -> None:
+    encoded = write(User([]), ASK, turn_of(Text("")), User([TextPart(" ")]), BYE)
     assert messages(encoded) == [{"role": "user", "content": "hi"}, {"role": "user", "content": "bye"}]
     assert codes(encoded) == ["empty", "empty", "empty"]
 
 
-@pytest.mark.parametrize(
-    ("texts", "left"),
-    [(["so "], ["so"]), (["so", " "], ["so"]), (["so \n", " ", "\n"], ["so"]), ([" so", "x"], [" so", "x"])],
-)
-def test_an_answer_that_is_to_be_continued_ends_neither_in_white_space_nor_in_nothing(
-    texts: list[str], left: list[str]
-) -> None:
-    encoded = write(ASK, said(*map(Text, texts)))
-    assert [block["text"] for block in messages(encoded)[1]["content"]] == left
-    assert codes(encoded) == ([] if texts == left else ["empty"])
-    again = write_request(read_request(encoded.body, WIRE), WIRE)
-    assert (again.body["messages"], again.losses) == (messages(encoded), [])
+def test_a_prefilled_answer_ends_without_white_space() -> None:
+    for texts, kept in (
+        (["so "], ["so"]),
+        (["so", " "], ["so"]),
+        (["so \n", " ", "\n"], ["so"]),
+        ([" so", "x"], [" so", "x"]),
+    ):
+        encoded = write(ASK, turn_of(*map(Text, texts)))
+        assert [block["text"] for block in messages(encoded)[1]["content"]] == kept
+        assert codes(encoded) == ([] if texts == kept else ["empty"])
+        again = write_request(read_request(encoded.body, WIRE), WIRE)
+        assert (again.body["messages"], again.losses) == (messages(encoded), [])
 
 
-def test_thinking_that_nothing_follows_is_left_out() -> None:
-    encoded = write(ASK, said(Text("a"), Reasoning("hm", "sig")), BYE)
-    assert messages(encoded)[1]["content"] == [{"type": "text", "text": "a"}]
-    assert codes(encoded) == ["reasoning"]
-
-
-@pytest.mark.parametrize(
-    ("part", "source"),
-    [
-        (MediaPart("image", None, data="/9j/4AAQ"), {"type": "base64", "media_type": "image/jpeg", "data": "/9j/4AAQ"}),
+def test_media_of_other_wires_become_blocks_or_notes() -> None:
+    pdf = {"type": "base64", "media_type": "application/pdf", "data": "JVBE"}
+    jpeg = {"type": "base64", "media_type": "image/jpeg", "data": "/9j/4AAQ"}
+    csv = MediaPart("file", "text/csv", data=base64.b64encode("ä,b".encode()).decode())
+    sources = [
+        (MediaPart("image", None, data="/9j/4AAQ"), jpeg),
         (MediaPart("image", url="https://e.org/a.png"), {"type": "url", "url": "https://e.org/a.png"}),
-        (
-            MediaPart("file", "application/pdf", data="JVBE"),
-            {"type": "base64", "media_type": "application/pdf", "data": "JVBE"},
-        ),
-        (
-            MediaPart("file", "text/csv", data=base64.b64encode("ä,b".encode()).decode()),
-            {"type": "text", "media_type": "text/plain", "data": "ä,b"},
-        ),
+        (MediaPart("file", "application/pdf", data="JVBE"), pdf),
+        (csv, {"type": "text", "media_type": "text/plain", "data": "ä,b"}),
         (MediaPart("image", "image/tiff", data="SUkq"), None),
         (MediaPart("file", "application/zip", data="UEsD"), None),
         (MediaPart("file", file_id="file_1"), None),
         (MediaPart("audio", "audio/wav", data="UklG"), None),
-    ],
-)
-def test_media_of_other_wires_is_carried_or_noted(part: MediaPart, source: Any) -> None:
-    encoded = write(User([TextPart("see"), part], plain=False), wire="openai.chat")
-    block = messages(encoded)[0]["content"][1]
-    if source is None:
-        assert block["type"] == "text"
-        assert block["text"].endswith("not carried over]")
-        assert codes(encoded) == ["media"]
-    else:
-        assert block == {"type": "image" if part.kind == "image" else "document", "source": source}
-        assert encoded.losses == []
+    ]
+    for part, source in sources:
+        encoded = write(User([TextPart("see"), part], plain=False), wire="openai.chat")
+        block = messages(encoded)[0]["content"][1]
+        if source is None:
+            assert block["type"] == "text"
+            assert block["text"].endswith("not carried over]")
+            assert codes(encoded) == ["media"]
+        else:
+            assert block == {"type": "image" if part.kind == "image" else "document", "source": source}
+            assert encoded.losses == []
 
 
-# what is beside the messages
+# Tools and parameters
 
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}, "additionalProperties": False}
 
 
-def test_tools_are_declared_with_their_schema_and_own_members() -> None:
+def test_tools_are_declared_with_their_schema_and_extra_members() -> None:
     hosted = {"type": "web_search_20250305", "name": "web_search", "max_uses": 1}
     tools = [
         ToolDefinition("f", "does f", SCHEMA, True, wire=WIRE, extra={"defer_loading": True}),
@@ -460,9 +323,8 @@ def test_tools_are_declared_with_their_schema_and_own_members() -> None:
     assert codes(encoded) == ["kind", "hosted-tool", "extra"]
 
 
-@pytest.mark.parametrize(
-    ("choice", "parallel", "written"),
-    [
+def test_a_tool_choice_and_the_switch_for_parallel_calls_are_one_member() -> None:
+    cases: list[tuple[ToolChoice | None, bool | None, Any]] = [
         (None, None, None),
         (None, True, None),
         (None, False, {"type": "auto", "disable_parallel_tool_use": True}),
@@ -470,153 +332,106 @@ def test_tools_are_declared_with_their_schema_and_own_members() -> None:
         (ToolChoice("required"), False, {"type": "any", "disable_parallel_tool_use": True}),
         (ToolChoice("named", "f"), True, {"type": "tool", "name": "f", "disable_parallel_tool_use": False}),
         (ToolChoice("none"), False, {"type": "none"}),
-    ],
-)
-def test_the_choice_of_tools_is_told_in_its_words(choice: Any, parallel: Any, written: Any) -> None:
-    """Failure TC-01."""
-    encoded = write(ASK, tools=[ToolDefinition("f")], tool_choice=choice, parallel=parallel)
-    assert encoded.body.get("tool_choice") == written
-    assert encoded.losses == []
-    assert "tool_choice" not in write(ASK, tool_choice=choice, parallel=parallel, wire="openai.chat").body
+    ]
+    for choice, parallel, written in cases:
+        encoded = write(ASK, tools=[ToolDefinition("f")], tool_choice=choice, parallel=parallel)
+        assert (encoded.body.get("tool_choice"), encoded.losses) == (written, [])
+        assert "tool_choice" not in write(ASK, tool_choice=choice, parallel=parallel, wire="openai.chat").body
 
 
-@pytest.mark.parametrize(
-    ("choice", "params"),
-    [
-        (ToolChoice("required"), {"max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
-        (ToolChoice("named", "g"), {"max_tokens": 9}),
-    ],
-)
-def test_a_choice_that_would_be_refused_becomes_auto(choice: ToolChoice, params: dict[str, Any]) -> None:
-    encoded = write(ASK, tools=[ToolDefinition("f")], tool_choice=choice, params=params)
-    assert encoded.body["tool_choice"] == {"type": "auto"}
-    assert codes(encoded) == ["tool-choice"]
+def test_a_choice_that_would_be_refused_becomes_auto() -> None:
+    thinks = {"max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024}}
+    for choice, params in ((ToolChoice("required"), thinks), (ToolChoice("named", "g"), {"max_tokens": 9})):
+        encoded = write(ASK, tools=[ToolDefinition("f")], tool_choice=choice, params=params)
+        assert (encoded.body["tool_choice"], codes(encoded)) == ({"type": "auto"}, ["tool-choice"])
 
 
 def test_members_of_other_wires_are_translated_or_reported() -> None:
-    params = {
-        "max_completion_tokens": 7,
-        "temperature": 1.5,
-        "stop": "x",
-        "top_p": 0.5,
-        "stream": True,
-        "n": 1,
-        "seed": 2,
-    }
-    encoded = write(ASK, wire="openai.chat", params=params, previous_response_id="resp_1")
-    told = {"max_tokens": 7, "temperature": 1, "stop_sequences": ["x"], "top_p": 0.5, "stream": True}
-    assert {key: value for key, value in encoded.body.items() if key not in ("model", "messages")} == told
+    params = {"max_completion_tokens": 7, "temperature": 1.5, "stop": "x", "top_p": 0.5, "stream": True, "n": 1}
+    encoded = write(ASK, wire="openai.chat", params={**params, "seed": 2}, previous_response_id="resp_1")
+    written = {"max_tokens": 7, "temperature": 1, "stop_sequences": ["x"], "top_p": 0.5, "stream": True}
+    assert encoded.body == {"model": "m", "messages": messages(encoded), **written}
     assert codes(encoded) == ["param", "param", "param"]
     assert write(ASK, wire="openai.chat", params={}).body["max_tokens"] == 4096
 
 
-# reading
+# Reading
 
 
 def test_a_request_is_read_into_turns_parts_tools_and_params() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    results = [
+        {"type": "tool_result", "tool_use_id": "t1"},
+        {"type": "tool_result", "tool_use_id": "t2", "content": [IMAGE], "is_error": False},
+        {"type": "text", "text": "continue"},
+    ]
     body = {
         "model": "m",
         "max_tokens": 9,
-        "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}],
+        "system": [{"type": "text", "text": "s", **mark}],
         "messages": [
-            {"role": "user", "content": [{"type": "text", "text": "hi"}, {**IMAGE, "cache_control": {}}]},
+            {"role": "user", "content": [{"type": "text", "text": "hi"}, {**IMAGE, **mark}]},
             {"role": "assistant", "content": [{"type": "text", "text": "a"}, USE]},
             {"role": "assistant", "content": [{**USE, "id": "t2"}]},
-            {
-                "role": "user",
-                "content": [
-                    {"type": "tool_result", "tool_use_id": "t1"},
-                    {"type": "tool_result", "tool_use_id": "t2", "content": [IMAGE], "is_error": False},
-                    {"type": "text", "text": "go on"},
-                ],
-            },
+            {"role": "user", "content": results},
             {"role": "tool", "content": 1},
         ],
-        "tools": [{"name": "f", "input_schema": SCHEMA, "strict": True, "cache_control": {}}, {"type": "bash_1"}],
+        "tools": [{"name": "f", "input_schema": SCHEMA, "strict": True, **mark}, {"type": "bash_1"}],
         "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
     }
     request = read_request(body, WIRE, provider="anthropic")
-    system, user, assistant, results, more, other = request.messages
-    assert system == System([TextPart("s", {"cache_control": {"type": "ephemeral"}})], plain=False)
-    assert user == User([TextPart("hi"), MediaPart(**{**as_dict(PNG), "extra": {"cache_control": {}}})], plain=False)
-    assert isinstance(assistant, Assistant)
-    assert assistant.response.choices[0].blocks == [
-        Text("a"),
-        ToolCall("t1", "f", {"x": 1}, '{"x":1}'),
-        ToolCall("t2", "f", {"x": 1}, '{"x":1}'),
+    assert isinstance(assistant := request.messages[2], Assistant)
+    assert assistant.response.choices[0].blocks == [Text("a"), call("t1"), call("t2")]
+    assert request.messages == [
+        System([TextPart("s", mark)], plain=False),
+        User([TextPart("hi"), replace(PNG, extra=mark)], plain=False),
+        assistant,
+        ToolResults([ToolResult("t1", [], name="f"), ToolResult("t2", [PNG], name="f", plain=False)]),
+        User([TextPart("continue")], plain=False),
+        RawItem(WIRE, {"role": "tool", "content": 1}),
     ]
-    assert results == ToolResults([ToolResult("t1", [], name="f"), ToolResult("t2", [PNG], name="f", plain=False)])
-    assert more == User([TextPart("go on")], plain=False)
-    assert other == RawItem(WIRE, {"role": "tool", "content": 1})
     assert request.tools == [
-        ToolDefinition("f", None, SCHEMA, True, wire=WIRE, extra={"cache_control": {}}),
+        ToolDefinition("f", None, SCHEMA, True, wire=WIRE, extra=mark),
         ToolDefinition("bash_1", kind="hosted", wire=WIRE, raw={"type": "bash_1"}),
     ]
     assert (request.tool_choice, request.parallel) == (ToolChoice("required"), False)
     assert request.params == {"max_tokens": 9}
 
 
-def as_dict(part: MediaPart) -> dict[str, Any]:
-    return {name: getattr(part, name) for name in part.__struct_fields__}
-
-
-def test_arguments_are_read_as_they_stood_in_the_bytes() -> None:
-    body = (
-        b'{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{ "x": 1.0 }}]}]}'
-    )
-    (turn,) = read_request(body, WIRE).messages
+def test_arguments_are_read_as_they_are_in_the_bytes() -> None:
+    block = b'{"type":"tool_use","id":"t","name":"f","input":{ "x": 1.0 }}'
+    (turn,) = read_request(b'{"messages":[{"role":"assistant","content":[%s]}]}' % block, WIRE).messages
     assert isinstance(turn, Assistant)
     assert [one.arguments_text for one in turn.response.calls] == ['{ "x": 1.0 }']
 
 
-def test_an_id_that_stands_twice_in_one_turn_is_answered_in_order() -> None:
-    """Failure ID-09."""
-    uses = [{**USE, "input": {"x": number}} for number in (1, 2)]
-    answers = [{"type": "tool_result", "tool_use_id": "t1", "content": str(number)} for number in (1, 2)]
-    body = {"messages": [{"role": "assistant", "content": uses}, {"role": "user", "content": answers}]}
-    request = read_request(body, WIRE)
-    assistant, results = request.messages
-    assert isinstance(assistant, Assistant)
-    assert isinstance(results, ToolResults)
-    assert [one.id for one in assistant.response.calls] == [result.call_id for result in results.results]
-    written = write_request(request)
-    assert [one["content"] for one in written.body["messages"][1]["content"]] == ["1", "2"]
-    assert len({one["id"] for one in written.body["messages"][0]["content"]}) == 2
-    assert written.losses == []
-
-
 @pytest.mark.parametrize("body", [b"{", "[1]", {"messages": 3}, 7, {}, object()])
-def test_what_is_no_request_is_a_typed_error(body: Any) -> None:
+def test_a_body_that_is_not_a_request_raises_a_typed_error(body: Any) -> None:
     with pytest.raises(MalformedBody):
         read_request(body, WIRE)
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_messages_that_providers_refuse_are_read_and_written() -> None:
+    wrong_blocks = [3, {"type": "tool_use", "input": 3}, {"type": "text", "text": 3}]
+    wrong_parts = [3, {"type": "tool_result", "tool_use_id": 3, "content": {}}, {"type": "image"}]
+    document = {"type": "document", "source": {"type": "text", "data": "a", "media_type": 1}}
+    messages: list[Any] = [
         "hi",
         {"role": "user"},
-        {"role": "assistant", "content": None},
-        {"role": "assistant", "content": {"type": "text"}},
-        {"role": "assistant", "content": [3, {"type": "tool_use", "input": 3}, {"type": "text", "text": 3}]},
-        {"role": "user", "content": [3, {"type": "tool_result", "tool_use_id": 3, "content": {}}, {"type": "image"}]},
-        {"role": "user", "content": [{"type": "document", "source": {"type": "text", "data": "a", "media_type": 1}}]},
-    ],
-)
-def test_what_providers_refuse_is_read_and_written_all_the_same(message: Any) -> None:
-    body = {"messages": [{"role": "user", "content": "hi"}, message], "tools": {"a": 1}, "tool_choice": "auto"}
-    written = write_request(read_request(body, WIRE)).body
-    assert written["messages"][0] == {"role": "user", "content": "hi"}
-    assert (written["tools"], written["tool_choice"]) == ({"a": 1}, "auto")
+        *({"role": "assistant", "content": content} for content in (None, {"type": "text"}, wrong_blocks)),
+        *({"role": "user", "content": content} for content in (wrong_parts, [document])),
+    ]
+    for message in messages:
+        body = {"messages": [{"role": "user", "content": "hi"}, message], "tools": {"a": 1}, "tool_choice": "auto"}
+        written = write_request(read_request(body, WIRE)).body
+        assert written["messages"][0] == {"role": "user", "content": "hi"}
+        assert (written["tools"], written["tool_choice"]) == ({"a": 1}, "auto")
 
 
-def test_an_image_by_its_address_is_a_note_where_only_data_is_taken() -> None:
+def test_an_image_with_an_address_becomes_a_note_for_a_provider_that_accepts_only_data() -> None:
     image = MediaPart("image", url="https://example.invalid/a.png")
     request = Request(WIRE, "m", [User([image], plain=False)], params={"max_tokens": 9})
-    taken = write_request(request, WIRE, provider="anthropic")
-    assert taken.body["messages"][0]["content"][0]["type"] == "image"
-    assert taken.losses == []
-    noted = write_request(request, WIRE, provider="bedrock")
-    assert check_request(noted.body, WIRE, provider="bedrock") == []
-    assert noted.body["messages"][0]["content"][0]["type"] == "text"
-    assert codes(noted) == ["media"]
+    for provider, kind, lost in (("anthropic", "image", []), ("bedrock", "text", ["media"])):
+        encoded = write_request(request, WIRE, provider=provider)
+        assert (messages(encoded)[0]["content"][0]["type"], codes(encoded)) == (kind, lost)
+        assert check_request(encoded.body, WIRE, provider=provider) == []
