@@ -1,4 +1,4 @@
-"""Chat bodies that are valid JSON but not a sensible request: they go back unchanged, and elsewhere without an error."""
+"""Chat bodies that are valid JSON but not a sensible request go back unchanged, and elsewhere without an exception."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.normalizer.textmode.texts import COMMON, TAGGED, TOKENS, TOOLS, pieces, said
+from tests.normalizer.textmode.texts import COMMON, TAGGED, TOKENS, TOOLS, pieces, scanned
 from tests.support import thoroughness
 from tests.support.events import chat_body, chunk, sse
 from toolparity import Response, StreamDecoder, normalize
@@ -40,14 +40,14 @@ def plain(text: str) -> Response:
 
 @pytest.mark.thorough(keep=6)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_text_in_any_pieces_says_what_the_whole_says(name: str | None) -> None:
+def test_a_text_in_any_pieces_gives_the_same_steps(name: str | None) -> None:
     @examples(120)
-    @given(text=texts(name), seed=st.integers(0, 999), limit=st.sampled_from([None, 0, 1, 2]), told=st.booleans())
-    def check(text: str, seed: int, limit: int | None, told: bool) -> None:
-        how: dict[str, Any] = {"limit": limit, "tools": TOOLS if told else None}
-        whole, one = said(name, [text], **how)
+    @given(text=texts(name), seed=st.integers(0, 999), limit=st.sampled_from([None, 0, 1, 2]), declared=st.booleans())
+    def check(text: str, seed: int, limit: int | None, declared: bool) -> None:
+        options: dict[str, Any] = {"limit": limit, "tools": TOOLS if declared else None}
+        whole, one = scanned(name, [text], **options)
         for cut in ([*text], pieces(text, Random(seed))):
-            steps, other = said(name, cut, **how)
+            steps, other = scanned(name, cut, **options)
             assert steps == whole
             assert (other.consumed, other.count, other.over) == (one.consumed, one.count, one.over)
 

@@ -1,14 +1,14 @@
-"""What is in code is an example, however the code is set off; and what only looks like code hides no call."""
+"""A call in Markdown code is an example; text that only resembles code does not hide a call."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
-from tests.normalizer.textmode.texts import said
-from tests.support.decoding import codes, shapes
-from tests.support.events import chat_body
+from tests.normalizer.textmode.texts import scanned
+from tests.support.building import chat_body, codes, shapes
 from toolparity import Response, normalize, select
 from toolparity.normalizer.textmode import detect, read_response
 
@@ -30,17 +30,17 @@ EXAMPLES = {
     "backquotes": f"Begin with `{LINE}`.",
     "several backquotes": f"Begin with `` {LINE} ``.",
     "words in backquotes": f"Write `first {LINE} and then`.",
-    "backquotes behind an odd one": f"It`s `{LINE}` that I mean.",
-    "a tag in backquotes behind an odd one": "It`s `<tool:f>` that begins one.",
+    "backquotes after an unpaired one": f"It`s `{LINE}` that I mean.",
+    "a tag in backquotes after an unpaired one": "It`s `<tool:f>` that begins one.",
 }
 #: Examples with a tag that `detect` reports.
-REPORTED = ("odd one", "words in", "</think>")
+REPORTED = ("unpaired one", "words in", "</think>")
 CALLS = {
     "backquotes behind no fence": f"```json``` begins a fence.\n{ONE}",
     "a word in backquotes directly before": f"I run `ls`{ONE}",
-    "an odd backquote on the line before": f"It`s time.\n{ONE}\nIt`s done.",
-    "an odd backquote on its line": f"It`s time: {ONE} done.",
-    "a closing tag in backquotes behind it": f"{ONE}\nIt ends with `</tool:f>`, as told.",
+    "an unpaired backquote on the line before": f"It`s time.\n{ONE}\nIt`s done.",
+    "an unpaired backquote on its line": f"It`s time: {ONE} done.",
+    "a closing tag in backquotes behind it": f"{ONE}\nIt ends with `</tool:f>`, as stated.",
     "a fence that ended": f"```sh\nls\n```  \n{ONE}",
     "a fence that ended before a carriage return": f"```sh\r\nls\r\n```\r\n{ONE}",
     "a fence of a list that ended": f"- ```sh\n  ls\n  ```\n{ONE}",
@@ -48,46 +48,32 @@ CALLS = {
 }
 
 
-def read(text: str) -> Response:
-    return read_response(normalize(json.dumps(chat_body(content=text, finish="stop")), "openai.chat"), "tool-xml")
+def read(text: str, **options: Any) -> Response:
+    response = normalize(json.dumps(chat_body(content=text, finish="stop")), "openai.chat")
+    return read_response(response, "tool-xml", **options)
 
 
-@pytest.mark.parametrize("what", EXAMPLES)
-def test_no_example_is_executed(what: str) -> None:
-    response = read(EXAMPLES[what])
-    assert select(response).kept == []
-    assert {"markup-in-code", "markup-ambiguous"} & set(codes(response))
+def test_an_example_in_code_is_not_executed_and_not_reported_as_a_leak() -> None:
+    for case, text in EXAMPLES.items():
+        response = read(text)
+        assert select(response).kept == [], case
+        assert {"markup-in-code", "markup-ambiguous"} & set(codes(response)), case
+        assert detect(text) == [] or any(word in case for word in REPORTED), case
 
 
-@pytest.mark.parametrize("what", CALLS)
-def test_a_call_beside_code_is_read(what: str) -> None:
-    assert shapes(read(CALLS[what])) == F
+def test_a_call_beside_code_is_read() -> None:
+    for case, text in CALLS.items():
+        assert shapes(read(text)) == F, case
+    fenced = read(f"{ONE}```xml\n{ONE}\n```\n")
+    assert shapes(fenced) == F
+    assert "markup-in-code" in codes(fenced)
+    quoted = read(f"{ONE}\nas in `so: {LINE}`", limit=None)
+    assert [(call.status, call.arguments) for call in quoted.calls] == [("complete", {"x": "a"}), ("invalid", None)]
 
 
-@pytest.mark.parametrize("what", [*EXAMPLES, *CALLS])
-def test_it_is_the_same_wherever_the_text_is_cut(what: str) -> None:
-    text = {**EXAMPLES, **CALLS}[what]
-    whole = said("tool-xml", [text])[0]
+@pytest.mark.parametrize("case", [*EXAMPLES, *CALLS])
+def test_a_text_with_code_gives_the_same_steps_wherever_it_is_cut(case: str) -> None:
+    text = {**EXAMPLES, **CALLS}[case]
+    whole = scanned("tool-xml", [text])[0]
     for at in range(1, len(text)):
-        assert said("tool-xml", [text[:at], text[at:]])[0] == whole, text[:at]
-
-
-@pytest.mark.parametrize("what", [what for what in EXAMPLES if not any(word in what for word in REPORTED)])
-def test_no_example_is_told_as_a_leak(what: str) -> None:
-    assert detect(EXAMPLES[what]) == []
-
-
-def test_a_fence_directly_after_a_call_holds_an_example() -> None:
-    response = read(f"{ONE}```xml\n{ONE}\n```\n")
-    assert shapes(response)[:1] == F
-    assert len(response.calls) == 1
-    assert "markup-in-code" in codes(response)
-
-
-def test_only_the_calls_of_a_span_are_doubted() -> None:
-    response = read_response(
-        normalize(json.dumps(chat_body(content=f"{ONE}\nas in `so: {LINE}`", finish="stop")), "openai.chat"),
-        "tool-xml",
-        limit=None,
-    )
-    assert [(call.status, call.arguments) for call in response.calls] == [("complete", {"x": "a"}), ("invalid", None)]
+        assert scanned("tool-xml", [text[:at], text[at:]])[0] == whole, text[:at]

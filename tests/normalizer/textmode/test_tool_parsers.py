@@ -10,8 +10,8 @@ import pytest
 
 from tests.conformance.pages import DOCS
 from tests.normalizer.failures.test_textmode import F, answer, read
-from tests.normalizer.textmode.texts import page_calls, pieces, said
-from tests.support.decoding import codes, shapes
+from tests.normalizer.textmode.texts import page_calls, pieces, scanned
+from tests.support.building import codes, shapes
 from toolparity.normalizer.textmode import DIALECTS, detect, report
 from toolparity.normalizer.textmode.detect import SIGNS
 from toolparity.normalizer.textmode.scanner import THINKING
@@ -37,7 +37,7 @@ def test_the_page_has_every_parser_of_both_lists_and_says_what_happens_to_its_ca
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_TEXT_32_a_notation_is_what_the_page_says(notation: str) -> None:
+def test_TEXT_32_a_notation_is_read_reported_or_text_as_the_page_states(notation: str) -> None:
     dialect, call = NOTATIONS[notation]
     assert [leak.dialect for leak in detect(call)] == [dialect] * bool(dialect)
     assert codes(report(answer(call))) == ["leaked-markup"] * bool(dialect)
@@ -50,13 +50,13 @@ def test_TEXT_32_a_notation_is_what_the_page_says(notation: str) -> None:
         assert (response.calls, response.text) == ([], call)
         assert codes(response) == ["leaked-markup"] * bool(dialect)
     for name in (dialect if dialect in DIALECTS else None, None):
-        whole, _ = said(name, [call])
-        assert all(said(name, pieces(call, Random(seed)))[0] == whole for seed in range(9))
-        assert said(name, [*call])[0] == whole
+        whole, _ = scanned(name, [call])
+        assert all(scanned(name, pieces(call, Random(seed)))[0] == whole for seed in range(9))
+        assert scanned(name, [*call])[0] == whole
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_what_is_quoted_or_thought_never_runs(notation: str) -> None:
+def test_a_quoted_call_and_a_call_in_reasoning_are_never_executed(notation: str) -> None:
     dialect, call = NOTATIONS[notation]
     quoted = [
         f"```xml\n{call}\n```\nDone.",

@@ -1,4 +1,4 @@
-"""Texts with calls in them: what a dialect is made of, at random; what a scanner says of a text, in pieces or whole."""
+"""Texts with calls in them: what a dialect is made of, at random; the steps of a scanner, in pieces or whole."""
 # ruff: noqa: RUF001 - the full-width bars are the models' own
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def dialects(name: str | None) -> Sequence[TextDialect]:
     return tuple(DIALECTS.values()) if name is None else (DIALECTS[name],)
 
 
-def said(name: str | None, pieces: Iterable[str], **how: Any) -> tuple[list[ScanEvent], Scanner]:
+def scanned(name: str | None, pieces: Iterable[str], **how: Any) -> tuple[list[ScanEvent], Scanner]:
     """The steps of a text in pieces, those that only continue one another joined."""
     closers = how.pop("closers", ())
     scanner = Scanner(dialects(name), tool_schemas(how.pop("tools", None)), **how)
@@ -185,5 +185,5 @@ __all__ = [
     "joined",
     "page_calls",
     "pieces",
-    "said",
+    "scanned",
 ]
