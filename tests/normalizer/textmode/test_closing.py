@@ -62,7 +62,7 @@ BEHIND = 3
 
 
 class Line:
-    """The server's view of one answer. ``gate``: the number of pieces before it waits for its caller to leave, or -1."""
+    """What a server sent of one answer. ``gate``: after how many pieces it waits for its caller to leave; -1 for never."""
 
     def __init__(self, gate: int = -1) -> None:
         self.gate = gate

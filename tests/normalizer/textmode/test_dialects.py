@@ -1,4 +1,4 @@
-"""Each dialect in the spellings that its models and chat templates use, beside the one it is written back in."""
+"""Each dialect in the forms that its models and chat templates use."""
 # ruff: noqa: RUF001 - the full-width bars are the models' own
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tests.support.events import chat_body
 from tests.support.thoroughness import examples
 from toolparity import Response, normalize
 from toolparity.normalizer.errors import MalformedBody, PolicyError
+from toolparity.normalizer.model import Reasoning, Text
 from toolparity.normalizer.textmode import DIALECTS, detect, read_response
 from toolparity.normalizer.textmode.dialect import WrittenCall
 from toolparity.normalizer.textmode.dialects import UnknownDialect
@@ -24,6 +25,18 @@ from toolparity.normalizer.textmode.dialects import UnknownDialect
 F = ("f", {"a": 1}, "complete")
 G = ("g", {"b": "x"}, "complete")
 EMPTY = ("f", {}, "complete")
+CALL = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
+SENTENCES = [
+    "I make a <tool_call> now:\n{0}\nDone.",
+    "{0}\nThat was a <tool_call>\n of mine.",
+    "<tool_call> is what I write. {0}",
+    "<tool_call>  <tool_call>x {0}",
+]
+TYPED = (
+    '<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n'
+    '<｜DSML｜parameter name="a" string="false">1</｜DSML｜parameter>\n'
+    '<｜DSML｜parameter name="b" string="true">1</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>'
+)
 BAD = ("f", None, "invalid")
 SEARCH = ("brave_search", {"query": "a (b)"}, "complete")
 NESTED = ("f", {"a": 1, "b": [2, {"c": None}]}, "complete")
@@ -31,13 +44,13 @@ CODE = ("code_interpreter", {"code": "print(1)\n"}, "complete")
 INVOKED = '<function_calls>\n<invoke name="g">\n<parameter name="b">x</parameter>\n</invoke>\n</function_calls>'
 
 
-def read(text: str, dialect: str | None, **how: Any) -> Response:
-    body = json.dumps(chat_body(content=text, finish=how.pop("finish", "stop"))).encode()
-    return read_response(normalize(body, "openai.chat"), dialect, limit=how.pop("limit", None), **how)
+def read(text: str, dialect: str | None, **options: Any) -> Response:
+    body = json.dumps(chat_body(content=text, finish=options.pop("finish", "stop"))).encode()
+    return read_response(normalize(body, "openai.chat"), dialect, limit=options.pop("limit", None), **options)
 
 
 def prefixed(text: str) -> str:
-    """The tags of Claude as they are in its own prompts."""
+    """Return tags with the prefix that they have in Claude's prompts."""
     mark = "ant" + "ml:"
     return re.sub(r"(</?)(?=[a-z])", rf"\1{mark}", text)
 
@@ -92,6 +105,7 @@ SPELLINGS: list[tuple[str, str, list[Any]]] = [
     ("invoke", '<invoke name="g"><parameter name="b">x</parameter></invoke>', [G]),
     ("invoke", INVOKED, [G]),
     ("invoke", INVOKED.replace("function_calls", "minimax:tool_call"), [G]),
+    ("dsml", TYPED, [("f", {"a": 1, "b": "1"}, "complete")]),
     ("dsml", re.sub("(?<=<)(?!/)|(?<=</)", "｜DSML｜", INVOKED), [G]),
     (
         "dsml",
@@ -158,90 +172,77 @@ SPELLINGS: list[tuple[str, str, list[Any]]] = [
 
 
 @pytest.mark.parametrize(("dialect", "text", "expected"), SPELLINGS)
-def test_a_spelling_is_read(dialect: str, text: str, expected: list[Any]) -> None:
-    response = read(f"Before. {text}", dialect)
-    assert shapes(response) == expected
-    assert response.text == "Before. "
-    assert all(call.status == "complete" or call.arguments is None for call in response.calls)
-
-
-@pytest.mark.parametrize(("dialect", "text", "expected"), [s for s in SPELLINGS if s[2][-1][2] == "complete"])
-def test_and_told_from_the_others(dialect: str, text: str, expected: list[Any]) -> None:
-    response = read(f"Before. {text}", None)
-    assert shapes(response) == expected
-    assert [f.message for f in response.findings if f.code == "dialect-detected"] == [
-        f"the first call is written in the dialect {dialect}"
-    ]
-    assert response.choices[0].extra["text_mode"]["dialect"] == dialect
-
-
-def test_text_that_says_json_types_is_read_by_its_marks() -> None:
-    text = (
-        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="f">\n'
-        '<｜DSML｜parameter name="a" string="false">1</｜DSML｜parameter>\n'
-        '<｜DSML｜parameter name="b" string="true">1</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>'
-    )
-    assert shapes(read(text, "dsml")) == [("f", {"a": 1, "b": "1"}, "complete")]
-
-
-@pytest.mark.parametrize("text", ["<|python_tag|>", "<|python_tag|> \n<|eom_id|>", "<|python_tag|>\n"])
-def test_a_tag_without_code_is_no_call(text: str) -> None:
-    response = read(f"Before. {text}", "llama")
-    assert response.calls == []
-    assert response.text == f"Before. {text}"
-    assert "stray-markup" in codes(response)
+def test_a_spelling_is_read_and_its_dialect_is_detected(dialect: str, text: str, expected: list[Any]) -> None:
+    complete = expected[-1][2] == "complete"
+    for name in (dialect, None) if complete else (dialect,):
+        response = read(f"Before. {text}", name)
+        assert shapes(response) == expected
+        assert response.text == "Before. "
+        assert all(call.status == "complete" or call.arguments is None for call in response.calls)
+    if complete:
+        detected = [finding.message for finding in response.findings if finding.code == "dialect-detected"]
+        assert detected == [f"the first call is written in the dialect {dialect}"]
+        assert response.choices[0].extra["text_mode"]["dialect"] == dialect
 
 
 @pytest.mark.parametrize("dialect", ["hermes", "llama", "mistral", "deepseek", "kimi"])
 @pytest.mark.parametrize(
     "value", ['"}', '\\"}', "\\", '\\\\"]}', '{"a": "', "}{", ',]"', "</tool_call>", "<|tool_call_end|>"]
 )
-def test_what_json_escapes_is_no_structure(dialect: str, value: str) -> None:
+def test_escaped_characters_of_json_are_not_structure(dialect: str, value: str) -> None:
     given = {value: value, "b": [{"c": value}]}
     call = WrittenCall("functions.f:0", "f", given, json.dumps(given))
     assert shapes(read(f"{DIALECTS[dialect].write_calls([call])} done", dialect)) == [("f", given, "complete")]
 
 
-def test_json_behind_a_list_of_calls_is_words() -> None:
-    response = read('[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}] {"note": 1}', "mistral")
-    assert shapes(response) == [F]
-    assert response.text == ' {"note": 1}'
+@pytest.mark.parametrize(
+    ("dialect", "text", "expected", "rest", "code"),
+    [
+        (
+            "mistral",
+            '[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}] {"note": 1}',
+            [F],
+            ' {"note": 1}',
+            "call-in-text",
+        ),
+        ("lfm2", "<|tool_call_start|>[f(a=1) g]<|tool_call_end|>", [BAD], "g]<|tool_call_end|>", "call-in-text"),
+        ("lfm2", "<|tool_call_start|>[f(a=1)] done", [F], "done", "closer-missing"),
+        ("invoke", f"{INVOKED}\n</function_calls> done", [G], "\n</function_calls> done", "call-in-text"),
+        ("tool-xml", "It`s the tag `<tool:f>`.", [], "It`s the tag `<tool:f>`.", "markup-in-code"),
+        *(
+            ("llama", tag, [], tag, "stray-markup")
+            for tag in ("<|python_tag|>", "<|python_tag|> \n<|eom_id|>", "<|python_tag|>\n")
+        ),
+        *(("hermes", text.format(CALL), [F], text.format(""), "stray-markup") for text in SENTENCES),
+    ],
+)
+def test_text_beside_markup_stays_text(dialect: str, text: str, expected: list[Any], rest: str, code: str) -> None:
+    for limit in (None, 2):
+        response = read(text, dialect, limit=limit)
+        assert shapes(response) == expected
+        assert response.text == rest
+        assert "tool-limit" not in codes(response)
+        assert code in codes(response)
 
 
-def test_words_in_a_list_of_python_calls_make_the_call_before_them_unreliable() -> None:
-    response = read("<|tool_call_start|>[f(a=1) g]<|tool_call_end|>", "lfm2")
-    assert shapes(response) == [BAD]
-    assert response.text == "g]<|tool_call_end|>"
-    unclosed = read("<|tool_call_start|>[f(a=1)] done", "lfm2")
-    assert shapes(unclosed) == [F]
-    assert "closer-missing" in codes(unclosed)
-
-
-def test_a_section_ends_once() -> None:
-    response = read(f"{INVOKED}\n</function_calls> done", "invoke")
-    assert shapes(response) == [G]
-    assert response.text == "\n</function_calls> done"
-
-
-def test_the_ids_of_a_dialect_that_has_some_are_kept() -> None:
+def test_ids_of_a_dialect_are_kept_and_others_are_always_the_same() -> None:
     kimi = '<|tool_call_begin|>functions.f:3<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>'
-    assert [call.id for call in read(kimi, "kimi").calls] == ["functions.f:3"]
     mistral = '[TOOL_CALLS][{"name": "f", "arguments": {}, "id": "abcdefghi"}]'
-    assert [call.id for call in read(mistral, "mistral").calls] == ["abcdefghi"]
-    assert [call.id for call in read("[TOOL_CALLS]f[CALL_ID]abc[ARGS]{}", "mistral").calls] == ["abc"]
-
-
-def test_calls_without_ids_get_some_that_are_always_the_same() -> None:
-    text = "<tool:f></tool:f>" * 2
-    ids = [call.id for call in read(text, "tool-xml").calls]
-    assert len(set(ids)) == 2
-    assert ids == [call.id for call in read(text, "tool-xml").calls]
+    for dialect, text, id in (
+        ("kimi", kimi, "functions.f:3"),
+        ("mistral", mistral, "abcdefghi"),
+        ("mistral", "[TOOL_CALLS]f[CALL_ID]abc[ARGS]{}", "abc"),
+    ):
+        assert [call.id for call in read(text, dialect).calls] == [id]
+    first, second = ([call.id for call in read("<tool:f></tool:f>" * 2, "tool-xml").calls] for _ in range(2))
+    assert first == second
+    assert len(set(first)) == 2
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "Mistral begins with the [TOOL_CALLS] token, and goes on.",
+        "Mistral begins with the [TOOL_CALLS] token, and continues.",
         "The tag <tool: is not whole, nor <tool:a b>, nor <tool:>.",
         "a <function_calls> that nothing follows",
         '<invoke> and <invoke name=""> and <invoke name=f>',
@@ -251,39 +252,13 @@ def test_calls_without_ids_get_some_that_are_always_the_same() -> None:
         "A list of [{}] and <｜tool▁sep｜>",
     ],
 )
-def test_what_only_looks_like_markup_is_left_alone(text: str) -> None:
+def test_text_that_resembles_markup_stays_text(text: str) -> None:
     for name in DIALECTS:
         response = read(text, name)
-        assert response.text == text
-        assert response.calls == []
+        assert (response.text, response.calls) == (text, [])
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("I make a <tool_call> now:\n{0}\nDone.", "I make a <tool_call> now:\n\nDone."),
-        ("{0}\nThat was a <tool_call>\n of mine.", "\nThat was a <tool_call>\n of mine."),
-        ("<tool_call> is what I write. {0}", "<tool_call> is what I write. "),
-        ("<tool_call>  <tool_call>x {0}", "<tool_call>  <tool_call>x "),
-    ],
-)
-def test_a_tag_that_only_stands_in_a_sentence_takes_no_call_away(text: str, said: str) -> None:
-    whole = text.format('<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>')
-    for limit in (None, 2):
-        response = read(whole, "hermes", limit=limit)
-        assert shapes(response) == [F]
-        assert response.text == said
-        assert {"stray-markup", "call-in-text"} <= set(codes(response))
-        assert "tool-limit" not in codes(response)
-
-
-def test_a_tag_behind_a_backquote_is_an_example_whatever_stands_before_it() -> None:
-    response = read("It`s the tag `<tool:f>` that begins a call, as in\n```<tool:f></tool:f>```", "tool-xml")
-    assert response.calls == []
-    assert "markup-in-code" in codes(response)
-
-
-def test_markup_of_another_dialect_than_the_one_that_is_told_is_words_and_reported() -> None:
+def test_markup_of_another_dialect_is_text_and_reported() -> None:
     response = read('Here: <tool_call>{"name": "f", "arguments": {}}</tool_call>', "tool-xml")
     assert response.calls == []
     assert [f.message for f in response.findings] == ["hermes: '<tool_call>'"]
@@ -299,7 +274,7 @@ def test_markup_of_another_dialect_than_the_one_that_is_told_is_words_and_report
         ("<｜tool call begin｜>", "deepseek"),
     ],
 )
-def test_markup_that_nobody_reads_is_reported_where_another_dialect_is_read(text: str, leak: str) -> None:
+def test_markup_without_a_dialect_is_reported(text: str, leak: str) -> None:
     for dialect in ("hermes", None):
         response = read(f"Here: {text}", dialect)
         assert response.calls == []
@@ -309,22 +284,22 @@ def test_markup_that_nobody_reads_is_reported_where_another_dialect_is_read(text
     assert [one.dialect for one in detect(text)] == [leak]
 
 
-@pytest.mark.parametrize("stop", ["</tool:f>", "</function>", "</tool_call>", "</invoke>"])
-def test_a_closing_tag_that_a_stop_sequence_cut_off_is_put_back(stop: str) -> None:
-    """001, ❌ Option 1: the stop sequence is not in the text."""
-    whole = {
-        "</tool:f>": ("tool-xml", "<tool:f>\n<param:b>x</param:b>\n</tool:f>"),
-        "</function>": ("qwen-coder", "<function=f>\n<parameter=b>\nx\n</parameter>\n</function>"),
-        "</tool_call>": ("hermes", '<tool_call>\n{"name": "f", "arguments": {"b": "x"}}\n</tool_call>'),
-        "</invoke>": ("invoke", '<invoke name="f">\n<parameter name="b">x</parameter>\n</invoke>'),
-    }
-    dialect, text = whole[stop]
-    cut = text.removesuffix(stop)
-    response = read(cut, dialect, stop_sequences=["\n\nHuman:", stop])
-    assert shapes(response) == [("f", {"b": "x"}, "complete")]
-    assert "closer-cut" in codes(response)
-    assert response.choices[0].stop.reason == "tool_calls"
-    assert shapes(read(cut, dialect, stop_sequences=[stop], finish="length")) == [("f", None, "truncated")]
+@pytest.mark.parametrize(
+    ("stop", "dialect", "text"),
+    [
+        ("</tool:f>", "tool-xml", "<tool:f>\n<param:b>x</param:b>\n"),
+        ("</function>", "qwen-coder", "<function=f>\n<parameter=b>\nx\n</parameter>\n"),
+        ("</tool_call>", "hermes", '<tool_call>\n{"name": "f", "arguments": {"b": "x"}}\n'),
+        ("</invoke>", "invoke", '<invoke name="f">\n<parameter name="b">x</parameter>\n'),
+    ],
+)
+def test_a_closing_tag_that_a_stop_sequence_cut_off_is_restored(stop: str, dialect: str, text: str) -> None:
+    for sequence in (stop, f"\n{stop}", f" {stop}\n"):  # the stop sequence is not part of the text
+        response = read(text, dialect, stop_sequences=["\n\nHuman:", sequence])
+        assert shapes(response) == [("f", {"b": "x"}, "complete")]
+        assert "closer-cut" in codes(response)
+        assert response.choices[0].stop.reason == "tool_calls"
+    assert shapes(read(text, dialect, stop_sequences=[stop], finish="length")) == [("f", None, "truncated")]
 
 
 @pytest.mark.parametrize(
@@ -335,11 +310,14 @@ def test_a_closing_tag_that_a_stop_sequence_cut_off_is_put_back(stop: str) -> No
         ("tool-xml", "<tool:f>\n<param:b><param:b>x</param:b>"),
         ("invoke", '<invoke name="f">{"b": "x"'),
         ("hermes", '<tool_call>\n{"name": "f", "arguments": {"b": "x"}'),
+        ("qwen-coder", "<function=f></function>\n"),
     ],
 )
-def test_but_not_where_more_than_that_is_missing(dialect: str, cut: str) -> None:
-    response = read(cut, dialect, stop_sequences=["</tool:f>", "</invoke>", "</tool_call>"])
-    assert [call.status for call in response.calls] != ["complete"]
+def test_a_closing_tag_is_not_restored_if_more_is_missing_or_if_it_is_there(dialect: str, cut: str) -> None:
+    stops = ["</tool:f>", "</invoke>", "</tool_call>", "</function>"]
+    response = read(cut, dialect, stop_sequences=stops)
+    assert (shapes(response) == [EMPTY]) == (dialect == "qwen-coder")
+    assert response.calls[0].status != "complete" or dialect == "qwen-coder"
     assert "closer-cut" not in codes(response)
     assert "</tool:f>" not in response.calls[0].arguments_text
 
@@ -351,35 +329,15 @@ def test_TEXT_31_a_call_without_its_opening_tag_is_read(dialect: str | None) -> 
     assert shapes(read(f"{text}\n<function=f></function>", dialect)) == [G, EMPTY]
 
 
-@pytest.mark.parametrize("stop", ["</function>", "</tool_call>"])
-def test_nor_where_the_call_has_its_closing_tag(stop: str) -> None:
-    response = read("<function=f></function>\n", "qwen-coder", stop_sequences=[stop])
-    assert shapes(response) == [EMPTY]
-    assert "closer-cut" not in codes(response)
-
-
-@pytest.mark.parametrize("stop", ["\n</tool:f>", " </tool:f>\n"])
-def test_a_stop_sequence_may_have_white_space_around_the_tag(stop: str) -> None:
-    response = read("<tool:f>\n<param:b>x</param:b>", "tool-xml", stop_sequences=[stop])
-    assert shapes(response) == [("f", {"b": "x"}, "complete")]
-
-
-def test_thinking_that_the_prompt_opened_is_told() -> None:
+def test_thinking_that_the_prompt_opened_or_that_ends_twice_is_reasoning() -> None:
     response = read("I call <tool:f></tool:f> now.</think>On it.<tool:g></tool:g>", "tool-xml", thinking=True)
     assert [type(block).__name__ for block in response.choices[0].blocks] == ["Reasoning", "Text", "ToolCall"]
     assert [call.name for call in response.calls] == ["g"]
+    twice = read("one\n</think>\ntwo\n</think>\nthree", "tool-xml")
+    assert twice.choices[0].blocks == [Reasoning("one\n"), Reasoning("\ntwo\n"), Text("\nthree")]
 
 
-def test_thinking_that_ends_twice_is_told_apart() -> None:
-    response = read("one\n</think>\ntwo\n</think>\nthree", "tool-xml")
-    assert [(type(block).__name__, block.text) for block in response.choices[0].blocks] == [  # type: ignore[union-attr]
-        ("Reasoning", "one\n"),
-        ("Reasoning", "\ntwo\n"),
-        ("Text", "\nthree"),
-    ]
-
-
-def test_what_cannot_be_a_setting_is_refused() -> None:
+def test_an_unknown_dialect_a_wrong_limit_and_a_malformed_tool_are_refused() -> None:
     with pytest.raises(UnknownDialect, match="one of tool-xml, invoke"):
         read("", "klingon")
     for limit in (-1, 1.5, True, "1"):

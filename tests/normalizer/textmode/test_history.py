@@ -1,9 +1,8 @@
-"""Histories of models that write their calls as text: into native wires, out of them, and back to the byte."""
+"""Histories of models that write their calls as text: to native wires, from them, and back unchanged."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -37,9 +36,13 @@ TOOLS = [ToolDefinition("f", "Does it.", SCHEMA), ToolDefinition("g", "Does that
 ASKED = User([TextPart("Do it.")])
 
 
-def said(text: str, dialect: str, **how: Any) -> Response:
-    body = json.dumps(chat_body(content=text, finish="stop")).encode()
-    return read_response(normalize(body, "openai.chat"), dialect, limit=None, tools=TOOLS, **how)
+def spoken(text: str) -> Assistant:
+    """Return a message with the text, in which no call has been read."""
+    return Assistant(normalize(json.dumps(chat_body(content=text, finish="stop")).encode(), "openai.chat"))
+
+
+def read(text: str, dialect: str) -> Response:
+    return read_response(spoken(text).response, dialect, limit=None, tools=TOOLS)
 
 
 def native(*calls: ToolCall, text: str = "On it.") -> Assistant:
@@ -49,17 +52,17 @@ def native(*calls: ToolCall, text: str = "On it.") -> Assistant:
 
 
 def texts(turns: list[Message]) -> list[str]:
-    """What is in the turns, which are words alone."""
-    made = []
+    """Return the text of each turn. The turns have nothing else."""
+    found = []
     for turn in turns:
         if isinstance(turn, Assistant):
             blocks = turn.response.choices[0].blocks
             assert all(isinstance(block, Text) for block in blocks)
-            made.append("".join(block.text for block in blocks if isinstance(block, Text)))
+            found.append(turn.response.text)
         else:
             assert isinstance(turn, (User, System))
-            made.append("".join(part.text for part in turn.parts if isinstance(part, TextPart)))
-    return made
+            found.append("".join(part.text for part in turn.parts if isinstance(part, TextPart)))
+    return found
 
 
 CALLS = (ToolCall("call_1", "f", {"x": "a", "n": 2}, '{"x":"a","n":2}'), ToolCall("call_2", "g", {}, "{}"))
@@ -69,13 +72,13 @@ RESULTS = ToolResults(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_native_history_goes_to_a_text_mode_model_and_reads_back(dialect: str) -> None:
+def test_a_native_history_is_written_as_text_and_read_back(dialect: str) -> None:
     history = as_text([ASKED, native(*CALLS), RESULTS], dialect, tools=TOOLS)
     assert history.losses == []
-    asked, spoken, heard = texts(history.messages)
+    asked, written, results_text = texts(history.messages)
     assert asked == "Do it."
-    assert spoken.startswith("On it.")
-    assert "one\ntwo" in heard or "one\\ntwo" in heard
+    assert written.startswith("On it.")
+    assert "one\ntwo" in results_text or "one\\ntwo" in results_text
     back = as_native(history.messages, dialect, tools=TOOLS).messages
     assistant, results = back[1], back[2]
     assert isinstance(assistant, Assistant)
@@ -89,9 +92,8 @@ def test_native_history_goes_to_a_text_mode_model_and_reads_back(dialect: str) -
 @pytest.mark.thorough(keep=22)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("wire", WIRES)
-def test_text_mode_history_goes_into_every_native_wire_and_is_legal_there(dialect: str, wire: str) -> None:
-    """What was read has canonical calls, which the writers of the wires take as they are."""
-    response = said(f"First this. {ONE[dialect]}", dialect)
+def test_a_history_whose_calls_were_read_is_legal_on_every_wire(dialect: str, wire: str) -> None:
+    response = read(f"First this. {ONE[dialect]}", dialect)
     turns = [ASKED, *answer(response, select(response), {response.calls[0].id: "done"})]
     request = Request(wire, "m", turns, TOOLS, params={"max_tokens": 9} if wire == "anthropic.messages" else {})
     encoded = write_request(request, wire, provider=spec(wire).owner)
@@ -104,32 +106,26 @@ def test_text_mode_history_goes_into_every_native_wire_and_is_legal_there(dialec
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_what_was_read_goes_back_to_the_byte(dialect: str) -> None:
-    """Whatever its own spelling, which is not always ours."""
-    text = f"First this.\n{ONE[dialect]}\n\nThen {ONE[dialect]} \n"
-    response = said(text, dialect)
-    assert len(response.calls) == 2
-    turns = answer(response, select(response), {call.id: "done" for call in response.calls})
-    assert texts(as_text(turns, dialect, tools=TOOLS).messages)[0] == text
+def test_a_text_goes_back_unchanged_after_its_calls_were_read(dialect: str) -> None:
+    thought = f"<think>\nI should.\n</think>\n\n{ONE[dialect]}"
+    for text, kinds in (
+        (f"First this.\n{ONE[dialect]}\n\nThen {ONE[dialect]} \n", [Text, ToolCall, Text, ToolCall, Text]),
+        (thought, [Reasoning, ToolCall]),
+    ):
+        response = read(text, dialect)
+        assert [call.name for call in response.calls] == ["f"] * kinds.count(ToolCall)
+        assert (type(response.choices[0].blocks[0]) is Reasoning) == (text is thought)
+        turns = answer(response, select(response), {call.id: "done" for call in response.calls})
+        assert texts(as_text(turns, dialect, tools=TOOLS).messages)[0] == text
 
 
-def test_thinking_that_stood_in_the_text_goes_back_with_it() -> None:
-    text = f"<think>\nI should.\n</think>\n\n{ONE['hermes']}"
-    response = said(text, "hermes")
-    assert [type(block) for block in response.choices[0].blocks] == [Reasoning, ToolCall]
-    assert texts(as_text(answer(response, select(response), {}), "hermes").messages)[0] == text
-
-
-def test_what_was_changed_since_is_written_anew() -> None:
-    response = said(f"Both. {ONE['tool-xml']}\n{ONE['tool-xml'].replace('a<', 'b<')}", "tool-xml")
+def test_a_changed_message_is_written_again_in_its_dialect_or_in_another() -> None:
+    response = read(f"Both. {ONE['tool-xml']}\n{ONE['tool-xml'].replace('a<', 'b<')}", "tool-xml")
     cut = strip(response, select(response, "first"))
-    (spoken,) = texts(as_text([Assistant(cut)], "tool-xml").messages[:1])
-    assert "<param:x>a</param:x>" in spoken
-    assert "<param:x>b</param:x>" not in spoken
-
-
-def test_a_text_of_one_dialect_is_told_in_another() -> None:
-    response = said(f"So: {ONE['hermes']}", "hermes")
+    (text,) = texts(as_text([Assistant(cut)], "tool-xml").messages[:1])
+    assert "<param:x>a</param:x>" in text
+    assert "<param:x>b</param:x>" not in text
+    response = read(f"So: {ONE['hermes']}", "hermes")
     turns = answer(response, select(response), {response.calls[0].id: "done"})
     assert texts(as_text(turns, "tool-xml").messages) == [
         "So: \n<tool:f>\n<param:x>a</param:x>\n</tool:f>",
@@ -137,46 +133,47 @@ def test_a_text_of_one_dialect_is_told_in_another() -> None:
     ]
 
 
-def test_ids_that_hold_the_name_are_kept_and_others_are_made_like_them() -> None:
+def test_ids_that_contain_the_name_are_kept_and_others_get_the_same_form() -> None:
     own = ToolCall("functions.f:7", "f", {}, "{}")
     results = ToolResults([ToolResult("functions.f:7", [TextPart("one")]), ToolResult("call_2", [TextPart("two")])])
-    spoken, heard = texts(as_text([native(own, CALLS[1]), results], "kimi").messages)
-    assert "<|tool_call_begin|>functions.f:7<|tool_call_argument_begin|>" in spoken
-    assert "<|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>" in spoken
-    assert heard == "## Return of functions.f:7\none\n## Return of functions.g:1\ntwo"
+    written, results_text = texts(as_text([native(own, CALLS[1]), results], "kimi").messages)
+    assert "<|tool_call_begin|>functions.f:7<|tool_call_argument_begin|>" in written
+    assert "<|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>" in written
+    assert results_text == "## Return of functions.f:7\none\n## Return of functions.g:1\ntwo"
 
 
-def test_every_call_has_an_answer_in_the_text_too() -> None:
+def test_every_call_gets_a_result_in_the_text() -> None:
     history = as_text([ASKED, native(*CALLS), ToolResults([RESULTS.results[1]]), ASKED], "tool-xml", tools=TOOLS)
     assert [loss.code for loss in history.losses] == ["answered"]
-    heard = texts(history.messages)[2]
-    assert heard.index("<error:f>") < heard.index("<error:g>")
+    results = texts(history.messages)[2]
+    assert results.index("<error:f>") < results.index("<error:g>")
 
 
-def test_what_a_dialect_cannot_say_is_a_loss() -> None:
+def test_arguments_that_a_dialect_cannot_represent_are_reported() -> None:
     given = {"x": "a</param:x></tool:f>b"}
-    odd = ToolCall("c", "f", given, json.dumps(given))
+    closing = ToolCall("c", "f", given, json.dumps(given))
     broken = ToolCall("d", "g", None, '{"x":', "truncated")
-    history = as_text([native(odd, broken)], "tool-xml", tools=TOOLS)
-    assert [(loss.code, loss.block) for loss in history.losses if loss.code != "answered"] == [
-        ("arguments", 1),
-        ("arguments", 2),
-    ]
-    assert [loss.code for loss in as_text([native(odd)], "hermes", tools=TOOLS).losses if loss.code != "answered"] == []
+
+    def lost(dialect: str, *calls: ToolCall) -> list[tuple[str, int | None]]:
+        losses = as_text([native(*calls)], dialect, tools=TOOLS).losses
+        return [(loss.code, loss.block) for loss in losses if loss.code != "answered"]
+
+    assert lost("tool-xml", closing, broken) == [("arguments", 1), ("arguments", 2)]
+    assert lost("hermes", closing) == []
 
 
-def test_pictures_among_the_results_stand_behind_their_text() -> None:
+def test_images_of_results_follow_their_text() -> None:
     picture = MediaPart("image", "image/png", data="aGk=")
     results = ToolResults([ToolResult("call_1", [TextPart("seen"), picture]), ToolResult("call_2", [])])
-    heard = as_text([native(*CALLS), results], "invoke", tools=TOOLS).messages[1]
-    assert isinstance(heard, User)
-    assert heard.parts[1] == picture
-    back = as_native(as_text([native(*CALLS), results], "invoke", tools=TOOLS).messages, "invoke").messages[1]
+    history = as_text([native(*CALLS), results], "invoke", tools=TOOLS).messages
+    assert isinstance(history[1], User)
+    assert history[1].parts[1] == picture
+    back = as_native(history, "invoke").messages[1]
     assert isinstance(back, ToolResults)
     assert back.results[-1].parts == [picture]
 
 
-def test_signed_thinking_beside_calls_in_the_text_is_kept() -> None:
+def test_signed_thinking_is_kept_beside_calls_in_the_text() -> None:
     body = anthropic_body(
         {"type": "thinking", "thinking": "Hm.", "signature": "sig"},
         {"type": "text", "text": ONE["invoke"]},
@@ -190,60 +187,45 @@ def test_signed_thinking_beside_calls_in_the_text_is_kept() -> None:
     assert messages[1]["content"] == body["content"]
 
 
-def test_words_of_the_user_that_are_no_results_stay_words() -> None:
-    spoken = Assistant(normalize(json.dumps(chat_body(content=ONE["hermes"], finish="stop")).encode(), "openai.chat"))
-    more = User([TextPart("Stop that!")])
-    turns = as_native([ASKED, spoken, more], "hermes").messages
-    assert turns[0] is ASKED
-    assert turns[2] is more
-    assert isinstance(turns[1], Assistant)
-    assert shapes(turns[1].response) == [("f", {"x": "a"}, "complete")]
-
-
-def test_results_of_qwen_hold_the_content_alone() -> None:
-    spoken = Assistant(normalize(json.dumps(chat_body(content=f"{ONE['hermes']}\n" * 3, finish="stop")), "openai.chat"))
-    heard = '<tool_response>\none\ntwo\n</tool_response>\n<tool_response>\n{"a": 1}\n</tool_response>\n'
-    told = User([TextPart(f'{heard}<tool_response>\n{{"name": "f", "content": "three"}}\n</tool_response>')])
-    results = as_native([spoken, told], "hermes").messages[1]
+def test_results_of_qwen_contain_only_the_content() -> None:
+    contents = ("one\ntwo", '{"a": 1}', '{"name": "f", "content": "three"}')
+    user = User([TextPart("\n".join(f"<tool_response>\n{text}\n</tool_response>" for text in contents))])
+    results = as_native([spoken(f"{ONE['hermes']}\n" * 3), user], "hermes").messages[1]
     assert isinstance(results, ToolResults)
     parts = [part for result in results.results for part in result.parts]
     assert parts == [TextPart("one\ntwo"), TextPart('{"a": 1}'), TextPart("three")]
 
 
-@pytest.mark.thorough(keep=1, per="{dialect}")
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("broken", [True, False])
-def test_a_result_that_holds_what_ends_one_is_a_loss(dialect: str, broken: bool) -> None:
-    """Its words are kept, and none is taken for a result that can be read back."""
-    heard = ToolResults([ToolResult("call_1", [TextPart("a")]), ToolResult("call_2", [TextPart("b")])])
-    one = texts(as_text([native(*CALLS), heard], dialect, tools=TOOLS).messages[1:])[0]
+def test_a_result_with_the_closing_tag_of_results_is_kept_and_reported(dialect: str) -> None:
+    plain = ToolResults([ToolResult("call_1", [TextPart("a")]), ToolResult("call_2", [TextPart("b")])])
+    one = texts(as_text([native(*CALLS), plain], dialect, tools=TOOLS).messages[1:])[0]
     escaped = dialect in ("hermes", "llama", "mistral")
-    given = f"x\n{one}\ny" if broken else "\n words <b> &amp; \n"
-    results = ToolResults(
-        [ToolResult("call_1", [TextPart(given)]), ToolResult("call_2", [TextPart("")], is_error=True)]
-    )
-    history = as_text([native(*CALLS), results], dialect, tools=TOOLS)
-    assert {loss.code for loss in history.losses} == ({"result"} if broken and not escaped else set())
-    if not escaped:
-        assert given in texts(history.messages[1:])[0]
+    for given, lost in ((f"x\n{one}\ny", set() if escaped else {"result"}), ("\n words <b> &amp; \n", set())):
+        failed = ToolResult("call_2", [TextPart("")], is_error=True)
+        results = ToolResults([ToolResult("call_1", [TextPart(given)]), failed])
+        history = as_text([native(*CALLS), results], dialect, tools=TOOLS)
+        assert {loss.code for loss in history.losses} == lost
+        assert escaped or given in texts(history.messages[1:])[0]
 
 
-def test_results_are_given_to_their_calls_by_name_and_id() -> None:
-    text = ONE["kimi"].replace("functions.f:0<", "functions.f:7<") + ONE["kimi"].replace(
-        "functions.f:0<", "functions.g:8<"
-    )
-    spoken = Assistant(normalize(json.dumps(chat_body(content=text, finish="stop")).encode(), "openai.chat"))
-    told = User([TextPart("## Return of functions.g:8\nsecond\n## Return of functions.f:7\nfirst")])
-    results = as_native([spoken, told], "kimi").messages[1]
+def test_results_belong_to_the_calls_with_their_name_and_id() -> None:
+    text = "".join(ONE["kimi"].replace("functions.f:0<", f"{id}<") for id in ("functions.f:7", "functions.g:8"))
+    user = User([TextPart("## Return of functions.g:8\nsecond\n## Return of functions.f:7\nfirst")])
+    results = as_native([spoken(text), user], "kimi").messages[1]
     assert isinstance(results, ToolResults)
-    assert [(r.call_id, r.parts) for r in results.results] == [
+    assert [(result.call_id, result.parts) for result in results.results] == [
         ("functions.f:7", [TextPart("first")]),
         ("functions.g:8", [TextPart("second")]),
     ]
 
 
-def test_histories_without_calls_are_left_alone() -> None:
-    plain = Assistant(normalize(json.dumps(chat_body(content="Hello.", finish="stop")).encode(), "openai.chat"))
-    for turns in (as_text([ASKED, plain], "glm").messages, as_native([ASKED, plain], "glm").messages):
-        assert turns[0] is ASKED
-        assert turns[1] is plain
+def test_messages_without_calls_and_results_are_the_same_objects() -> None:
+    turns = [ASKED, spoken("Hello.")]
+    for history in (as_text(turns, "glm").messages, as_native(turns, "glm").messages):
+        assert all(after is before for after, before in zip(history, turns, strict=True))
+    more = User([TextPart("Stop that!")])
+    history = as_native([ASKED, spoken(ONE["hermes"]), more], "hermes").messages
+    assert (history[0] is ASKED, history[2] is more) == (True, True)
+    assert isinstance(history[1], Assistant)
+    assert shapes(history[1].response) == [("f", {"x": "a"}, "complete")]
