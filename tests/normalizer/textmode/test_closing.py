@@ -62,7 +62,7 @@ BEHIND = 3
 
 
 class Line:
-    """What a server sent of one answer. ``gate``: after how many pieces it waits for its caller to leave; -1 for never."""
+    """The pieces that a server sent. ``gate``: their number before it waits for its caller to leave, or -1."""
 
     def __init__(self, gate: int = -1) -> None:
         self.gate = gate

@@ -1,9 +1,10 @@
-"""What the page about text mode shows does what it says."""
+"""The programs and tables of the page about text mode."""
 
 from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tests.support.decoding import codes, shapes
 from tests.support.events import chat_body, chunk, sse
 from tests.turns.playing import Counting, Emulated, Say, at_once, script
 from toolparity import StreamDecoder, select
+from toolparity.normalizer import textmode
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import Assistant, Request, ToolResults, User
 from toolparity.normalizer.errors import UserCancelled
@@ -32,7 +34,7 @@ ROWS = page_calls()
 
 @pytest.fixture
 def names() -> dict[str, Any]:
-    """What the page defines."""
+    """Return the definitions of the page."""
     made: dict[str, Any] = {}
     for block in blocks(PAGE):
         assert block.language == "python"
@@ -78,7 +80,7 @@ def _cancel(event: Any) -> None:
     raise UserCancelled("Escape")
 
 
-def test_the_policy_tells_the_limit(names: dict[str, Any]) -> None:
+def test_the_policy_sets_the_limit(names: dict[str, Any]) -> None:
     for policy, calls in (("first", 1), ("all", 2), ("batch", 2)):
         stream = Answer(f"{ONE}\n{ONE}")
         response = names["read_by_hand"](stream, StreamDecoder("openai.chat"), policy)
@@ -92,9 +94,9 @@ def test_an_answer_that_is_not_streamed_is_read(names: dict[str, Any]) -> None:
     assert names["leaked"](names["normalize"](body, "openai.chat")) == ["tool-xml: '<tool:f>'"]
 
 
-def test_a_turn_runs_what_the_text_says(names: dict[str, Any]) -> None:
-    said = ONE.replace("tool:f", "tool:look")
-    provider, counting = Emulated("openai.chat", script([Say(f"{said}\n{said}")], [Say("Done.")], tools=())), Counting()
+def test_a_turn_executes_the_calls_of_the_text(names: dict[str, Any]) -> None:
+    call = ONE.replace("tool:f", "tool:look")
+    provider, counting = Emulated("openai.chat", script([Say(f"{call}\n{call}")], [Say("Done.")], tools=())), Counting()
     outcome = at_once(names["answer"](provider, counting.tools(), "Go."))
     assert (outcome.text, counting.ran) == ("Done.", [("look", {"x": "a"})])
 
@@ -119,17 +121,15 @@ def test_the_page_has_a_call_of_every_dialect_and_it_is_read() -> None:
         assert [leak.dialect for leak in detect(call)][:1] == [name]
 
 
-def test_the_page_tells_every_finding_of_texts_and_no_other() -> None:
+def test_the_page_lists_every_finding_of_texts_and_no_other() -> None:
     table = TEXT.split("## Findings")[1]
-    told = {
+    listed = {
         code for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for code in re.findall(r"`([\w-]+)`", row)
     }
-    assert told <= CODES.keys()
-    from toolparity.normalizer import textmode
-
-    sources = "".join(path.read_text("utf-8") for path in _sources(textmode.__path__[0]))
+    assert listed <= CODES.keys()
+    sources = "".join(path.read_text("utf-8") for path in Path(textmode.__path__[0]).rglob("*.py"))
     used = {code for code in CODES if f'"{code}"' in sources}
-    assert used - told == {"arguments-respelled"} | (used & _OF_STREAMS)
+    assert used - listed == {"arguments-respelled"} | (used & _OF_STREAMS)
     assert {
         *("minimax", "k2-horizon", "inkling", "muse", "thinking", "bare-tags", "bare-json")
     } == SIGNS.keys() - DIALECTS.keys()
@@ -140,9 +140,3 @@ _OF_STREAMS = {
     *("stream-incomplete", "stop-missing", "unterminated-event", "empty-event", "keepalive-in-data"),
     *("undecodable-event", "raw-text-in-stream", "stream-error", "error-response"),
 }
-
-
-def _sources(folder: str) -> list[Any]:
-    from pathlib import Path
-
-    return sorted(Path(folder).rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Texts with calls on every wire, plain and streamed; and what else may come in such a stream."""
+"""Texts with calls on every wire, plain and streamed, and the other content of such streams."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ import pytest
 from xai_sdk.proto import chat_pb2, sample_pb2
 
 from tests.normalizer.failures.test_textmode import ONE
-from tests.support.decoding import codes, shapes
-from tests.support.events import chat_body, chunk, piece, sse
+from tests.support.building import anthropic_body, chat_body, chunk, codes, cut, piece, shapes, sse
 from tests.support.streaming import AS_STREAM, grpc
 from tests.support.wires import WIRES
-from toolparity import Response, StreamDecoder, Text, ToolCall, normalize, select
+from toolparity import Response, StreamDecoder, Text, normalize, select
 from toolparity.normalizer.errors import ToolLimitReached, UserCancelled
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop, Event, UsageUpdate
 from toolparity.normalizer.model import Choice, Error, Stop
@@ -27,42 +26,39 @@ USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
 
 
 def body(wire: str, text: str) -> Any:
-    """A whole body that says the text."""
+    """Return a whole body with the text."""
     if wire == "openai.chat":
         return chat_body(content=text, finish="stop") | {"usage": USAGE}
-    if wire == "openai.responses":
-        part = {"type": "output_text", "text": text, "annotations": []}
-        message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
-        return {"id": "resp_1", "object": "response", "model": "m", "status": "completed", "output": [message]}
     if wire == "anthropic.messages":
-        head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
-        return {**head, "content": [{"type": "text", "text": text}], "usage": {"input_tokens": 1, "output_tokens": 2}}
-    if wire == "google.gemini":
-        candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"}
-        return {"candidates": [candidate], "modelVersion": "m", "usageMetadata": {"promptTokenCount": 3}}
-    if wire == "google.interactions":
-        step = {"type": "model_output", "content": [{"type": "text", "text": text}]}
-        return {"id": "v1_1", "object": "interaction", "model": "m", "status": "completed", "steps": [step]}
-    if wire == "bedrock.converse":
-        said = {"role": "assistant", "content": [{"text": text}]}
-        return {"output": {"message": said}, "stopReason": "end_turn", "usage": {"inputTokens": 1, "outputTokens": 2}}
-    if wire == "cohere.chat":
-        said = {"role": "assistant", "content": [{"type": "text", "text": text}]}
-        return {"id": "c1", "message": said, "finish_reason": "COMPLETE"}
-    if wire == "ollama.chat":
-        said = {"role": "assistant", "content": text}
-        return {"model": "m", "created_at": "t", "message": said, "done": True, "done_reason": "stop"}
-    message = chat_pb2.CompletionMessage(content=text, role=2)
-    output = chat_pb2.CompletionOutput(index=0, message=message, finish_reason=sample_pb2.REASON_STOP)
-    return chat_pb2.GetChatCompletionResponse(id="x1", model="m", outputs=[output])
+        return anthropic_body({"type": "text", "text": text}, stop="end_turn")
+    if wire == "xai.grpc":
+        message = chat_pb2.CompletionMessage(content=text, role=2)
+        output = chat_pb2.CompletionOutput(index=0, message=message, finish_reason=sample_pb2.REASON_STOP)
+        return chat_pb2.GetChatCompletionResponse(id="x1", model="m", outputs=[output])
+    part = {"type": "output_text", "text": text, "annotations": []}
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
+    step = {"type": "model_output", "content": [{"type": "text", "text": text}]}
+    candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"}
+    converse = {"message": {"role": "assistant", "content": [{"text": text}]}}
+    cohere = {"role": "assistant", "content": [{"type": "text", "text": text}]}
+    ollama = {"role": "assistant", "content": text}
+    response = {"object": "response", "model": "m", "status": "completed"}
+    bodies: dict[str, Any] = {
+        "openai.responses": response | {"id": "resp_1", "output": [item]},
+        "google.gemini": {"candidates": [candidate], "modelVersion": "m", "usageMetadata": {"promptTokenCount": 3}},
+        "google.interactions": response | {"id": "v1_1", "object": "interaction", "steps": [step]},
+        "bedrock.converse": {"output": converse, "stopReason": "end_turn", "usage": {"inputTokens": 1}},
+        "cohere.chat": {"id": "c1", "message": cohere, "finish_reason": "COMPLETE"},
+        "ollama.chat": {"model": "m", "created_at": "t", "message": ollama, "done": True, "done_reason": "stop"},
+    }
+    return bodies[wire]
 
 
-def events(wire: str, text: str, seed: int) -> list[bytes]:
-    """What the provider streams for it, in pieces."""
+def streamed(wire: str, text: str, seed: int) -> list[bytes]:
+    """Return a stream with the text, in pieces."""
     if wire == "xai.grpc":
         return grpc(body(wire, text), Random(seed))
-    data = AS_STREAM[wire](body(wire, text), Random(seed))
-    return [data[at : at + 40] for at in range(0, len(data), 40)]
+    return cut(AS_STREAM[wire](body(wire, text), Random(seed)), 40)
 
 
 @pytest.mark.thorough(keep=44)
@@ -76,7 +72,7 @@ def test_every_dialect_is_read_on_every_wire_plain_and_streamed(wire: str, diale
     assert shapes(plain) == [F] * (2 if limit is None else 1)
     for seed in range(4):
         reader = TextReader(dialect, StreamDecoder(wire), limit=limit)
-        response = read_stream(events(wire, text, seed), reader)
+        response = read_stream(streamed(wire, text, seed), reader)
         assert response.choices[0].blocks == plain.choices[0].blocks
         assert response.choices[0].stop.reason == plain.choices[0].stop.reason == "tool_calls"
         assert response.complete
@@ -85,7 +81,7 @@ def test_every_dialect_is_read_on_every_wire_plain_and_streamed(wire: str, diale
         assert [ref.name for ref in select(response, "first").kept] == ["f"]
 
 
-def test_events_of_other_blocks_pass_and_keys_are_those_of_blocks() -> None:
+def test_events_have_the_keys_of_the_blocks_in_the_response() -> None:
     shown: list[Event] = []
     data = sse(
         chunk(reasoning_content="Hm."),
@@ -95,34 +91,21 @@ def test_events_of_other_blocks_pass_and_keys_are_those_of_blocks() -> None:
         {"choices": [], "usage": USAGE},
         done=True,
     )
-    response = read_stream([data], TextReader("hermes", StreamDecoder("openai.chat")), on_event=shown.append)
+    reader = TextReader("hermes", StreamDecoder("openai.chat"), thinking=True)  # native thinking ends the prompt's
+    response = read_stream([data], reader, on_event=shown.append)
     starts = [(event.key, event.block, event.name) for event in shown if isinstance(event, BlockStart)]
     assert starts == [(0, "reasoning", None), (1, "text", None), (2, "tool_call", "f"), (3, "text", None)]
-    told = {key: "".join(e.text for e in shown if isinstance(e, BlockDelta) and e.key == key) for key in range(4)}
-    assert told == {0: "Hm.", 1: "Then ", 2: '{"x": "a"}', 3: " done"}
+    texts = ["".join(e.text for e in shown if isinstance(e, BlockDelta) and e.key == key) for key in range(4)]
+    assert texts == ["Hm.", "Then ", '{"x": "a"}', " done"]
     assert any(isinstance(event, UsageUpdate) for event in shown)
-    assert [type(event) for event in shown if isinstance(event, (BlockStop, ChoiceStop))][-2:] == [
-        BlockStop,
-        ChoiceStop,
-    ]
+    ends = [type(event) for event in shown if isinstance(event, (BlockStop, ChoiceStop))]
+    assert ends[-2:] == [BlockStop, ChoiceStop]
     assert [type(block).__name__ for block in response.choices[0].blocks] == ["Reasoning", "Text", "ToolCall", "Text"]
 
 
-def test_a_text_behind_native_thinking_does_not_begin_inside_thinking() -> None:
-    data = sse(chunk(reasoning_content="Hm."), chunk(content=ONE["hermes"]), chunk(finish="stop"), done=True)
-    shown: list[Event] = []
-    reader = TextReader("hermes", StreamDecoder("openai.chat"), thinking=True)
-    response = read_stream([data], reader, on_event=shown.append)
-    assert shapes(response) == [F]
-    assert [event.block for event in shown if isinstance(event, BlockStart)] == ["reasoning", "tool_call"]
-
-
-@pytest.mark.parametrize("before", [True, False])
-def test_a_stream_with_native_calls_is_left_alone(before: bool) -> None:
-    words = [chunk(content=f"{ONE['hermes']} {ONE['hermes']}")] if before else []
-    call = chunk(piece(0, "c", "g", '{"y": 1}'))
-    more = [] if before else [chunk(content=f"{ONE['hermes']} {ONE['hermes']}")]
-    data = sse(*([call, *more] if not before else [call, *words]), chunk(finish="tool_calls"), done=True)
+def test_a_stream_with_native_calls_stays_unchanged() -> None:
+    words, call = chunk(content=f"{ONE['hermes']} {ONE['hermes']}"), chunk(piece(0, "c", "g", '{"y": 1}'))
+    data = sse(call, words, chunk(finish="tool_calls"), done=True)
     shown: list[Event] = []
     response = read_stream([data], TextReader("hermes", StreamDecoder("openai.chat")), on_event=shown.append)
     decoder = StreamDecoder("openai.chat")
@@ -132,29 +115,20 @@ def test_a_stream_with_native_calls_is_left_alone(before: bool) -> None:
     assert [event.name for event in shown if isinstance(event, BlockStart) and event.block == "tool_call"] == ["g"]
 
 
-def test_several_answers_of_one_request_are_read_to_their_ends() -> None:
-    """Closing the stream would cut the other answers off."""
+def test_a_stream_with_several_choices_is_not_closed_at_the_limit() -> None:
     text = f"{ONE['tool-xml']}\n{ONE['tool-xml']}"
-    data = sse(
-        chunk(content=text),
-        chunk(content="Only words.", choice=1),
-        chunk(finish="stop"),
-        chunk(finish="stop", choice=1),
-        done=True,
-    )
+    finishes = [chunk(finish="stop"), chunk(finish="stop", choice=1)]
+    data = sse(chunk(content=text), chunk(content="Only words.", choice=1), *finishes, done=True)
     reader = TextReader("tool-xml", StreamDecoder("openai.chat", request={"n": 2}), limit=1)
-    response = read_stream([data[at : at + 9] for at in range(0, len(data), 9)], reader)
-    assert [shapes_of(choice) for choice in response.choices] == [[F], []]
-    assert response.choices[1].text == "Only words."
+    response = read_stream(cut(data, 9), reader)
+    first, second = response.choices
+    assert [(call.name, call.arguments, call.status) for call in first.calls] == [F]
+    assert (second.calls, second.text) == ([], "Only words.")
     assert response.complete
     assert reader.reached is not None
 
 
-def shapes_of(choice: Choice) -> list[Any]:
-    return [(call.name, call.arguments, call.status) for call in choice.calls]
-
-
-def test_a_text_that_the_server_repeats_is_read_anew() -> None:
+def test_a_text_that_the_server_replaces_is_read_again() -> None:
     class Repeating:
         def feed(self, data: Any) -> list[Event]:
             return [
@@ -176,25 +150,23 @@ def test_a_text_that_the_server_repeats_is_read_anew() -> None:
     assert BlockReset(0, 0, "") in shown
 
 
-def test_an_answer_that_failed_or_broke_off_executes_nothing() -> None:
+def test_calls_of_a_failed_filtered_or_incomplete_response_are_not_selected() -> None:
     whole = sse(chunk(content=ONE["hermes"]))
-    broken = read_stream([whole], TextReader("hermes", StreamDecoder("openai.chat")))
-    assert not broken.complete
-    assert [call.name for call in broken.calls] == ["f"]
-    assert select(broken).kept == []
-    failed = read_stream(
-        [whole + sse({"error": {"message": "Down."}})], TextReader("hermes", StreamDecoder("openai.chat"))
-    )
-    assert isinstance(failed.error, Error)
-    assert select(failed).kept == []
+    failed = whole + sse({"error": {"message": "Down."}})
     filtered = sse(chunk(content=ONE["hermes"]), chunk(finish="content_filter"), done=True)
-    response = read_stream([filtered], TextReader("hermes", StreamDecoder("openai.chat")))
-    assert response.choices[0].stop.reason == "content_filter"
-    assert select(response).kept == []
+    for data, ended in (
+        (whole, (False, False, None)),
+        (failed, (False, True, None)),
+        (filtered, (True, False, "content_filter")),
+    ):
+        response = read_stream([data], TextReader("hermes", StreamDecoder("openai.chat")))
+        assert [call.name for call in response.calls] == ["f"]
+        assert select(response).kept == []
+        reason = response.choices[0].stop.reason if ended[2] else None
+        assert (response.complete, isinstance(response.error, Error), reason) == ended
 
 
-def test_the_second_choice_of_blocks_counts_on() -> None:
-    """A limit holds for the whole answer, not for each of its texts."""
+def test_the_limit_counts_the_calls_of_all_texts_of_a_response() -> None:
     blocks = [{"type": "text", "text": f"One: {ONE['invoke']}"}, {"type": "text", "text": f"Two: {ONE['invoke']}"}]
     given = body("anthropic.messages", "") | {"content": blocks}
     plain = read_response(normalize(json.dumps(given).encode()), "invoke")
@@ -204,9 +176,11 @@ def test_the_second_choice_of_blocks_counts_on() -> None:
         assert shapes(response) == [F]
         assert response.choices[0].blocks[-1] == Text("Two: ")
         assert "tool-limit" in codes(response)
+        assert response.usage is not None
+        assert response.usage.input_tokens == 1, "usage that has arrived is kept"
 
 
-def test_citations_of_a_text_with_calls_are_not_lost() -> None:
+def test_citations_of_a_text_with_calls_are_kept() -> None:
     text = {"type": "text", "text": ONE["invoke"], "citations": [{"type": "page_location", "cited_text": "x"}]}
     given = body("anthropic.messages", "") | {"content": [text]}
     response = read_response(normalize(json.dumps(given).encode()), "invoke")
@@ -215,22 +189,22 @@ def test_citations_of_a_text_with_calls_are_not_lost() -> None:
     assert source["text"]["annotations"] == [{"type": "page_location", "cited_text": "x"}]
 
 
-def test_what_is_shown_of_a_call_whose_closing_tag_was_cut_off_adds_up() -> None:
-    cut = ONE["tool-xml"].removesuffix("</tool:f>")
+def test_events_of_a_call_whose_closing_tag_was_cut_off_are_its_arguments() -> None:
+    text = ONE["tool-xml"].removesuffix("</tool:f>")
     shown: list[Event] = []
     reader = TextReader("tool-xml", StreamDecoder("openai.chat"), stop_sequences=["</tool:f>"])
-    data = sse(*(chunk(content=char) for char in cut), chunk(finish="stop"), done=True)
+    data = sse(*(chunk(content=char) for char in text), chunk(finish="stop"), done=True)
     response = read_stream([data], reader, on_event=shown.append)
     assert shapes(response) == [F]
     assert "".join(event.text for event in shown if isinstance(event, BlockDelta)) == '{"x":"a"}'
     assert not any(isinstance(event, BlockReset) for event in shown)
 
 
-# Sources that are awaited
+# Asynchronous sources
 
 
 class Source:
-    """An awaited source; ``aclose`` counts."""
+    """An asynchronous source that counts how often it is closed."""
 
     def __init__(self, text: str, closers: str) -> None:
         self.taken = 0
@@ -256,17 +230,17 @@ class Source:
 
 
 @pytest.mark.parametrize("closers", ["aclose", "close", ""])
-def test_an_awaited_source_is_closed_at_the_limit(closers: str) -> None:
+def test_an_asynchronous_source_is_closed_at_the_limit(closers: str) -> None:
     source = Source(f"{ONE['tool-xml']}\n{ONE['tool-xml']}", closers)
     response = asyncio.run(aread_stream(source, TextReader("tool-xml", StreamDecoder("openai.chat"))))
     assert shapes(response) == [F]
     assert response.complete
-    assert source.closed == (1 if closers else 0)
+    assert source.closed == bool(closers)
     assert source.taken == len(ONE["tool-xml"]) + 1 + len("<tool:f>")
 
 
 @pytest.mark.parametrize("error", [UserCancelled("Escape"), ToolLimitReached("of another"), asyncio.CancelledError()])
-def test_an_awaited_source_is_closed_where_the_reading_breaks_off(error: BaseException) -> None:
+def test_an_asynchronous_source_is_closed_at_an_error_of_the_callback(error: BaseException) -> None:
     source = Source(ONE["tool-xml"], "aclose")
 
     def show(event: Event) -> None:
@@ -281,9 +255,7 @@ def test_an_awaited_source_is_closed_where_the_reading_breaks_off(error: BaseExc
 
 
 @pytest.mark.parametrize("awaited", [True, False])
-def test_a_source_that_cannot_be_closed_takes_nothing_away(awaited: bool, caplog: pytest.LogCaptureFixture) -> None:
-    """The response is whole; and what broke the reading off is what is raised."""
-
+def test_an_error_of_close_is_only_logged(awaited: bool, caplog: pytest.LogCaptureFixture) -> None:
     def close() -> None:
         raise ConnectionResetError("gone already")
 
@@ -301,10 +273,3 @@ def test_a_source_that_cannot_be_closed_takes_nothing_away(awaited: bool, caplog
     assert "gone already" in caplog.text
     with pytest.raises(UserCancelled):
         read(cancel)
-
-
-def test_a_source_without_close_is_read_too() -> None:
-    data = [sse(chunk(content=char)) for char in f"{ONE['tool-xml']}<tool:f>"]
-    response = read_stream(iter(data), TextReader("tool-xml", StreamDecoder("openai.chat")))
-    assert response.complete
-    assert [type(block) for block in response.choices[0].blocks] == [ToolCall]

@@ -1,17 +1,16 @@
-"""Turns with models that write their calls as text: asked, read, run, answered and asked again, on every wire."""
+"""Turns with models that write their calls as text, on every wire."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from tests.support.decoding import codes
-from tests.support.events import chat_body
+from tests.support.building import codes
 from tests.turns.playing import WIRES, Counting, Emulated, Round, Say, assert_legal, at_once, script
-from toolparity import Response, normalize
+from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolChoice, User
+from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.textmode import DIALECTS, TextMode, as_text, limit_of
 from toolparity.normalizer.textmode.dialect import WrittenCall
 from toolparity.turns.events import TurnBlockStart
@@ -22,30 +21,27 @@ SCHEMAS = {name: {"parameters": PARAMETERS} for name in ("look", "count", "post"
 
 
 def written(dialect: str, *calls: tuple[str, dict[str, Any]]) -> str:
-    """Calls as a model of the dialect writes them."""
-    from toolparity.normalizer import json_codec
-
-    made = [
-        WrittenCall(f"functions.{name}:{n}", name, given, json_codec.text(given))
-        for n, (name, given) in enumerate(calls)
-    ]
-    return DIALECTS[dialect].write_calls(made)
+    """Return calls as a model of the dialect writes them."""
+    return DIALECTS[dialect].write_calls(
+        [
+            WrittenCall(f"functions.{name}:{number}", name, given, json_codec.text(given))
+            for number, (name, given) in enumerate(calls)
+        ]
+    )
 
 
 def turn_of(
     wire: str, mode: TextMode, *texts: str, counting: Counting | None = None, pieces: Any = "tokens", **settings: Any
 ) -> tuple[Turn, Emulated, Counting]:
-    """A turn whose model says these texts, one a round."""
+    """Return a turn whose model writes these texts, one in each round."""
     provider = Emulated(wire, script(*(Round([Say(text)], pieces=pieces) for text in texts), tools=()))
     counting = counting or Counting()
     turn = Turn(provider, counting.tools(**SCHEMAS), prepare=mode.prepare, reader=mode.reader, **settings)
     return turn, provider, counting
 
 
-def heard(provider: Emulated, number: int) -> str:
-    """What the model was sent last before an answer, as text."""
-    from toolparity.normalizer.requests import read_request
-
+def received(provider: Emulated, number: int) -> str:
+    """Return the text of the last message that the model gets before an answer."""
     last = read_request(provider.bodies[number], provider.wire, provider=provider.name).messages[-1]
     assert isinstance(last, User)
     return "".join(part.text for part in last.parts if isinstance(part, TextPart))
@@ -57,15 +53,15 @@ LOOK, COUNT, POST = ("look", {"what": "a"}), ("count", {"what": "b", "often": 2}
 @pytest.mark.thorough(keep=15)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("wire", WIRES)
-def test_calls_of_the_text_are_run_and_their_results_told_in_it(wire: str, dialect: str) -> None:
+def test_calls_in_text_are_executed_and_their_results_are_sent_as_text(wire: str, dialect: str) -> None:
     mode = TextMode(dialect, limit=None)
     turn, provider, counting = turn_of(wire, mode, f"On it. {written(dialect, LOOK, COUNT)}", "All done.")
     at_once(turn.run("Go."))
     assert counting.ran == [LOOK, COUNT]
     assert turn.outcome.text == "All done."
-    assert "look ran" in heard(provider, 1)
-    assert "count ran" in heard(provider, 1)
-    assert heard(provider, 1).index("look ran") < heard(provider, 1).index("count ran")
+    assert "look ran" in received(provider, 1)
+    assert "count ran" in received(provider, 1)
+    assert received(provider, 1).index("look ran") < received(provider, 1).index("count ran")
     assert provider.closed == len(provider.bodies) == 2
     assert_legal(turn)
 
@@ -83,19 +79,19 @@ def test_calls_of_the_text_are_run_and_their_results_told_in_it(wire: str, diale
         ("batch", 2, [LOOK, COUNT]),
     ],
 )
-def test_the_policy_sets_the_limit_and_nothing_over_it_is_run_or_kept(
+def test_the_policy_sets_the_limit_and_no_call_over_it_is_executed_or_kept(
     wire: str, policy: str, limit: int | None, runs: list[Any]
 ) -> None:
     mode = TextMode("tool-xml", limit=limit_of(policy, limit))
-    said = f"On it.\n\n{written('tool-xml', LOOK, COUNT, POST)}"
-    turn, provider, counting = turn_of(wire, mode, said, "All done.", policy=policy, limit=limit)
+    text = f"On it.\n\n{written('tool-xml', LOOK, COUNT, POST)}"
+    turn, provider, counting = turn_of(wire, mode, text, "All done.", policy=policy, limit=limit)
     at_once(turn.run("Go."))
     assert counting.ran == runs
     assert turn.outcome.text == "All done."
     assert provider.closed == 2
-    spoken = next(one for one in turn.state.history() if isinstance(one, Assistant)).response
-    assert [(call.name, call.arguments) for call in spoken.calls] == runs
-    assert ("tool-limit" in codes(spoken)) == (len(runs) < 3)
+    response = next(one for one in turn.state.history() if isinstance(one, Assistant)).response
+    assert [(call.name, call.arguments) for call in response.calls] == runs
+    assert ("tool-limit" in codes(response)) == (len(runs) < 3)
     (again,) = as_text(turn.state.history(), "tool-xml").messages[1:2]
     assert isinstance(again, Assistant)
     assert again.response.text == f"On it.\n\n{written('tool-xml', *runs)}"
@@ -103,8 +99,7 @@ def test_the_policy_sets_the_limit_and_nothing_over_it_is_run_or_kept(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_the_stream_is_closed_before_anybody_hears_of_the_limit(wire: str) -> None:
-    """A listener that takes its time does not keep the provider at work."""
+def test_the_stream_is_closed_before_an_event_reports_the_limit(wire: str) -> None:
     text = f"On it.\n\n{written('tool-xml', LOOK, COUNT)}"
     turn, provider, _ = turn_of(wire, TextMode("tool-xml"), text, "All done.", pieces="whole", policy="first")
 
@@ -117,7 +112,7 @@ def test_the_stream_is_closed_before_anybody_hears_of_the_limit(wire: str) -> No
     assert provider.closed == 2
 
 
-def test_no_tools_are_offered_natively_and_none_is_demanded() -> None:
+def test_the_request_has_no_native_tools_and_no_tool_choice() -> None:
     seen: list[Request] = []
     mode = TextMode("hermes")
 
@@ -133,13 +128,13 @@ def test_no_tools_are_offered_natively_and_none_is_demanded() -> None:
     assert not {"tools", "tool_choice", "parallel_tool_calls"} & provider.bodies[0].keys()
 
 
-def test_ids_that_a_model_uses_again_in_the_next_round_are_told_apart() -> None:
+def test_ids_that_a_model_repeats_in_the_next_round_are_distinguished() -> None:
     mode = TextMode("kimi")
     texts = [written("kimi", LOOK), written("kimi", ("look", {"what": "z"})), "All done."]
     turn, provider, counting = turn_of("openai.chat", mode, *texts)
     at_once(turn.run("Go."))
     assert [given["what"] for _, given in counting.ran] == ["a", "z"]
-    assert heard(provider, 1) == heard(provider, 2) == "## Return of functions.look:0\nlook ran"
+    assert received(provider, 1) == received(provider, 2) == "## Return of functions.look:0\nlook ran"
     assert_legal(turn)
 
 
@@ -151,27 +146,10 @@ def test_markup_in_a_result_is_its_text() -> None:
     )
     at_once(turn.run("Go."))
     assert counting.names == ["look"]
-    assert heard(provider, 1) == f"<result:look>\n{evil}\n</result:look>"
+    assert received(provider, 1) == f"<result:look>\n{evil}\n</result:look>"
 
 
-def test_an_answer_that_comes_whole_is_read_too() -> None:
-    class Whole:
-        wire, name, model = "openai.chat", "openai", "gpt-5-mini"
-        asked = 0
-
-        async def ask(self, body: Any) -> AsyncIterator[Response]:
-            self.asked += 1
-            text = written("hermes", LOOK, COUNT) if self.asked == 1 else "All done."
-            yield normalize(chat_body(content=text, finish="stop"), self.wire)
-
-    mode, counting = TextMode("hermes"), Counting()
-    turn = Turn(Whole(), counting.tools(**SCHEMAS), prepare=mode.prepare, reader=mode.reader, policy="first")
-    at_once(turn.run("Go."))
-    assert counting.ran == [LOOK]
-    assert turn.outcome.text == "All done."
-
-
-def test_what_cannot_be_told_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_result_that_cannot_be_represented_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     counting = Counting(look=lambda **_: "a</result:look>b")
     turn, _, _ = turn_of("openai.chat", TextMode("tool-xml"), written("tool-xml", LOOK), "Done.", counting=counting)
     at_once(turn.run("Go."))
