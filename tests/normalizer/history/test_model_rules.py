@@ -1,4 +1,4 @@
-"""What particular models refuse: the table of model rules, in checks and in hand-overs."""
+"""The table of rules of particular models, in checks and in hand-overs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_request_that_is_handed_over_leaves_out_what_the_model_refuses() -> No
         assert check_request(encoded.body, wire, provider=provider) == []
 
 
-def test_a_body_shares_nothing_with_the_table_and_a_replaced_member_is_told() -> None:
+def test_a_body_shares_nothing_with_the_table_and_a_replaced_member_is_reported() -> None:
     tool, choice = ToolDefinition("f", parameters={"type": "object"}), ToolChoice("required")
     request = Request("openai.chat", "claude-opus-5-5", [User([TextPart("hi")])], [tool], choice, False)
     for _ in range(2):

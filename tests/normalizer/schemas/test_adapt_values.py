@@ -51,13 +51,8 @@ def _refused(adapted: Adapted, target: str) -> list[Any]:
 
 
 _MALFORMED: tuple[Any, ...] = (
-    *(
-        None,
-        {},
-        {"type": ["object"]},
-        {"type": ["object"], "properties": {"a": {"type": ["string"]}}},
-        {"type": "OBJECT"},
-    ),
+    *(None, {}, {"type": ["object"]}, {"type": ["object"], "properties": {"a": {"type": ["string"]}}}),
+    {"type": "OBJECT"},
     *({"type": "object", "properties": []}, {"properties": []}, {"type": "object", "properties": None}),
     *({"type": "object", "required": {}}, {"type": "object", "properties": {}, "required": "a"}, {"type": "string"}),
     *({"type": "object", "properties": {"a": {"type": ["object"], "properties": []}}}, {"enum": [1]}, {"type": []}),

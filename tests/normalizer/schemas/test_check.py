@@ -116,19 +116,17 @@ def test_every_rule_of_every_target_has_a_case_and_a_source() -> None:
     assert all(source.startswith(("https://", "recorded ")) for source in sources)
 
 
-def test_what_a_server_drops_is_reported_as_ignored() -> None:
+def test_a_keyword_that_a_server_drops_is_reported_as_ignored() -> None:
     schema = _object(a={"type": "integer", "minimum": 1, "title": "A"})
     assert _found(schema, "ollama.chat") == {("/parameters/properties/a/minimum", "keyword", "ignored")}
 
 
-@pytest.mark.parametrize(
-    ("type", "format"), [("integer", "int32"), ("integer", "int64"), ("number", "float"), ("number", "double")]
-)
-def test_gemini_accepts_the_formats_of_numbers(type: str, format: str) -> None:
-    schema = _object("a", a={"type": type, "format": format})
-    assert _found(schema, "google.gemini/parameters") == set()
-    tool = ToolDefinition("f", parameters=schema)
-    assert adapt_tools([tool], "google.gemini/parameters").tools == [tool]
+def test_gemini_accepts_the_formats_of_numbers() -> None:
+    for type, formats in (("integer", ("int32", "int64")), ("number", ("float", "double"))):
+        for format in formats:
+            tool = ToolDefinition("f", parameters=_object("a", a={"type": type, "format": format}))
+            assert check_tools([tool], "google.gemini/parameters") == []
+            assert adapt_tools([tool], "google.gemini/parameters").tools == [tool]
 
 
 def test_a_schema_that_every_provider_accepts_has_no_violation() -> None:
@@ -142,47 +140,44 @@ def test_a_schema_that_every_provider_accepts_has_no_violation() -> None:
     assert refusing == {"google.gemini/parameters"}, "it has no member additionalProperties"
 
 
-@pytest.mark.parametrize(("target", "name"), [("openai.chat", "a.b"), ("cohere.chat", "a-b"), ("google.gemini", "1")])
-def test_a_name_that_a_provider_refuses_is_reported(target: str, name: str) -> None:
-    assert ("/name", "name", "refused") in _found(_object(), target, name=name)
+def test_a_name_that_a_provider_refuses_is_reported() -> None:
+    for target, name in (("openai.chat", "a.b"), ("cohere.chat", "a-b"), ("google.gemini", "1")):
+        assert ("/name", "name", "refused") in _found(_object(), target, name=name)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_an_empty_description_is_refused_by_bedrock_alone_and_left_out_there(target: str) -> None:
+def test_an_empty_description_is_refused_only_by_bedrock_and_left_out_there() -> None:
     tools = [ToolDefinition("f", "", parameters=_closed())]
-    refused = ["description"] if target == "bedrock.converse" else []
-    assert [violation.rule for violation in check_tools(tools, target) if violation.rule == "description"] == refused
-    (adapted,) = adapt_tools(tools, target).tools
-    assert adapted.description == (None if refused else "")
+    for target in TARGETS:
+        refused = ["description"] if target == "bedrock.converse" else []
+        assert [
+            violation.rule for violation in check_tools(tools, target) if violation.rule == "description"
+        ] == refused
+        (adapted,) = adapt_tools(tools, target).tools
+        assert adapted.description == (None if refused else "")
 
 
-def _many(count: int, schema: Any, *, strict: bool) -> list[ToolDefinition]:
-    return [ToolDefinition(f"tool_{n}", parameters=schema, strict=strict) for n in range(count)]
+def test_a_list_over_a_maximum_is_reported_once_at_the_first_tool_too_many() -> None:
+    optional = {**_closed(a=_TEXT, b=_TEXT), "required": []}
+    wide = _closed(**{f"p{n}": _TEXT for n in range(20)})
+    for target, schema, strict, count, rule in (
+        ("openai.chat", _closed(), False, 129, "tools"),
+        ("anthropic.messages", _closed(), True, 21, "strict-tools"),
+        ("anthropic.messages", optional, True, 13, "optional"),
+        ("anthropic.messages", _closed(a={"type": ["string", "null"]}), True, 17, "unions"),
+        ("cohere.chat", wide, True, 11, "fields"),
+    ):
+        tools = [ToolDefinition(f"tool_{n}", parameters=schema, strict=strict) for n in range(count)]
+        assert [(v.rule, v.tool) for v in check_tools(tools, target)] == [(rule, count - 1)]
 
 
-@pytest.mark.parametrize(
-    ("target", "tools", "rule", "first"),
-    [
-        ("openai.chat", _many(129, _closed(), strict=False), "tools", 128),
-        ("anthropic.messages", _many(21, _closed(), strict=True), "strict-tools", 20),
-        ("anthropic.messages", _many(13, {**_closed(a=_TEXT, b=_TEXT), "required": []}, strict=True), "optional", 12),
-        ("anthropic.messages", _many(17, _closed(a={"type": ["string", "null"]}), strict=True), "unions", 16),
-        ("cohere.chat", _many(11, _closed(**{f"p{n}": _TEXT for n in range(20)}), strict=True), "fields", 10),
-    ],
-)
-def test_a_list_over_a_maximum_is_reported_once_at_the_first_tool_too_many(
-    target: str, tools: list[ToolDefinition], rule: str, first: int
-) -> None:
-    assert [(v.rule, v.tool) for v in check_tools(tools, target)] == [(rule, first)]
-
-
-@pytest.mark.parametrize(
-    ("target", "refused"), [("anthropic.messages", True), ("google.gemini", True), ("ollama.chat", False)]
-)
-def test_a_second_tool_of_one_name_is_refused_where_a_provider_says_so(target: str, refused: bool) -> None:
+def test_a_second_tool_of_one_name_is_refused_except_by_ollama() -> None:
     tools = [ToolDefinition(name, parameters=_object()) for name in ("a", "b", "a")]
-    found = [(v.tool, v.pointer, v.rule) for v in check_tools(tools, target)]
-    assert found == ([(2, "/name", "unique")] if refused else [])
+    for target, found in (
+        ("anthropic.messages", [(2, "/name", "unique")]),
+        ("google.gemini", [(2, "/name", "unique")]),
+        ("ollama.chat", []),
+    ):
+        assert [(v.tool, v.pointer, v.rule) for v in check_tools(tools, target)] == found
 
 
 def test_a_reference_is_resolved_like_a_json_pointer() -> None:

@@ -43,25 +43,21 @@ def test_every_form_is_read_with_its_place(document: Any, pointer: str, schema: 
     assert tool.located("/name") == f"{pointer}/name"
 
 
-@pytest.mark.parametrize("types", [("OBJECT", "INTEGER"), (6, 3)])
-def test_the_types_of_gemini_become_those_of_json_schema(types: tuple[Any, Any]) -> None:
-    schema = {"type": types[0], "properties": {"days": {"type": types[1], "nullable": True}}}
-    (tool,) = read_tools([{"name": "weather", "parameters": schema}])
-    assert tool.definition.parameters == {
-        "type": "object",
-        "properties": {"days": {"type": "integer", "nullable": True}},
-    }
+def test_the_types_of_gemini_become_those_of_json_schema_and_others_stay() -> None:
+    for object_type, integer_type in (("OBJECT", "INTEGER"), (6, 3)):
+        schema = {"type": object_type, "properties": {"days": {"type": integer_type, "nullable": True}}}
+        (tool,) = read_tools([{"name": "weather", "parameters": schema}])
+        days = {"type": "integer", "nullable": True}
+        assert tool.definition.parameters == {"type": "object", "properties": {"days": days}}
+    for kind in (["object", "null"], {}, None):
+        (tool,) = read_tools([{"name": "weather", "input_schema": {"type": kind}}])
+        assert tool.definition.parameters == {"type": kind}
 
 
 def test_hosted_tools_are_left_out_and_a_tool_without_parameters_is_kept() -> None:
-    document = {
-        "tools": [
-            {"type": "web_search_20250305", "name": "web_search"},
-            {"type": "function", "name": "now", "description": "the time", "strict": True},
-            {"googleSearch": {}},
-        ]
-    }
-    (tool,) = read_tools(document)
+    now = {"type": "function", "name": "now", "description": "the time", "strict": True}
+    hosted = [{"type": "web_search_20250305", "name": "web_search"}, {"googleSearch": {}}]
+    (tool,) = read_tools({"tools": [hosted[0], now, hosted[1]]})
     assert (tool.definition.name, tool.definition.parameters, tool.definition.strict) == ("now", None, True)
 
 
@@ -71,33 +67,16 @@ def test_a_document_without_a_definition_is_an_error(document: Any) -> None:
         read_tools(document)
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        [],
-        {"tools": []},
-        {"result": {"tools": []}},
-        {"tools": [{"functionDeclarations": []}]},
-        {"messages": [], "tools": []},
-    ],
-)
-def test_an_empty_list_of_tools_has_no_definition(document: Any) -> None:
-    assert read_tools(document) == []
+def test_an_empty_list_of_tools_has_no_definition() -> None:
+    gemini = {"tools": [{"functionDeclarations": []}]}
+    for document in ([], {"tools": []}, {"result": {"tools": []}}, gemini, {"messages": [], "tools": []}):
+        assert read_tools(document) == []
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
+def test_a_function_with_only_a_name_is_read() -> None:
+    for document in (
         {"tools": [{"functionDeclarations": [{"name": "now"}, _FLAT]}]},
         [{"type": "function", "name": "now"}, {"type": "function", **_FLAT}],
         {"functions": [{"name": "now"}, _FLAT]},
-    ],
-)
-def test_a_function_with_only_a_name_is_read(document: Any) -> None:
-    assert [tool.definition.name for tool in read_tools(document)] == ["now", "weather"]
-
-
-@pytest.mark.parametrize("kind", [["object", "null"], {}, None])
-def test_a_type_of_any_form_stays(kind: Any) -> None:
-    (tool,) = read_tools([{"name": "weather", "input_schema": {"type": kind}}])
-    assert tool.definition.parameters == {"type": kind}
+    ):
+        assert [tool.definition.name for tool in read_tools(document)] == ["now", "weather"]
