@@ -41,19 +41,20 @@ from toolparity.normalizer.model import (
     Stop,
     Text,
     ToolCall,
+    Wire,
 )
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
-WIRE = "anthropic.messages"
+WIRE: Wire = "anthropic.messages"
 ASK = User([TextPart("hi")])
 BYE = User([TextPart("bye")])
 
 
-def turn_of(*blocks: Any, wire: str = WIRE, provider: str | None = "anthropic", **extra: Any) -> Assistant:
+def turn_of(*blocks: Any, wire: Wire = WIRE, provider: str | None = "anthropic", **extra: Any) -> Assistant:
     return Assistant(Response(wire, provider, None, "m", [Choice(0, list(blocks), Stop("end_turn"))], extra=extra))
 
 
-def write(*turns: Message, wire: str = WIRE, **more: Any) -> Encoded:
+def write(*turns: Message, wire: Wire = WIRE, **more: Any) -> Encoded:
     request = Request(wire, "m", list(turns), **{"params": {"max_tokens": 9}, **more})
     encoded = write_request(request, WIRE, provider="anthropic")
     assert check_request(encoded.body, WIRE) == []
@@ -97,7 +98,7 @@ CITED = {
 
 
 def test_thinking_goes_back_to_its_own_provider_and_signed_thinking_of_claude_to_every_host() -> None:
-    turns = [ASK, turn_of(Reasoning("hm"), Text("so"), provider="other"), BYE]
+    turns: list[Message] = [ASK, turn_of(Reasoning("hm"), Text("so"), provider="other"), BYE]
     encoded = write_request(Request(WIRE, "m", turns, provider="other"))
     assert encoded.body["messages"][1]["content"][0] == {"type": "thinking", "thinking": "hm", "signature": ""}
     assert encoded.losses == []
@@ -151,7 +152,7 @@ def test_calls_made_by_code_are_answered_in_its_container() -> None:
     used = {**USE, "caller": {"type": "code_execution_20260120", "tool_id": "srvtoolu_9"}}
     body = anthropic_body(code, used, container={"id": "container_1", "expires_at": "2026-01-01T00:00:00Z"})
     response = normalize(body, WIRE, provider="anthropic")
-    turns = [ASK, Assistant(response), ToolResults([ToolResult("t1", [TextPart("ok")])])]
+    turns: list[Message] = [ASK, Assistant(response), ToolResults([ToolResult("t1", [TextPart("ok")])])]
     encoded = write(*turns)
     assert encoded.body["container"] == "container_1"
     assert messages(encoded)[1]["content"] == [code, used]

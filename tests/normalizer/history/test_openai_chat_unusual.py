@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
-WIRE = "openai.chat"
+WIRE: Wire = "openai.chat"
 USER = {"role": "user", "content": "go"}
 CALL = {"id": "abcdefgh1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 CALLS = {"role": "assistant", "content": "", "tool_calls": [CALL]}

@@ -12,6 +12,7 @@ from toolparity.normalizer.conversation import (
     MediaPart,
     Message,
     OpaquePart,
+    Part,
     Request,
     System,
     TextPart,
@@ -21,10 +22,10 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
-from toolparity.normalizer.model import Choice, Reasoning, Refusal, Response, ServerToolCall, Stop, Text, ToolCall
+from toolparity.normalizer.model import Choice, Reasoning, Refusal, Response, ServerToolCall, Stop, Text, ToolCall, Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 
-WIRE = "openai.responses"
+WIRE: Wire = "openai.responses"
 Item = dict[str, Any]
 THOUGHT: Item = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
 CALL: Item = {
@@ -50,11 +51,11 @@ def answer(*items: Item, id: str = "resp_1") -> Response:
     return normalize(body, WIRE, provider="openai")
 
 
-def back(*turns: Message, wire: str = WIRE, provider: str | None = "openai", **more: Any) -> Encoded:
+def back(*turns: Message, wire: Wire = WIRE, provider: str | None = "openai", **more: Any) -> Encoded:
     return write_request(Request(wire, "m", list(turns), provider=provider, **more), WIRE, provider="openai")
 
 
-def foreign(*blocks: Any, wire: str = "anthropic.messages", provider: str = "anthropic") -> Assistant:
+def foreign(*blocks: Any, wire: Wire = "anthropic.messages", provider: str = "anthropic") -> Assistant:
     return Assistant(Response(wire, provider, "x_1", "m", [Choice(0, list(blocks), Stop("tool_calls"))]))
 
 
@@ -90,7 +91,13 @@ def test_an_item_id_goes_back_only_if_openai_made_it() -> None:
 def test_stored_messages_are_not_sent_again() -> None:
     instructions = System([TextPart("Be brief.")], extra={"instructions": True})
     results = ToolResults([ToolResult("call_1", [TextPart("21")])])
-    turns = [instructions, User([TextPart("hi")]), Assistant(answer(CALL)), results, User([TextPart("thanks")])]
+    turns: list[Message] = [
+        instructions,
+        User([TextPart("hi")]),
+        Assistant(answer(CALL)),
+        results,
+        User([TextPart("thanks")]),
+    ]
     after = [output("call_1", "21"), {"role": "user", "content": "thanks"}]
     chained = back(*turns, previous_response_id="resp_1")
     members = {"model": "m", "instructions": "Be brief.", "previous_response_id": "resp_1"}
@@ -183,7 +190,7 @@ def test_each_kind_of_call_gets_the_output_item_of_its_kind() -> None:
 def test_every_kind_of_output_goes_back_as_it_was_read() -> None:
     hosted = {"type": "container_reference", "container_id": "cntr_1"}
     shell = {"type": "shell_call", "action": {"commands": ["ls"]}, "status": "completed"}
-    calls = [
+    calls: list[Item] = [
         {**shell, "id": "sh_1", "call_id": "c1", "environment": hosted},
         {"type": "shell_call_output", "id": "sho_1", "call_id": "c1", "output": []},
         {"type": "computer_call", "id": "cu_1", "call_id": "c2", "actions": [{"type": "wait"}], "status": "completed"},
@@ -194,7 +201,7 @@ def test_every_kind_of_output_goes_back_as_it_was_read() -> None:
     ]
     screen = {"type": "computer_screenshot", "file_id": "file-1"}
     ran = {"stdout": "a", "stderr": "", "outcome": {"type": "timeout"}}
-    outputs = [
+    outputs: list[Item] = [
         {
             "type": "computer_call_output",
             "call_id": "c2",
@@ -216,7 +223,7 @@ def test_every_kind_of_output_goes_back_as_it_was_read() -> None:
 
 
 def test_images_and_files_of_a_result_are_parts_of_its_output() -> None:
-    parts = [
+    parts: list[Part] = [
         TextPart("see"),
         MediaPart("image", "image/png", data="AAAA"),
         MediaPart("file", "application/pdf", data="BBBB"),

@@ -27,13 +27,13 @@ from toolparity.normalizer.conversation import (
     User,
 )
 from toolparity.normalizer.errors import ToolparityError
-from toolparity.normalizer.model import Stop
+from toolparity.normalizer.model import Stop, Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 from toolparity.normalizer.wires.model_owners import vendor_of, vendors
 from toolparity.normalizer.wires.registry import spec
 
 #: A request of each wire with nearly every documented member.
-REQUESTS: dict[str, Any] = json.loads(Path(__file__).with_name("full_requests.json").read_text("utf-8"))
+REQUESTS: dict[Wire, Any] = json.loads(Path(__file__).with_name("full_requests.json").read_text("utf-8"))
 PROVIDERS = {wire: spec(wire).owner for wire in WIRES}
 Place = tuple[str | int, ...]
 
@@ -55,7 +55,7 @@ def without(body: dict[str, Any], path: Place) -> dict[str, Any]:
     return changed
 
 
-def written(body: dict[str, Any], source: str, target: str) -> tuple[Any, list[str]]:
+def written(body: dict[str, Any], source: Wire, target: Wire) -> tuple[Any, list[str]]:
     """Return the target's body and the losses."""
     request = read_request(body, source, provider=PROVIDERS[source])
     encoded: Encoded = write_request(request, target, provider=PROVIDERS[target])
@@ -65,7 +65,7 @@ def written(body: dict[str, Any], source: str, target: str) -> tuple[Any, list[s
     return result, sorted(f"{loss.code}: {loss.message}" for loss in encoded.losses)
 
 
-def silent(source: str, target: str) -> set[str]:
+def silent(source: Wire, target: Wire) -> set[str]:
     """Return the members that change neither the target's body nor the losses.
 
     Members of a value that was reported as lost are lost with it.
@@ -128,7 +128,7 @@ AT_TARGET = {
 @pytest.mark.thorough(keep=4)
 @pytest.mark.parametrize("target", REQUESTS)
 @pytest.mark.parametrize("source", REQUESTS)
-def test_every_member_arrives_or_is_reported(source: str, target: str) -> None:
+def test_every_member_arrives_or_is_reported(source: Wire, target: Wire) -> None:
     found = {place for place in silent(source, target) if place not in PLACES and (target, place) not in AT_TARGET}
     assert {place for place in found if place.rpartition(".")[2] not in REDUNDANT} == set()
 
@@ -183,7 +183,7 @@ def test_the_phase_of_a_message_is_reported() -> None:
 @pytest.mark.thorough(keep=1, per="{target}")
 @pytest.mark.parametrize("source", ["openai.chat", "xai.grpc"])
 @pytest.mark.parametrize("target", REQUESTS)
-def test_a_name_of_a_result_that_is_not_the_name_of_its_tool_is_reported(source: str, target: str) -> None:
+def test_a_name_of_a_result_that_is_not_the_name_of_its_tool_is_reported(source: Wire, target: Wire) -> None:
     arrived = []
     names: list[dict[str, str]] = [{}, {"name": "weather"}, {"name": "thermometer"}]
     for name in names:
@@ -233,7 +233,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("target", REQUESTS)
-def test_a_model_of_another_provider_is_reported(target: str) -> None:
+def test_a_model_of_another_provider_is_reported(target: Wire) -> None:
     assert MODELS.keys() - {None} == set(vendors())
     source = "openai.chat" if target != "openai.chat" else "openai.responses"
     hosts_any = PROVIDERS[target] not in vendors()  # Ollama's library has models of all of them

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from tests.support.thoroughness import examples
 from tests.support.wires import WIRES
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.requests import check_request, request_rules
 from toolparity.normalizer.wires.registry import spec, specs
 from toolparity.normalizer.wires.rule import FORMER
@@ -45,7 +46,7 @@ class Row(NamedTuple):
 
 
 @cache
-def rows(wire: str) -> list[Row]:
+def rows(wire: Wire) -> list[Row]:
     return [
         Row(
             row.get("rule", ""),
@@ -59,7 +60,7 @@ def rows(wire: str) -> list[Row]:
     ]
 
 
-def changed(wire: str, change: dict[str, Any]) -> Any:
+def changed(wire: Wire, change: dict[str, Any]) -> Any:
     """Return a copy of a base without some members and with other values at some paths; "$" is the whole request."""
     body = with_parts(wire, TABLE[wire]["bases"][change.get("base", "plain")])
     for path in change.get("without", ()):
@@ -84,7 +85,7 @@ def place(body: Any, path: str) -> tuple[Any, Any]:
     return body, last
 
 
-def with_parts(wire: str, value: Any) -> Any:
+def with_parts(wire: Wire, value: Any) -> Any:
     """Return a copy in which the value of each part replaces its name."""
     if isinstance(value, str) and value.startswith("$"):
         return with_parts(wire, TABLE[wire]["parts"][value[1:]])
@@ -93,7 +94,7 @@ def with_parts(wire: str, value: Any) -> Any:
     return {name: with_parts(wire, member) for name, member in value.items()} if isinstance(value, dict) else value
 
 
-def broken(body: Any, wire: str, provider: str | None = None) -> list[tuple[str, str]]:
+def broken(body: Any, wire: Wire, provider: str | None = None) -> list[tuple[str, str]]:
     return [(found.rule, found.path) for found in check_request(body, wire, provider=provider)]
 
 
@@ -171,7 +172,7 @@ def test_the_pairing_of_thousands_of_calls_takes_comparisons_in_proportion_to_th
 
 @given(st.sampled_from(TABLE_WIRES), st.data(), JUNK)
 @examples(800)
-def test_no_rule_raises_for_any_body(wire: str, data: st.DataObject, junk: Any) -> None:
+def test_no_rule_raises_for_any_body(wire: Wire, data: st.DataObject, junk: Any) -> None:
     """Each provider's rules get junk, and a request of the table with junk at a place in it."""
     row = data.draw(st.sampled_from([row for row in rows(wire) if isinstance(row.refused, dict)]))
     body = deepcopy(row.refused)

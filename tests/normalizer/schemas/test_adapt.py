@@ -130,7 +130,7 @@ def test_removed_keywords_are_in_the_description_and_their_losses_have_pointers(
 
 def test_a_recursive_schema_stays_where_it_is_accepted_and_becomes_text_elsewhere() -> None:
     schema = {**_closed(tree={"$ref": "#/$defs/node"}), "$defs": {"node": _NODE}}
-    tree = {"tree": {"next": {"next": {}}}}
+    tree: dict[str, Any] = {"tree": {"next": {"next": {}}}}
     kept = _adapt(schema, "openai.chat", strict=True)
     assert (kept.tools[0].parameters or {})["properties"]["tree"] == {"$ref": "#/$defs/node"}
     assert kept.restore(*kept.express("tool", tree)) == ("tool", tree)

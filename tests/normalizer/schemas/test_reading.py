@@ -49,7 +49,8 @@ def test_the_types_of_gemini_become_those_of_json_schema_and_others_stay() -> No
         (tool,) = read_tools([{"name": "weather", "parameters": schema}])
         days = {"type": "integer", "nullable": True}
         assert tool.definition.parameters == {"type": "object", "properties": {"days": days}}
-    for kind in (["object", "null"], {}, None):
+    kinds: tuple[Any, ...] = (["object", "null"], {}, None)
+    for kind in kinds:
         (tool,) = read_tools([{"name": "weather", "input_schema": {"type": kind}}])
         assert tool.definition.parameters == {"type": kind}
 
@@ -68,8 +69,10 @@ def test_a_document_without_a_definition_is_an_error(document: Any) -> None:
 
 
 def test_an_empty_list_of_tools_has_no_definition() -> None:
-    gemini = {"tools": [{"functionDeclarations": []}]}
-    for document in ([], {"tools": []}, {"result": {"tools": []}}, gemini, {"messages": [], "tools": []}):
+    nothing: dict[str, Any] = {"tools": []}
+    gemini: dict[str, Any] = {"tools": [{"functionDeclarations": []}]}
+    documents: list[Any] = [[], nothing, {"result": nothing}, gemini, {"messages": [], **nothing}]
+    for document in documents:
         assert read_tools(document) == []
 
 

@@ -165,8 +165,7 @@ def stage() -> Iterator[Stage]:
 
 def body(surface: Surface) -> Any:
     params = {"max_tokens": 1000} if surface.wire == "anthropic.messages" else {}
-    asking = [User([TextPart(ASK)])]
-    request = Request(surface.wire, surface.model, asking, provider=surface.provider, params=params)
+    request = Request(surface.wire, surface.model, [User([TextPart(ASK)])], provider=surface.provider, params=params)
     asked = write_request(request).body
     if surface.wire != "xai.grpc" and not surface.spec.stream_path:
         asked["stream"] = True

@@ -24,7 +24,7 @@ from toolparity.normalizer.textmode.dialects import UnknownDialect
 
 F = ("f", {"a": 1}, "complete")
 G = ("g", {"b": "x"}, "complete")
-EMPTY = ("f", {}, "complete")
+EMPTY: Any = ("f", {}, "complete")
 CALL = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
 SENTENCES = [
     "I make a <tool_call> now:\n{0}\nDone.",
@@ -78,6 +78,7 @@ SPELLINGS: list[tuple[str, str, list[Any]]] = [
     ("mistral", '[TOOL_CALLS] [{"name": "f", "arguments": {"a": 1}, "id": "abcdefghi"}]', [F]),
     ("mistral", '[TOOL_CALLS]f{"a": 1}[TOOL_CALLS]g[CALL_ID]abc[ARGS]{"b": "x"}</s>', [F, G]),
     ("mistral", '[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}]</s>', [F]),
+    ("mistral", '[TOOL_CALLS][ {"name": "f", "arguments": {"a": 1}}]', [F]),
     ("mistral", "[TOOL_CALLS][{", [("", None, "invalid")]),
     ("deepseek", '<｜tool▁call▁begin｜>f<｜tool▁sep｜>{"a": 1}<｜tool▁call▁end｜>', [F]),
     (
@@ -205,6 +206,7 @@ def test_escaped_characters_of_json_are_not_structure(dialect: str, value: str) 
             ' {"note": 1}',
             "call-in-text",
         ),
+        ("mistral", '[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}}; done', [F], "; done", "closer-missing"),
         ("lfm2", "<|tool_call_start|>[f(a=1) g]<|tool_call_end|>", [BAD], "g]<|tool_call_end|>", "call-in-text"),
         ("lfm2", "<|tool_call_start|>[f(a=1)] done", [F], "done", "closer-missing"),
         ("invoke", f"{INVOKED}\n</function_calls> done", [G], "\n</function_calls> done", "call-in-text"),

@@ -26,7 +26,7 @@ from toolparity.normalizer.conversation import (
     ToolResults,
     User,
 )
-from toolparity.normalizer.model import Choice, Reasoning, Stop, Text, ToolCall
+from toolparity.normalizer.model import Block, Choice, Reasoning, Stop, Text, ToolCall, Wire
 from toolparity.normalizer.requests import check_request, read_request, write_request
 from toolparity.normalizer.textmode import DIALECTS, as_native, as_text, read_response
 from toolparity.normalizer.wires.registry import spec
@@ -46,7 +46,7 @@ def read(text: str, dialect: str) -> Response:
 
 
 def native(*calls: ToolCall, text: str = "On it.") -> Assistant:
-    blocks = [Text(text), *calls] if text else list(calls)
+    blocks: list[Block] = [Text(text), *calls] if text else [*calls]
     choice = Choice(0, blocks, Stop("tool_calls", "tool_use"))
     return Assistant(Response("anthropic.messages", "anthropic", "msg_1", "m", [choice]))
 
@@ -92,7 +92,7 @@ def test_a_native_history_is_written_as_text_and_read_back(dialect: str) -> None
 @pytest.mark.thorough(keep=22)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_history_whose_calls_were_read_is_legal_on_every_wire(dialect: str, wire: str) -> None:
+def test_a_history_whose_calls_were_read_is_legal_on_every_wire(dialect: str, wire: Wire) -> None:
     response = read(f"First this. {ONE[dialect]}", dialect)
     turns = [ASKED, *answer(response, select(response), {response.calls[0].id: "done"})]
     request = Request(wire, "m", turns, TOOLS, params={"max_tokens": 9} if wire == "anthropic.messages" else {})
@@ -221,7 +221,7 @@ def test_results_belong_to_the_calls_with_their_name_and_id() -> None:
 
 
 def test_messages_without_calls_and_results_are_the_same_objects() -> None:
-    turns = [ASKED, spoken("Hello.")]
+    turns: list[Message] = [ASKED, spoken("Hello.")]
     for history in (as_text(turns, "glm").messages, as_native(turns, "glm").messages):
         assert all(after is before for after, before in zip(history, turns, strict=True))
     more = User([TextPart("Stop that!")])

@@ -12,20 +12,20 @@ import pytest
 from xai_sdk.proto import chat_pb2, sample_pb2
 
 from tests.normalizer.failures.test_textmode import ONE
-from tests.support.building import anthropic_body, chat_body, chunk, codes, cut, piece, shapes, sse
+from tests.support.building import anthropic_body, chat_body, chunk, codes, piece, shapes, sse
 from tests.support.streaming import AS_STREAM, grpc
 from tests.support.wires import WIRES
 from toolparity import Response, StreamDecoder, Text, normalize, select
 from toolparity.normalizer.errors import ToolLimitReached, UserCancelled
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop, Event, UsageUpdate
-from toolparity.normalizer.model import Choice, Error, Stop
+from toolparity.normalizer.model import Choice, Error, Stop, Wire
 from toolparity.normalizer.textmode import TextReader, aread_stream, read_response, read_stream
 
 F = ("f", {"x": "a"}, "complete")
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
 
 
-def body(wire: str, text: str) -> Any:
+def body(wire: Wire, text: str) -> Any:
     """Return a whole body with the text."""
     if wire == "openai.chat":
         return chat_body(content=text, finish="stop") | {"usage": USAGE}
@@ -54,18 +54,22 @@ def body(wire: str, text: str) -> Any:
     return bodies[wire]
 
 
-def streamed(wire: str, text: str, seed: int) -> list[bytes]:
+def streamed(wire: Wire, text: str, seed: int) -> list[bytes]:
     """Return a stream with the text, in pieces."""
     if wire == "xai.grpc":
         return grpc(body(wire, text), Random(seed))
-    return cut(AS_STREAM[wire](body(wire, text), Random(seed)), 40)
+    return parts(AS_STREAM[wire](body(wire, text), Random(seed)), 40)
+
+
+def parts(data: bytes, size: int) -> list[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)]
 
 
 @pytest.mark.thorough(keep=44)
 @pytest.mark.parametrize("dialect", ONE)
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("limit", [1, None])
-def test_every_dialect_is_read_on_every_wire_plain_and_streamed(wire: str, dialect: str, limit: int | None) -> None:
+def test_every_dialect_is_read_on_every_wire_plain_and_streamed(wire: Wire, dialect: str, limit: int | None) -> None:
     text = f"Both: {ONE[dialect]}\nand {ONE[dialect]}"
     given = body(wire, text)
     plain = read_response(normalize(given if wire == "xai.grpc" else json.dumps(given).encode()), dialect, limit=limit)
@@ -120,7 +124,7 @@ def test_a_stream_with_several_choices_is_not_closed_at_the_limit() -> None:
     finishes = [chunk(finish="stop"), chunk(finish="stop", choice=1)]
     data = sse(chunk(content=text), chunk(content="Only words.", choice=1), *finishes, done=True)
     reader = TextReader("tool-xml", StreamDecoder("openai.chat", request={"n": 2}), limit=1)
-    response = read_stream(cut(data, 9), reader)
+    response = read_stream(parts(data, 9), reader)
     first, second = response.choices
     assert [(call.name, call.arguments, call.status) for call in first.calls] == [F]
     assert (second.calls, second.text) == ([], "Only words.")

@@ -15,6 +15,7 @@ from tests.normalizer.recorded.rows import decode, feed, rows, streams
 from tests.support.wires import WIRES
 from toolparity import Response, StreamDecoder, Text
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, Event
+from toolparity.normalizer.model import Wire
 from toolparity.normalizer.textmode import DIALECTS, TextReader, read_response, report
 
 #: Recordings whose text contains leaked markup, by the beginning and the end of their ids.
@@ -54,7 +55,7 @@ LEAST = {
 @pytest.mark.thorough(keep=2)
 @pytest.mark.parametrize("wire", WIRES)
 def test_recorded_texts_without_markup_stay_unchanged_in_every_dialect_and_leaks_are_reported(
-    wire: str, recordings: Path, capsys: pytest.CaptureFixture[str]
+    wire: Wire, recordings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reported: dict[str, str] = {}
     different: dict[Any, tuple[str, Response]] = {}
@@ -90,7 +91,7 @@ def _known(id: str) -> str | None:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_recorded_stream_without_markup_gives_the_same_response_and_events(wire: str, recordings: Path) -> None:
+def test_a_recorded_stream_without_markup_gives_the_same_response_and_events(wire: Wire, recordings: Path) -> None:
     native = 0
     for row in streams(recordings, wire)[:: EVERY.get(wire, 1)]:
         pieces = row.messages if row.frames is not None else [row.data]

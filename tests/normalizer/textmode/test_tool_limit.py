@@ -18,7 +18,7 @@ from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import Request, TextPart, User
 from toolparity.normalizer.errors import StreamingError, ToolLimitReached, UserCancelled
 from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop, Event
-from toolparity.normalizer.model import Stop
+from toolparity.normalizer.model import Policy, Stop
 from toolparity.normalizer.requests import write_request
 from toolparity.normalizer.textmode import TextReader, as_text, limit_of, read_response, read_stream
 from toolparity.normalizer.textmode.scan_events import CallOverLimit, CallParsed
@@ -103,7 +103,7 @@ def test_the_limit_is_any_number_or_none(limit: int | None) -> None:
     assert (provider.closed == 1) == (limit is not None and limit < 2)
     assert response == streamed(text, limit=limit)[0]
     assert select(response, "all", limit).dropped == []
-    policies = ("first", "all", "batch")
+    policies: tuple[Policy, ...] = ("first", "all", "batch")
     assert [limit_of(policy, limit) for policy in policies] == [1 if limit is None else min(limit, 1), limit, limit]
 
 

@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 from tests.support.building import codes
-from tests.turns.playing import WIRES, Counting, Emulated, Round, Say, assert_legal, at_once, script
+from tests.support.wires import PLAYED_WIRES as WIRES
+from tests.turns.playing import Counting, Emulated, Round, Say, assert_legal, at_once, script
 from toolparity.normalizer import json_codec
 from toolparity.normalizer.conversation import Assistant, Request, TextPart, ToolChoice, User
+from toolparity.normalizer.model import Policy
 from toolparity.normalizer.requests import read_request
 from toolparity.normalizer.textmode import DIALECTS, TextMode, as_text, limit_of
 from toolparity.normalizer.textmode.dialect import WrittenCall
+from toolparity.normalizer.wires.registry import wire_name
 from toolparity.turns.events import TurnBlockStart
 from toolparity.turns.turn import Turn
 
@@ -42,7 +45,7 @@ def turn_of(
 
 def received(provider: Emulated, number: int) -> str:
     """Return the text of the last message that the model gets before an answer."""
-    last = read_request(provider.bodies[number], provider.wire, provider=provider.name).messages[-1]
+    last = read_request(provider.bodies[number], wire_name(provider.wire), provider=provider.name).messages[-1]
     assert isinstance(last, User)
     return "".join(part.text for part in last.parts if isinstance(part, TextPart))
 
@@ -80,7 +83,7 @@ def test_calls_in_text_are_executed_and_their_results_are_sent_as_text(wire: str
     ],
 )
 def test_the_policy_sets_the_limit_and_no_call_over_it_is_executed_or_kept(
-    wire: str, policy: str, limit: int | None, runs: list[Any]
+    wire: str, policy: Policy, limit: int | None, runs: list[Any]
 ) -> None:
     mode = TextMode("tool-xml", limit=limit_of(policy, limit))
     text = f"On it.\n\n{written('tool-xml', LOOK, COUNT, POST)}"

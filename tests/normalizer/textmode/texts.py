@@ -157,7 +157,7 @@ def joined(steps: list[ScanEvent]) -> list[ScanEvent]:
     for step in steps:
         last = made[-1] if made else None
         if isinstance(step, (TextFragment, ReasoningFragment, ArgumentsFragment)) and type(last) is type(step):
-            made[-1] = type(step)(last.text + step.text)  # type: ignore[union-attr]
+            made[-1] = type(step)(last.text + step.text)
         else:
             made.append(step)
     return made
