@@ -125,7 +125,7 @@ AT_TARGET = {
 }
 
 
-@pytest.mark.thorough(keep=4)
+@pytest.mark.thorough(keep=1, per="{source}")
 @pytest.mark.parametrize("target", REQUESTS)
 @pytest.mark.parametrize("source", REQUESTS)
 def test_every_member_arrives_or_is_reported(source: Wire, target: Wire) -> None:
