@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from tests.support.building import anthropic_body
 from toolparity import normalize
@@ -18,7 +17,6 @@ from toolparity.normalizer.conversation import (
     MediaPart,
     Message,
     OpaquePart,
-    RawItem,
     Request,
     System,
     TextPart,
@@ -357,53 +355,6 @@ def test_members_of_other_wires_are_translated_or_reported() -> None:
 
 
 # Reading
-
-
-def test_a_request_is_read_into_turns_parts_tools_and_params() -> None:
-    mark = {"cache_control": {"type": "ephemeral"}}
-    results = [
-        {"type": "tool_result", "tool_use_id": "t1"},
-        {"type": "tool_result", "tool_use_id": "t2", "content": [IMAGE], "is_error": False},
-        {"type": "text", "text": "continue"},
-    ]
-    body = {
-        "model": "m",
-        "max_tokens": 9,
-        "system": [{"type": "text", "text": "s", **mark}],
-        "messages": [
-            {"role": "user", "content": [{"type": "text", "text": "hi"}, {**IMAGE, **mark}]},
-            {"role": "assistant", "content": [{"type": "text", "text": "a"}, USE]},
-            {"role": "assistant", "content": [{**USE, "id": "t2"}]},
-            {"role": "user", "content": results},
-            {"role": "tool", "content": 1},
-        ],
-        "tools": [{"name": "f", "input_schema": SCHEMA, "strict": True, **mark}, {"type": "bash_1"}],
-        "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
-    }
-    request = read_request(body, WIRE, provider="anthropic")
-    assert isinstance(assistant := request.messages[2], Assistant)
-    assert assistant.response.choices[0].blocks == [Text("a"), call("t1"), call("t2")]
-    assert request.messages == [
-        System([TextPart("s", mark)], plain=False),
-        User([TextPart("hi"), replace(PNG, extra=mark)], plain=False),
-        assistant,
-        ToolResults([ToolResult("t1", [], name="f"), ToolResult("t2", [PNG], name="f", plain=False)]),
-        User([TextPart("continue")], plain=False),
-        RawItem(WIRE, {"role": "tool", "content": 1}),
-    ]
-    assert request.tools == [
-        ToolDefinition("f", None, SCHEMA, True, wire=WIRE, extra=mark),
-        ToolDefinition("bash_1", kind="hosted", wire=WIRE, raw={"type": "bash_1"}),
-    ]
-    assert (request.tool_choice, request.parallel) == (ToolChoice("required"), False)
-    assert request.params == {"max_tokens": 9}
-
-
-def test_arguments_are_read_as_they_are_in_the_bytes() -> None:
-    block = b'{"type":"tool_use","id":"t","name":"f","input":{ "x": 1.0 }}'
-    (turn,) = read_request(b'{"messages":[{"role":"assistant","content":[%s]}]}' % block, WIRE).messages
-    assert isinstance(turn, Assistant)
-    assert [one.arguments_text for one in turn.response.calls] == ['{ "x": 1.0 }']
 
 
 @pytest.mark.parametrize("body", [b"{", "[1]", {"messages": 3}, 7, {}, object()])

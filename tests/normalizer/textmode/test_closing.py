@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -34,7 +34,7 @@ from toolparity.normalizer.conversation import Request, TextPart, User
 from toolparity.normalizer.errors import ToolLimitReached, UserCancelled
 from toolparity.normalizer.events import BlockDelta, Event
 from toolparity.normalizer.requests import write_request
-from toolparity.normalizer.textmode import TextMode, TextReader, aread_stream, limit_of, read_stream
+from toolparity.normalizer.textmode import TextMode, TextReader, limit_of, read_stream
 from toolparity.turns.execution.tool import Tool
 from toolparity.turns.outcome import Outcome
 from toolparity.turns.turn import Turn
@@ -55,8 +55,6 @@ READ = [("read_files", {"path": "file.txt"}, "complete")]
 PATIENCE = 20.0
 #: The wires of the SDKs by OpenAI and by Anthropic, whose streams have the headers of the response.
 WITH_HEADERS = ("openai.chat", "openai.responses", "anthropic.messages")
-#: The asynchronous SDK closes a stream only with its client.
-LEFT_OPEN = ("google.gemini",)
 #: Pieces that still leave behind the one with the second opening tag.
 BEHIND = 3
 
@@ -242,43 +240,6 @@ def test_the_connection_is_closed_at_the_second_tool(
     assert left > whole / 2
     with capsys.disabled():
         print(f"\n  {name}: {left} of {whole} tokens not generated ({len(pieces) - line.gate} pieces not sent)", end="")
-
-
-@pytest.mark.thorough(keep=3)
-@pytest.mark.parametrize("name", [name for name in SURFACES if name not in LEFT_OPEN])
-def test_an_awaited_response_is_closed_too(name: str, stage: Stage) -> None:
-    """The streams of the official asynchronous SDKs have their ``close`` themselves; gRPC's calls are cancelled."""
-    surface = SURFACES[name]
-    line, pieces = stage.aim(surface)
-    base, asked = stage.servers.base(surface), body(surface)
-
-    async def ask() -> Response:
-        async with AsyncExitStack() as stack:
-            close = None
-            if surface.wire == "xai.grpc":
-                channel = await stack.enter_async_context(grpc.aio.insecure_channel(base))
-                chat = chat_pb2_grpc.ChatStub(channel)
-                given = chat.GetCompletionChunk(asked, metadata=[("authorization", "Bearer any")])
-                close = given.cancel
-            elif surface.wire == "anthropic.messages":
-                claude = anthropic.AsyncAnthropic(base_url=base, api_key="any", max_retries=0)
-                given = await (await stack.enter_async_context(claude)).messages.create(**asked)
-            elif surface.wire not in WITH_HEADERS:
-                sdk = sdk_module(surface)
-                of_sdk = await stack.enter_async_context(sdk.async_client(Link(base, "any")))
-                given = sdk.async_sent(of_sdk, asked, True)
-            else:
-                client = openai.AsyncOpenAI(base_url=base, api_key="any", max_retries=0)
-                await stack.enter_async_context(client)
-                resource: Any = client.chat.completions if surface.wire == "openai.chat" else client.responses
-                given = await resource.create(**asked)
-            response = await aread_stream(given, reader(surface), close=close)
-            assert await asyncio.to_thread(lambda: line.closed)
-            return response
-
-    expect_first_tool(asyncio.run(ask()))
-    assert line.sent == pieces[: len(line.sent)]
-    assert len(line.sent) <= line.gate
 
 
 @pytest.mark.thorough(keep=3)

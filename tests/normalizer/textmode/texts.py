@@ -15,10 +15,7 @@ from toolparity.normalizer.textmode.dialects import DIALECTS
 from toolparity.normalizer.textmode.parsers.coercion import tool_schemas
 from toolparity.normalizer.textmode.scan_events import (
     ArgumentsFragment,
-    CallOpened,
-    CallParsed,
     ReasoningFragment,
-    RevisedToReasoning,
     ScanEvent,
     TextFragment,
 )
@@ -168,22 +165,3 @@ def pieces(text: str, chance: Random) -> list[str]:
     most = chance.choice((1, 3, 10, len(text)))
     edges = sorted({0, len(text), *(chance.randint(0, len(text)) for _ in range(most))})
     return [text[start:end] for start, end in pairwise(edges)]
-
-
-__all__ = [
-    "AT_ONCE",
-    "COMMON",
-    "OPENINGS",
-    "SCHEMA",
-    "TAGGED",
-    "TOKENS",
-    "TOOLS",
-    "CallOpened",
-    "CallParsed",
-    "RevisedToReasoning",
-    "dialects",
-    "joined",
-    "page_calls",
-    "pieces",
-    "scanned",
-]
