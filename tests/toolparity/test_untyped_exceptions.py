@@ -23,7 +23,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
-from tests.normalizer.history.full_requests import REQUESTS
 from tests.support import emit
 from tests.support.damage import STRANGE, garbled, hurt, places
 from tests.support.thoroughness import is_thorough
@@ -40,6 +39,7 @@ from toolparity.textmode import DIALECTS, TextReader, read_response, report
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = 4_000 if os.environ.get("TOOLPARITY_EVERY_RECORDING") else 120 if is_thorough() else 30
+REQUESTS: dict[str, Any] = json.loads((ROOT / "tests/normalizer/history/full_requests.json").read_text("utf-8"))
 #: How an SDK builds its object of a body. boto3 returns plain dictionaries.
 BUILDERS: dict[str, Callable[[Any], Any]] = {
     "openai.chat": lambda body: openai.types.chat.ChatCompletion.construct(**body),

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.textmode.texts import TAGGED, dialects, joined, page_calls, scanned as said
-from tests.support.building import anthropic_body, chat_body, chunk, codes, cut, shapes, sse
+from tests.normalizer.textmode.texts import TAGGED, dialects, joined, page_calls
+from tests.normalizer.textmode.texts import scanned as said
+from tests.support.decoding import codes, shapes
+from tests.support.events import anthropic_body, chat_body, chunk, cut, sse
 from toolparity import Response, StreamDecoder, Text, normalize, select
 from toolparity.normalizer.textmode import DIALECTS, detect, read_response, report
 from toolparity.normalizer.textmode.scanner import THINKING

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import anthropic_body
+from tests.support.events import anthropic_body
 from toolparity import normalize
 from toolparity.normalizer.conversation import (
     Assistant,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.normalizer.textmode.texts import scanned
-from tests.support.building import chat_body, codes, shapes
+from tests.support.decoding import codes, shapes
+from tests.support.events import chat_body
 from toolparity import Response, normalize, select
 from toolparity.normalizer.textmode import detect, read_response
 

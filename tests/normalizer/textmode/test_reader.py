@@ -12,7 +12,8 @@ import pytest
 from xai_sdk.proto import chat_pb2, sample_pb2
 
 from tests.normalizer.failures.test_textmode import ONE
-from tests.support.building import anthropic_body, chat_body, chunk, codes, piece, shapes, sse
+from tests.support.decoding import codes, shapes
+from tests.support.events import anthropic_body, chat_body, chunk, piece, sse
 from tests.support.streaming import AS_STREAM, grpc
 from tests.support.wires import WIRES
 from toolparity import Response, StreamDecoder, Text, normalize, select

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.normalizer.textmode.texts import scanned
-from tests.support.building import chat_body, chunk, codes, shapes, sse
+from tests.support.decoding import codes, shapes
+from tests.support.events import chat_body, chunk, sse
 from toolparity import Response, StreamDecoder, ToolCall, normalize, select
 from toolparity.normalizer.answers import answer
 from toolparity.normalizer.conversation import Request, TextPart, User

@@ -11,7 +11,7 @@ import pytest
 from tests.conformance.pages import DOCS
 from tests.normalizer.failures.test_textmode import F, answer, read
 from tests.normalizer.textmode.texts import page_calls, pieces, scanned
-from tests.support.building import codes, shapes
+from tests.support.decoding import codes, shapes
 from toolparity.normalizer.textmode import DIALECTS, detect, report
 from toolparity.normalizer.textmode.detect import SIGNS
 from toolparity.normalizer.textmode.scanner import THINKING

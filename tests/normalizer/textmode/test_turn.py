@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.building import codes
+from tests.support.decoding import codes
 from tests.support.wires import PLAYED_WIRES as WIRES
 from tests.turns.playing import Counting, Emulated, Round, Say, assert_legal, at_once, script
 from toolparity.normalizer import json_codec
