@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from random import Random
 from typing import Any
 
 import pytest
-from xai_sdk.proto import chat_pb2, sample_pb2
+from xai_sdk.proto import chat_pb2
 
 from tests.normalizer.failures.test_textmode import ONE
 from tests.support.decoding import codes, shapes
-from tests.support.events import anthropic_body, chat_body, chunk, piece, sse
-from tests.support.streaming import AS_STREAM, grpc
+from tests.support.emit import emit_body, emit_stream, say
+from tests.support.events import anthropic_body, chunk, piece, sse
 from tests.support.wires import WIRES
 from toolparity import Response, StreamDecoder, Text, normalize, select
+from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.errors import ToolLimitReached, UserCancelled
 from toolparity.normalizer.events import BlockDelta, BlockReset, BlockStart, BlockStop, ChoiceStop, Event, UsageUpdate
 from toolparity.normalizer.model import Choice, Error, Stop, Wire
@@ -26,40 +28,18 @@ F = ("f", {"x": "a"}, "complete")
 USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
 
 
-def body(wire: Wire, text: str) -> Any:
-    """Return a whole body with the text."""
-    if wire == "openai.chat":
-        return chat_body(content=text, finish="stop") | {"usage": USAGE}
-    if wire == "anthropic.messages":
-        return anthropic_body({"type": "text", "text": text}, stop="end_turn")
-    if wire == "xai.grpc":
-        message = chat_pb2.CompletionMessage(content=text, role=2)
-        output = chat_pb2.CompletionOutput(index=0, message=message, finish_reason=sample_pb2.REASON_STOP)
-        return chat_pb2.GetChatCompletionResponse(id="x1", model="m", outputs=[output])
-    part = {"type": "output_text", "text": text, "annotations": []}
-    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
-    step = {"type": "model_output", "content": [{"type": "text", "text": text}]}
-    candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"}
-    converse = {"message": {"role": "assistant", "content": [{"text": text}]}}
-    cohere = {"role": "assistant", "content": [{"type": "text", "text": text}]}
-    ollama = {"role": "assistant", "content": text}
-    response = {"object": "response", "model": "m", "status": "completed"}
-    bodies: dict[str, Any] = {
-        "openai.responses": response | {"id": "resp_1", "output": [item]},
-        "google.gemini": {"candidates": [candidate], "modelVersion": "m", "usageMetadata": {"promptTokenCount": 3}},
-        "google.interactions": response | {"id": "v1_1", "object": "interaction", "steps": [step]},
-        "bedrock.converse": {"output": converse, "stopReason": "end_turn", "usage": {"inputTokens": 1}},
-        "cohere.chat": {"id": "c1", "message": cohere, "finish_reason": "COMPLETE"},
-        "ollama.chat": {"model": "m", "created_at": "t", "message": ollama, "done": True, "done_reason": "stop"},
-    }
-    return bodies[wire]
+def emitted(wire: Wire, text: str) -> Any:
+    """Return a whole body with the text, as its provider sends it."""
+    sent = emit_body(wire, [Say(text)])
+    return chat_pb2.GetChatCompletionResponse.FromString(sent) if wire == "xai.grpc" else json.loads(sent)
 
 
 def streamed(wire: Wire, text: str, seed: int) -> list[bytes]:
     """Return a stream with the text, in pieces."""
-    if wire == "xai.grpc":
-        return grpc(body(wire, text), Random(seed))
-    return parts(AS_STREAM[wire](body(wire, text), Random(seed)), 40)
+    chance = Random(seed)
+    edges = sorted({0, len(text), *(chance.randint(0, len(text)) for _ in range(5))})
+    frames = emit_stream(wire, [say(*(text[start:end] for start, end in pairwise(edges)))])
+    return frames if wire == "xai.grpc" else parts(b"".join(frames), 40)
 
 
 def parts(data: bytes, size: int) -> list[bytes]:
@@ -72,7 +52,7 @@ def parts(data: bytes, size: int) -> list[bytes]:
 @pytest.mark.parametrize("limit", [1, None])
 def test_every_dialect_is_read_on_every_wire_plain_and_streamed(wire: Wire, dialect: str, limit: int | None) -> None:
     text = f"Both: {ONE[dialect]}\nand {ONE[dialect]}"
-    given = body(wire, text)
+    given = emitted(wire, text)
     plain = read_response(normalize(given if wire == "xai.grpc" else json.dumps(given).encode()), dialect, limit=limit)
     assert shapes(plain) == [F] * (2 if limit is None else 1)
     for seed in range(4):
@@ -173,21 +153,21 @@ def test_calls_of_a_failed_filtered_or_incomplete_response_are_not_selected() ->
 
 def test_the_limit_counts_the_calls_of_all_texts_of_a_response() -> None:
     blocks = [{"type": "text", "text": f"One: {ONE['invoke']}"}, {"type": "text", "text": f"Two: {ONE['invoke']}"}]
-    given = body("anthropic.messages", "") | {"content": blocks}
+    given = anthropic_body(*blocks, stop="end_turn")
     plain = read_response(normalize(json.dumps(given).encode()), "invoke")
-    data = AS_STREAM["anthropic.messages"](given, Random(1))
+    data = b"".join(emit_stream("anthropic.messages", [Say(block["text"]) for block in blocks]))
     streamed = read_stream([data], TextReader("invoke", StreamDecoder("anthropic.messages")))
     for response in (plain, streamed):
         assert shapes(response) == [F]
         assert response.choices[0].blocks[-1] == Text("Two: ")
         assert "tool-limit" in codes(response)
         assert response.usage is not None
-        assert response.usage.input_tokens == 1, "usage that has arrived is kept"
+        assert response.usage.input_tokens, "usage that has arrived is kept"
 
 
 def test_citations_of_a_text_with_calls_are_kept() -> None:
     text = {"type": "text", "text": ONE["invoke"], "citations": [{"type": "page_location", "cited_text": "x"}]}
-    given = body("anthropic.messages", "") | {"content": [text]}
+    given = anthropic_body(text, stop="end_turn")
     response = read_response(normalize(json.dumps(given).encode()), "invoke")
     assert shapes(response) == [F]
     (source,) = response.choices[0].extra["text_mode"]["read"]
