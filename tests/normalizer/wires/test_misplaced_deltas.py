@@ -1,183 +1,150 @@
-"""Item 1: a delta belongs to a block by its index and its type, and no call runs whose arguments were elsewhere."""
+"""A delta belongs to a block by its index and its type, and no call runs whose arguments were elsewhere."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.decoding import codes, decoded, feed, ran
-from tests.support.events import anthropic_stream, block_start, block_stop, json_delta, text_delta, tool_start
-from toolparity import Reasoning, Response, ServerToolCall, Text, ToolCall, select
+from tests.normalizer.failures.play import CREATED, added, block_delta, done, feed, grow, play, ran, sse, terminal
+from tests.support.building import (
+    anthropic_stream,
+    block_start,
+    block_stop,
+    codes,
+    function_call,
+    json_delta,
+    respond,
+    text_delta,
+    tool_start,
+)
+from toolparity import Reasoning, Response, Text, ToolCall, select
 from toolparity.normalizer.events import BlockDelta, BlockStart
 
 WIRE = "anthropic.messages"
 TEXT = block_start(0, type="text", text="")
 THINKING = block_start(0, type="thinking", thinking="", signature="")
+A, B = tool_start(0, "a", "f"), tool_start(1, "b", "g")
+X = '{"x":1}'
+SERVER = block_start(0, type="server_tool_use", id="s", name="web_search", input={})
 
 
 def thinking_delta(index: int, text: str) -> dict[str, Any]:
-    return {"type": "content_block_delta", "index": index, "delta": {"type": "thinking_delta", "thinking": text}}
-
-
-def signature_delta(index: int, text: str) -> dict[str, Any]:
-    return {"type": "content_block_delta", "index": index, "delta": {"type": "signature_delta", "signature": text}}
+    return block_delta(index, "thinking", text)
 
 
 def read(*events: dict[str, Any]) -> Response:
-    return decoded(WIRE, anthropic_stream(*events))
+    return play(WIRE, anthropic_stream(*events))
 
 
-def assert_nothing_runs(response: Response, calls: int = 1) -> None:
-    assert ran(response) == []
-    assert len(select(response).rejected) == calls
+#: What reached the wire, the blocks that come of it, and the codes of the findings (besides the stop reason).
+KEPT: dict[str, tuple[list[dict[str, Any]], list[Any], list[str]]] = {
+    "text before its start": (
+        [text_delta(0, "Now "), TEXT, text_delta(0, "then."), block_stop(0)],
+        [Text("Now then.")],
+        ["delta-misplaced"],
+    ),
+    "an empty delta before its start": (
+        [json_delta(0, ""), A, json_delta(0, "{}"), block_stop(0)],
+        [ToolCall("a", "f", {}, "{}")],
+        [],
+    ),
+    # claude-code-router 1356, 1397: the words continue under the index of the call that is open.
+    "text at a call": (
+        [A, json_delta(0, X), text_delta(0, "Fou"), text_delta(0, "nd."), block_stop(0)],
+        [ToolCall("a", "f", {"x": 1}, X), Text("Found.")],
+        ["delta-misplaced"],
+    ),
+    # llm-rosetta 246: text deltas keep the index of the thinking block before them.
+    "text at an ended thinking block": (
+        [
+            *(THINKING, thinking_delta(0, "Hm."), block_delta(0, "signature", "SIG"), block_stop(0)),
+            *(block_start(1, type="text", text=""), text_delta(0, "It "), text_delta(0, "is."), block_stop(1)),
+        ],
+        [Reasoning("Hm.", "SIG"), Text("It is.")],
+        ["delta-misplaced"],
+    ),
+    # claude-code-router 1725: a second thought comes without a start, under the last index.
+    "thinking at an ended call": (
+        [A, json_delta(0, X), block_stop(0), thinking_delta(0, "Hm."), block_delta(0, "signature", "SIG")],
+        [ToolCall("a", "f", {"x": 1}, X), Reasoning("Hm.", "SIG")],
+        ["delta-misplaced"],
+    ),
+    # CLIProxyAPI 539: blocks of several types begin under one index.
+    "two blocks under one index": (
+        [
+            *(A, json_delta(0, '{"x":'), THINKING, thinking_delta(0, "Hm.")),
+            *(json_delta(0, "1}"), thinking_delta(0, " Yes."), block_stop(0)),
+        ],
+        [ToolCall("a", "f", {"x": 1}, X), Reasoning("Hm. Yes.", "")],
+        ["index-reused"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_a_misplaced_delta_is_kept_by_its_type_and_calls_run(case: str) -> None:
+    events, blocks, findings = KEPT[case]
+    response = read(*events)
+    assert response.choices[0].blocks == blocks
+    assert [code for code in codes(response) if code != "stop-disagrees"] == findings
+    assert ran(response) == [block.id for block in blocks if isinstance(block, ToolCall)]
+
+
+#: Streams whose calls must not run, with the texts and statuses of their calls.
+STOPPED: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
+    "arguments at an open text": (
+        [TEXT, B, json_delta(0, '{"x":'), json_delta(0, "1}"), block_stop(1)],
+        [(X, "truncated")],
+    ),
+    "arguments after the end, elsewhere": ([TEXT, B, block_stop(1), json_delta(0, X)], [(X, "truncated")]),
+    "arguments before the start": ([json_delta(0, X), A, block_stop(0)], [(X, "truncated")]),
+    # A server that gives every block the index 0 and sends the arguments of the second before its start.
+    "arguments in a server call": (
+        [SERVER, json_delta(0, '{"query":"x"}'), json_delta(0, X), A, block_stop(0)],
+        [("{}", "truncated")],
+    ),
+    "text instead of arguments": ([A, text_delta(0, X), block_stop(0)], [("{}", "truncated")]),
+    "thinking instead of arguments": ([A, thinking_delta(0, "Found."), block_stop(0)], [("{}", "truncated")]),
+    # Without indexes the pieces of two calls that interleave are all taken for the last one's.
+    "mixed pieces without indexes": (
+        [A, B, *({**json_delta(0, t), "index": None} for t in ('{"x"', '{"y"', ":1}", ":2}"))],
+        [("{}", "truncated"), ('{"x"{"y":1}:2}', "invalid")],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STOPPED)
+def test_a_call_whose_arguments_were_elsewhere_does_not_run(case: str) -> None:
+    events, calls = STOPPED[case]
+    response = read(*events)
+    assert [(call.arguments_text, call.status) for call in response.calls] == calls
+    assert len(select(response).rejected) == len(calls)
     assert {"delta-misplaced", "arguments-misplaced"} & set(codes(response))
-
-
-@pytest.mark.parametrize("other", [TEXT, THINKING], ids=["text", "thinking"])
-@pytest.mark.parametrize("stopped", [True, False])
-def test_arguments_with_the_index_of_a_text_do_not_become_text_or_run(other: dict[str, Any], stopped: bool) -> None:
-    stop = [block_stop(0)] if stopped else []
-    start = tool_start(1, "a", "f")
-    response = read(other, *stop, start, json_delta(0, '{"x":'), json_delta(0, "1}"), block_stop(1))
-    words, call = response.choices[0].blocks
-    assert words in (Text(""), Reasoning("", ""))
-    assert call == ToolCall("a", "f", None, '{"x":1}', "truncated")
-    assert_nothing_runs(response)
-
-
-def test_a_call_whose_arguments_follow_its_end_with_another_index_does_not_run() -> None:
-    response = read(TEXT, tool_start(1, "a", "f"), block_stop(1), json_delta(0, '{"x":1}'))
-    assert [(call.arguments_text, call.status) for call in response.calls] == [('{"x":1}', "truncated")]
-    assert_nothing_runs(response)
 
 
 @pytest.mark.parametrize("index", [0, 1, 2])
 def test_a_call_whose_arguments_precede_its_start_does_not_run_empty(index: int) -> None:
-    response = read(TEXT, json_delta(index, '{"x":1}'), block_stop(0), tool_start(1, "a", "f"), block_stop(1))
+    response = read(TEXT, json_delta(index, X), block_stop(0), B, block_stop(1))
     assert "delta-misplaced" in codes(response)
     assert ran(response) == []
     assert all(call.arguments is None for call in response.calls)
     assert [block for block in response.choices[0].blocks if isinstance(block, Text)] == [Text("")]
 
 
-def test_arguments_before_the_start_with_the_right_index_belong_to_the_call() -> None:
-    response = read(json_delta(0, '{"x":1}'), tool_start(0, "a", "f"), block_stop(0))
-    assert response.choices[0].blocks == [ToolCall("a", "f", None, '{"x":1}', "truncated")]
-    assert_nothing_runs(response)
-
-
-def test_a_call_whose_arguments_are_in_a_server_call_does_not_run_empty() -> None:
-    """A server that gives every block the index 0 and sends the arguments of the second before its start."""
-    server = block_start(0, type="server_tool_use", id="s", name="web_search", input={})
-    pieces = [json_delta(0, '{"query":"x"}'), json_delta(0, '{"x":1}')]
-    response = read(server, *pieces, tool_start(0, "a", "f"), block_stop(0))
-    assert [(call.name, call.status) for call in response.calls] == [("f", "truncated")]
-    assert_nothing_runs(response)
-
-
-def test_text_before_its_start_is_in_one_block() -> None:
-    response = read(text_delta(0, "Now "), TEXT, text_delta(0, "then."), block_stop(0))
-    assert response.choices[0].blocks == [Text("Now then.")]
-    assert "delta-misplaced" in codes(response)
-
-
-def test_an_empty_delta_before_a_start_is_ignored() -> None:
-    response = read(json_delta(0, ""), tool_start(0, "a", "f"), json_delta(0, "{}"), block_stop(0))
-    assert response.choices[0].blocks == [ToolCall("a", "f", {}, "{}")]
-    assert codes(response) == []
-
-
-@pytest.mark.parametrize(
-    ("foreign", "block"),
-    [(text_delta, Text("Found.")), (thinking_delta, Reasoning("Found."))],
-    ids=["text", "thinking"],
-)
-def test_text_with_the_index_of_a_call_does_not_become_arguments(foreign: Any, block: Any) -> None:
-    """claude-code-router 1356, 1397: the words continue under the index of the call that is open."""
-    response = read(
-        tool_start(0, "a", "f"), json_delta(0, '{"x":1}'), foreign(0, "Fou"), foreign(0, "nd."), block_stop(0)
-    )
-    assert response.choices[0].blocks == [ToolCall("a", "f", {"x": 1}, '{"x":1}'), block]
-    assert codes(response) == ["delta-misplaced"]
-    assert ran(response) == ["a"]
-
-
-@pytest.mark.parametrize("foreign", [text_delta, thinking_delta])
-@pytest.mark.parametrize("text", ["Found.", '{"x":1}'])
-def test_a_call_with_text_deltas_instead_of_arguments_does_not_run_empty(foreign: Any, text: str) -> None:
-    response = read(tool_start(0, "a", "f"), foreign(0, text), block_stop(0))
-    assert [(call.arguments_text, call.status) for call in response.calls] == [("{}", "truncated")]
-    assert_nothing_runs(response)
-
-
-def test_text_with_the_index_of_an_ended_thinking_block_belongs_to_the_open_text() -> None:
-    """llm-rosetta 246: text deltas keep the index of the thinking block before them."""
-    response = read(
-        *(THINKING, thinking_delta(0, "Hm."), signature_delta(0, "SIG"), block_stop(0)),
-        *(block_start(1, type="text", text=""), text_delta(0, "It "), text_delta(0, "is."), block_stop(1)),
-    )
-    assert response.choices[0].blocks == [Reasoning("Hm.", "SIG"), Text("It is.")]
-    assert codes(response) == ["delta-misplaced", "stop-disagrees"]
-
-
-def test_reasoning_with_the_index_of_an_ended_call_is_kept_with_its_signature() -> None:
-    """claude-code-router 1725: a second thought comes without a start, under the last index."""
-    response = read(
-        *(tool_start(0, "a", "f"), json_delta(0, "{}"), block_stop(0)),
-        *(thinking_delta(0, "Hm."), signature_delta(0, "SIG")),
-    )
-    assert response.choices[0].blocks == [ToolCall("a", "f", {}, "{}"), Reasoning("Hm.", "SIG")]
-    assert ran(response) == ["a"]
-
-
-def test_deltas_of_two_blocks_with_one_index_are_separated_by_type() -> None:
-    """CLIProxyAPI 539: blocks of several types begin under one index."""
-    response = read(
-        *(tool_start(0, "a", "f"), json_delta(0, '{"x":'), THINKING, thinking_delta(0, "Hm.")),
-        *(json_delta(0, "1}"), thinking_delta(0, " Yes."), block_stop(0)),
-    )
-    assert response.choices[0].blocks == [ToolCall("a", "f", {"x": 1}, '{"x":1}'), Reasoning("Hm. Yes.", "")]
-    assert codes(response) == ["index-reused"]
-    assert ran(response) == ["a"]
-
-
-def test_a_call_without_arguments_does_not_run_beside_one_with_two_objects() -> None:
-    """Type and index agree, and yet one call holds the arguments of the other."""
-    events = (json_delta(0, '{"x":1}'), tool_start(1, "b", "g"), json_delta(0, '{"y":2}'), block_stop(1))
-    response = read(tool_start(0, "a", "f"), *events)
-    assert [(call.id, call.status) for call in response.calls] == [("a", "invalid"), ("b", "truncated")]
-    assert ran(response) == []
-
-
-def test_a_call_without_arguments_does_not_run_beside_mixed_fragments() -> None:
-    """Without indexes the pieces of two calls that interleave are all taken for the last one's."""
-    pieces = [json_delta(0, text) for text in ('{"x"', '{"y"', ":1}", ":2}")]
-    for piece in pieces:
-        del piece["index"]
-    response = read(tool_start(0, "a", "f"), tool_start(1, "b", "g"), *pieces)
-    assert [(call.id, call.status) for call in response.calls] == [("a", "truncated"), ("b", "invalid")]
-
-
-def test_arguments_of_a_server_call_do_not_become_text() -> None:
-    start = block_start(1, type="server_tool_use", id="s", name="web_search", input={})
-    response = read(TEXT, start, json_delta(0, '{"query":"x"}'), block_stop(1))
+def test_deltas_of_a_server_call_and_of_its_result_keep_their_kind() -> None:
+    response = read(TEXT, SERVER | {"index": 1}, json_delta(0, '{"query":"x"}'), block_stop(1))
     text, call = response.choices[0].blocks
-    assert text == Text("")
-    assert isinstance(call, ServerToolCall)
-    assert call.arguments_text == '{"query":"x"}'
-
-
-def test_text_with_the_index_of_a_result_is_kept() -> None:
+    assert (text, call.arguments_text) == (Text(""), '{"query":"x"}')  # type: ignore[union-attr]
     result = block_start(0, type="web_search_tool_result", tool_use_id="s", content=[])
-    response = read(result, text_delta(0, "Found."), block_stop(0))
-    assert response.text == "Found."
+    assert read(result, text_delta(0, "Found."), block_stop(0)).text == "Found."
 
 
 def test_misplaced_text_is_streamed_in_a_text_block() -> None:
-    _, events = feed(WIRE, [anthropic_stream(tool_start(0, "a", "f"), json_delta(0, "{}"), text_delta(0, "Hi."))])
+    _, events = feed(WIRE, [anthropic_stream(A, json_delta(0, "{}"), text_delta(0, "Hi."))])
     shown = [event for event in events if isinstance(event, (BlockStart, BlockDelta))]
     assert shown == [
         BlockStart(0, 0, "tool_call", "a", "f"),
@@ -189,61 +156,100 @@ def test_misplaced_text_is_streamed_in_a_text_block() -> None:
 
 # Any block, any delta, any index of another type
 
-_KINDS = ("text", "thinking", "call", "bare")
-_WORDS = {"text": text_delta, "thinking": thinking_delta, "call": json_delta}
+KINDS = ("text", "thinking", "call", "empty")
 
 
-def _start(kind: str, place: int) -> dict[str, Any]:
-    if kind in ("text", "thinking"):
+def family(kind: str) -> str:
+    return "call" if kind == "empty" else kind
+
+
+ITEMS: dict[str, dict[str, Any]] = {
+    "text": {"type": "message", "role": "assistant", "content": []},
+    "thinking": {"type": "reasoning", "summary": []},
+}
+DELTAS: dict[str, tuple[Any, str, dict[str, int]]] = {
+    "text": (text_delta, "output_text", {"content_index": 0}),
+    "thinking": (thinking_delta, "reasoning_summary_text", {"summary_index": 0}),
+    "call": (json_delta, "function_call_arguments", {}),
+}
+
+
+def start(wire: str, kind: str, place: int) -> dict[str, Any]:
+    if wire != WIRE:
+        call = function_call(f"c{place}", "f", "", status="in_progress")
+        return added(place, ITEMS.get(kind, call) | {"id": f"i{place}"})
+    if kind in ITEMS:
         return block_start(place, type=kind, **{kind: ""})
     return tool_start(place, f"c{place}", "f")
 
 
-def _pieces(kind: str, place: int) -> list[str]:
+def delta(wire: str, kind: str, place: int, text: str) -> dict[str, Any]:
+    make, name, more = DELTAS[kind]
+    made: dict[str, Any] = make(place, text) if wire == WIRE else grow(name, place, text, **more)
+    return made
+
+
+def stop(wire: str, kind: str, place: int) -> dict[str, Any]:
+    if wire == WIRE:
+        return block_stop(place)
+    return done(place, start(wire, kind, place)["item"] | {"status": "completed"})
+
+
+def pieces(kind: str, place: int) -> list[str]:
     if kind == "call":
         return [f'{{"n{place}":', f"{place}", "}"]
-    return [] if kind == "bare" else [f"<{place}a>", f"<{place}b>"]
+    return [] if kind == "empty" else [f"<{place}a>", f"<{place}b>"]
 
 
-@st.composite
-def displaced(draw: st.DrawFn) -> tuple[list[str], list[dict[str, Any]], bool]:
-    """Blocks, their events with some deltas under the index of another type or of no block, and whether any is."""
-    kinds = draw(st.lists(st.sampled_from(_KINDS), min_size=1, max_size=5))
-    with_stops = draw(st.booleans())
+@pytest.mark.parametrize("wire", [WIRE, "openai.responses"])
+@given(data=st.data(), kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=5), with_stops=st.booleans())
+def test_no_delta_is_lost_and_each_call_that_runs_has_its_arguments(
+    wire: str, data: st.DataObject, kinds: list[str], with_stops: bool
+) -> None:
+    """Some deltas have the index of another type; those of Anthropic also that of no block, or precede their start."""
     events: list[dict[str, Any]] = []
     moved = False
     for place, kind in enumerate(kinds):
-        own = "call" if kind == "bare" else kind
-        others = [n for n, other in enumerate(kinds) if ("call" if other == "bare" else other) != own] + [9]
+        known = kinds if wire == WIRE else kinds[:place]
+        others = [n for n, other in enumerate(known) if family(other) != family(kind)] + [9] * (wire == WIRE)
         deltas = []
-        for text in _pieces(kind, place):
-            index = draw(st.sampled_from([place, place, *others]))
+        for text in pieces(kind, place):
+            index = data.draw(st.sampled_from([place, place, *others]))
             moved = moved or index != place
-            deltas.append(_WORDS[own](index, text))
-        begin = draw(st.integers(0, len(deltas))) if draw(st.booleans()) else 0
-        moved = moved or begin > 0
-        end = draw(st.integers(begin, len(deltas))) if draw(st.booleans()) else len(deltas)
-        stop = [block_stop(place)] if with_stops else []
-        events += [*deltas[:begin], _start(kind, place), *deltas[begin:end], *stop, *deltas[end:]]
-    return kinds, events, moved
-
-
-@given(displaced())
-def test_no_delta_is_lost_and_each_call_that_runs_has_its_arguments(
-    case: tuple[list[str], list[dict[str, Any]], bool],
-) -> None:
-    kinds, events, moved = case
-    response = read(*events)
+            deltas.append(delta(wire, family(kind), index, text))
+        early = data.draw(st.integers(0, len(deltas))) if wire == WIRE and data.draw(st.booleans()) else 0
+        moved = moved or early > 0
+        end = data.draw(st.integers(early, len(deltas))) if wire == WIRE and data.draw(st.booleans()) else len(deltas)
+        stops = [stop(wire, kind, place)] if with_stops else []
+        events += [*deltas[:early], start(wire, kind, place), *deltas[early:end], *stops, *deltas[end:]]
+    response = read(*events) if wire == WIRE else play(wire, sse(CREATED, *events, terminal([])))
     blocks = response.choices[0].blocks
-    spoken = "".join(block.text for block in blocks if isinstance(block, Text))
-    thought = "".join(block.text for block in blocks if isinstance(block, Reasoning))
+    texts = "".join(block.text for block in blocks if isinstance(block, Text))
+    thoughts = "".join(block.text for block in blocks if isinstance(block, Reasoning))
     for place, kind in enumerate(kinds):
-        for text in _pieces(kind, place):
-            assert spoken.count(text) == (kind == "text")
-            assert thought.count(text) == (kind == "thinking")
+        for text in pieces(kind, place):
+            assert (texts.count(text), thoughts.count(text)) == (kind == "text", kind == "thinking")
     for call in response.calls:
         if call.status == "complete":
             place = int(call.id[1:])
             assert call.arguments == ({f"n{place}": place} if kinds[place] == "call" else {})
-    assert {call.id for call in response.calls} >= {f"c{n}" for n, kind in enumerate(kinds) if kind in ("call", "bare")}
+    began = {f"c{n}" for n, kind in enumerate(kinds) if family(kind) == "call"}
+    assert {call.id for call in response.calls} >= began
     assert ("delta-misplaced" in codes(response)) == moved
+
+
+#: The wires, plain and streamed, whose calls without arguments are compared with the others.
+COMPARED = [
+    *((wire, streamed) for wire in ("openai.chat", "xai.grpc") for streamed in (False, True)),
+    *((wire, True) for wire in ("openai.responses", "anthropic.messages")),
+]
+
+
+@pytest.mark.parametrize(("wire", "streamed"), COMPARED)
+def test_a_call_without_arguments_does_not_run_beside_one_with_two_objects(wire: str, streamed: bool) -> None:
+    """Type and index agree, and yet one call holds the arguments of the other."""
+    texts = ("",) if wire == "anthropic.messages" else ("", "{}")
+    for empty, between in product(texts, ("", "\n")):
+        response = respond(wire, streamed, [("a", "f", empty), ("b", "g", f'{{"y":2}}{between}{X}')])
+        assert [(call.id, call.status) for call in response.calls] == [("a", "truncated"), ("b", "invalid")]
+        assert "arguments-misplaced" in codes(response)

@@ -103,17 +103,6 @@ def test_an_index_that_is_the_position_of_a_call_belongs_to_it() -> None:
 # (c) behind those of another call
 
 
-@pytest.mark.parametrize("between", ["", "\n"])
-@pytest.mark.parametrize("empty", ["", "{}", "null"])
-def test_a_call_without_arguments_does_not_run_beside_one_with_two_objects(empty: str, between: str) -> None:
-    for response in (
-        chat(piece(0, "a", "f", empty), B, piece(1, arguments=G), piece(1, arguments=between + F)),
-        plain(chat_call("a", "f", empty), chat_call("b", "g", G + between + F)),
-    ):
-        assert states(response) == [("f", "truncated"), ("g", "invalid")]
-        assert_nothing_runs(response)
-
-
 def test_mixed_fragments_of_two_calls_let_neither_run() -> None:
     assert_nothing_runs(chat(A, B, *(piece(arguments=text) for text in ('{"a"', '{"b"', ":1}", ":2}"))))
 

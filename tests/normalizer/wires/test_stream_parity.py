@@ -6,6 +6,7 @@ may differ.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from random import Random
@@ -44,10 +45,8 @@ def _comparable(block: Any, entry: dict[str, Any]) -> dict[str, Any]:
         if block.arguments is not None:
             del entry["arguments_text"]
     elif text := entry.get("arguments_text"):
-        try:
+        with contextlib.suppress(ValueError):
             entry["arguments_text"] = json.loads(text)
-        except ValueError:
-            pass
     return {key: value for key, value in entry.items() if key not in ("id", "wire_id", "call_id", "raw")}
 
 

@@ -1,4 +1,4 @@
-"""Item 1 on xai.grpc: no call runs whose arguments were elsewhere, and xAI's own tools are not the client's."""
+"""On xai.grpc, no call runs whose arguments were elsewhere, and xAI's own tools are not the client's."""
 
 from __future__ import annotations
 
@@ -9,24 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.decoding import codes, ran
-from tests.support.events import grpc_body, grpc_call, grpc_chunk
+from tests.normalizer.failures.play import ran
+from tests.support.building import codes, grpc_body, grpc_call, grpc_chunk, stream
 from tests.support.thoroughness import examples
 from toolparity import Response, ServerToolCall, StreamDecoder, normalize, select
 from toolparity.normalizer.events import BlockStart
 from toolparity.normalizer.wires.xai_tools import TOOLS_OF_XAI
 
 F, G = '{"a":1}', '{"b":[2,{}]}'
-END = grpc_chunk(finish=4)
 
 
-def read(*calls: Any, **told: Any) -> Response:
+def read(*calls: Any, **options: Any) -> Response:
     """The calls, each in a message, as a stream."""
-    decoder = StreamDecoder("xai.grpc", **told)
-    for call in calls:
-        decoder.feed(grpc_chunk(call) if not isinstance(call, bytes) else call)
-    decoder.feed(END)
-    return decoder.finish()
+    return stream("xai.grpc", [*map(grpc_chunk, calls), grpc_chunk(finish=4)], **options)
 
 
 def head(id: str, name: str, text: str = "") -> Any:
@@ -41,32 +36,21 @@ def states(response: Response) -> list[tuple[str, str]]:
     return [(call.name, call.status) for call in response.calls]
 
 
-def test_a_call_whose_arguments_precede_it_does_not_run_empty() -> None:
-    response = read(rest(F), head("a", "f"))
-    assert states(response) == [("", "invalid"), ("f", "truncated")]
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ([rest(F), head("a", "f")], [("", "invalid"), ("f", "truncated")]),
+        ([head("a", "f"), head("b", "g"), rest(F)], [("f", "truncated"), ("g", "truncated")]),
+        ([head("a", "f"), head("b", "g"), rest(F), rest(G)], [("f", "truncated"), ("g", "invalid")]),
+        ([head("a", "f"), grpc_call("s", "web_search", "", kind=2), rest(F)], [("f", "truncated")]),
+    ],
+    ids=["before their call", "of one of two calls", "of two calls", "beside a server call"],
+)
+def test_misplaced_arguments_let_no_call_run(calls: list[Any], expected: list[tuple[str, str]]) -> None:
+    response = read(*calls)
+    assert states(response) == expected
     assert "arguments-misplaced" in codes(response)
     assert ran(response) == []
-
-
-def test_ambiguous_arguments_of_two_calls_let_neither_run() -> None:
-    response = read(head("a", "f"), head("b", "g"), rest(F))
-    assert states(response) == [("f", "truncated"), ("g", "truncated")]
-    assert codes(response).count("arguments-misplaced") == 2
-
-
-def test_arguments_of_two_calls_in_one_let_neither_run() -> None:
-    for response in (
-        read(head("a", "f"), head("b", "g"), rest(F), rest(G)),
-        read(head("a", "f"), head("b", "g", F + G)),
-        normalize(grpc_body(head("a", "f"), head("b", "g", F + G)), "xai.grpc"),
-    ):
-        assert states(response) == [("f", "truncated"), ("g", "invalid")]
-
-
-def test_arguments_beside_a_server_call_may_belong_to_the_client_call() -> None:
-    response = read(head("a", "f"), grpc_call("s", "web_search", "", kind=2), rest(F))
-    assert ran(response) == []
-    assert "arguments-misplaced" in codes(response)
 
 
 @pytest.mark.parametrize("empty", ["", "{}", "null"])
