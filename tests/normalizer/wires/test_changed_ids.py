@@ -1,4 +1,4 @@
-"""Item 3: an item whose ids change between its first and its last event is one call, under the ids of the last."""
+"""An item whose ids change between its first and its last event is one call, under the ids of the last."""
 
 from __future__ import annotations
 
@@ -6,28 +6,24 @@ from typing import Any
 
 import pytest
 
-from tests.support.decoding import codes, decoded, ran
-from tests.support.events import CREATED, added, done, function_call, grow, sse, terminal
+from tests.normalizer.failures.play import CREATED, added, done, grow, play, ran, sse, terminal
+from tests.support.building import codes, function_call, shapes
 from toolparity import Response
 
 WIRE = "openai.responses"
-SEARCH = {"type": "tool_search_call", "id": "ts_1", "call_id": "call_last", "execution": "client"}
-ITEMS = [
-    {**SEARCH, "arguments": {"query": "x"}},
-    function_call("call_last", "f", '{"x":1}', id="fc_1"),
-    {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_last", "name": "f", "input": "go"},
-    {"type": "shell_call", "id": "sh_1", "call_id": "call_last", "action": {"commands": ["make"]}},
-    {
-        "type": "apply_patch_call",
-        "id": "ap_1",
-        "call_id": "call_last",
-        "operation": {"type": "delete_file", "path": "x"},
-    },
-    {"type": "local_shell_call", "id": "ls_1", "call_id": "call_last", "action": {"type": "exec"}},
-    {"type": "computer_call", "id": "cu_1", "call_id": "call_last", "action": {"type": "wait"}},
+ITEMS: list[dict[str, Any]] = [
+    {"type": "tool_search_call", "execution": "client", "arguments": {"query": "x"}},
+    {"type": "function_call", "name": "f", "arguments": '{"x":1}'},
+    {"type": "custom_tool_call", "name": "f", "input": "go"},
+    {"type": "shell_call", "action": {"commands": ["make"]}},
+    {"type": "apply_patch_call", "operation": {"type": "delete_file", "path": "x"}},
+    {"type": "local_shell_call", "action": {"type": "exec"}},
+    {"type": "computer_call", "action": {"type": "wait"}},
 ]
-ASKED = {"arguments", "input", "action", "operation"}
-EVERY_KIND = pytest.mark.parametrize("item", [{**i, "status": "completed"} for i in ITEMS], ids=lambda i: i["type"])
+ARGUMENTS = {"arguments", "input", "action", "operation"}
+LAST = {"id": "i_last", "call_id": "call_last", "status": "completed"}
+FIRST = {"id": "i_first", "call_id": "call_first", "status": "in_progress"}
+EVERY_KIND = pytest.mark.parametrize("item", [item | LAST for item in ITEMS], ids=lambda item: item["type"])
 
 
 def begun(item: dict[str, Any], **ids: str) -> dict[str, Any]:
@@ -44,71 +40,59 @@ def pieces(item: dict[str, Any], **where: Any) -> list[dict[str, Any]]:
 
 
 def assert_one_call(response: Response, item: dict[str, Any]) -> None:
-    expected = decoded(WIRE, sse(CREATED, terminal([item]))).choices[0].blocks
+    expected = play(WIRE, sse(CREATED, terminal([item]))).choices[0].blocks
     assert response.choices[0].blocks == expected
     assert ran(response) == ["call_last"]
     assert "id-changed" in codes(response)
 
 
-@pytest.mark.thorough(keep=7)
 @EVERY_KIND
-@pytest.mark.parametrize("output", [True, False], ids=["with an output", "without output"])
-@pytest.mark.parametrize("index", [0, None], ids=["index", "no index"])
-def test_a_call_id_that_changes_is_one_call(item: dict[str, Any], output: bool, index: int | None) -> None:
-    events = [added(0, begun(item, call_id="call_first")), *pieces(item, item_id=item["id"]), done(0, item)]
-    if index is None:
-        for event in events:
-            del event["output_index"]
-    assert_one_call(decoded(WIRE, sse(CREATED, *events, terminal([item] if output else []))), item)
-
-
-@EVERY_KIND
-def test_a_call_id_that_changes_in_the_final_output_is_one_call(item: dict[str, Any]) -> None:
-    first = {**item, "call_id": "call_first"}
-    events = [added(0, begun(first)), *pieces(item, item_id=item["id"]), done(0, first)]
-    assert_one_call(decoded(WIRE, sse(CREATED, *events, terminal([item]))), item)
-
-
-@EVERY_KIND
-def test_a_call_id_that_changes_in_the_final_output_without_an_item_end_is_one_call(item: dict[str, Any]) -> None:
-    events = [added(0, begun(item, call_id="call_first")), *pieces(item, item_id=item["id"])]
-    assert_one_call(decoded(WIRE, sse(CREATED, *events, terminal([item]))), item)
-
-
-@EVERY_KIND
-def test_both_ids_may_change_if_index_and_arguments_are_equal(item: dict[str, Any]) -> None:
-    start = {**item, "status": "in_progress", "id": "other", "call_id": "call_first"}
-    assert_one_call(decoded(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([]))), item)
+def test_a_call_id_that_changes_is_one_call(item: dict[str, Any]) -> None:
+    """At the end of the item, with or without indexes, or only in the final output, with or without that end."""
+    begin, grown = added(0, begun(item, call_id="call_first")), pieces(item, item_id=item["id"])
+    without_index = [
+        {name: value for name, value in event.items() if name != "output_index"}
+        for event in (begin, *grown, done(0, item))
+    ]
+    streams = (
+        [begin, *grown, done(0, item), terminal([item])],
+        [begin, *grown, done(0, item), terminal([])],
+        [*without_index, terminal([item])],
+        [*without_index, terminal([])],
+        [begin, *grown, done(0, {**item, "call_id": "call_first"}), terminal([item])],
+        [begin, *grown, terminal([item])],
+        [added(0, item | FIRST), done(0, item), terminal([])],  # both ids, and equal arguments
+    )
+    for events in streams:
+        assert_one_call(play(WIRE, sse(CREATED, *events)), item)
 
 
 @pytest.mark.thorough(keep=6)
 @EVERY_KIND
-@pytest.mark.parametrize("final", [{}, {"id": "other", "call_id": "call_first"}, None], ids=["last", "first", "none"])
+@pytest.mark.parametrize("final", [{}, {"id": "i_first", "call_id": "call_first"}, None], ids=["last", "first", "none"])
 def test_both_ids_may_change_if_the_start_has_no_arguments(item: dict[str, Any], final: dict[str, Any] | None) -> None:
     """Also where the final output returns to the ids of the start."""
-    start = {**begun(item, id="other", call_id="call_first"), **dict.fromkeys(ASKED & item.keys())}
+    start = begun(item) | FIRST | dict.fromkeys(ARGUMENTS & item.keys())
     events = [added(0, start), done(0, item), terminal([] if final is None else [{**item, **final}])]
-    response = decoded(WIRE, sse(CREATED, *events))
+    response = play(WIRE, sse(CREATED, *events))
     assert ran(response) == ["call_first" if final else "call_last"]
     assert len(response.calls) == 1
     assert "id-changed" in codes(response)
 
 
-@pytest.mark.parametrize("output", [True, False], ids=["with an output", "without output"])
-def test_both_ids_may_change_if_the_end_has_no_arguments(output: bool) -> None:
+def test_both_ids_may_change_if_the_end_has_no_arguments_or_equal_ones() -> None:
     item = function_call("call_last", "f", '{"x":1}', id="fc_2")
     start = function_call("call_first", "f", "", id="fc_1", status="in_progress")
     events = [added(0, start), grow("function_call_arguments", 0, '{"x":1}'), done(0, {**item, "arguments": ""})]
-    response = decoded(WIRE, sse(CREATED, *events, terminal([item] if output else [])))
-    assert [(call.id, call.arguments, call.status) for call in response.calls] == [("call_last", {"x": 1}, "complete")]
-
-
-def test_both_ids_may_change_if_the_arguments_are_equal_by_value() -> None:
-    item = function_call("call_last", "f", '{"y": 2, "x": "\\u00e9"}', id="fc_2")
-    start = function_call("call_first", "f", '{"x":"é","y":2}', id="fc_1", status="in_progress")
-    response = decoded(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([])))
-    assert ran(response) == ["call_last"]
-    assert len(response.calls) == 1
+    for output in ([item], []):
+        response = play(WIRE, sse(CREATED, *events, terminal(output)))
+        assert shapes(response) == [("f", {"x": 1}, "complete")]
+        assert ran(response) == ["call_last"]
+    start, item = (
+        one | {"arguments": text} for one, text in ((start, '{"x":"é","y":2}'), (item, '{"y":2,"x":"\\u00e9"}'))
+    )
+    response = play(WIRE, sse(CREATED, added(0, start), done(0, item), terminal([])))
+    assert (ran(response), len(response.calls)) == (["call_last"], 1)
 
 
 def test_two_calls_with_one_constant_item_id_are_two() -> None:
@@ -120,15 +104,15 @@ def test_two_calls_with_one_constant_item_id_are_two() -> None:
     ended = [done(0, call) for call in calls]
     for events in (apart, under_one_index, together, ended):
         for output in ([], calls, calls[:1], calls[1:]):
-            assert sorted(ran(decoded(WIRE, sse(CREATED, *events, terminal(output))))) == ["c0", "c1"]
+            assert sorted(ran(play(WIRE, sse(CREATED, *events, terminal(output))))) == ["c0", "c1"]
 
 
 def test_an_item_of_another_type_in_the_same_place_is_another_item() -> None:
     """The type is part of an item's identity: a call that ends where a message began does not replace it."""
     message = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
-    call = ITEMS[1] | {"status": "completed"}
+    call = ITEMS[1] | LAST
     words = grow("output_text", 0, "Hi.", item_id="msg_1", content_index=0)
     events = [added(0, message), words, done(0, call)]
-    response = decoded(WIRE, sse(CREATED, *events, terminal([])))
+    response = play(WIRE, sse(CREATED, *events, terminal([])))
     assert response.text == "Hi."
     assert ran(response) == ["call_last"]

@@ -1,4 +1,4 @@
-"""Items 1 and 6 on openai.chat: no call runs whose arguments were elsewhere, however they were delivered."""
+"""On openai.chat, no call runs whose arguments were elsewhere, however they were delivered."""
 
 from __future__ import annotations
 
@@ -29,110 +29,87 @@ def tools(**schemas: Any) -> list[Any]:
 NO_PARAMETERS = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
 
 
-def states(response: Response) -> list[tuple[str, str]]:
-    return [(call.name, call.status) for call in response.calls]
+def plain(*calls: Any, content: str | None = None, **options: Any) -> Response:
+    return normalize(json.dumps(chat_body(*calls, content=content)).encode(), "openai.chat", **options)
 
 
-def plain(*calls: Any, **told: Any) -> Response:
-    content = told.pop("content", None)
-    return normalize(json.dumps(chat_body(*calls, content=content)).encode(), "openai.chat", **told)
+def legacy(name: str | None, text: str) -> dict[str, Any]:
+    return chunk(function_call={"arguments": text} | ({} if name is None else {"name": name}))
 
 
-def assert_nothing_runs(response: Response) -> None:
+#: Streams in which nothing shows whose arguments these are: no call runs.
+AMBIGUOUS: dict[str, list[dict[str, Any]]] = {
+    "before their call, under another index": [piece(7, arguments=F), A],
+    "before their call, in pieces": [*(piece(7, arguments=text) for text in F), A],
+    "between two calls": [A, piece(1, arguments=F), B],
+    "under an index that no call has": [A, B, piece(7, arguments=F)],
+    "under a text as an index": [A, B, piece("x", arguments=F)],
+    "without an index": [A, B, piece(None, arguments=F)],
+    "under an unknown id": [A, B, piece(None, "z", None, F)],
+    "mixed pieces of two calls": [A, B, *(piece(arguments=text) for text in ('{"a"', '{"b"', ":1}", ":2}"))],
+    "in a function_call": [A, legacy(None, F[:3]), legacy(None, F[3:])],
+    "of a function_call": [legacy("f", ""), piece(0, arguments=F)],
+}
+
+
+@pytest.mark.parametrize("case", AMBIGUOUS)
+def test_no_call_runs_without_its_arguments(case: str) -> None:
+    response = chat(*AMBIGUOUS[case])
     assert ran(response) == []
     assert "arguments-misplaced" in codes(response)
 
 
-# (a) before their call, under another index
+def test_no_call_of_a_whole_body_runs_beside_arguments_without_a_name() -> None:
+    assert ran(plain(chat_call("a", "f", "{}"), chat_call("z", None, F))) == []
 
 
-@pytest.mark.parametrize("size", [1, 100])
-def test_misplaced_arguments_in_a_nameless_call_let_no_call_run(size: int) -> None:
-    parts = [piece(7, arguments=F[at : at + size]) for at in range(0, len(F), size)]
-    response = chat(*parts, A)
-    assert states(response) == [("", "invalid"), ("f", "truncated")]
-    assert_nothing_runs(response)
-    assert_nothing_runs(plain(chat_call("a", "f", "{}"), chat_call("z", None, F)))
-
-
-def test_arguments_before_their_call_start_with_its_index_belong_to_it() -> None:
-    assert triples(chat(piece(0, arguments=F), A)) == [("a", "f", json.loads(F))]
-
-
-def test_a_call_without_a_name_and_arguments_does_not_affect_others() -> None:
-    for nothing in ("{}", "null", " "):
-        assert ran(chat(piece(7, arguments=nothing), A)) == ["a"]
-
-
-# (b) under an index that no call has, or none
-
-
-@pytest.mark.parametrize("index", [7, "x", None], ids=repr)
-def test_ambiguous_arguments_of_two_calls_let_neither_run(index: Any) -> None:
-    response = chat(A, B, piece(index, arguments=F))
-    assert states(response) == [("f", "truncated"), ("g", "truncated")]
-    assert_nothing_runs(response)
-
-
-def test_arguments_with_an_unknown_id_let_no_call_run() -> None:
-    assert_nothing_runs(chat(A, B, piece(None, "z", None, F)))
+BOTH = [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
 
 
 @pytest.mark.parametrize("index", [7, "x", None], ids=repr)
 def test_arguments_that_can_belong_to_only_one_call_let_it_run(index: Any) -> None:
-    assert triples(chat(A, piece(index, arguments=F))) == [("a", "f", json.loads(F))]
-    both = [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
-    assert triples(chat(A, piece(0, arguments=F), B, piece(index, arguments=G))) == both
-    assert triples(chat(A, B, piece(index, arguments=G), piece(0, arguments=F))) == both
+    assert triples(chat(A, piece(index, arguments=F))) == BOTH[:1]
+    assert triples(chat(A, piece(0, arguments=F), B, piece(index, arguments=G))) == BOTH
+    assert triples(chat(A, B, piece(index, arguments=G), piece(0, arguments=F))) == BOTH
     request = tools(f=NO_PARAMETERS, g=schema())
     assert ran(chat(A, B, piece(index, arguments=G), request=request)) == ["a", "b"]
 
 
-def test_arguments_that_may_precede_their_call_let_no_call_run() -> None:
-    assert_nothing_runs(chat(A, piece(1, arguments=F), B))
-
-
-def test_an_index_that_is_the_position_of_a_call_belongs_to_it() -> None:
-    """IDX-10: heads under index 0, arguments under the place of their call."""
+def test_arguments_at_the_index_or_the_position_of_their_call_belong_to_it() -> None:
+    assert triples(chat(piece(0, arguments=F), A)) == BOTH[:1]
+    # IDX-10: heads under index 0, arguments under the place of their call
     again = [piece(0, "a", "f", ""), piece(0, arguments=F), piece(0, "b", "g", ""), piece(1, arguments=G)]
     response = chat(*again, piece(0, "c", "h", ""))
-    assert triples(response)[:2] == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
+    assert triples(response)[:2] == BOTH
     assert ran(response) == ["a", "b", "c"]
 
 
-# (c) behind those of another call
+def test_a_function_call_that_repeats_the_name_has_the_arguments() -> None:
+    response = chat(A, legacy("f", F[:3]), legacy(None, F[3:]))
+    assert [(call.name, call.status) for call in response.calls] == [("f", "truncated"), ("f", "complete")]
+    assert [call.arguments for call in response.calls if call.id in ran(response)] == [json.loads(F)]
 
 
-def test_mixed_fragments_of_two_calls_let_neither_run() -> None:
-    assert_nothing_runs(chat(A, B, *(piece(arguments=text) for text in ('{"a"', '{"b"', ":1}", ":2}"))))
-
-
-# (d) as the text of the answer
+# as the text of the answer
 
 
 @pytest.mark.parametrize("empty", ["", "{}"])
 def test_a_text_that_is_a_json_object_may_hold_the_arguments(empty: str) -> None:
-    def both(**told: Any) -> list[Response]:
-        streamed = [chunk(content=F[:3]), chunk(content=F[3:] + "\n")]
-        return [
-            chat(piece(0, "a", "f", empty), *streamed, **told),
-            plain(chat_call("a", "f", empty), content=F + "\n", **told),
-        ]
+    def read(request: Any) -> list[tuple[list[str], set[str]]]:
+        streamed = chat(piece(0, "a", "f", empty), chunk(content=F[:3]), chunk(content=F[3:] + "\n"), request=request)
+        whole = plain(chat_call("a", "f", empty), content=F + "\n", request=request)
+        assert streamed.text == whole.text == F + "\n"
+        return [(ran(response), {*codes(response)} & MISPLACED) for response in (streamed, whole)]
 
-    for response in both(request=tools(f=schema("a"))):
-        assert_nothing_runs(response)
-        assert response.text == F + "\n"
+    assert read(tools(f=schema("a"))) == [([], {"arguments-misplaced"})] * 2
     for request in (None, ["f"], tools(f=schema()), tools(f=schema("a", "b"))):
-        for response in both(request=request):
-            assert ran(response) == ["a"]
-            assert "arguments-in-text" in codes(response)
-    for response in both(request=tools(f=NO_PARAMETERS)):
-        assert ran(response) == ["a"]
-        assert {"arguments-in-text", "arguments-misplaced"}.isdisjoint(codes(response))
+        assert read(request) == [(["a"], {"arguments-in-text"})] * 2
+    assert read(tools(f=NO_PARAMETERS)) == [(["a"], set())] * 2
+    two = chat(A, B, chunk(content=F + "\n" + G), request=tools(f=schema("a"), g=schema("b")))
+    assert (ran(two), "arguments-misplaced" in codes(two)) == ([], True)
 
 
-def test_a_text_of_two_json_objects_may_hold_the_arguments_of_two_calls() -> None:
-    assert_nothing_runs(chat(A, B, chunk(content=F + "\n" + G), request=tools(f=schema("a"), g=schema("b"))))
+MISPLACED = {"arguments-misplaced", "arguments-in-text"}
 
 
 @pytest.mark.parametrize("text", ["Now.", "{}", '{"a":1} is it', "[1]", "{"])
@@ -141,30 +118,6 @@ def test_any_other_text_does_not_affect_a_call(text: str) -> None:
     for response in (chat(chunk(content=text), A, request=request), plain(chat_call("a", "f", "{}"), content=text)):
         assert ran(response) == ["a"]
         assert "arguments-in-text" not in codes(response)
-
-
-# (e) as a `function_call`
-
-
-def legacy(name: str | None, text: str) -> dict[str, Any]:
-    return chunk(
-        function_call={key: value for key, value in (("name", name), ("arguments", text)) if value is not None}
-    )
-
-
-@pytest.mark.parametrize("name", [None, "f"])
-def test_arguments_in_a_function_call_do_not_let_their_call_run_empty(name: str | None) -> None:
-    response = chat(A, legacy(name, F[:3]), legacy(None, F[3:]))
-    assert states(response) == [("f", "truncated"), (name or "", "complete" if name else "invalid")]
-    assert "arguments-misplaced" in codes(response)
-    assert [call.arguments for call in response.calls if call.id in ran(response)] == [json.loads(F)] * bool(name)
-
-
-def test_arguments_in_tool_calls_do_not_let_a_function_call_run_empty() -> None:
-    assert_nothing_runs(chat(legacy("f", ""), piece(0, arguments=F)))
-
-
-# Calls that need no arguments
 
 
 @pytest.mark.parametrize("empty", ["", "{}", "null"])
@@ -177,14 +130,14 @@ def test_calls_that_need_no_arguments_run(empty: str, request_known: bool) -> No
         chat(one, B, piece(1, arguments=G), request=request),
         chat(B, one, piece(1, arguments=G), request=request),
         chat(chunk(content="Both."), one, other, request=request),
-        plain(chat_call("a", "f", empty), chat_call("b", "g", empty), request=request),
         plain(chat_call("a", "f", empty), chat_call("b", "g", G), content="Both.", request=request),
     ):
         assert sorted(ran(response)) == ["a", "b"]
-        assert {"arguments-misplaced", "arguments-in-text"}.isdisjoint(codes(response))
+        assert MISPLACED.isdisjoint(codes(response))
+    assert ran(chat(piece(7, arguments=empty or " "), A)) == ["a"]
 
 
-# Item 6: several function calls in one choice
+# several function calls in one choice
 
 
 @pytest.mark.parametrize("size", [1, 4, 100])
@@ -197,14 +150,11 @@ def test_consecutive_function_calls_are_separate_calls(names: tuple[str, str], s
         first = "" if alone else pieces.pop(0)
         parts += [legacy(name, first), *(legacy(None, part) for part in pieces)]
     response = chat(*parts, finish="function_call")
-    assert [(call.name, call.arguments) for call in response.calls] == [
-        (names[0], json.loads(F)),
-        (names[1], json.loads(G)),
-    ]
+    assert [(c.name, c.arguments) for c in response.calls] == list(zip(names, map(json.loads, (F, G)), strict=True))
     assert len(set(ran(response))) == 2
 
 
-def test_a_single_function_call_is_read_as_before() -> None:
+def test_the_pieces_of_a_single_function_call_are_concatenated() -> None:
     for parts in ([legacy("f", F)], [legacy("f", ""), legacy("", F[:2]), legacy("f", F[2:])]):
         (call,) = chat(*parts, finish="function_call").calls
         assert (call.kind, call.name, call.arguments_text) == ("legacy_function", "f", F)
@@ -212,17 +162,15 @@ def test_a_single_function_call_is_read_as_before() -> None:
 
 def test_function_calls_that_repeat_tool_calls_are_ignored() -> None:
     mirrored = [piece(0, "a", "f", F), legacy("f", F), piece(1, "b", "g", G), legacy("g", G)]
-    assert triples(chat(*mirrored)) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
+    assert triples(chat(*mirrored)) == BOTH
 
 
-# Item 6: a message after deltas
+# a message after deltas
 
 
-def ended(*calls: dict[str, Any], legacy: Any = None) -> dict[str, Any]:
+def ended(*calls: dict[str, Any], **members: Any) -> dict[str, Any]:
     last = chunk(finish="tool_calls")
-    last["choices"][0]["message"] = {"role": "assistant", "content": None, "tool_calls": list(calls)}
-    if legacy is not None:
-        last["choices"][0]["message"]["function_call"] = legacy
+    last["choices"][0]["message"] = {"role": "assistant", "content": None, "tool_calls": list(calls), **members}
     return last
 
 
@@ -233,36 +181,32 @@ WHOLE = [piece(0, "a", "f", F), piece(1, "b", "g", G)]
 def test_a_message_after_deltas_adds_missing_calls(deltas: list[dict[str, Any]]) -> None:
     message = ended(chat_call("a", "f", '{"a": 1}' if WHOLE[0] in deltas else F), chat_call("b", "g", G))
     response = chat(chunk(content="Now."), *deltas, message, finish=None)
-    assert sorted(triples(response), key=str) == [("a", "f", json.loads(F)), ("b", "g", json.loads(G))]
+    assert sorted(triples(response), key=str) == BOTH
     assert sorted(ran(response)) == ["a", "b"]
 
 
-def test_the_message_overrides_the_arguments_of_a_streamed_call() -> None:
+def test_a_message_after_deltas_changes_arguments_and_not_ids() -> None:
     response = chat(piece(0, "a", "f", F), ended(chat_call("a", "f", '{"a":2}')), finish=None)
     assert triples(response) == [("a", "f", {"a": 2})]
     assert "arguments-disagree" in codes(response)
-
-
-def test_different_ids_in_the_message_do_not_add_calls() -> None:
     again = piece(1, "b", "f", F)
     response = chat(WHOLE[0], again, ended(chat_call("x", "f", F), chat_call("y", "f", F)), finish=None)
     assert triples(response) == [("a", "f", json.loads(F)), ("b", "f", json.loads(F))]
 
 
 def test_growing_messages_beside_deltas_do_not_add_calls() -> None:
-    parts, said = [], ""
-    for text in (F[:2], F[2:5], F[5:]):
-        said += text
-        part = chunk(piece(0, "a" if said == text else None, "f" if said == text else None, text))
-        part["choices"][0]["message"] = {"role": "assistant", "tool_calls": [chat_call("a", "f", said)]}
-        parts.append(part)
-    assert triples(chat(*parts)) == [("a", "f", json.loads(F))]
+    parts = [chunk(piece(0, "a", "f", F[:2])), chunk(piece(0, arguments=F[2:5])), chunk(piece(0, arguments=F[5:]))]
+    for part, end in zip(parts, (2, 5, None), strict=True):
+        part["choices"][0]["message"] = {"role": "assistant", "tool_calls": [chat_call("a", "f", F[:end])]}
+    assert triples(chat(*parts)) == BOTH[:1]
 
 
 def test_a_function_call_only_in_the_message_is_a_call() -> None:
-    assert [c.name for c in chat(chunk(content="Now."), ended(legacy={"name": "f", "arguments": F})).calls] == ["f"]
+    assert [c.name for c in chat(chunk(content="Now."), ended(function_call={"name": "f", "arguments": F})).calls] == [
+        "f"
+    ]
     for arguments in ("", F[:3], F):
-        response = chat(legacy("f", arguments), ended(legacy={"name": "f", "arguments": F}), finish=None)
+        response = chat(legacy("f", arguments), ended(function_call={"name": "f", "arguments": F}), finish=None)
         assert [(call.kind, call.arguments) for call in response.calls] == [("legacy_function", json.loads(F))]
 
 

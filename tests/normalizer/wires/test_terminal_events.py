@@ -1,4 +1,4 @@
-"""Item 8: the terminal events of proxies, and deltas of Responses that name their call by call_id alone."""
+"""Terminal events of proxies on openai.responses, and deltas that name their call by `call_id` alone."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.decoding import assert_not_executed, codes, decoded, ran
-from tests.support.events import CREATED, added, done, function_call, grow, sse, terminal
+from tests.normalizer.failures.play import CREATED, added, assert_not_executed, done, play, ran, sse, terminal
+from tests.support.building import codes, function_call
 from toolparity import Response
 
 WIRE = "openai.responses"
@@ -20,7 +20,7 @@ def ending(kind: str, response: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def read(*events: dict[str, Any]) -> Response:
-    return decoded(WIRE, sse(CREATED, *events))
+    return play(WIRE, sse(CREATED, *events))
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def read(*events: dict[str, Any]) -> Response:
         {"id": "r1", "status": "completed", "output": [CALL]},
         {"id": "r1", "status": "completed", "output": []},
     ],
-    ids=["bare", "an id", "an output", "whole", "hollow"],
+    ids=["no response", "an id", "an output", "whole", "no output"],
 )
 def test_response_done_ends_an_answer(response: dict[str, Any] | None) -> None:
     answer = read(*STREAMED, ending("done", response))
@@ -42,21 +42,17 @@ def test_response_done_ends_an_answer(response: dict[str, Any] | None) -> None:
     assert not {"unknown-event", "stream-incomplete"} & set(codes(answer))
 
 
-@pytest.mark.parametrize("status", ["incomplete", "failed", "cancelled"])
-def test_the_status_inside_response_done_is_respected(status: str) -> None:
-    answer = read(STREAMED[0], ending("done", {"id": "r1", "status": status, "output": []}))
+@pytest.mark.parametrize("status", ["incomplete", "failed", "cancelled", "in_progress", "queued"])
+def test_the_status_inside_response_done_counts(status: str) -> None:
+    running = status in ("in_progress", "queued")
+    events = STREAMED if running else STREAMED[:1]
+    answer = read(*events, ending("done", {"id": "r1", "status": status, "output": [CALL] if running else []}))
     assert_not_executed(answer, calls=1)
-
-
-@pytest.mark.parametrize("status", ["in_progress", "queued"])
-def test_response_done_with_a_running_response_does_not_end_the_answer(status: str) -> None:
-    answer = read(*STREAMED, ending("done", {"id": "r1", "status": status, "output": [CALL]}))
-    assert not answer.complete
-    assert_not_executed(answer, calls=1)
+    assert not (answer.complete and running)
 
 
 @pytest.mark.parametrize("kind", ["cancelled", "canceled"])
-@pytest.mark.parametrize("response", [None, {"id": "r1", "output": [CALL]}], ids=["bare", "whole"])
+@pytest.mark.parametrize("response", [None, {"id": "r1", "output": [CALL]}], ids=["no response", "whole"])
 def test_a_cancelled_answer_is_complete_and_not_executed(kind: str, response: dict[str, Any] | None) -> None:
     answer = read(*STREAMED, ending(kind, response))
     assert answer.choices[0].stop.reason == "error"
@@ -102,12 +98,8 @@ def by_call_id(kind: str, call: dict[str, Any], **members: str) -> dict[str, Any
 
 def interleaved() -> list[dict[str, Any]]:
     """The arguments of both calls, a piece of each in turn."""
-    texts = [call["arguments"] for call in CALLS]
-    return [
-        by_call_id("delta", call, delta=piece)
-        for pieces in zip(*([text[:3], text[3:]] for text in texts), strict=True)
-        for call, piece in zip(CALLS, pieces, strict=True)
-    ]
+    halves = slice(None, 3), slice(3, None)
+    return [by_call_id("delta", call, delta=call["arguments"][half]) for half in halves for call in CALLS]
 
 
 @pytest.mark.parametrize("announced", [True, False])
@@ -116,8 +108,8 @@ def test_fragments_with_only_a_call_id_belong_to_that_call(announced: bool, sent
     pieces = interleaved() if sent != "done" else []
     if sent != "deltas":
         pieces += [by_call_id("done", call, arguments=call["arguments"]) for call in CALLS]
-    silent = [done(n, {**call, "arguments": ""}) for n, call in enumerate(CALLS)]
-    answer = read(*(BEGUN if announced else []), *pieces, *(silent if announced else []), terminal([]))
+    empty = [done(n, {**call, "arguments": ""}) for n, call in enumerate(CALLS)]
+    answer = read(*(BEGUN if announced else []), *pieces, *(empty if announced else []), terminal([]))
     assert [(call.id, call.arguments_text) for call in answer.calls] == [("c0", '{"x":0}'), ("c1", '{"x":1}')]
     assert ran(answer) == (["c0", "c1"] if announced else [])  # without a start nothing names them
 
@@ -130,14 +122,9 @@ def test_a_call_id_overrides_a_constant_item_id() -> None:
 
 
 def test_fragments_of_a_custom_call_are_assigned_by_call_id() -> None:
-    calls = [
-        {"type": "custom_tool_call", "id": f"i{n}", "call_id": f"c{n}", "name": "f", "input": ""} for n in range(2)
-    ]
-    pieces = [
-        {**grow("custom_tool_call_input", 0, text), "call_id": id}
-        for id, text in (("c0", "a"), ("c1", "b"), ("c0", "a"), ("c1", "b"))
-    ]
-    for piece in pieces:
-        del piece["output_index"]
-    answer = read(*(added(n, call) for n, call in enumerate(calls)), *pieces, terminal([]))
+    call = {"type": "custom_tool_call", "name": "f", "input": ""}
+    begun = [added(n, {**call, "id": f"i{n}", "call_id": f"c{n}"}) for n in range(2)]
+    texts = [("c0", "a"), ("c1", "b"), ("c0", "a"), ("c1", "b")]
+    kind = "response.custom_tool_call_input.delta"
+    answer = read(*begun, *({"type": kind, "call_id": id, "delta": text} for id, text in texts), terminal([]))
     assert [(call.id, call.arguments_text) for call in answer.calls] == [("c0", "aa"), ("c1", "bb")]

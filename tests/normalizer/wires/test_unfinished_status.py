@@ -1,4 +1,4 @@
-"""Item 4: the status of a response that has not ended is not an unknown stop word."""
+"""The status of a response that has not ended is not an unknown stop word."""
 
 from __future__ import annotations
 
