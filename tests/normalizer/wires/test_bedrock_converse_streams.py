@@ -62,41 +62,6 @@ def test_members_of_the_invocation_beside_a_further_text_are_kept() -> None:
     assert response.extra == metrics
 
 
-def test_calls_are_kept_by_the_index_of_their_block() -> None:
-    """Failure BED-05."""
-    response = played(
-        delta(0, text="I look."),
-        start(1, toolUse={"toolUseId": "a", "name": "f"}),
-        start(2, toolUse={"toolUseId": "b", "name": "g"}),
-        delta(2, toolUse={"input": '{"y":'}),
-        delta(1, toolUse={"input": '{"x":1}'}),
-        delta(2, toolUse={"input": "2}"}),
-        *map(stop, range(3)),
-        end(),
-    )
-    assert response.text == "I look."
-    assert [(call.id, call.name, call.arguments) for call in response.calls] == [
-        ("a", "f", {"x": 1}),
-        ("b", "g", {"y": 2}),
-    ]
-    assert codes(response) == []
-
-
-def test_an_answer_of_calls_alone_is_an_answer() -> None:
-    """Failure BED-04."""
-    body = {"output": {"message": {"content": [{"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}]}}}
-    response = normalize({**body, "stopReason": "tool_use"}, WIRE)
-    assert (response.error, [call.id for call in response.calls]) == (None, ["a"])
-
-
-def test_each_fragment_of_nova_may_have_an_index_of_its_own() -> None:
-    response = played(
-        delta(0, text="On "), stop(0), delta(1, text="their "), stop(1), delta(2, text="way"), stop(2), end("end_turn")
-    )
-    assert response.text == "On their way"
-    assert codes(response) == []
-
-
 @pytest.mark.parametrize("kind", ["throttlingException", "modelStreamErrorException", "internalServerException"])
 def test_an_exception_in_the_stream_ends_the_answer_and_nothing_runs(kind: str) -> None:
     response = played(*use(0, "a", "{}"), exception(kind, {"message": "no", "originalStatusCode": 500}))
@@ -105,14 +70,6 @@ def test_an_exception_in_the_stream_ends_the_answer_and_nothing_runs(kind: str) 
     assert response.error.raw["error"]["originalStatusCode"] == 500
     as_event = decoded(WIRE, [BEGIN, event(kind, {"message": "no"})])
     assert (as_event.error and as_event.error.type) == kind
-
-
-def test_the_retryable_exceptions_are_marked() -> None:
-    marks = {
-        kind: played(exception(kind, {"message": "m"})).error.retryable  # type: ignore[union-attr]
-        for kind in ("throttlingException", "serviceUnavailableException", "validationException")
-    }
-    assert marks == {"throttlingException": True, "serviceUnavailableException": True, "validationException": False}
 
 
 def test_reasoning_is_signed_or_redacted_and_goes_back_byte_for_byte() -> None:
@@ -152,19 +109,6 @@ def test_a_call_of_the_provider_never_reaches_the_caller_whatever_its_type() -> 
         assert (call.tool, call.arguments_text, codes(response)) == ("code_execution", '{"snippet":"1"}', findings)
 
 
-def test_the_result_of_a_call_of_the_provider_is_put_together() -> None:
-    head = {"toolUseId": "s", "type": "nova_code_interpreter_result", "status": "error"}
-    response = played(
-        start(0, toolResult=head),
-        delta(0, toolResult=[{"text": "a"}]),
-        delta(0, toolResult=[{"text": "b"}]),
-        stop(0),
-        end("end_turn"),
-    )
-    raw = {"toolResult": {**head, "content": [{"text": "ab"}]}}
-    assert response.choices[0].blocks == [ServerToolResult("s", "code_execution", True, raw)]
-
-
 def test_cited_text_keeps_its_citations() -> None:
     cited = {"title": "t", "location": {"documentChar": {"documentIndex": 0, "start": 0, "end": 5}}}
     response = played(delta(0, citation=cited), delta(0, text="20 "), delta(0, text="days"), stop(0), end("end_turn"))
@@ -180,12 +124,6 @@ def test_arguments_under_the_index_of_another_block_run_nothing() -> None:
     )
     assert [(call.name, call.status) for call in response.calls] == [("f", "truncated"), ("", "invalid")]
     assert {"delta-misplaced", "arguments-misplaced"} <= set(codes(response))
-
-
-def test_a_call_that_is_started_twice_is_one_call() -> None:
-    response = played(start(0, toolUse={"toolUseId": "a", "name": "f"}), *use(0, "a", "{}"), end())
-    assert [call.id for call in response.calls] == ["a"]
-    assert codes(response) == ["event-repeated"]
 
 
 def test_an_image_of_the_model_is_a_result_of_the_provider() -> None:
@@ -212,34 +150,6 @@ def test_unknown_blocks_deltas_and_events_are_kept_and_reported() -> None:
     assert song.wire_type == "song"
     assert response.extra["events"] == [{"mood": {"is": "good"}}]
     assert set(codes(response)) >= {"unknown-block", "unknown-event"}
-
-
-def test_a_stream_without_its_end_runs_nothing() -> None:
-    response = played(*use(0, "a", "{}"), start(1, toolUse={"toolUseId": "b", "name": "g"}))
-    assert response.complete is False
-    assert [call.status for call in response.calls] == ["complete", "truncated"]
-    assert isinstance(response.calls[0], ToolCall)
-    assert "stream-incomplete" in codes(response)
-
-
-def test_the_figures_include_the_cache() -> None:
-    usage = {
-        "inputTokens": 3,
-        "outputTokens": 121,
-        "totalTokens": 2072,
-        "cacheReadInputTokens": 1712,
-        "cacheWriteInputTokens": 236,
-    }
-    response = played(
-        delta(0, text="a"), stop(0), end("end_turn"), event("metadata", {"usage": usage, "metrics": {"latencyMs": 1}})
-    )
-    assert response.usage is not None
-    assert (response.usage.input_tokens, response.usage.cached_input_tokens, response.usage.cache_write_tokens) == (
-        1951,
-        1712,
-        236,
-    )
-    assert response.extra == {"metrics": {"latencyMs": 1}}
 
 
 def test_the_texts_of_a_result_that_bedrock_streams_are_one_text() -> None:

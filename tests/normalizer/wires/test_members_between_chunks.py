@@ -1,12 +1,12 @@
-"""Item 30: what the members of chunks say does not depend on where the bytes are cut (law `any-split`).
+"""What the members of chunks report does not depend on where the bytes are cut (law `any-split`).
 
-A recorded stream says the same beside every piece; a made one may change any member, or give it once, at any place.
+A recorded stream has the same members in every chunk; a made one may change any member, or give it once, at any place.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -17,11 +17,13 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from xai_sdk.proto import chat_pb2
 
-from tests.support.events import (
+from tests.normalizer.failures.play import feed
+from tests.support.building import (
     anthropic_body,
     block_start,
     block_stop,
     chunk,
+    cut,
     function_call,
     grpc_call,
     item_events,
@@ -34,23 +36,23 @@ from tests.support.events import (
 )
 from tests.support.merging import merged
 from tests.support.thoroughness import examples
-from toolparity import Response, StreamDecoder
-from toolparity.normalizer.events import Event
+from toolparity import StreamDecoder
+from toolparity.normalizer.events import BlockDelta
 from toolparity.normalizer.wires.anthropic_messages import schema as anthropic_schema
 from toolparity.normalizer.wires.openai_chat import schema as chat_schema
 from toolparity.normalizer.wires.openai_responses import schema as responses_schema
 
 TEXT = '{"a":1,"b":[2,"three"]}'
-PARTS = [TEXT[at : at + 3] for at in range(0, len(TEXT), 3)]
-#: What a member may be given; of some of it a wire says that it has another type.
+PARTS = cut(TEXT, 3)
+WORDS = ["Hel", "lo", "!"]
+#: What a member may be given; some of it has another type than the wire defines.
 VALUES = st.sampled_from([None, "", "a", "b", 0, 1, 1700000000, 2.5, True, [], {}, ["x"], {"x": 1}])
 
 
 def _chat() -> list[dict[str, Any]]:
-    said = [chunk(role="assistant", content=""), *(chunk(content=word) for word in ("Hel", "lo", "!"))]
-    thought = [chunk(reasoning_content=word) for word in ("H", "m")]
+    texts = [chunk(role="assistant", content=""), *(chunk(content=word) for word in WORDS)]
     calls = [chunk(piece(0, "a", "f", "")), *(chunk(piece(0, arguments=part)) for part in PARTS)]
-    return [*thought, *said, *calls, chunk(finish="tool_calls")]
+    return [*(chunk(reasoning_content=word) for word in ("H", "m")), *texts, *calls, chunk(finish="tool_calls")]
 
 
 def _responses() -> list[dict[str, Any]]:
@@ -61,7 +63,7 @@ def _responses() -> list[dict[str, Any]]:
     return [
         {"type": "response.created", "response": responses_body(status="in_progress")},
         {"type": "response.output_item.added", "output_index": 0, "item": message},
-        *({"type": "response.output_text.delta", "delta": word, **where} for word in ("Hel", "lo", "!")),
+        *({"type": "response.output_text.delta", "delta": word, **where} for word in WORDS),
         {"type": "response.output_item.done", "output_index": 0, "item": done},
         *item_events(1, item),
         {"type": "response.completed", "response": responses_body(done, item)},
@@ -72,7 +74,7 @@ def _anthropic() -> list[dict[str, Any]]:
     return [
         {"type": "message_start", "message": anthropic_body(stop="") | {"stop_reason": None}},
         block_start(0, type="text", text=""),
-        *(text_delta(0, word) for word in ("Hel", "lo", "!")),
+        *(text_delta(0, word) for word in WORDS),
         block_stop(0),
         tool_start(1, "a", "f"),
         *(json_delta(1, part) for part in PARTS),
@@ -98,17 +100,11 @@ WIRES: dict[str, tuple[Callable[[], list[dict[str, Any]]], list[str]]] = {
 }
 
 
-def fed(wire: str, pieces: Iterable[Any]) -> tuple[Response, list[Event]]:
-    decoder = StreamDecoder(wire)
-    events = [event for each in pieces for event in decoder.feed(each)]
-    return decoder.finish(), events
-
-
-def same(wire: str, whole: list[bytes], other: list[bytes]) -> None:
-    (one, shown), (two, told) = fed(wire, whole), fed(wire, other)
+def assert_same(wire: str, whole: list[bytes], other: list[bytes]) -> None:
+    (one, shown), (two, events) = feed(wire, whole), feed(wire, other)
     assert one == two
     assert one.findings == two.findings
-    assert merged(shown) == merged(told)
+    assert merged(shown) == merged(events)
 
 
 def holders(wire: str, event: dict[str, Any]) -> list[dict[str, Any]]:
@@ -120,7 +116,7 @@ def holders(wire: str, event: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_members_that_change_between_chunks_say_the_same_at_any_cut(wire: str) -> None:
+def test_members_that_change_between_chunks_give_the_same_response_at_any_cut(wire: str) -> None:
     made, members = WIRES[wire]
 
     @examples(400, plain=20, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
@@ -134,8 +130,8 @@ def test_members_that_change_between_chunks_say_the_same_at_any_cut(wire: str) -
         singly = [sse(event) for event in events]
         whole = b"".join(singly) + b"data: [DONE]\n\n"
         places = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=12)))
-        same(wire, [whole], [*singly, b"data: [DONE]\n\n"])
-        same(wire, [whole], [whole[start:end] for start, end in pairwise([0, *places, len(whole)])])
+        assert_same(wire, [whole], [*singly, b"data: [DONE]\n\n"])
+        assert_same(wire, [whole], [whole[start:end] for start, end in pairwise([0, *places, len(whole)])])
 
     holds()
 
@@ -143,36 +139,46 @@ def test_members_that_change_between_chunks_say_the_same_at_any_cut(wire: str) -
 @pytest.mark.thorough(keep=1, per="{wire}")
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("value", ["late", 1700000001, {"x": 1}], ids=repr)
-def test_each_member_given_once_at_each_place_says_the_same_at_any_cut(wire: str, value: Any) -> None:
+def test_each_member_given_once_at_each_place_gives_the_same_response_at_any_cut(wire: str, value: Any) -> None:
     made, members = WIRES[wire]
     for member in members:
         for place in range(len(made())):
             events = copy.deepcopy(made())
             events[place][member] = value
             singly = [sse(event) for event in events]
-            same(wire, [b"".join(singly)], singly)
+            assert_same(wire, [b"".join(singly)], singly)
 
 
-@pytest.mark.parametrize("member", ["created", "service_tier", "system_fingerprint"])
-def test_the_last_value_of_a_member_is_kept(member: str) -> None:
-    events = [{**event, member: place} for place, event in enumerate(_chat())]
-    for pieces in ([sse(*events, done=True)], [sse(event) for event in events]):
-        assert fed("openai.chat", pieces)[0].extra[member] == len(events) - 1
-
-
-@pytest.mark.parametrize("member", ["id", "model"])
-def test_the_first_nonempty_id_and_model_are_kept(member: str) -> None:
-    events = _chat()
+def test_the_last_value_of_a_member_and_the_first_id_and_model_are_kept() -> None:
+    members = ("created", "service_tier", "system_fingerprint")
+    events = [event | dict.fromkeys(members, place) for place, event in enumerate(_chat())]
     for place, event in enumerate(events):
-        event[member] = "" if place < 4 else f"given_{place}"
+        event["id"] = event["model"] = "" if place < 4 else f"given_{place}"
     for pieces in ([sse(*events, done=True)], [sse(event) for event in events]):
-        assert getattr(fed("openai.chat", pieces)[0], member) == "given_4"
+        response, _ = feed("openai.chat", pieces)
+        assert (response.id, response.model) == ("given_4", "given_4")
+        assert response.extra == dict.fromkeys(members, len(events) - 1)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_deltas_of_a_block_in_one_chunk_become_one_event_after_the_first(wire: str) -> None:
+    singly = [sse(event) for event in WIRES[wire][0]()]
+    without = StreamDecoder(wire, events=False)
+    assert [without.feed(each) for each in singly] == [[]] * len(singly)
+    response, events = feed(wire, [b"".join(singly)])
+    assert without.finish() == response
+    apart = [event.text for event in feed(wire, singly)[1] if isinstance(event, BlockDelta)]
+    assert [text for text in apart if text] == [*(["H", "m"] if wire == "openai.chat" else []), *WORDS, *PARTS]
+    together = [event for event in events if isinstance(event, BlockDelta)]
+    assert "".join(event.text for event in together) == "".join(apart)
+    for key in {event.key for event in together}:
+        assert len([event for event in together if event.key == key]) <= 2
 
 
 # xai.grpc: the same messages, as bytes, objects or protobuf JSON
 
 
-def test_fields_that_change_between_messages_say_the_same_in_any_form() -> None:
+def test_fields_that_change_between_messages_give_the_same_response_in_any_form() -> None:
     @examples(150, plain=10, derandomize=True, database=None)
     @given(st.data())
     def holds(data: st.DataObject) -> None:
@@ -191,11 +197,11 @@ def test_fields_that_change_between_messages_say_the_same_in_any_form() -> None:
                 message.created.FromSeconds(data.draw(st.integers(1, 2**31)))
             if data.draw(st.booleans()):
                 message.usage.completion_tokens = data.draw(st.integers(1, 9))
-        whole, shown = fed("xai.grpc", [message.SerializeToString() for message in messages])
+        whole, shown = feed("xai.grpc", [message.SerializeToString() for message in messages])
         plain = [MessageToDict(message, preserving_proto_field_name=True) for message in messages]
         for form in (messages, plain):
-            other, told = fed("xai.grpc", form)
-            assert (other, told) == (whole, shown)
+            other, events = feed("xai.grpc", form)
+            assert (other, events) == (whole, shown)
         for member in ("id", "model"):
             assert getattr(whole, member) == next((v for m in messages if (v := getattr(m, member))), None)
         last = [m.system_fingerprint for m in messages if m.system_fingerprint]

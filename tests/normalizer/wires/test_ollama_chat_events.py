@@ -7,16 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.decoding import codes, decoded, feed
-from tests.support.emit import emit_body, emit_stream, scripted_call
-from tests.support.events import ollama_line
+from tests.normalizer.failures.play import Call, Say, Think, codes, feed, ollama_line, plain, play, stream
 from toolparity import Reasoning, Stop, StreamDecoder, Text, Usage, normalize
-from toolparity.cassettes.scripts import Say, Think
 from toolparity.normalizer.body_splitter import responses
 from toolparity.normalizer.errors import SeveralBodies, TooManyCalls
 
 WIRE = "ollama.chat"
-F = scripted_call(('{"x":1}',), "a", "f")
+F = Call(('{"x":1}',), "a", "f")
 
 
 def body(message: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -30,29 +27,15 @@ def line(message: dict[str, Any], **more: Any) -> bytes:
 
 
 def test_the_word_stop_ends_calls_too_and_is_no_finding() -> None:
-    response = decoded(WIRE, emit_stream(WIRE, [Say("so"), F]))
+    response = play(WIRE, stream(WIRE, [Say("so"), F]))
     assert response.choices[0].stop == Stop("tool_calls", "stop")
     assert response.findings == ()
-    assert normalize(emit_body(WIRE, [Say("so"), F]), WIRE).choices == response.choices
+    assert normalize(plain(WIRE, [Say("so"), F]), WIRE).choices == response.choices
 
 
 def test_text_and_thinking_that_alternate_are_one_block_each() -> None:
-    response = decoded(WIRE, emit_stream(WIRE, [Think("a"), Say("b"), Think("c"), Say("d")], "end_turn"))
+    response = play(WIRE, stream(WIRE, [Think("a"), Say("b"), Think("c"), Say("d")], "end_turn"))
     assert response.choices[0].blocks == [Reasoning("ac"), Text("bd")]
-
-
-def test_an_event_may_hold_text_thinking_and_calls_at_once() -> None:
-    calls = [{"function": {"name": "f", "arguments": {}}}]
-    response = decoded(
-        WIRE, line({"content": "b", "thinking": "a", "tool_calls": calls}) + ollama_line('"content": ""', "stop")
-    )
-    assert [type(block).__name__ for block in response.choices[0].blocks] == ["Reasoning", "Text", "ToolCall"]
-    assert codes(response) == ["id-missing"]
-
-
-def test_the_last_event_may_hold_content() -> None:
-    response = decoded(WIRE, line({"content": "a"}) + ollama_line('"content":"b"', "stop"))
-    assert (response.text, response.complete, response.findings) == ("ab", True, ())
 
 
 def test_the_time_of_the_last_event_that_has_one_counts_at_any_cut() -> None:
@@ -65,34 +48,12 @@ def test_the_time_of_the_last_event_that_has_one_counts_at_any_cut() -> None:
 
 
 def test_an_error_inside_a_stream_ends_the_response() -> None:
-    frames = [
-        *emit_stream(WIRE, [F], None),
-        b'{"error":"an error was encountered while running the model","status":500}\n',
-    ]
-    response = decoded(WIRE, b"".join(frames))
+    frames = [*stream(WIRE, [F], None), b'{"error":"an error was encountered while running the model","status":500}\n']
+    response = play(WIRE, b"".join(frames))
     assert response.error is not None
     assert (response.error.message, response.error.status) == ("an error was encountered while running the model", 500)
     assert (response.complete, response.choices[0].stop.reason) == (False, "error")
     assert "stream-error" in codes(response)
-
-
-@pytest.mark.parametrize("status", [400, 404, 500])
-def test_an_error_body_is_one_text(status: int) -> None:
-    response = normalize(b'{"error":"model \'x\' not found"}', WIRE, status=status)
-    assert response.error is not None
-    assert (response.error.message, response.error.status) == ("model 'x' not found", status)
-    assert response.error.retryable is (status == 500)
-
-
-def test_a_stream_without_its_last_event_is_incomplete() -> None:
-    response = decoded(WIRE, emit_stream(WIRE, [F], None))
-    assert (response.complete, response.calls[0].status) == (False, "complete")
-    assert "stream-incomplete" in codes(response)
-
-
-def test_one_event_as_a_body_is_incomplete() -> None:
-    response = normalize(line({"content": "a"}), WIRE)
-    assert (response.text, response.complete) == ("a", False)
 
 
 def test_counts_that_are_left_out_are_unknown() -> None:
@@ -109,31 +70,25 @@ def test_ids_that_are_missing_are_derived_from_the_time_of_the_response() -> Non
 
 
 def test_members_that_no_field_holds_are_kept() -> None:
-    frames = line({"content": "a"}, logprobs=[{"token": "a"}], remote_host="h") + ollama_line('"content": ""', "stop")
-    response = decoded(WIRE, frames)
+    frames = line({"content": "a"}, logprobs=[{"token": "a"}], remote_host="h") + ollama_line("", "stop")
+    response = play(WIRE, frames)
     assert response.extra["logprobs"] == [{"token": "a"}]
     assert response.extra["remote_host"] == "h"
     assert codes(normalize(body({"content": "a", "new": 1}), WIRE)) == ["unknown-member"]
 
 
 def test_events_after_the_last_one_are_reported() -> None:
-    frames = emit_stream(WIRE, [Say("a")], "end_turn")
+    frames = stream(WIRE, [Say("a")], "end_turn")
     assert codes(feed(WIRE, [*frames, frames[-1]])[0]) == ["event-repeated"]
     with pytest.raises(SeveralBodies):
         feed(WIRE, [*frames, frames[0]])
 
 
 def test_responses_that_follow_each_other_are_told_apart_by_their_last_events() -> None:
-    one, other = (b"".join(emit_stream(WIRE, [Say(text)], "end_turn")) for text in ("a", "b"))
-    whole = emit_body(WIRE, [Say("c")], "end_turn")
+    one, other = (b"".join(stream(WIRE, [Say(text)], "end_turn")) for text in ("a", "b"))
+    whole = plain(WIRE, [Say("c")], "end_turn")
     parts = responses(one + other + whole + whole)
     assert [normalize(part, WIRE).text for part in parts] == ["a", "b", "c", "c"]
-
-
-def test_a_stream_is_detected_by_its_first_event() -> None:
-    decoder = StreamDecoder()
-    decoder.feed(b"".join(emit_stream(WIRE, [Say("a")], "end_turn")))
-    assert decoder.finish().wire == WIRE
 
 
 def test_a_stream_of_endless_calls_is_refused() -> None:

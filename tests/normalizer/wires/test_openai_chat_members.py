@@ -1,4 +1,4 @@
-"""What servers put beside, instead of, or into the documented members of Chat Completions: nothing lost or doubled."""
+"""Members that servers of openai.chat add to, or use instead of, the documented ones: nothing is lost or doubled."""
 
 from __future__ import annotations
 
@@ -6,10 +6,23 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from tests.support.decoding import chat, codes, decode_stream, only
-from tests.support.events import chat_body, chat_call, chunk, piece, sse
-from toolparity import Reasoning, Response, StreamDecoder, Text, ToolCall, Usage, normalize, select
+from tests.normalizer.failures.play import feed
+from tests.support.building import chat, chat_body, chat_call, chunk, codes, only, piece, sse
+from toolparity import (
+    Block,
+    Reasoning,
+    Refusal,
+    Response,
+    ServerToolCall,
+    ServerToolResult,
+    Text,
+    ToolCall,
+    Usage,
+    normalize,
+    select,
+)
 
 CALL = ToolCall("a", "f", {"x": 1}, '{"x":1}')
 ANSWERED = [chunk(finish="tool_calls")]
@@ -18,13 +31,8 @@ ANSWERED = [chunk(finish="tool_calls")]
 def fed(*chunks: dict[str, Any]) -> list[Response]:
     """The same chunks: as bytes in one piece, one by one, and as objects."""
     lines = [sse(one) for one in chunks]
-    responses = []
-    for parts in ([b"".join(lines)], lines, chunks):
-        decoder = StreamDecoder("openai.chat")
-        for part in parts:
-            decoder.feed(part)
-        responses.append(decoder.finish())
-    return responses
+    pieces: list[list[Any]] = [[b"".join(lines)], lines, list(chunks)]
+    return [feed("openai.chat", each)[0] for each in pieces]
 
 
 def with_both(delta: Any, message: Any, finish: str | None = None) -> dict[str, Any]:
@@ -32,71 +40,80 @@ def with_both(delta: Any, message: Any, finish: str | None = None) -> dict[str, 
     return {"id": "c", "choices": [{"index": 0, "delta": delta, "message": message, "finish_reason": finish}]}
 
 
-# a piece of a call, and more
+# a delta
+
+SEARCHED = {"index": 0, "type": "search", "arguments": "{}", "output": "found"}
+DELTAS: dict[str, tuple[Any, list[type[Block]]]] = {
+    "content": ("Yes.", [Text]),
+    "refusal": ("No.", [Refusal]),
+    "reasoning": ("Hm.", [Reasoning]),
+    "reasoning_content": ("Hm.", [Reasoning]),
+    "reasoning_details": ([{"type": "reasoning.text", "text": "Hm.", "index": 0}], [Reasoning]),
+    "function_call": ({"name": "f", "arguments": "{}"}, [ToolCall]),
+    "tool_calls": ([{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{}"}}], [ToolCall]),
+    "executed_tools": ([SEARCHED], [ServerToolCall, ServerToolResult]),
+}
+
+
+@pytest.mark.parametrize("member", DELTAS)
+def test_every_member_of_a_delta_is_read_alone_and_beside_others(member: str) -> None:
+    value, blocks = DELTAS[member]
+    for beside, more in (({}, []), ({"role": "assistant"}, []), ({"content": "Yes."}, [Text])):
+        response = chat(chunk(**({**beside, member: value})), finish="stop")
+        expected = blocks if member == "content" else [*more, *blocks]
+        assert {type(block) for block in response.choices[0].blocks} == set(expected)
+    assert chat(chunk(strange=1), finish="stop").choices[0].extra == {"message": {"strange": 1}}
+    assert chat(chunk(annotations=[{"a": 1}]), finish="stop").choices[0].extra == {"annotations": [{"a": 1}]}
 
 
 @pytest.mark.parametrize("member", ["reasoning_content", "content", "reasoning"])
 def test_thoughts_and_words_beside_a_piece_of_arguments_are_kept(member: str) -> None:
-    rest = piece(0, None, None, ":1}")
     begun = [chunk(**{member: "One, "}), chunk(piece(0, "a", "f", '{"x"'))]
-    kind = Text if member == "content" else Reasoning
-    for response in fed(*begun, chunk(rest, **{member: "two."}), *ANSWERED):
-        said, call = response.choices[0].blocks
-        assert isinstance(said, kind)
-        assert (said.text, call) == ("One, two.", CALL)
+    block = Text("One, two.") if member == "content" else Reasoning("One, two.")
+    for response in fed(*begun, chunk(piece(0, None, None, ":1}"), **{member: "two."}), *ANSWERED):
+        assert [replace(one, extra={}) for one in response.choices[0].blocks] == [block, CALL]
 
 
-# members that a call has beside those of the wire
-
+# vendor members of a call
 
 SIGNED = {"google": {"thought_signature": "SIG"}}
-PLAIN_CALL = {
-    "id": "a",
-    "type": "function",
-    "function": {"name": "f", "arguments": '{"x":1}', "weight": 2, "call_id": "c9"},
-    "extra_content": SIGNED,
-    "nothing": None,
-}
 
 
-def test_vendor_members_of_a_call_and_of_its_function_survive_plain_and_streamed() -> None:
-    expected = ToolCall("a", "f", {"x": 1}, '{"x":1}', extra={"extra_content": SIGNED, "weight": 2, "call_id": "c9"})
-    assert only(normalize(chat_body(PLAIN_CALL), "openai.chat")) == expected
-    for response in fed(chunk({"index": 0, **PLAIN_CALL}), *ANSWERED):
+@pytest.mark.parametrize("custom", [False, True])
+def test_vendor_members_of_a_call_survive_plain_and_streamed(custom: bool) -> None:
+    kind, member = ("custom", "input") if custom else ("function", "arguments")
+    inner = {"name": "f", member: '{"x":1}', "weight": 2, "call_id": "c9"}
+    call = {"id": "a", "type": kind, kind: inner, "extra_content": SIGNED, "nothing": None}
+    extra = {"extra_content": SIGNED, "weight": 2, "call_id": "c9"}
+    expected = ToolCall("a", "f", None if custom else {"x": 1}, '{"x":1}', kind=kind, extra=extra)  # type: ignore[arg-type]
+    for response in (normalize(chat_body(call), "openai.chat"), *fed(chunk({"index": 0, **call}), *ANSWERED)):
         assert only(response) == expected
 
 
-def test_vendor_members_that_come_in_any_piece_of_a_call_are_joined() -> None:
+def test_vendor_members_in_any_piece_of_a_call_are_collected() -> None:
     head = piece(0, "a", "f", "", extra_content=None, one=1)
     rest = {"index": 0, "function": {"arguments": '{"x":1}', "weight": 2}, "extra_content": SIGNED}
     last = piece(0, None, None, "", extra_content=None)
     for response in fed(chunk(head), chunk(rest), chunk(last), *ANSWERED):
-        assert only(response).extra == {"one": 1, "weight": 2, "extra_content": SIGNED}
-        assert only(response).arguments == {"x": 1}
-
-
-def test_vendor_members_of_a_custom_call_survive_plain_and_streamed() -> None:
-    call = {"id": "a", "type": "custom", "custom": {"name": "f", "input": "do", "weight": 2}, "extra_content": SIGNED}
-    expected = ToolCall("a", "f", None, "do", kind="custom", extra={"extra_content": SIGNED, "weight": 2})
-    assert only(normalize(chat_body(call), "openai.chat")) == expected
-    for response in fed(chunk({"index": 0, **call}), *ANSWERED):
-        assert only(response) == expected
+        assert only(response) == replace(CALL, extra={"one": 1, "weight": 2, "extra_content": SIGNED})
 
 
 # `message` and `delta` in one choice
 
-SAYING = {"role": "assistant", "content": "Hi.", "tool_calls": [{"index": 0, **chat_call("a", "f", '{"x":1}')}]}
-SILENT: list[Any] = [{}, {"role": "assistant"}, {"role": "assistant", "content": ""}, {"tool_calls": []}, None]
+FULL = {"role": "assistant", "content": "Hi.", "tool_calls": [{"index": 0, **chat_call("a", "f", '{"x":1}')}]}
+EMPTY: list[Any] = [{}, {"role": "assistant"}, {"role": "assistant", "content": ""}, {"tool_calls": []}, None]
 
 
-@pytest.mark.parametrize("silent", SILENT)
-def test_of_message_and_delta_the_one_that_says_something_is_read(silent: Any) -> None:
-    for first, second in ((SAYING, silent), (silent, SAYING)):
+def test_of_message_and_delta_the_one_with_content_is_read() -> None:
+    for first, second in (pair for empty in EMPTY for pair in ((FULL, empty), (empty, FULL))):
         body = with_both(first, second, "tool_calls")
         whole = normalize({"object": "chat.completion", **body}, "openai.chat")
         for response in (whole, *fed(body)):
             assert response.choices[0].blocks == [Text("Hi."), CALL]
             assert [ref.id for ref in select(response).kept] == ["a"]
+    words = [with_both(None, {"content": word}) for word in ("", "He", "llo")]
+    for response in fed(*words, chunk(finish="stop")):
+        assert response.choices[0].blocks == [Text("Hello")]
 
 
 def test_a_message_that_repeats_all_deltas_so_far_doubles_nothing() -> None:
@@ -113,18 +130,6 @@ def test_a_message_that_repeats_all_deltas_so_far_doubles_nothing() -> None:
     ]
     for response in fed(*chunks):
         assert response.choices[0].blocks == [Reasoning("Hm."), Text("Hello"), CALL]
-
-
-def test_a_call_that_only_the_last_message_says_is_kept_beside_the_streamed_words() -> None:
-    last = {"content": "Hello", "tool_calls": [chat_call("a", "f", '{"x":1}')]}
-    for response in fed(with_both({"content": "Hello"}, None), with_both({}, last, "tool_calls")):
-        assert response.choices[0].blocks == [Text("Hello"), CALL]
-
-
-def test_pieces_that_come_as_message_are_pieces() -> None:
-    words = [{"id": "c", "choices": [{"index": 0, "message": {"content": word}}]} for word in ("", "He", "llo")]
-    for response in fed(*words, chunk(finish="stop")):
-        assert response.choices[0].blocks == [Text("Hello")]
 
 
 # `function_call` beside `tool_calls`
@@ -166,34 +171,26 @@ def test_the_arguments_of_a_function_call_may_be_an_object_plain_and_streamed() 
 # choices
 
 
-def test_choices_of_a_body_under_one_index_stay_apart() -> None:
-    def choice(index: int | None, id: str) -> dict[str, Any]:
-        given = {} if index is None else {"index": index}
-        return {**given, "message": {"tool_calls": [chat_call(id, "f", "{}")]}, "finish_reason": "tool_calls"}
-
-    given = [choice(0, "a"), choice(0, "b"), choice(1, "c"), choice(0, "d"), choice(None, "e")]
-    response = normalize({"id": "r", "choices": given}, "openai.chat")
-    assert [(c.index, [call.id for call in c.calls]) for c in response.choices] == [
-        (0, ["a"]),
-        (1, ["c"]),
-        (4, ["e"]),
-        (5, ["b"]),
-        (6, ["d"]),
-    ]
+def test_choices_of_a_body_under_one_index_remain_separate() -> None:
+    calls = [(0, "a"), (0, "b"), (1, "c"), (0, "d"), (None, "e")]
+    choices = [{"index": index, **chat_body(chat_call(id, "f", "{}"))["choices"][0]} for index, id in calls]
+    for choice, (index, _) in zip(choices, calls, strict=True):
+        choice["index"] = index
+    response = normalize({"id": "r", "choices": choices}, "openai.chat")
+    found = [(choice.index, [call.id for call in choice.calls]) for choice in response.choices]
+    assert found == [(0, ["a"]), (1, ["c"]), (4, ["e"]), (5, ["b"]), (6, ["d"])]
     assert [(f.code, f.choice) for f in response.findings] == [("index-reused", 5), ("index-reused", 6)]
     assert [(ref.choice, ref.id) for ref in select(response, choice=5).kept] == [(5, "b")]
 
 
-def test_choices_without_an_index_are_told_apart_by_their_places() -> None:
-    def two(first: str, second: str, finish: str | None = None) -> dict[str, Any]:
-        choices = [{"delta": {"content": text}, "finish_reason": finish} for text in (first, second)]
-        return {"id": "r", "choices": choices}
-
-    for response in fed(two("A", "X"), two("B", "Y", "stop")):
-        assert [(c.index, c.text, c.stop.reason) for c in response.choices] == [
-            (0, "AB", "end_turn"),
-            (1, "XY", "end_turn"),
-        ]
+def test_choices_without_an_index_are_distinguished_by_their_places() -> None:
+    texts = (("A", "X", None), ("B", "Y", "stop"))
+    chunks = [
+        {"id": "r", "choices": [{"delta": {"content": text}, "finish_reason": finish} for text in both]}
+        for *both, finish in texts
+    ]
+    for response in fed(*chunks):
+        assert [(choice.index, choice.text) for choice in response.choices] == [(0, "AB"), (1, "XY")]
 
 
 # figures
@@ -202,31 +199,18 @@ FIGURES = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
 OTHERS = {"prompt_tokens": 50, "completion_tokens": 70, "total_tokens": 120}
 
 
-def test_figures_in_a_choice_or_in_x_groq_are_the_usage() -> None:
-    in_choice = chunk(finish="stop")
+def test_figures_at_the_top_in_a_choice_or_in_x_groq_are_the_usage() -> None:
+    in_choice, in_groq, in_both = chunk(finish="stop"), chunk(finish="stop"), chunk(finish="stop")
     in_choice["choices"][0]["usage"] = FIGURES
-    in_groq = chunk(finish="stop") | {"x_groq": {"id": "req", "usage": FIGURES}}
-    for last in (in_choice, in_groq):
-        plain = {**last, "object": "chat.completion"}
-        for response in (normalize(plain, "openai.chat"), *fed(chunk(content="Hi."), last)):
-            assert response.usage == Usage(5, 7, None, None, None, FIGURES)
-
-
-def test_figures_at_the_top_outweigh_all_others_whenever_they_come() -> None:
-    inner = chunk(finish="stop") | {"x_groq": {"usage": OTHERS}}
-    inner["choices"][0]["usage"] = OTHERS
+    in_groq["x_groq"] = {"id": "req", "usage": FIGURES}
+    in_both["x_groq"] = {"usage": OTHERS}
+    in_both["choices"][0]["usage"] = OTHERS
     top = {"id": "c", "choices": [], "usage": FIGURES}
-    both = inner | {"usage": FIGURES, "object": "chat.completion"}
-    responses = (*fed(chunk(content="Hi."), inner, top), *fed(chunk(content="Hi."), top, inner))
-    for response in (normalize(both, "openai.chat"), *responses):
-        assert response.usage == Usage(5, 7, None, None, None, FIGURES)
-
-
-def test_figures_in_one_of_several_choices_are_the_usage() -> None:
-    two = [{"index": n, "delta": {"content": "x"}, "finish_reason": "stop"} for n in (0, 1)]
-    two[0]["usage"] = FIGURES
-    for response in fed({"id": "c", "choices": two}):
-        assert response.usage == Usage(5, 7, None, None, None, FIGURES)
+    for chunks in ([in_choice], [in_groq], [in_both | {"usage": FIGURES}], [in_both, top], [top, in_both]):
+        responses = fed(chunk(content="Hi."), *chunks)
+        if len(chunks) == 1:
+            responses.append(normalize(chunks[0] | {"object": "chat.completion"}, "openai.chat"))
+        assert [response.usage for response in responses] == [Usage(5, 7, None, None, None, FIGURES)] * len(responses)
 
 
 def test_an_error_beside_figures_is_an_error() -> None:
@@ -239,7 +223,7 @@ def test_an_error_beside_figures_is_an_error() -> None:
 # one chunk, alone
 
 
-def test_a_chunk_alone_is_no_answer_until_it_says_how_it_ended() -> None:
+def test_a_chunk_alone_is_an_answer_only_with_its_stop_reason() -> None:
     begun = chunk(piece(0, "a", "f", '{"x":1}'))
     for body in (begun, json.dumps(begun).encode()):
         response = normalize(body, "openai.chat")
@@ -254,82 +238,65 @@ def test_a_chunk_alone_is_no_answer_until_it_says_how_it_ended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pieces", "arguments"),
+    "pieces",
     [
-        (['{"', '{":1}'], {"{": 1}),
-        (['{ "', '{ ":1}'], {"{ ": 1}),
-        (['{"a":', '{"a":1}}'], {"a": {"a": 1}}),
-        (['{"a":[', '{"a":[', "1]}]}"], {"a": [{"a": [1]}]}),
-        (['{"all":[', '{"all":[', '{"all":[]}]}]}'], {"all": [{"all": [{"all": []}]}]}),
+        ['{"', '{":1}'],
+        ['{ "', '{ ":1}'],
+        ['{"a":', '{"a":1}}'],
+        ['{"a":[', '{"a":[', "1]}]}"],
+        ['{"all":[', '{"all":[', '{"all":[]}]}]}'],
     ],
 )
-def test_arguments_whose_inside_begins_as_the_whole_does_are_joined(
-    pieces: list[str], arguments: dict[str, Any]
-) -> None:
-    response = chat(piece(0, "a", "f", ""), *(piece(0, None, None, text) for text in pieces))
-    assert only(response) == ToolCall("a", "f", arguments, "".join(pieces))
+def test_arguments_whose_inside_begins_as_the_whole_does_are_concatenated(pieces: list[str]) -> None:
+    response = chat(piece(0, "a", "f", ""), *(piece(0, arguments=text) for text in pieces))
+    assert only(response) == ToolCall("a", "f", json.loads("".join(pieces)), "".join(pieces))
     assert codes(response) == ["arguments-disagree"]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 9, 10, 12])
-def test_snapshots_of_any_step_are_snapshots(size: int) -> None:
+def test_snapshots_of_any_step_are_snapshots() -> None:
     text = '{"a":{"a":[1]},"{":"{\\"a\\":"}'
-    shots = [text[:end] for end in range(size, len(text), size)] + [text]
-    response = chat(piece(0, "a", "f", ""), *(piece(0, None, None, shot) for shot in shots))
-    assert only(response) == ToolCall("a", "f", {"a": {"a": [1]}, "{": '{"a":'}, text)
-    assert codes(response) == ["arguments-snapshot"]
+    for size in range(1, 13):
+        shots = [*(text[:end] for end in range(size, len(text), size)), text]
+        response = chat(piece(0, "a", "f", ""), *(piece(0, arguments=shot) for shot in shots))
+        assert only(response) == ToolCall("a", "f", {"a": {"a": [1]}, "{": '{"a":'}, text)
+        assert codes(response) == ["arguments-snapshot"]
 
 
-# findings without end
+# repeated findings
 
 
-def test_a_call_whose_id_or_index_changes_all_the_time_is_told_once() -> None:
-    heads = [piece(0, "a0", "f", '{"x":"'), piece(0, "b0", "f", '{"x":"')]
+def test_a_call_whose_id_or_index_changes_all_the_time_is_reported_once() -> None:
     ids = [piece(0, f"a{n}", None, "x") for n in range(1, 300)]
     indexes = [piece(n, "b0", None, "x") for n in range(1, 300)]
-    end = piece(0, None, None, '"}')
-    for head, changing, code in ((heads[0], ids, "id-changed"), (heads[1], indexes, "index-changed")):
-        tail = end if code == "id-changed" else piece(299, None, None, '"}')
-        response = chat(head, *changing, tail)
+    for id, changing, last, code in (("a0", ids, 0, "id-changed"), ("b0", indexes, 299, "index-changed")):
+        response = chat(piece(0, id, "f", '{"x":"'), *changing, piece(last, None, None, '"}'))
         assert only(response).arguments == {"x": "x" * 299}
         assert codes(response) == [code]
 
 
-def test_of_findings_without_end_the_last_tells_how_many_there_are() -> None:
-    body = chat_body(chat_call("a", "f", "{}")) | {f"new_{number}": number for number in range(1000)}
-    response = normalize(json.dumps(body).encode(), "openai.chat")
+@pytest.mark.parametrize("count", [100, 1000])
+def test_the_last_of_a_hundred_findings_reports_how_many_more_there_are(count: int) -> None:
+    body = chat_body(chat_call("a", "f", "{}")) | {f"new_{number}": number for number in range(count)}
+    response = normalize(body, "openai.chat")
     assert codes(response) == ["unknown-member"] * 100
     assert response.findings[98].message == "unknown-member: $.new_98"
-    assert response.findings[99].message == "unknown-member: 901 more"
-    assert len(response.extra) == 1000
+    assert response.findings[99].message == f"unknown-member: {'$.new_99' if count == 100 else '901 more'}"
+    assert len(response.extra) == count
 
 
-def test_a_hundred_findings_of_one_code_are_all_told() -> None:
-    body = chat_body(chat_call("a", "f", "{}")) | {f"new_{number}": number for number in range(100)}
-    response = normalize(json.dumps(body).encode(), "openai.chat")
-    assert [f.message for f in response.findings] == [f"unknown-member: $.new_{number}" for number in range(100)]
-
-
-def test_an_unknown_member_of_every_chunk_is_told_once() -> None:
-    body = sse(*(chunk(content="x") | {"new_thing": number} for number in range(50)), chunk(finish="stop"))
-    assert codes(decode_stream("openai.chat", body)) == ["unknown-member"]
+def test_an_unknown_member_of_every_chunk_is_reported_once() -> None:
+    for response in fed(*(chunk(content="x") | {"new_thing": number} for number in range(50)), chunk(finish="stop")):
+        assert codes(response) == ["unknown-member"]
 
 
 @pytest.mark.parametrize("size", [1, 64, 4096])
-def test_a_fingerprint_that_only_a_middle_chunk_tells_is_kept_wherever_the_bytes_are_cut(size: int) -> None:
-    def told(content: str, **members: object) -> bytes:
-        choice = {"index": 0, "delta": {"content": content}, "finish_reason": None}
-        return (
-            b"data: "
-            + json.dumps({"id": "c", "choices": [choice], **members}, separators=(",", ":")).encode()
-            + b"\n\n"
-        )
-
-    end = b'data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
-    decode_stream = told("a") + told("b") + told("c", system_fingerprint="fp_1") + told("d") + end
-    decoder = StreamDecoder("openai.chat")
-    for at in range(0, len(decode_stream), size):
-        decoder.feed(decode_stream[at : at + size])
-    response = decoder.finish()
-    assert response.extra["system_fingerprint"] == "fp_1"
-    assert response.text == "abcd"
+def test_members_of_single_chunks_are_kept_wherever_the_bytes_are_cut(size: int) -> None:
+    members = [{}, {"service_tier": "default", "created": 1}, {"system_fingerprint": "fp_1"}, {"created": 2}]
+    sent = sse(*(chunk(content="a") | more for more in members), chunk(finish="stop"), done=True)
+    response, _ = feed("openai.chat", [sent[at : at + size] for at in range(0, len(sent), size)])
+    assert list(response.extra.items()) == [
+        ("created", 2),
+        ("service_tier", "default"),
+        ("system_fingerprint", "fp_1"),
+    ]
+    assert response.text == "aaaa"
