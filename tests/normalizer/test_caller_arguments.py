@@ -1,4 +1,4 @@
-"""What a caller reports beside the body is read in every sensible form, and refused by name in any other."""
+"""The options of a caller are read in every sensible form, and refused by name in any other."""
 
 from __future__ import annotations
 
@@ -20,28 +20,15 @@ def undeclared(name: str, request: Any) -> bool:
     return "unknown-tool" in [finding.code for finding in normalize(body, "openai.chat", request=request).findings]
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
-        [LOOKUP],
-        (LOOKUP,),
-        ["lookup"],
-        {"lookup"},
-        ["other", LOOKUP],
-        [{"name": "lookup", "input_schema": {}}],
-        iter([LOOKUP]),
-    ],
-)
-def test_tools_are_declared_by_their_definitions_or_their_names(request_: Any) -> None:
-    assert not undeclared("lookup", request_)
-
-
-def test_a_list_of_definitions_declares_nothing_else() -> None:
+def test_tools_are_declared_by_their_definitions_or_their_names() -> None:
+    named = {"name": "lookup", "input_schema": {}}
+    for request in ([LOOKUP], (LOOKUP,), ["lookup"], {"lookup"}, ["other", LOOKUP], [named], iter([LOOKUP])):
+        assert not undeclared("lookup", request)
     assert undeclared("search", [LOOKUP])
 
 
 @pytest.mark.parametrize("request_", [5, 1.5, object(), [5], ["lookup", None], b"5"])
-def test_what_is_no_request_is_a_typed_error(request_: Any) -> None:
+def test_another_value_as_a_request_is_a_typed_error(request_: Any) -> None:
     with pytest.raises(MalformedBody, match="request has an unsupported type"):
         undeclared("lookup", request_)
 
@@ -56,22 +43,19 @@ def test_what_is_no_request_is_a_typed_error(request_: Any) -> None:
         ({"name": "web_search", "input_schema": {}}, True),
     ],
 )
-def test_a_hosted_tool_of_anthropic_is_none_of_the_callers(tool: Any, declared: bool) -> None:
+def test_a_hosted_tool_of_anthropic_is_not_declared_as_one_of_the_caller(tool: Any, declared: bool) -> None:
     assert undeclared("web_search", {"tools": [tool]}) is not declared
 
 
 @pytest.mark.parametrize("wire", [[], {}, 5, ""])
-def test_what_is_no_name_of_a_wire_is_a_typed_error(wire: Any) -> None:
-    with pytest.raises(UnknownWire):
-        normalize(b"{}", wire)
-    with pytest.raises(UnknownWire):
-        normalize({}, wire)
-    with pytest.raises(UnknownWire):
-        StreamDecoder(wire)
+def test_another_value_as_a_wire_is_a_typed_error(wire: Any) -> None:
+    for use in (lambda: normalize(b"{}", wire), lambda: normalize({}, wire), lambda: StreamDecoder(wire)):
+        with pytest.raises(UnknownWire):
+            use()
 
 
 @pytest.mark.parametrize("wire", [*BYTE_WIRES, None])
 @pytest.mark.parametrize(("body", "what"), [(b"", "the body is empty"), (b" \n", "the body contains only white space")])
-def test_an_empty_body_says_so(wire: str | None, body: bytes, what: str) -> None:
+def test_an_empty_body_is_an_error_that_names_the_reason(wire: str | None, body: bytes, what: str) -> None:
     with pytest.raises(MalformedBody, match=what):
         normalize(body, wire)

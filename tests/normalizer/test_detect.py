@@ -1,4 +1,4 @@
-"""A wire that was not reported is detected; what fits none or several is an error that names them."""
+"""A wire that the caller does not name is detected; a body of none or several is an error that names them."""
 
 from __future__ import annotations
 
@@ -8,48 +8,39 @@ from typing import Any
 
 import pytest
 
-from tests.support.emit import LOOKUP, emit_body, emit_stream
-from tests.support.events import MESSAGE_START, delta_chunk
 from tests.support.wires import BYTE_WIRES, SSE_WIRES
 from toolparity import StreamDecoder, normalize
-from toolparity.cassettes.scripts import Say
 from toolparity.normalizer.detect import detect_body, detect_event
 from toolparity.normalizer.errors import AmbiguousBody, MalformedBody, UnknownWire
+
+from .failures.play import LOOKUP, MESSAGE_START, Say, chunk, feed, plain, stream
 
 wires = pytest.mark.parametrize("wire", SSE_WIRES)
 
 
 @wires
 def test_a_whole_body_is_detected(wire: str) -> None:
-    body = emit_body(wire, [Say("I look."), LOOKUP])
+    body = plain(wire, [Say("I look."), LOOKUP])
     assert detect_body(body) == wire
     assert detect_body(b"\n  " + body) == wire
     assert normalize(body) == normalize(body, wire)
 
 
 @wires
-def test_a_stream_is_detected_by_its_first_event(wire: str) -> None:
-    frames = emit_stream(wire, [Say("I look."), LOOKUP])
-    assert detect_body(b"".join(frames)) == wire
-    told, untold = StreamDecoder(wire), StreamDecoder()
-    for frame in frames:
-        assert told.feed(frame) == untold.feed(frame)
-    assert told.finish() == untold.finish()
-
-
-@wires
-def test_a_stream_given_as_a_body_is_detected_and_read(wire: str) -> None:
-    body = b"".join(emit_stream(wire, [LOOKUP]))
+def test_a_stream_is_detected_by_its_first_event_also_as_a_body(wire: str) -> None:
+    frames = stream(wire, [Say("I look."), LOOKUP])
+    body = b"".join(frames)
+    assert detect_body(body) == wire
+    assert feed(wire, frames) == feed(None, frames)  # type: ignore[arg-type]
     response = normalize(body)
-    assert response.wire == wire
-    assert [call.id for call in response.calls] == ["call_a"]
+    assert (response.wire, [call.id for call in response.calls]) == (wire, ["call_a"])
     assert "stream-body" in [finding.code for finding in response.findings]
 
 
 @pytest.mark.parametrize(
     ("event", "wire"),
     [
-        (delta_chunk({"content": "hi"}), "openai.chat"),
+        (chunk({"content": "hi"}), "openai.chat"),
         ({"object": "chat.completion.chunk"}, "openai.chat"),
         ({"type": "response.created", "response": {}}, "openai.responses"),
         ({"type": "response.some.future.event"}, "openai.responses"),
@@ -61,9 +52,6 @@ def test_a_stream_given_as_a_body_is_detected_and_read(wire: str) -> None:
 )
 def test_events_are_detected_by_what_only_their_wire_has(event: dict[str, Any], wire: str) -> None:
     assert detect_event(json.dumps(event).encode()) == wire
-
-
-def test_the_closing_word_of_a_chat_stream_belongs_to_chat() -> None:
     assert detect_event(b"[DONE]") == "openai.chat"
 
 
@@ -102,12 +90,12 @@ def test_a_body_that_is_neither_an_answer_nor_an_error_of_its_wire_is_an_error_t
         assert response.choices == []
     for other in set(SSE_WIRES) - {wire}:
         with pytest.raises(MalformedBody, match=f"{wire} .it looks like {other}."):
-            normalize(emit_body(other, [Say("I look."), LOOKUP]), wire)
+            normalize(plain(other, [Say("I look."), LOOKUP]), wire)
 
 
 @wires
 @pytest.mark.parametrize("body", [{"error": "boom"}, {"message": "boom"}, {"detail": "boom"}, {"code": 5}])
-def test_a_body_that_says_that_it_is_an_error_is_one(wire: str, body: dict[str, Any]) -> None:
+def test_an_error_body_is_an_error(wire: str, body: dict[str, Any]) -> None:
     assert normalize(body, wire).error is not None
     assert normalize({}, wire, status=502).error is not None
 
@@ -120,13 +108,13 @@ def test_a_body_that_fits_no_wire_is_an_error_without_candidates(body: bytes) ->
 
 
 @pytest.mark.parametrize("body", [b"", b"  \n", b"hello", b"data: hello\n\n", b"data: [1]\n\n", b"[1, 2]"])
-def test_what_is_no_body_at_all_is_a_typed_error(body: bytes) -> None:
+def test_bytes_that_are_not_a_body_are_a_typed_error(body: bytes) -> None:
     with pytest.raises(MalformedBody) as caught:
         normalize(body)
     assert caught.value.body is not None
 
 
-def test_an_empty_stream_of_no_wire_is_a_typed_error_and_of_a_told_one_incomplete() -> None:
+def test_an_empty_stream_without_a_wire_is_a_typed_error_and_with_one_incomplete() -> None:
     with pytest.raises(MalformedBody, match="contains no event"):
         StreamDecoder().finish()
     response = StreamDecoder("openai.chat").finish()

@@ -1,4 +1,4 @@
-"""Policies keep, drop or reject each client call, once and only once, and say which."""
+"""Policies keep, drop or reject each client call, once and only once, and name them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import copy
 import json
 import logging
 import pickle
-from collections.abc import Callable
 from typing import Any, get_args
 
 import msgspec
@@ -44,87 +43,60 @@ THREE = response(
 )
 
 
-def test_the_policies_are_these_three() -> None:
+WHY = "policy first keeps one call"
+
+
+@pytest.mark.parametrize(
+    ("policy", "limit", "kept"),
+    [
+        ("first", None, "a"),
+        ("first", 0, ""),
+        ("first", 5, "a"),
+        ("all", None, "abc"),
+        ("all", 0, ""),
+        ("all", 2, "ab"),
+        ("batch", None, "abc"),
+        ("batch", 1, "a"),
+        ("batch", 9, "abc"),
+    ],
+)
+def test_a_policy_and_a_limit_keep_the_first_calls_and_drop_the_rest(policy: str, limit: int | None, kept: str) -> None:
+    selection = select(THREE, policy, limit)
+    assert (selection.policy, selection.limit, selection.choice) == (policy, limit, 0)
+    assert ids(selection.kept) == list(kept)
+    assert ids(selection.kept) + ids(selection.dropped) == ["a", "b", "c"]
+    assert {ref.reason for ref in selection.dropped} <= {WHY, f"the limit is {limit}"}
+
+
+def test_a_reference_has_the_place_of_its_call_and_the_reason() -> None:
+    selection = select(THREE, "first")
+    assert selection.kept == [Ref(1, 0, "a", "tool_a")]
+    assert selection.dropped == [Ref(3, 0, "b", "tool_b", WHY), Ref(4, 0, "c", "tool_c", WHY)]
+    assert select(THREE) == select(THREE, "all")
     assert tuple(POLICIES) == POLICY_NAMES
 
 
-@pytest.mark.parametrize(
-    ("policy", "kept", "dropped"),
-    [("first", ["a"], ["b", "c"]), ("all", ["a", "b", "c"], []), ("batch", ["a", "b", "c"], [])],
-)
-def test_first_keeps_one_call_and_the_others_all_of_them(policy: str, kept: list[str], dropped: list[str]) -> None:
-    selection = select(THREE, policy)
-    assert (ids(selection.kept), ids(selection.dropped), selection.rejected) == (kept, dropped, [])
-    assert (selection.policy, selection.limit, selection.choice) == (policy, None, 0)
-
-
-def test_all_is_the_policy_where_none_is_named() -> None:
-    assert select(THREE) == select(THREE, "all")
-
-
-def test_a_reference_tells_the_place_of_its_call() -> None:
-    selection = select(THREE, "first")
-    assert selection.kept == [Ref(1, 0, "a", "tool_a")]
-    why = "policy first keeps one call"
-    assert selection.dropped == [Ref(3, 0, "b", "tool_b", why), Ref(4, 0, "c", "tool_c", why)]
-
-
-@pytest.mark.parametrize("policy", ["all", "batch"])
-@pytest.mark.parametrize(
-    ("limit", "kept"), [(0, []), (1, ["a"]), (2, ["a", "b"]), (3, ["a", "b", "c"]), (9, ["a", "b", "c"])]
-)
-def test_a_limit_caps_the_kept_calls_and_drops_the_rest(policy: str, limit: int, kept: list[str]) -> None:
-    selection = select(THREE, policy, limit)
-    assert ids(selection.kept) == kept
-    assert ids(selection.kept) + ids(selection.dropped) == ["a", "b", "c"]
-    assert {ref.reason for ref in selection.dropped} <= {f"the limit is {limit}"}
-
-
-@pytest.mark.parametrize(("limit", "kept"), [(0, []), (1, ["a"]), (5, ["a"])])
-def test_a_limit_caps_the_first_policy_too(limit: int, kept: list[str]) -> None:
-    assert ids(select(THREE, "first", limit).kept) == kept
-
-
-def test_first_takes_the_first_call_that_can_run() -> None:
-    selection = select(response(answer(call("a", "invalid"), call("b"), call("c"))), "first")
-    assert (ids(selection.kept), ids(selection.dropped), ids(selection.rejected)) == (["b"], ["c"], ["a"])
+@pytest.mark.parametrize("policy", POLICY_NAMES)
+def test_a_call_that_cannot_run_is_rejected_and_does_not_use_up_the_limit(policy: str) -> None:
+    reasons: dict[CallStatus, str] = {
+        "truncated": "its arguments were truncated",
+        "invalid": "its arguments are not a JSON object",
+    }
+    for status, why in reasons.items():
+        selection = select(response(answer(call("a", status), call("b"))), policy, 1)
+        assert (ids(selection.kept), selection.dropped) == (["b"], [])
+        assert selection.rejected == [Ref(0, 0, "a", "tool_a", why)]
+        assert [(f.code, f.choice, f.block) for f in selection.findings] == [("rejected-call", 0, 0)]
 
 
 @pytest.mark.parametrize("policy", POLICY_NAMES)
-@pytest.mark.parametrize(
-    ("status", "why"),
-    [("truncated", "its arguments were truncated"), ("invalid", "its arguments are not a JSON object")],
-)
-def test_a_call_that_cannot_run_is_rejected_and_not_dropped(policy: str, status: CallStatus, why: str) -> None:
-    selection = select(response(answer(call("a"), call("b", status))), policy, 1)
-    assert (ids(selection.kept), selection.dropped) == (["a"], [])
-    assert selection.rejected == [Ref(1, 0, "b", "tool_b", why)]
-    assert [(f.code, f.choice, f.block) for f in selection.findings] == [("rejected-call", 0, 1)]
-
-
-@pytest.mark.parametrize("policy", POLICY_NAMES)
-def test_a_rejected_call_does_not_use_up_the_limit(policy: str) -> None:
-    selection = select(response(answer(call("a", "truncated"), call("b"))), policy, 1)
-    assert (ids(selection.kept), ids(selection.rejected), selection.dropped) == (["b"], ["a"], [])
-
-
-def test_a_call_of_another_choice_that_cannot_run_is_rejected_rather_than_dropped() -> None:
-    selection = select(response(answer(call("a")), answer(call("b", "invalid"), call("c"), index=1)))
-    assert (ids(selection.kept), ids(selection.dropped), ids(selection.rejected)) == (["a"], ["c"], ["b"])
-
-
-@pytest.mark.parametrize("policy", POLICY_NAMES)
-@pytest.mark.parametrize("reason", ["refusal", "content_filter", "malformed_call", "error"])
-def test_nothing_of_a_choice_that_ended_badly_runs(policy: str, reason: StopReason) -> None:
-    selection = select(response(answer(call("a"), call("b"), reason=reason)), policy)
-    assert (selection.kept, selection.dropped, ids(selection.rejected)) == ([], [], ["a", "b"])
-
-
-@pytest.mark.parametrize("policy", POLICY_NAMES)
-@pytest.mark.parametrize("more", [{"complete": False}, {"error": Error("server_error", "boom")}], ids=["cut", "failed"])
-def test_nothing_of_a_response_that_is_not_whole_runs(policy: str, more: dict[str, Any]) -> None:
-    selection = select(response(answer(call("a")), answer(call("b"), index=1), **more), policy)
-    assert (selection.kept, selection.dropped, ids(selection.rejected)) == ([], [], ["a", "b"])
+def test_nothing_of_an_answer_that_ended_badly_or_is_not_whole_runs(policy: str) -> None:
+    reasons: tuple[StopReason, ...] = ("refusal", "content_filter", "malformed_call", "error")
+    answers = [response(answer(call("a"), call("b"), reason=reason)) for reason in reasons]
+    two = answer(call("a")), answer(call("b"), index=1)
+    for bad in (*answers, response(*two, complete=False), response(*two, error=Error("server_error", "boom"))):
+        selection = select(bad, policy)
+        assert (selection.kept, selection.dropped, ids(selection.rejected)) == ([], [], ["a", "b"])
 
 
 @pytest.mark.parametrize("reason", ["max_tokens", "context_window", "pause", "end_turn", "unknown"])
@@ -132,41 +104,40 @@ def test_whole_calls_of_an_answer_that_was_cut_or_paused_run(reason: StopReason)
     assert ids(select(response(answer(call("a"), reason=reason))).kept) == ["a"]
 
 
-def test_calls_of_choices_that_were_not_selected_are_dropped() -> None:
-    two = response(answer(call("a")), answer(call("b"), call("c"), index=3))
-    assert ids(select(two).kept) == ["a"]
+def test_calls_of_choices_that_were_not_selected_are_dropped_or_rejected() -> None:
+    two = response(answer(call("a")), answer(call("b"), call("c"), call("d", "invalid"), index=3))
+    assert [ids(refs) for refs in (select(two).kept, select(two).rejected)] == [["a"], ["d"]]
     selection = select(two, choice=3)
-    assert (ids(selection.kept), ids(selection.dropped)) == (["b", "c"], ["a"])
+    assert (ids(selection.kept), ids(selection.dropped), ids(selection.rejected)) == (["b", "c"], ["a"], ["d"])
     assert [ref.reason for ref in selection.dropped] == ["choice 3 was selected"]
+    with pytest.raises(PolicyError, match=r"no choice 0 .*\[1\]"):
+        select(response(answer(call("a"), index=1)))
+    nothing = select(response())
+    assert (nothing.kept, nothing.dropped, nothing.rejected, nothing.findings) == ([], [], [], ())
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    "options",
     [
-        {"policy": "second"},
-        {"policy": "ALL"},
-        {"limit": -1},
-        {"limit": "two"},
-        {"limit": 1.5},
-        {"choice": 1},
-        {"choice": -1},
+        *({"policy": policy} for policy in ("second", "ALL", [], None)),
+        *({"limit": limit} for limit in (-1, "two", 1.5, True)),
+        *({"choice": choice} for choice in (1, -1)),
+        {"response": None},
     ],
+    ids=str,
 )
-def test_what_makes_no_sense_is_a_typed_error_that_says_what_would(arguments: dict[str, Any]) -> None:
+def test_an_impossible_option_is_a_typed_error_with_a_hint(options: dict[str, Any]) -> None:
     with pytest.raises(PolicyError) as caught:
-        select(THREE, **arguments)
+        select(**{"response": THREE, **options})
     assert isinstance(caught.value, (ToolparityError, ValueError))
-    assert caught.value.hint
+    assert caught.value.hint or options == {"response": None}
 
 
-def test_a_response_without_choices_has_nothing_to_select() -> None:
-    selection = select(response())
-    assert (selection.kept, selection.dropped, selection.rejected, selection.findings) == ([], [], [], ())
-
-
-def test_dropped_calls_are_logged_with_total_processing_and_dropped(caplog: pytest.LogCaptureFixture) -> None:
+def test_dropped_calls_are_logged_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
     mixed = response(answer(call("a"), call("b"), call("c", "invalid")))
     with caplog.at_level(logging.DEBUG, logger="toolparity"):
+        select(THREE)
+        select(response(answer(call("a", "invalid"))))
         selection = select(mixed, "first")
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("toolparity", "WARNING")
@@ -181,13 +152,6 @@ def test_dropped_calls_are_logged_with_total_processing_and_dropped(caplog: pyte
         [{"id": "b", "name": "tool_b"}],
     )
     assert [finding.code for finding in selection.findings] == ["dropped-call", "rejected-call"]
-
-
-def test_nothing_is_logged_where_nothing_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, logger="toolparity"):
-        select(THREE)
-        select(response(answer(call("a", "invalid"))))
-    assert caplog.records == []
 
 
 CALLS = st.builds(
@@ -240,19 +204,6 @@ def test_every_client_call_is_kept_dropped_or_rejected_once_and_only_once(
 COPIES = [copy.copy, copy.deepcopy, lambda found: pickle.loads(pickle.dumps(found))]
 
 
-@pytest.mark.parametrize("choice", [0, 1])
-@pytest.mark.parametrize("limit", [None, 0, 1, 2, 5])
-@pytest.mark.parametrize("policy", POLICY_NAMES)
-def test_a_selection_has_the_kept_calls_themselves(policy: str, limit: int | None, choice: int) -> None:
-    two = response(
-        answer(call("a", "invalid"), call("b"), Text("hm"), call("c")), answer(call("d"), call("e"), index=1)
-    )
-    selection = select(two, policy, limit, choice)
-    assert [c.id for c in selection.calls] == [r.id for r in selection.kept]
-    blocks = two.choices[choice].blocks
-    assert all(c is blocks[ref.block] for c, ref in zip(selection.calls, selection.kept, strict=True))
-
-
 def test_the_json_of_a_selection_does_not_contain_its_calls() -> None:
     members = ["policy", "limit", "choice", "kept", "dropped", "rejected"]
     selection = select(THREE)
@@ -261,14 +212,7 @@ def test_the_json_of_a_selection_does_not_contain_its_calls() -> None:
     assert list(msgspec.to_builtins(selection)) == members
 
 
-@pytest.mark.parametrize("copied", COPIES)
-def test_copies_of_a_selection_keep_its_calls(copied: Any) -> None:
-    for selection in (select(THREE), select(THREE, "first"), select(THREE, limit=0)):
-        again = copied(selection)
-        assert (again, again.calls, again.findings) == (selection, selection.calls, selection.findings)
-
-
-def test_a_selection_without_its_response_does_not_pretend_to_keep_no_calls() -> None:
+def test_a_selection_without_its_response_has_no_calls_and_raises() -> None:
     selection = select(THREE)
     for other in (
         replace(selection, limit=4),
@@ -282,32 +226,11 @@ def test_a_selection_without_its_response_does_not_pretend_to_keep_no_calls() ->
 
 
 @pytest.mark.parametrize("copied", COPIES)
-def test_copies_keep_the_findings_of_a_selection_and_of_a_response(copied: Any) -> None:
+def test_copies_keep_the_calls_and_the_findings(copied: Any) -> None:
     decoded = normalize({"choices": [{"index": 0, "message": {"content": "hi"}, "finish_reason": ""}]}, "openai.chat")
-    for found in (select(THREE, "first"), decoded, THREE):
+    for found, count in ((select(THREE, "first"), 2), (select(THREE, limit=0), 3), (decoded, 1), (THREE, 0)):
         again = copied(found)
         assert (again, again.findings, type(again)) == (found, found.findings, type(found))
+        assert again.calls == found.calls
         assert again is not found
-    assert [len(found.findings) for found in (select(THREE, "first"), decoded, THREE)] == [2, 1, 0]
-
-
-def test_a_choice_that_the_response_does_not_have_is_an_error_also_where_nobody_named_it() -> None:
-    second = response(answer(call("a"), index=1))
-    with pytest.raises(PolicyError, match=r"no choice 0 .*\[1\]"):
-        select(second)
-    assert ids(select(second, choice=1).kept) == ["a"]
-    assert select(response()).kept == []
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda: select(THREE, limit=True),
-        lambda: select(THREE, policy=[]),  # type: ignore[arg-type]
-        lambda: select(THREE, policy=None),  # type: ignore[arg-type]
-        lambda: select(None),  # type: ignore[arg-type]
-    ],
-)
-def test_what_is_no_policy_no_limit_or_no_response_is_a_typed_error(ask: Callable[[], Any]) -> None:
-    with pytest.raises(PolicyError):
-        ask()
+        assert len(found.findings) == count
