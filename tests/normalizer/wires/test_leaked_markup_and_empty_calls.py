@@ -1,8 +1,9 @@
-"""Item 7: markup that leaked into the text, and entries of `tool_calls` that say nothing, are reported."""
+"""Markup that leaked into the text, and entries of `tool_calls` without content, are reported."""
 
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from tests.support.events import chat_body, chat_call, chunk, cut, piece, sse
 from toolparity import StreamDecoder, normalize
 from toolparity.normalizer.textmode import TextReader, detect, read_response, read_stream, report
 
-HOLLOW: list[Any] = [
+EMPTY: list[Any] = [
     {},
     None,
     {"id": "", "type": "function"},
@@ -25,24 +26,17 @@ HOLLOW: list[Any] = [
     {"id": "a"},
     {"id": "a", "function": {"name": "", "arguments": ""}},
 ]
-#: The other ways in which an entry that says nothing is reported.
+#: The findings that report such an entry.
 REPORTED = {"nameless-call", "wrong-type"}
 
 
-@pytest.mark.thorough(keep=6)
-@pytest.mark.parametrize("entry", HOLLOW, ids=json.dumps)
-@pytest.mark.parametrize("index", [{"index": 0}, {}], ids=str)
-def test_an_empty_entry_is_reported_and_not_a_call(entry: Any, index: dict[str, int]) -> None:
-    streamed = chat(chunk(tool_calls=[entry if entry is None else {**index, **entry}]), finish="stop")
-    plain = normalize(json.dumps(chat_body(entry, finish="stop")).encode(), "openai.chat")
-    for response in (streamed, plain):
+@pytest.mark.parametrize("entry", EMPTY, ids=json.dumps)
+def test_an_empty_entry_is_reported_and_not_a_call(entry: Any) -> None:
+    empty = [chat(chunk(tool_calls=[entry and place | entry]), finish="stop") for place in ({"index": 0}, {})]
+    for response in (*empty, normalize(json.dumps(chat_body(entry, finish="stop")).encode(), "openai.chat")):
         assert response.calls == []
         assert REPORTED & set(codes(response))
         assert response.choices[0].stop.reason == "end_turn"
-
-
-@pytest.mark.parametrize("entry", HOLLOW, ids=json.dumps)
-def test_an_empty_entry_does_not_affect_another_call(entry: Any) -> None:
     streamed = chat(chunk(piece(0, "b", "f", '{"x":1}')), chunk(tool_calls=[entry and {"index": 1, **entry}]))
     plain = normalize(json.dumps(chat_body(chat_call("b", "f", '{"x":1}'), entry)).encode(), "openai.chat")
     for response in (streamed, plain):
@@ -50,11 +44,14 @@ def test_an_empty_entry_does_not_affect_another_call(entry: Any) -> None:
 
 
 def test_an_empty_fragment_of_a_call_is_not_reported() -> None:
-    response = chat(piece(0, "a", "f", "{"), {"index": 0, "function": {"arguments": ""}}, piece(0, arguments="}"))
+    response = chat(piece(0, "a", "f", "{"), piece(0, arguments=""), piece(0, arguments="}"))
     assert codes(response) == []
 
 
-@pytest.mark.parametrize("wire", ["anthropic.messages", "bedrock.converse", "google.interactions", "cohere.chat"])
+BLOCK_WIRES = ["anthropic.messages", "bedrock.converse", "google.interactions", "cohere.chat"]
+
+
+@pytest.mark.parametrize("wire", BLOCK_WIRES)
 def test_two_calls_that_begin_under_one_index_do_not_run(wire: str) -> None:
     """Nothing shows which of them the arguments belong to, and whether the other one has any."""
     frames = emit_stream(wire, [scripted_call(('{"city":"Turin"}',))])
@@ -68,7 +65,7 @@ def test_two_calls_that_begin_under_one_index_do_not_run(wire: str) -> None:
 
 
 @pytest.mark.parametrize("pieces", [(), (" ",)])
-@pytest.mark.parametrize("wire", ["anthropic.messages", "bedrock.converse", "google.interactions", "cohere.chat"])
+@pytest.mark.parametrize("wire", BLOCK_WIRES)
 def test_INC_31_a_call_without_arguments_and_end_does_not_run_if_its_tool_requires_some(
     wire: str, pieces: tuple[str, ...]
 ) -> None:
@@ -118,28 +115,20 @@ def answer(text: str) -> Any:
     return normalize(json.dumps(chat_body(content=text, finish="stop")).encode(), "openai.chat")
 
 
-@pytest.mark.thorough(keep=33)
 @pytest.mark.parametrize("header", HEADERS)
-@pytest.mark.parametrize("end", ["<|call|>", "<|end|>", ""])
-@pytest.mark.parametrize("before", ["", ANALYSIS, "Let me look. "])
-def test_a_leaked_harmony_call_is_reported_and_can_be_read(before: str, header: str, end: str) -> None:
-    text = f"{before}{header}{ARGUMENTS}{end}"
-    messages = [finding.message for finding in report(answer(text)).findings if finding.code == "leaked-markup"]
-    assert [message.partition(":")[0] for message in messages] == ["harmony"]
-    for dialect in ("harmony", None):
-        assert shapes(read_response(answer(text), dialect)) == CALL
-
-
-@pytest.mark.thorough(keep=8)
-@pytest.mark.parametrize("header", HEADERS)
-@pytest.mark.parametrize("size", [1, 3, 1000])
-def test_harmony_calls_are_read_from_a_stream(header: str, size: int) -> None:
+def test_a_leaked_harmony_call_is_reported_and_can_be_read(header: str) -> None:
+    for before, end in product(["", ANALYSIS, "Let me look. "], ["<|call|>", "<|end|>", ""]):
+        text = f"{before}{header}{ARGUMENTS}{end}"
+        messages = [finding.message for finding in report(answer(text)).findings if finding.code == "leaked-markup"]
+        assert [message.partition(":")[0] for message in messages] == ["harmony"]
+        for dialect in ("harmony", None):
+            assert shapes(read_response(answer(text), dialect)) == CALL
     text = f"{ANALYSIS}{header}{ARGUMENTS}<|call|>{HEADERS[0]}{ARGUMENTS}<|call|>"
-    body = sse(*(chunk(content=part) for part in cut(text, size)), chunk(finish="stop"), done=True)
-    reader = TextReader("harmony", StreamDecoder("openai.chat"), limit=None)
-    response = read_stream([body], reader)
-    assert shapes(response) == CALL + CALL
-    assert response.choices[0].blocks == read_response(answer(text), "harmony", limit=None).choices[0].blocks
+    for size in (1, 3, 1000):
+        body = sse(*(chunk(content=part) for part in cut(text, size)), chunk(finish="stop"), done=True)
+        response = read_stream([body], TextReader("harmony", StreamDecoder("openai.chat"), limit=None))
+        assert shapes(response) == CALL + CALL
+        assert response.choices[0].blocks == read_response(answer(text), "harmony", limit=None).choices[0].blocks
 
 
 @pytest.mark.parametrize(
@@ -148,7 +137,7 @@ def test_harmony_calls_are_read_from_a_stream(header: str, size: int) -> None:
         "<|start|>assistant<|channel|>final<|message|>2 + 2 = 4.<|return|>",
         ANALYSIS,
         "<|start|>functions.f to=assistant<|channel|>commentary<|message|>{}<|end|>",
-        "Call it with to=functions.f, it says.",
+        "Call it with to=functions.f, as they write.",
         f"The format is `{HEADERS[0]}{ARGUMENTS}<|call|>`.",
         f"```\n{HEADERS[0]}{ARGUMENTS}<|call|>\n```",
     ],

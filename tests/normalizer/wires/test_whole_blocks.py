@@ -1,29 +1,25 @@
-"""What a stream sends whole, without deltas, is shown whole: a caller who draws from events misses nothing."""
+"""A block that a stream sends whole, without deltas, is shown whole: events alone are enough to show an answer."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
-from toolparity import StreamDecoder, normalize
+from tests.normalizer.failures.play import added, block_delta, block_start, block_stop, chunk, done, feed, sse
+from toolparity import normalize
 from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop, Event
 
 
-def shown(wire: str, events: list[dict[str, Any]], **told: Any) -> list[Event]:
+def shown(wire: str, events: list[dict[str, Any]], **options: Any) -> list[Event]:
     """The events of blocks that a stream gives."""
-    decoder = StreamDecoder(wire, **told)
-    out = decoder.feed(b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events))
+    _, out = feed(wire, [sse(*events)], **options)
     return [event for event in out if isinstance(event, BlockStart | BlockDelta | BlockStop)]
 
 
 def item(**members: Any) -> list[dict[str, Any]]:
     """An output item that is added and done with nothing in between."""
-    return [
-        {"type": "response.output_item.added", "output_index": 0, "item": {**members, "status": "in_progress"}},
-        {"type": "response.output_item.done", "output_index": 0, "item": {**members, "status": "completed"}},
-    ]
+    return [added(0, {**members, "status": "in_progress"}), done(0, {**members, "status": "completed"})]
 
 
 def test_a_function_call_without_deltas_is_shown_with_its_arguments() -> None:
@@ -60,14 +56,13 @@ def test_a_message_without_deltas_is_shown_part_by_part() -> None:
         ),
     ],
 )
-def test_who_runs_a_call_is_shown_as_it_will_stand_in_the_response(members: dict[str, Any], block: str) -> None:
+def test_a_call_is_shown_as_the_type_that_it_has_in_the_response(members: dict[str, Any], block: str) -> None:
     events = item(id="i", call_id="c", **members)
     begun, delta, _ = shown("openai.responses", events)
     assert begun == BlockStart(0, 0, block, "c", None)
     assert delta == BlockDelta(0, 0, '{"q": 1}')
-    body = {"object": "response", "status": "completed", "output": [events[1]["item"]]}
-    (stands,) = json.loads(json.dumps([b.__struct_config__.tag for _, _, b in normalize(body).walk()]))
-    assert stands == block
+    response = normalize({"object": "response", "status": "completed", "output": [events[1]["item"]]})
+    assert [found.__struct_config__.tag for _, _, found in response.walk()] == [block]
 
 
 @pytest.mark.parametrize(("provider", "block"), [("xai", "server_tool_call"), ("openai", "tool_call")])
@@ -79,68 +74,44 @@ def test_a_custom_call_of_xai_is_shown_as_its_own(provider: str, block: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["tool_use", "server_tool_use", "mcp_tool_use"])
-def test_input_that_comes_with_the_start_of_a_block_is_shown_at_its_end(kind: str) -> None:
-    events = [
-        {
-            "type": "content_block_start",
-            "index": 0,
-            "content_block": {"type": kind, "id": "t", "name": "f", "input": {}},
-        },
-        {"type": "content_block_stop", "index": 0},
-    ]
+def test_the_input_of_a_block_is_shown_once_also_if_it_comes_with_the_start(kind: str) -> None:
     block = "tool_call" if kind == "tool_use" else "server_tool_call"
-    assert shown("anthropic.messages", events) == [
-        BlockStart(0, 0, block, "t", "f"),
-        BlockDelta(0, 0, "{}"),
-        BlockStop(0, 0),
-    ]
-
-
-def test_input_that_was_streamed_is_not_shown_again_at_the_end() -> None:
-    delta = {"type": "input_json_delta", "partial_json": '{"a":1}'}
-    events = [
-        {
-            "type": "content_block_start",
-            "index": 0,
-            "content_block": {"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}},
-        },
-        {"type": "content_block_delta", "index": 0, "delta": delta},
-        {"type": "content_block_stop", "index": 0},
-    ]
-    assert shown("anthropic.messages", events) == [
-        BlockStart(0, 0, "tool_call", "t", "f"),
-        BlockDelta(0, 0, '{"a":1}'),
-        BlockStop(0, 0),
-    ]
+    for given, deltas in (({}, []), ({"a": 1}, [block_delta(0, "input_json", '{"a":1}')])):
+        start = block_start(0, {"type": kind, "id": "t", "name": "f", "input": given})
+        assert shown("anthropic.messages", [start, *deltas, block_stop(0)]) == [
+            BlockStart(0, 0, block, "t", "f"),
+            BlockDelta(0, 0, '{"a":1}' if deltas else "{}"),
+            BlockStop(0, 0),
+        ]
 
 
 def test_members_beside_the_words_of_a_streamed_thinking_part_are_kept() -> None:
-    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": word}], "closed": True} for word in ("a", "b")]
-    decoder = StreamDecoder("openai.chat")
-    for part in parts:
-        chunk = {"id": "c", "choices": [{"index": 0, "delta": {"content": [part]}, "finish_reason": None}]}
-        decoder.feed(f"data: {json.dumps(chunk)}\n\n".encode())
-    (block,) = decoder.finish().choices[0].blocks
-    whole = {"type": "thinking", "thinking": [{"type": "text", "text": "ab"}], "closed": True}
-    body = {"choices": [{"index": 0, "message": {"content": [whole]}, "finish_reason": "stop"}]}
-    assert [block] == normalize(body, "openai.chat").choices[0].blocks
+    def part(text: str) -> dict[str, Any]:
+        return {"type": "thinking", "thinking": [{"type": "text", "text": text}], "closed": True}
+
+    response, _ = feed("openai.chat", [sse(chunk({"content": [part(text)]})) for text in ("a", "b")])
+    whole = {"choices": [{"index": 0, "message": {"content": [part("ab")]}, "finish_reason": "stop"}]}
+    assert response.choices[0].blocks == normalize(whole, "openai.chat").choices[0].blocks
 
 
 @pytest.mark.parametrize(
     ("status", "kind", "retryable"),
-    [(200, "overloaded_error", True), (200, "invalid_request_error", False), (200, "odd", None), (529, "odd", True)],
+    [
+        (200, "overloaded_error", True),
+        (200, "invalid_request_error", False),
+        (200, "other", None),
+        (529, "other", True),
+    ],
 )
 def test_the_200_of_a_stream_does_not_make_its_error_final(status: int, kind: str, retryable: bool | None) -> None:
-    decoder = StreamDecoder("anthropic.messages", status=status)
     event = {"type": "error", "error": {"type": kind, "message": "m"}}
-    decoder.feed(f"event: error\ndata: {json.dumps(event)}\n\n".encode())
-    error = decoder.finish().error
+    error = feed("anthropic.messages", [sse(event)], status=status)[0].error
     assert error is not None
     assert (error.type, error.status, error.retryable) == (kind, status, retryable)
 
 
 def test_words_of_the_user_in_a_compacted_conversation_keep_their_role() -> None:
-    said = [{"type": "input_text", "text": "Hi"}]
-    body = {"object": "response.compaction", "output": [{"type": "message", "role": "user", "content": said}]}
+    content = [{"type": "input_text", "text": "Hi"}]
+    body = {"object": "response.compaction", "output": [{"type": "message", "role": "user", "content": content}]}
     (block,) = normalize(body, "openai.responses").choices[0].blocks
     assert block.extra["role"] == "user"

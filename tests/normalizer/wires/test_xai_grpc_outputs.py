@@ -1,12 +1,13 @@
-"""xAI's outputs are steps of one answer: what one of them says of a call holds in the others."""
+"""The outputs of xAI are steps of one answer: what one of them reports of a call is valid in the others."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from xai_sdk.proto import chat_pb2
 
-from tests.support.events import grpc_event, grpc_output, grpc_response, tool_call
+from tests.normalizer.failures.play import codes, grpc_body, grpc_chunk, grpc_output, ran, tool_call
 from toolparity import Response, ServerToolCall, ServerToolResult, StreamDecoder, Text, ToolCall, normalize, select
 from toolparity.normalizer.events import ChoiceStop
 
@@ -20,23 +21,15 @@ TURIN = '{"city": "Turin"}'
 either = pytest.mark.parametrize("streamed", [False, True])
 
 
-def read(streamed: bool, *outputs: dict[str, Any], **told: Any) -> Response:
+def read(streamed: bool, *outputs: dict[str, Any], **options: Any) -> Response:
     """Outputs with the indexes 0, 1, …: whole, or each in its own chunk."""
     if not streamed:
         whole = [grpc_output(index, **output) for index, output in enumerate(outputs)]
-        return normalize(grpc_response(*whole), "xai.grpc", **told)
-    decoder = StreamDecoder("xai.grpc", **told)
+        return normalize(grpc_body(*whole), "xai.grpc", **options)
+    decoder = StreamDecoder("xai.grpc", **options)
     for index, output in enumerate(outputs):
-        decoder.feed(grpc_event(index, **output))
+        decoder.feed(grpc_chunk(index, **output))
     return decoder.finish()
-
-
-def kept(response: Response) -> list[str]:
-    return [ref.id for ref in select(response).kept]
-
-
-def codes(response: Response) -> list[str]:
-    return [finding.code for finding in response.findings]
 
 
 @either
@@ -73,7 +66,7 @@ def test_a_call_without_a_type_whose_result_came_was_executed(streamed: bool) ->
     steps = [{"tool_calls": [made]}, {"role": TOOL, "tool_calls": [made], "content": "found"}, OUTPUT]
     blocks = read(streamed, *steps).choices[0].blocks
     assert list(map(type, blocks)) == [ServerToolCall, ServerToolResult, Text]
-    assert kept(read(streamed, *steps, request=["lookup"])) == ["s1"]  # declared, and made before: the caller's
+    assert ran(read(streamed, *steps, request=["lookup"])) == ["s1"]  # declared, and made before: the caller's
 
 
 @either
@@ -84,21 +77,17 @@ def test_a_client_call_that_a_later_output_repeats_is_one_call(streamed: bool, t
     response = read(streamed, {"tool_calls": [made]}, {"role": role, "tool_calls": [again], "finish": 4})
     assert response.choices[0].blocks == [ToolCall("c1", "lookup", {"city": "Turin"}, TURIN, extra={"index": 0})]
     assert codes(response) == ["duplicate-call"]
-    assert kept(response) == ["c1"]
+    assert ran(response) == ["c1"]
 
 
 @either
-@pytest.mark.parametrize("name", ["lookup", ""])
-def test_a_client_call_that_goes_on_in_the_next_output_is_joined(streamed: bool, name: str) -> None:
-    head, tail = tool_call(TURIN[:7], "c1", "lookup"), tool_call(TURIN[7:], "c1", name)
-    response = read(streamed, {"tool_calls": [head]}, {"tool_calls": [tail], "finish": 4})
-    assert response.choices[0].blocks == [ToolCall("c1", "lookup", {"city": "Turin"}, TURIN, extra={"index": 0})]
-    assert codes(response) == ["index-changed"]
-
-
-@either
-def test_a_call_cut_in_the_last_output_is_truncated_where_it_began(streamed: bool) -> None:
-    head, tail = tool_call(TURIN[:7], "c1", "lookup"), tool_call(TURIN[7:], "c1", "lookup")
+def test_a_client_call_that_continues_in_the_next_output_is_one_call(streamed: bool) -> None:
+    head = tool_call(TURIN[:7], "c1", "lookup")
+    for name in ("lookup", ""):
+        tail = tool_call(TURIN[7:], "c1", name)
+        response = read(streamed, {"tool_calls": [head]}, {"tool_calls": [tail], "finish": 4})
+        assert response.choices[0].blocks == [ToolCall("c1", "lookup", {"city": "Turin"}, TURIN, extra={"index": 0})]
+        assert codes(response) == ["index-changed"]
     response = read(streamed, {"tool_calls": [head]}, {"tool_calls": [tail], "finish": "REASON_MAX_LEN"})
     assert [(call.arguments_text, call.status) for call in response.calls] == [(TURIN, "truncated")]
 
@@ -109,12 +98,15 @@ def test_of_several_answers_each_has_its_own_ids(streamed: bool) -> None:
     response = read(streamed, *[{"tool_calls": [call], "finish": 4}] * 2, request={"n": 2, "tools": LOOKUP})
     assert [[(c.id, c.arguments_text) for c in choice.calls] for choice in response.choices] == [[("c1", TURIN)]] * 2
     assert response.findings == ()
+    ended, running = {"content": "A.", "finish": "REASON_STOP"}, {"content": "B."}
+    assert read(streamed, ended, ended, request={"n": 2}).complete
+    assert not read(streamed, running, ended, request={"n": 2}).complete
 
 
-def test_a_call_that_goes_on_elsewhere_grows_where_it_is_shown() -> None:
+def test_a_call_that_continues_elsewhere_grows_where_it_is_shown() -> None:
     decoder = StreamDecoder("xai.grpc")
-    events = decoder.feed(grpc_event(0, tool_calls=[tool_call(TURIN[:7], "c1", "lookup")]))
-    events += decoder.feed(grpc_event(1, tool_calls=[tool_call(TURIN[7:], "c1", "lookup")]))
+    events = decoder.feed(grpc_chunk(0, tool_calls=[tool_call(TURIN[:7], "c1", "lookup")]))
+    events += decoder.feed(grpc_chunk(1, tool_calls=[tool_call(TURIN[7:], "c1", "lookup")]))
     assert [type(event).__name__ for event in events] == ["BlockStart", "BlockDelta", "BlockDelta"]
     assert {event.key for event in events} == {0}  # type: ignore[union-attr]
 
@@ -124,18 +116,9 @@ def test_what_breaks_off_after_an_earlier_outputs_reason_is_not_complete(streame
     steps = [{"content": "I look.", "finish": "REASON_STOP"}, {"tool_calls": [tool_call(TURIN, "c1", "lookup")]}]
     response = read(streamed, *steps)
     assert (response.complete, codes(response)[0]) == (False, "stream-incomplete")
-    assert kept(response) == []
+    assert ran(response) == []
     assert [ref.id for ref in select(response).rejected] == ["c1"]
-    assert read(streamed, *reversed(steps)).complete  # of the steps of one answer the last one reports
-
-
-@either
-def test_several_answers_are_complete_when_each_of_them_is(streamed: bool) -> None:
-    done, open_ = {"content": "A.", "finish": "REASON_STOP"}, {"content": "B."}
-    assert [read(streamed, *outputs, request={"n": 2}).complete for outputs in ([done, done], [open_, done])] == [
-        True,
-        False,
-    ]
+    assert read(streamed, *reversed(steps)).complete  # the last step of an answer decides
 
 
 @either
@@ -159,7 +142,7 @@ def test_SRV_31_what_the_request_declares_decides_who_runs_a_call_of_a_hosted_ty
     requests: list[Any] = [{"tools": [own, {"xSearch": {}}, *LOOKUP]}, ["code_execution", "lookup"]]
     for request in requests:
         response = read(streamed, calls, request=request)
-        assert kept(response) == ["c1", "c2"]
+        assert ran(response) == ["c1", "c2"]
         assert codes(response) == ["call-type-disagrees"]
     served = {"role": TOOL, "tool_calls": [call], "content": "Turin"}
     cases: list[tuple[list[Any], Any]] = [
@@ -169,7 +152,7 @@ def test_SRV_31_what_the_request_declares_decides_who_runs_a_call_of_a_hosted_ty
         ([calls], None),
     ]
     for steps, request in cases:
-        assert kept(read(streamed, *steps, request=request)) == ["c2"]
+        assert ran(read(streamed, *steps, request=request)) == ["c2"]
     for reason in ("REASON_STOP", "REASON_MAX_LEN"):  # without a call that is silently left out
         ended = read(streamed, {**calls, "finish": reason}, request=requests[0])
         assert [call.id for call in ended.calls] == ["c1", "c2"]
@@ -186,9 +169,8 @@ def test_fields_that_the_sdk_does_not_know_are_kept_inside_calls_too(streamed: b
     response = read(streamed, {"tool_calls": [search, call], "finish": 4})
     server, client = response.choices[0].blocks
     assert server.extra == {"unknown_fields": [{"field": 111, "data": 1}]}
-    assert client.extra == {
-        "unknown_fields": [{"field": 110, "data": b"new".hex()}, {"field": 111, "data": 7}],
-    }
+    unknown = [{"field": 110, "data": b"new".hex()}, {"field": 111, "data": 7}]
+    assert client.extra == {"unknown_fields": unknown}
     assert [(f.code, f.message) for f in response.findings] == [
         ("unknown-member", "fields [111] of ToolCall"),
         ("unknown-member", "fields [110] of ToolCall"),
@@ -197,25 +179,20 @@ def test_fields_that_the_sdk_does_not_know_are_kept_inside_calls_too(streamed: b
 
 
 @either
-@pytest.mark.parametrize("member", ["reasoning_content", "encrypted_content"])
-def test_what_an_output_of_role_tool_says_beside_calls_is_kept(streamed: bool, member: str) -> None:
-    response = read(streamed, {"role": TOOL, member: "kept"}, OUTPUT)
-    assert response.choices[0].blocks[0] == ServerToolResult(
-        "", "", False, {"content": "", member: "kept"}, {"index": 0}
-    )
+def test_what_an_output_of_role_tool_contains_beside_calls_is_kept(streamed: bool) -> None:
+    for member in ("reasoning_content", "encrypted_content"):
+        result, _ = read(streamed, {"role": TOOL, member: "kept"}, OUTPUT).choices[0].blocks
+        assert result == ServerToolResult("", "", False, {"content": "", member: "kept"}, {"index": 0})
 
 
 @either
 def test_citations_of_an_output_without_words_are_kept(streamed: bool) -> None:
-    from xai_sdk.proto import chat_pb2 as pb
-
-    citation = pb.InlineCitation(id="1", start_index=0)
-    response = read(streamed, {"citations": [citation]}, OUTPUT)
+    response = read(streamed, {"citations": [chat_pb2.InlineCitation(id="1", start_index=0)]}, OUTPUT)
     assert response.choices[0].extra == {"outputs": {"0": {"citations": [{"id": "1"}]}}}
     assert response.choices[0].blocks == [Text("Sunny.", [], {"index": 1})]
 
 
 def test_the_end_of_a_choice_names_the_choice() -> None:
     decoder = StreamDecoder("xai.grpc", request={"n": 2})
-    events = [event for index in (1, 0) for event in decoder.feed(grpc_event(index, finish="REASON_STOP"))]
+    events = [event for index in (1, 0) for event in decoder.feed(grpc_chunk(index, finish="REASON_STOP"))]
     assert [event.choice for event in events if isinstance(event, ChoiceStop)] == [1, 0]

@@ -1,4 +1,4 @@
-"""Item 5: a custom call by a name that xAI documents is xAI's own where the request is not known."""
+"""A custom call by a name that xAI documents is xAI's own where the request is not known."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.decoding import codes, decoded, feed, ran
-from tests.support.events import CREATED, added, done, function_call, responses_body, sse, terminal
+from tests.normalizer.failures.play import CREATED, added, done, feed, play, ran, sse, terminal
+from tests.support.building import codes, function_call, responses_body
 from toolparity import Response, ServerToolCall, ToolCall, normalize
 from toolparity.normalizer.conversation import Assistant
 from toolparity.normalizer.events import BlockStart
@@ -39,32 +39,36 @@ def item(name: str) -> dict[str, Any]:
     return {**members, "status": "completed"}
 
 
-def both(*items: dict[str, Any], output: bool = True, **told: Any) -> list[Response]:
+def both(*items: dict[str, Any], output: bool = True, **options: Any) -> list[Response]:
     """The items as a plain body and as a stream."""
     events = [event for n, one in enumerate(items) for event in (added(n, {**one, "input": ""}), done(n, one))]
-    streamed = decoded(WIRE, sse(CREATED, *events, terminal(list(items) if output else [])), **told)
-    return [normalize(responses_body(*items), WIRE, **told), streamed]
+    streamed = play(WIRE, sse(CREATED, *events, terminal(list(items) if output else [])), **options)
+    return [normalize(responses_body(*items), WIRE, **options), streamed]
 
 
 @EVERY_NAME
-def test_a_documented_name_is_a_server_call(name: str) -> None:
-    for output in (True, False):
-        for response in both(item(name), output=output, provider="xai"):
-            (call,) = response.choices[0].blocks
-            assert isinstance(call, ServerToolCall)
-            assert (call.id, call.tool, call.name) == ("ctc_1", NAMES[name], name)
-            assert call.arguments_text == '{"query":"a"}'
-            assert response.choices[0].stop.reason == "end_turn"
-            assert set(codes(response)) <= {"output-empty"}
+def test_a_documented_name_is_a_server_call_that_is_sent_back_unchanged(name: str) -> None:
+    for response in (*both(item(name), provider="xai"), *both(item(name), output=False, provider="xai")):
+        (call,) = response.choices[0].blocks
+        assert isinstance(call, ServerToolCall)
+        assert (call.id, call.tool, call.name, call.arguments_text) == ("ctc_1", NAMES[name], name, '{"query":"a"}')
+        assert response.choices[0].stop.reason == "end_turn"
+        assert set(codes(response)) <= {"output-empty"}
+        request = read_request({"model": "grok-4", "input": "Go."}, WIRE, provider="xai")
+        request.messages.append(Assistant(response))
+        assert write_request(request, WIRE, provider="xai").body["input"][1:] == [item(name)]
 
 
 @EVERY_NAME
-def test_a_call_of_a_declared_tool_is_a_client_call_whatever_its_name(name: str) -> None:
+def test_a_call_of_a_declared_tool_or_another_provider_is_a_client_call_whatever_its_name(name: str) -> None:
     tools = {"tools": [{"type": "custom", "name": name}]}
-    for response in both(item(name), provider="xai", request=tools):
+    declared = both(item(name), provider="xai", request=tools)
+    echoed = normalize(responses_body(item(name), **tools), WIRE, provider="xai")
+    others = [response for provider in ("openai", None) for response in both(item(name), provider=provider)]
+    for response in (*declared, echoed, *others):
         assert ran(response) == ["xs_1"]
-    (echoed,) = normalize(responses_body(item(name), **tools), WIRE, provider="xai").calls
-    assert echoed.status == "complete"
+    for response in both({**function_call("c1", name, "{}"), "input": None}, provider="xai"):
+        assert [type(block) for block in response.choices[0].blocks] == [ToolCall]
 
 
 def test_a_call_of_a_declared_function_is_hosted_only_if_the_request_declares_hosted_tools() -> None:
@@ -72,20 +76,6 @@ def test_a_call_of_a_declared_function_is_hosted_only_if_the_request_declares_ho
     for more, expected in (([], ["xs_1"]), ([{"type": "x_search"}], [])):
         for response in both(item("view_image"), provider="xai", request={"tools": tools + more}):
             assert ran(response) == expected
-
-
-@pytest.mark.thorough(keep=7)
-@EVERY_NAME
-@pytest.mark.parametrize("provider", ["openai", None])
-def test_for_other_providers_the_name_does_not_matter(name: str, provider: str | None) -> None:
-    for response in both(item(name), provider=provider):
-        assert ran(response) == ["xs_1"]
-
-
-@EVERY_NAME
-def test_a_function_call_is_a_client_call_whatever_its_name(name: str) -> None:
-    for response in both({**function_call("c1", name, "{}"), "input": None}, provider="xai"):
-        assert [type(block) for block in response.choices[0].blocks] == [ToolCall]
 
 
 @pytest.mark.parametrize("name", ["edit", "x_my_own", "", "keyword_search"])
@@ -98,11 +88,3 @@ def test_a_call_with_an_undocumented_name_stays_unresolved(name: str) -> None:
 def test_the_events_show_a_documented_name_as_a_server_call() -> None:
     _, events = feed(WIRE, [sse(CREATED, added(0, item("x_thread_fetch")))], provider="xai")
     assert [event.block for event in events if isinstance(event, BlockStart)] == ["server_tool_call"]
-
-
-@EVERY_NAME
-def test_a_server_call_is_sent_back_unchanged(name: str) -> None:
-    request = read_request({"model": "grok-4", "input": "Go."}, WIRE, provider="xai")
-    response = normalize(responses_body(item(name)), WIRE, provider="xai")
-    request.messages.append(Assistant(response))
-    assert write_request(request, WIRE, provider="xai").body["input"][1:] == [item(name)]
