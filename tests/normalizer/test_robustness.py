@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from xai_sdk.proto import chat_pb2
 
 from tests.normalizer.failures.play import Call, Say, feed, stream
 from tests.normalizer.recorded.rows import rows
@@ -246,40 +245,6 @@ def test_messages_of_xai_with_bytes_flipped_lost_repeated_or_cut_off(name: str) 
     holds()
 
 
-def test_messages_of_xai_with_every_field_cleared_in_turn() -> None:
-    def cleared(message: Any) -> Iterable[Any]:
-        """Copies of a message, each without one field, at any depth."""
-        for field, value in message.ListFields():
-            without = type(message)()
-            without.CopyFrom(message)
-            without.ClearField(field.name)
-            yield without
-            for number, inner in enumerate(value if field.is_repeated else [value]):
-                if field.message_type is None:
-                    continue
-                for part in cleared(inner):
-                    changed = type(message)()
-                    changed.CopyFrom(message)
-                    target = getattr(changed, field.name)
-                    (target[number] if field.is_repeated else target).CopyFrom(part)
-                    yield changed
-
-    count = 0
-    for message in GRPC.values():
-        for damaged in cleared(message):
-            response = survived(lambda: normalize(damaged))  # noqa: B023 - run at once
-            assert response is not None
-            chunks = grpc(damaged, Random(count))
-            nothing_invented(survived(lambda: streamed("xai.grpc", chunks)), _texts(damaged), 2)  # noqa: B023
-            count += 1
-    assert count > 60
-
-
-def _texts(message: chat_pb2.GetChatCompletionResponse) -> list[str]:
-    calls = [call for output in message.outputs for call in output.message.tool_calls]
-    return [text for call in calls for text in (call.id, call.function.name, call.function.arguments)]
-
-
 @EVERY_WIRE
 def test_recorded_bodies_and_streams_damaged(wire: str, recordings: Path) -> None:
     found = [row for row in rows(recordings, wire) if not row.failed and 100 < len(row.data) < 8_000]
@@ -420,19 +385,6 @@ def test_the_events_of_growing_arguments_are_as_long_as_the_arguments(wire: str)
     text = '{"a":"' + "word " * 1000 + '"}'
     assert "".join(event.text for event in events if isinstance(event, BlockDelta)) == text
     assert [call.arguments_text for call in response.calls] == [text]
-
-
-@pytest.mark.thorough(keep=3)
-@EVERY_WIRE
-def test_an_event_that_comes_byte_by_byte_is_linear_work(wire: str) -> None:
-    def work(size: int) -> Callable[[], None]:
-        pieces = in_bytes(long_stream(wire, 1, "x" * size)[-2])
-        streamed(wire, pieces)
-        return lambda: streamed(wire, pieces) and None
-
-    once, twice = steps(work(2000)), steps(work(4000))
-    assert once < 2000 * 30
-    assert twice < 2.1 * once
 
 
 def allocated(pieces: Iterable[bytes], wire: str) -> int:

@@ -123,12 +123,6 @@ def test_a_text_that_another_value_interrupts_keeps_its_fragments() -> None:
     assert assembled(None, text) == {"a": "xy"}
 
 
-def test_a_call_whose_arguments_do_not_end_is_truncated() -> None:
-    response = pieces(*STREAMED[:-1])
-    assert [call.status for call in response.calls] == ["truncated"]
-    assert not select(response).kept
-
-
 def test_arguments_without_their_call_run_nothing() -> None:
     """The first event does not report that its call continues."""
     part = {"functionCall": {"partialArgs": [{"jsonPath": "$.x", "stringValue": "a"}]}}
@@ -174,20 +168,6 @@ def test_candidates_are_choices_and_their_calls_have_their_own_ids() -> None:
         ["call_0d0e09b1_1_0"],
     ]
     assert [choice.stop.reason for choice in response.choices] == ["tool_calls", "tool_calls"]
-
-
-def test_interleaved_candidates_of_a_stream_are_kept_apart() -> None:
-    events = [answer({"text": text}, finish=None, index=index) for index, text in ((0, "a"), (1, "x"), (0, "b"))]
-    response = streamed(*events, answer({"text": "y"}, index=1), answer({"text": ""}, index=0))
-    assert [choice.text for choice in response.choices] == ["ab", "xy"]
-    assert response.complete
-
-
-def test_a_stream_with_a_candidate_that_does_not_end_is_incomplete() -> None:
-    events = [answer(CALL, index=0), answer({"text": "x"}, finish=None, index=1)]
-    response = streamed(*events)
-    assert not response.complete
-    assert not select(response).kept
 
 
 def test_no_call_runs_after_a_filter_or_a_malformed_call() -> None:
@@ -244,14 +224,6 @@ def test_a_second_response_is_rejected_if_its_figures_or_its_id_do_not_continue_
             streamed(*events)
     else:
         assert [call.name for call in streamed(*events).calls] == ["f", "f"]
-
-
-def test_an_error_within_a_stream_ends_it() -> None:
-    error = {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}
-    response = streamed(answer(CALL, finish=None), error)
-    assert response.error is not None
-    assert (response.error.type, response.error.status, response.error.retryable) == ("UNAVAILABLE", 503, True)
-    assert not response.complete
 
 
 def test_members_beside_a_further_text_are_kept() -> None:
@@ -311,13 +283,6 @@ def test_no_part_is_lost() -> None:
     assert sent_back(response) == [{"telepathy": {"of": 1}}]
     several = whole({"text": "a", **CALL, **CODE, "thoughtSignature": "c2ln"})
     assert [type(block).__name__ for block in several.choices[0].blocks] == ["Text", "ToolCall", "ServerToolCall"]
-
-
-def test_objects_of_the_sdk_have_the_signatures_of_the_wire() -> None:
-    parts = [{"text": "hi", "thoughtSignature": "+/+/"}, {"inlineData": {"mimeType": "image/png", "data": "/+8="}}]
-    response = normalize(types.GenerateContentResponse.model_validate(answer(*parts)))
-    assert response.wire == WIRE
-    assert sent_back(response) == parts
 
 
 @pytest.mark.parametrize("mode", ["python", "json"])

@@ -39,7 +39,6 @@ from toolparity import (
     write_request,
 )
 from toolparity.normalizer.conversation import Assistant, RawItem, Request, System, TextPart, ToolDefinition, User
-from toolparity.normalizer.model import Stop
 from toolparity.normalizer.wires.google_interactions.rules import RULES
 
 WIRE = "google.interactions"
@@ -158,12 +157,6 @@ def _present(raw: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in raw.items() if value is not None}
 
 
-def test_only_function_calls_run() -> None:
-    response = whole(*(one for one, _, _ in STEPS), status="requires_action")
-    assert [ref.name for ref in select(response).kept] == ["f"]
-    assert response.choices[0].stop == Stop("tool_calls", "requires_action")
-
-
 def test_a_function_call_with_its_result_in_the_same_interaction_has_run() -> None:
     result = {"type": "function_result", "call_id": "c", "name": "f", "result": "r"}
     response = whole(CALL, result, {"type": "model_output", "content": [_text("So.")]})
@@ -175,11 +168,6 @@ def test_the_input_of_a_fetched_interaction_is_kept_beside_the_answer() -> None:
     given = {"type": "user_input", "content": [_text("Weather?")]}
     response = whole(given, {"type": "model_output", "content": [_text("Fine.")]})
     assert (response.text, response.extra["steps"]) == ("Fine.", [given])
-
-
-def test_an_interaction_in_progress_is_not_complete() -> None:
-    response = whole(CALL, status="in_progress")
-    assert (response.complete, select(response).kept) == (False, [])
 
 
 def test_an_error_of_an_output_is_the_error_of_the_response() -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.normalizer.failures.play import Call, Say, Think, codes, feed, ollama_line, plain, play, stream
-from toolparity import Reasoning, Stop, StreamDecoder, Text, Usage, normalize
+from tests.normalizer.failures.play import Call, Say, codes, ollama_line, plain, play, stream
+from toolparity import Stop, StreamDecoder, Usage, normalize
 from toolparity.normalizer.body_splitter import responses
-from toolparity.normalizer.errors import SeveralBodies, TooManyCalls
+from toolparity.normalizer.errors import TooManyCalls
 
 WIRE = "ollama.chat"
 F = Call(('{"x":1}',), "a", "f")
@@ -31,11 +31,6 @@ def test_the_word_stop_ends_calls_too_and_is_no_finding() -> None:
     assert response.choices[0].stop == Stop("tool_calls", "stop")
     assert response.findings == ()
     assert normalize(plain(WIRE, [Say("so"), F]), WIRE).choices == response.choices
-
-
-def test_text_and_thinking_that_alternate_are_one_block_each() -> None:
-    response = play(WIRE, stream(WIRE, [Think("a"), Say("b"), Think("c"), Say("d")], "end_turn"))
-    assert response.choices[0].blocks == [Reasoning("ac"), Text("bd")]
 
 
 def test_the_time_of_the_last_event_that_has_one_counts_at_any_cut() -> None:
@@ -75,13 +70,6 @@ def test_members_that_no_field_holds_are_kept() -> None:
     assert response.extra["logprobs"] == [{"token": "a"}]
     assert response.extra["remote_host"] == "h"
     assert codes(normalize(body({"content": "a", "new": 1}), WIRE)) == ["unknown-member"]
-
-
-def test_events_after_the_last_one_are_reported() -> None:
-    frames = stream(WIRE, [Say("a")], "end_turn")
-    assert codes(feed(WIRE, [*frames, frames[-1]])[0]) == ["event-repeated"]
-    with pytest.raises(SeveralBodies):
-        feed(WIRE, [*frames, frames[0]])
 
 
 def test_responses_that_follow_each_other_are_told_apart_by_their_last_events() -> None:

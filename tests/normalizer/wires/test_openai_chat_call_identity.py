@@ -177,12 +177,6 @@ def test_a_call_without_the_member_function_is_read_and_reported(entry: dict[str
         assert "call-unwrapped" in codes(response)
 
 
-def test_a_call_without_the_member_function_can_be_streamed() -> None:
-    heads = [{"index": n, "id": id, "name": name, "arguments": ""} for n, (id, name, _) in enumerate(CALLS)]
-    parts = [{"index": n, "arguments": part} for n, (_, _, text) in enumerate(CALLS) for part in cut(text, 3)]
-    assert triples(chat(*heads, *parts)) == BOTH
-
-
 # All of it at once
 
 
@@ -208,14 +202,6 @@ def test_calls_are_separated_for_any_order_of_their_fragments(data: st.DataObjec
     response = chat(*chunks)
     assert sorted(named(response), key=str) == sorted(((name, json.loads(text)) for _, name, text in calls), key=str)
     assert len({call.id for call in response.calls}) == count
-
-
-@pytest.mark.parametrize("index", [0, "0", None], ids=repr)
-@pytest.mark.parametrize("id", [None, "a"])
-def test_three_consecutive_calls_are_three_calls(index: Any, id: str | None) -> None:
-    texts = ['{"n":1}', '{"n":2}', '{"n":3}']
-    response = chat(*(part for text in texts for part in fragments(index, "f", text, 2, id)))
-    assert [call.arguments for call in response.calls] == [json.loads(text) for text in texts]
 
 
 # a name that comes after the arguments (failure NAME-31), here and on the wires whose events can hold one

@@ -1,4 +1,4 @@
-"""Chunks that resemble the chunk before them are read as any other chunk: same response, findings and events."""
+"""Chunks with the form of the chunk before them are read as any other chunk: same response, findings and events."""
 
 from __future__ import annotations
 
@@ -99,28 +99,21 @@ def test_a_chunk_like_its_predecessor_is_read_as_the_general_reader_reads_it(
         assert found_events == events
 
 
-def test_a_chunk_like_its_predecessor_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    matched: list[str | None] = []
+@pytest.fixture
+def matched(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """The texts that the template finds in the chunks which it is compared with; None for a chunk of another form."""
+    found: list[str | None] = []
     match = DeltaTemplate.text
-
-    def counted(self: DeltaTemplate, payload: bytes) -> str | None:
-        matched.append(match(self, payload))
-        return matched[-1]
-
-    monkeypatch.setattr(DeltaTemplate, "text", counted)
-    read([*HEAD, text('"four"', created=2), text('"five"', created=2)])
-    assert matched == ["three", None, "five"]
+    monkeypatch.setattr(DeltaTemplate, "text", lambda self, data: found.append(match(self, data)) or found[-1])
+    return found
 
 
-def test_a_chunk_with_its_text_twice_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    matched: list[str | None] = []
-    match = DeltaTemplate.text
+def test_a_chunk_like_its_predecessor_is_not_parsed(matched: list[str | None]) -> None:
+    read([*HEAD, text('"four"', created=2), text('"five"', created=2), b": waiting\n\n", text('"six"', created=2)])
+    assert matched == ["three", None, "five", "six"]
 
-    def counted(self: DeltaTemplate, payload: bytes) -> str | None:
-        matched.append(match(self, payload))
-        return matched[-1]
 
-    monkeypatch.setattr(DeltaTemplate, "text", counted)
+def test_a_chunk_with_its_text_twice_is_not_parsed(matched: list[str | None]) -> None:
     response, _ = read([*THOUGHTS, details('"four"'), details('"five"', '"six"')])
     assert matched == ["three", "four", None]
     (thoughts,) = response.choices[0].blocks
@@ -129,17 +122,6 @@ def test_a_chunk_with_its_text_twice_is_not_parsed(monkeypatch: pytest.MonkeyPat
     assert thoughts.extra["reasoning_details"][0]["text"] == "onetwothreefoursix"
 
 
-def test_a_comment_alone_keeps_the_form_of_the_last_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    matched: list[str | None] = []
-    match = DeltaTemplate.text
-    monkeypatch.setattr(DeltaTemplate, "text", lambda self, data: matched.append(match(self, data)) or matched[-1])
-    read([*HEAD, b": waiting\n\n", text('"four"')])
-    assert matched == ["three", "four"]
-
-
-def test_servers_whose_chunks_all_differ_are_not_compared_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    compared: list[bytes] = []
-    match = DeltaTemplate.text
-    monkeypatch.setattr(DeltaTemplate, "text", lambda self, data: compared.append(data) or match(self, data))
+def test_servers_whose_chunks_all_differ_are_not_compared_for_long(matched: list[str | None]) -> None:
     read([text('"x"', created=number) for number in range(20)])
-    assert len(compared) == 4
+    assert len(matched) == 4

@@ -146,15 +146,6 @@ def test_a_function_call_that_mirrors_one_of_the_tool_calls_counts_once(text: st
         assert codes(response) == ["duplicate-call"]
 
 
-@pytest.mark.parametrize("other", [{"name": "f", "arguments": '{"x":2}'}, {"name": "g", "arguments": '{"x":1}'}])
-def test_another_function_call_beside_tool_calls_is_another_call(other: dict[str, str]) -> None:
-    response = normalize(chat_body(chat_call("a", "f", '{"x":1}'), function_call=other), "openai.chat")
-    assert [(call.name, call.arguments_text, call.kind) for call in response.calls] == [
-        ("f", '{"x":1}', "function"),
-        (other["name"], other["arguments"], "legacy_function"),
-    ]
-
-
 def test_the_arguments_of_a_function_call_may_be_an_object_plain_and_streamed() -> None:
     legacy = {"name": "f", "arguments": {"x": 1}, "weight": 2}
     for response in (normalize(chat_body(function_call=legacy), "openai.chat"), *fed(chunk(function_call=legacy))):

@@ -154,17 +154,6 @@ def test_consecutive_function_calls_are_separate_calls(names: tuple[str, str], s
     assert len(set(ran(response))) == 2
 
 
-def test_the_pieces_of_a_single_function_call_are_concatenated() -> None:
-    for parts in ([legacy("f", F)], [legacy("f", ""), legacy("", F[:2]), legacy("f", F[2:])]):
-        (call,) = chat(*parts, finish="function_call").calls
-        assert (call.kind, call.name, call.arguments_text) == ("legacy_function", "f", F)
-
-
-def test_function_calls_that_repeat_tool_calls_are_ignored() -> None:
-    mirrored = [piece(0, "a", "f", F), legacy("f", F), piece(1, "b", "g", G), legacy("g", G)]
-    assert triples(chat(*mirrored)) == BOTH
-
-
 # a message after deltas
 
 
@@ -192,13 +181,6 @@ def test_a_message_after_deltas_changes_arguments_and_not_ids() -> None:
     again = piece(1, "b", "f", F)
     response = chat(WHOLE[0], again, ended(chat_call("x", "f", F), chat_call("y", "f", F)), finish=None)
     assert triples(response) == [("a", "f", json.loads(F)), ("b", "f", json.loads(F))]
-
-
-def test_growing_messages_beside_deltas_do_not_add_calls() -> None:
-    parts = [chunk(piece(0, "a", "f", F[:2])), chunk(piece(0, arguments=F[2:5])), chunk(piece(0, arguments=F[5:]))]
-    for part, end in zip(parts, (2, 5, None), strict=True):
-        part["choices"][0]["message"] = {"role": "assistant", "tool_calls": [chat_call("a", "f", F[:end])]}
-    assert triples(chat(*parts)) == BOTH[:1]
 
 
 def test_a_function_call_only_in_the_message_is_a_call() -> None:

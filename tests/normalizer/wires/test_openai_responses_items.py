@@ -151,21 +151,6 @@ def test_an_item_that_the_final_output_lacks_remains_in_its_place(item: dict[str
     assert ["output-disagrees" in codes(response) for response in (lacking, complete)] == [True, False]
 
 
-@pytest.mark.parametrize("item", [*BUILT_IN, APPROVAL, TEXT], ids=lambda item: item["type"])
-def test_an_item_whose_id_changed_in_the_final_output_appears_once(item: dict[str, Any]) -> None:
-    output = [{**item, "id": "enc"}]
-    response = read(added(0, item), done(0, item), output=output)
-    assert response.choices == read(output=output).choices
-    assert "output-disagrees" not in codes(response)
-
-
-def test_one_of_two_equal_calls_that_the_final_output_lacks_is_kept() -> None:
-    one, other = (function_call(id, "f", "{}", id=f"fc_{id}") for id in ("c1", "c2"))
-    response = read(*item_events(0, one), *item_events(1, other), output=[other])
-    assert states(response) == [("c1", "{}", "complete"), ("c2", "{}", "complete")]
-    assert codes(response) == ["output-disagrees"]
-
-
 def test_a_message_without_content_is_not_missed_in_the_final_output() -> None:
     empty = {**TEXT, "id": "msg_9", "content": [], "status": "in_progress"}
     response = read(added(0, empty), *item_events(1, CALL), output=[CALL])
@@ -195,12 +180,6 @@ def test_an_end_without_arguments_does_not_remove_streamed_ones(case: str) -> No
     assert states(response) == TWO[:1]
     assert "arguments-disagree" in codes(response)
     assert ran(response) == ["c1"]
-
-
-def test_other_arguments_in_the_final_output_count_and_are_reported() -> None:
-    response = read(*item_events(0, CALL), output=[{**CALL, "arguments": '{"x":22}'}])
-    assert states(response) == [("c1", '{"x":22}', "complete")]
-    assert codes(response) == ["arguments-disagree"]
 
 
 def test_a_piece_after_an_items_end_is_not_shown_under_its_closed_block() -> None:

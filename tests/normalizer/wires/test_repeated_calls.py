@@ -171,14 +171,6 @@ def test_a_new_id_in_the_terminal_event_does_not_add_a_call(text: str, again: An
     assert "id-changed" in codes(response)
 
 
-def test_two_equal_calls_with_new_ids_stay_two_calls() -> None:
-    first = [function_call(f"call_{n}", "f", FIRST, id=f"fc_{n}") for n in (1, 2)]
-    final = [function_call(f"call_{n}", "f", ENCODINGS[n], id=f"fc_{n}") for n in (3, 4)]
-    events = [event for n, item in enumerate(first) for event in item_events(n, item)]
-    response = responses(*events, end=responses_body(*final))
-    assert [call.id for call in response.calls] == ["call_3", "call_4"]
-
-
 # openai.chat: the head again
 
 
@@ -213,12 +205,6 @@ def test_a_call_without_arguments_whose_start_is_repeated_is_kept() -> None:
     for starts in (2, 3):
         response = play("anthropic.messages", anthropic_stream(*[tool_start(0, "a", "f")] * starts, block_stop(0)))
         assert triples(response) == [("a", "f", {})]
-
-
-def test_different_calls_with_one_id_and_index_are_kept_if_both_have_arguments() -> None:
-    events = [event for text in (FIRST, OTHERS[0]) for event in (tool_start(0, "a", "f"), json_delta(0, text))]
-    response = play("anthropic.messages", anthropic_stream(*events, block_stop(0)))
-    assert [call.arguments for call in response.calls] == [json.loads(FIRST), json.loads(OTHERS[0])]
 
 
 @pytest.mark.parametrize(("given", "same"), [(FIRST, True), (ENCODINGS[1], True), ("{}", True), (OTHERS[0], False)])
