@@ -1,4 +1,4 @@
-"""Every finding code is raised by traffic, with the severity of its table, and the page of codes is current."""
+"""Every finding code is reported for traffic, with the severity of its table, and the page of codes is current."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.events import (
+from tests.normalizer.failures.play import feed
+from tests.support.building import (
     anthropic_body,
     anthropic_stream,
     block_start,
@@ -31,7 +32,7 @@ from tests.support.events import (
     text_delta,
     tool_start,
 )
-from toolparity import Finding, Response, StreamDecoder, normalize, select
+from toolparity import Finding, Response, normalize, select
 from toolparity.normalizer.findings import CODES
 from toolparity.normalizer.textmode import read_response, report
 
@@ -40,7 +41,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass
 class Case:
-    """Traffic, and what the caller reports. ``streamed``: through StreamDecoder; ``policy``: what is selected of it;
+    """Traffic, and the options of the caller. ``streamed``: through StreamDecoder; ``policy``: what is selected of it;
     ``text``: how its text is read for calls.
     """
 
@@ -48,7 +49,7 @@ class Case:
     body: Any
     streamed: bool = False
     policy: str | None = None
-    told: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
     text: Callable[[Response], Response] | None = None
 
     def findings(self) -> list[Finding]:
@@ -59,19 +60,17 @@ class Case:
 
     def _decoded(self) -> Response:
         if not self.streamed:
-            return normalize(self.body, self.wire, **self.told)
-        decoder = StreamDecoder(self.wire, **self.told)
-        for part in self.body if isinstance(self.body, list) else [self.body]:
-            decoder.feed(part)
-        return decoder.finish()
+            return normalize(self.body, self.wire, **self.options)
+        pieces = self.body if isinstance(self.body, list) else [self.body]
+        return feed(self.wire, pieces, **self.options)[0]
 
 
-def plain(*calls: dict[str, Any], wire: str = "openai.chat", policy: str | None = None, **told: Any) -> Case:
+def plain(*calls: dict[str, Any], wire: str = "openai.chat", policy: str | None = None, **options: Any) -> Case:
     """A whole body of openai.chat with these calls."""
-    return Case(wire, json.dumps(chat_body(*calls)).encode(), policy=policy, told=told)
+    return Case(wire, json.dumps(chat_body(*calls)).encode(), policy=policy, options=options)
 
 
-def said(text: str) -> Case:
+def arguments(text: str) -> Case:
     """A whole body of openai.chat with one call that has these arguments."""
     return plain(chat_call("a", "f", text))
 
@@ -83,7 +82,7 @@ def chunks(*events: dict[str, Any], finish: str | None = "tool_calls", done: boo
     return Case("openai.chat", sse(*whole, *end, done=done), True)
 
 
-def told(*events: dict[str, Any], end: dict[str, Any] | None = None) -> Case:
+def items(*events: dict[str, Any], end: dict[str, Any] | None = None) -> Case:
     """A stream of openai.responses."""
     return Case("openai.responses", sse(*responses_events(*events, end=end)), True)
 
@@ -126,7 +125,7 @@ CASES: dict[str, Case] = {
     "events-not-separated": Case("openai.chat", (TEXT + END).replace(b"\n\n", b"\n"), True),
     "plain-body": Case("openai.chat", json.dumps(chat_body(CALL)).encode(), True),
     "stream-body": Case("openai.chat", TEXT + END),
-    "corrupt-text": said('{"x":"\ufffd"}'),
+    "corrupt-text": arguments('{"x":"\ufffd"}'),
     "event-after-end": Case(
         "anthropic.messages",
         anthropic_stream(block_start(0, type="text", text=""), text_delta(0, "Hi."), stop="end_turn")
@@ -138,7 +137,7 @@ CASES: dict[str, Case] = {
     ),
     "event-missing": Case("anthropic.messages", anthropic_stream(tool_start(0, "a", "f")), True),
     "unknown-block": Case("anthropic.messages", anthropic_body({"type": "new_thing"}, stop="end_turn")),
-    "unknown-event": told({"type": "response.new_thing"}),
+    "unknown-event": items({"type": "response.new_thing"}),
     "unknown-member": Case("openai.chat", chat_body(CALL) | {"new_thing": 1}),
     "wrong-type": Case("openai.chat", chat_body(CALL) | {"model": 5}),
     "error-response": Case("openai.chat", ERROR),
@@ -157,26 +156,26 @@ CASES: dict[str, Case] = {
     "unknown-tool": plain(CALL, request=["g"]),
     "pseudo-parallel": plain(chat_call("a", "multi_tool_use.parallel", "{}"), request=["f"]),
     "call-type-unset": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=0))),
-    "call-type-disagrees": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=4)), told={"request": ["f"]}),
-    "unresolved-call": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=0)), told={"request": ["g"]}),
+    "call-type-disagrees": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=4)), options={"request": ["f"]}),
+    "unresolved-call": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", kind=0)), options={"request": ["g"]}),
     "call-failed": Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}", status=3))),
     "answered-call": Case(
         "openai.responses", responses_body(ITEM, {"type": "function_call_output", "call_id": "a", "output": "x"})
     ),
-    "arguments-empty": said(""),
+    "arguments-empty": arguments(""),
     "arguments-missing": Case("anthropic.messages", anthropic_stream(tool_start(0, "a", "f")), True),
-    "arguments-null": said("null"),
-    "arguments-not-object": said("[1]"),
-    "arguments-invalid": said("{x}"),
-    "arguments-truncated": said('{"x":'),
-    "arguments-glued": said('{"x":1}{"x":2}'),
-    "arguments-double-encoded": said('"{}"'),
-    "arguments-too-deep": said("[" * 100_000),
-    "arguments-number-too-large": said('{"x":1e999}'),
-    "arguments-lone-surrogate": said('{"x":"\\ud800"}'),
+    "arguments-null": arguments("null"),
+    "arguments-not-object": arguments("[1]"),
+    "arguments-invalid": arguments("{x}"),
+    "arguments-truncated": arguments('{"x":'),
+    "arguments-glued": arguments('{"x":1}{"x":2}'),
+    "arguments-double-encoded": arguments('"{}"'),
+    "arguments-too-deep": arguments("[" * 100_000),
+    "arguments-number-too-large": arguments('{"x":1e999}'),
+    "arguments-lone-surrogate": arguments('{"x":"\\ud800"}'),
     "arguments-respelled": plain(chat_call("a", "f", {"x": 1})),
     "arguments-snapshot": chunks(piece(0, "a", "f", '{"x"'), piece(0, None, None, '{"x":1}')),
-    "arguments-disagree": told(*item_events(0, ITEM)[:-1], {**item_events(0, OTHER)[-1]}),
+    "arguments-disagree": items(*item_events(0, ITEM)[:-1], {**item_events(0, OTHER)[-1]}),
     "arguments-misplaced": Case("anthropic.messages", MISPLACED, True),
     "arguments-in-text": Case("openai.chat", json.dumps(chat_body(CALL, content='{"a":1}')).encode()),
     "call-in-text": written(TOOL),
@@ -201,34 +200,29 @@ CASES: dict[str, Case] = {
     "refused": ended("content_filter"),
     "paused": ended("pause_turn", "anthropic.messages"),
     "needs-approval": Case("openai.responses", responses_body(APPROVAL)),
-    "output-empty": told(*item_events(0, ITEM)),
-    "output-disagrees": told(*item_events(0, ITEM), end=responses_body(function_call("b", "g", "{}"))),
+    "output-empty": items(*item_events(0, ITEM)),
+    "output-disagrees": items(*item_events(0, ITEM), end=responses_body(function_call("b", "g", "{}"))),
     "dropped-call": plain(CALL, chat_call("b", "f", "{}"), policy="first"),
     "rejected-call": plain(chat_call("a", "f", "{x}"), policy="all"),
 }
 
 
-def test_each_code_has_a_case_and_each_case_a_code() -> None:
-    assert sorted(CASES) == sorted(CODES)
-
-
 @pytest.mark.parametrize("code", CASES)
-def test_the_code_is_raised_with_its_severity(code: str) -> None:
-    raised = [finding for finding in CASES[code].findings() if finding.code == code]
-    assert raised
-    assert {finding.severity for finding in raised} == {CODES[code].severity}
-    assert all(finding.message for finding in raised)
+def test_the_code_is_reported_with_its_severity(code: str) -> None:
+    found = [finding for finding in CASES[code].findings() if finding.code == code]
+    assert found
+    assert {finding.severity for finding in found} == {CODES[code].severity}
+    assert all(finding.message for finding in found)
 
 
-def test_clean_traffic_raises_nothing() -> None:
+def test_each_code_has_a_case_and_clean_traffic_has_no_finding() -> None:
+    assert sorted(CASES) == sorted(CODES)
     clean = [
         plain(CALL),
         chunks(piece(0, "a", "f", ""), piece(0, None, None, "{}")),
         Case("openai.responses", responses_body(ITEM)),
-        told(*item_events(0, ITEM), end=responses_body(ITEM)),
-        Case(
-            "anthropic.messages", json.dumps(anthropic_body({"type": "text", "text": "Hi."}, stop="end_turn")).encode()
-        ),
+        items(*item_events(0, ITEM), end=responses_body(ITEM)),
+        ended("end_turn", "anthropic.messages"),
         Case("xai.grpc", grpc_body(grpc_call("a", "f", "{}"))),
         Case("xai.grpc", [grpc_chunk(grpc_call("a", "f", "{}")), grpc_chunk(finish=4)], True),
     ]

@@ -17,8 +17,10 @@ from typing import Any
 
 import pytest
 
+from tests.normalizer.failures.play import feed
 from tests.reports.test_html import data_of
-from toolparity import StreamDecoder, answer, check_request, normalize, read_request, select, write_request
+from tests.support.building import codes, triples
+from toolparity import answer, check_request, normalize, read_request, select, write_request
 from toolparity.conformance.oracle import facts
 from toolparity.conformance.oracle.settings import is_comparable
 from toolparity.conformance.oracle.words import unknown_words
@@ -59,11 +61,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder for the import path in which the distribution `toy-wire` is installed."""
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(Path(__file__).with_name("toy_wire"), folder / "toy_wire")
-    metadata = folder / "toy_wire-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-wire\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[toolparity.wires]\ntoy.chat = toy_wire.spec:SPEC\n")
+    _install(folder, "toy-wire", "toy.chat = toy_wire.spec:SPEC\n")
     return folder
+
+
+def _install(folder: Path, name: str, entry_points: str) -> None:
+    """Write the metadata of a distribution that registers wires."""
+    metadata = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[toolparity.wires]\n{entry_points}")
 
 
 @pytest.fixture
@@ -134,7 +141,7 @@ print(json.dumps(given))
 
 @pytest.fixture(scope="module")
 def given(site: Path) -> dict[str, Any]:
-    """What the steps of the program gave."""
+    """The results of the steps of the program."""
     path = os.pathsep.join((str(site), os.environ.get("PYTHONPATH", "")))
     ended = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(SCENARIOS)],
@@ -157,16 +164,8 @@ def printed(given: dict[str, Any], name: str) -> str:
 
 def test_it_is_listed_beside_the_built_in_wires(toy: Any) -> None:
     assert registry.names() == [*registry.WIRES, "toy.chat"]
-    assert registry.spec(toy).owner == "toy"
+    assert registry.spec(toy).owner == vendor_of("toy-2") == "toy"
     assert not registry.spec(toy).has_part("proto")
-
-
-def test_its_owner_is_known_by_the_names_of_its_models(toy: Any) -> None:
-    assert vendor_of("toy-2") == toy.partition(".")[0]
-
-
-def test_a_built_in_wire_does_not_load_it(given: dict[str, Any]) -> None:
-    assert given["loaded"] == []
 
 
 def test_without_the_distribution_the_name_is_unknown() -> None:
@@ -175,32 +174,23 @@ def test_without_the_distribution_the_name_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize("body", [BODY, json.dumps(BODY), json.dumps(BODY).encode(), STREAM])
-def test_bodies_and_streams_are_decoded_named_or_detected(toy: Any, named: bool, body: Any) -> None:
-    response = normalize(body, toy if named else None, request=REQUEST)
-    assert (response.wire, response.text, response.complete) == ("toy.chat", "Let me see.", True)
-    assert [(call.id, call.name, call.arguments) for call in response.calls] == [("c1", "weather", {"city": "Porto"})]
-    assert response.usage is not None
-    assert response.usage.output_tokens == 7
-    assert [finding.code for finding in response.findings] in (["arguments-reencoded"], ["stream-body"], [])
+def test_bodies_and_streams_are_decoded_named_or_detected(toy: Any, named: bool) -> None:
+    name = toy if named else None
+    for body in (BODY, json.dumps(BODY), json.dumps(BODY).encode(), STREAM):
+        response = normalize(body, name, request=REQUEST)
+        assert (response.wire, response.text, response.complete) == ("toy.chat", "Let me see.", True)
+        assert triples(response) == [("c1", "weather", {"city": "Porto"})]
+        assert response.usage is not None
+        assert response.usage.output_tokens == 7
+        assert codes(response) in (["arguments-reencoded"], ["stream-body"], [])
+    bytewise = [STREAM[at : at + 1] for at in range(len(STREAM))]
+    response, _ = feed(name, bytewise, request={**REQUEST, "functions": [{"fn": "other"}]})
+    assert (response.choices, codes(response)) == (normalize(BODY, toy).choices, ["unknown-tool"])
 
 
-@pytest.mark.parametrize("named", [True, False])
-def test_a_stream_is_decoded_byte_by_byte_named_or_detected(toy: Any, named: bool) -> None:
-    decoder = StreamDecoder(toy if named else None, request={**REQUEST, "functions": [{"fn": "other"}]})
-    for byte in STREAM:
-        decoder.feed(bytes((byte,)))
-    response = decoder.finish()
-    assert response.choices == normalize(BODY, toy).choices
-    assert [finding.code for finding in response.findings] == ["unknown-tool"]
-
-
-def test_the_laws_have_the_facts_that_its_oracle_states(toy: Any) -> None:
+def test_the_laws_have_the_facts_of_its_oracle_and_errors_name_it(toy: Any) -> None:
     assert (facts(toy).strict, is_comparable("parallel calls", {}, toy)) == (False, False)
     assert list(unknown_words({"messages": [{"by": "user"}, {"by": "robot"}]}, toy)) == ['by "robot"']
-
-
-def test_an_error_names_it_as_a_candidate(toy: Any) -> None:
     with pytest.raises(AmbiguousBody) as caught:
         normalize(b'{"error": {"message": "no"}}')
     assert caught.value.candidates[-1] == "toy.chat"
@@ -232,27 +222,19 @@ def test_requests_are_read_written_and_checked(toy: Any, other: Any) -> None:
         ("toy_wire.nowhere:SPEC", r"the wire toy\.broken cannot be loaded: ModuleNotFoundError"),
         (
             "toy_wire.spec:SPEC",
-            r"the entry point of the wire toy.broken is not its WireSpec: WireSpec\(name='toy.chat'",
+            r"the wire toy.broken is not its WireSpec: WireSpec\(name='toy.chat'",
         ),
     ],
 )
 def test_a_broken_registration_is_named(
     toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str, reason: str
 ) -> None:
-    metadata = tmp_path / "toy_broken-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-broken\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[toolparity.wires]\ntoy.broken = {entry}\nopenai.chat = nobody\n")
+    _install(tmp_path, "toy-broken", f"toy.broken = {entry}\nopenai.chat = nothing\n")
     monkeypatch.syspath_prepend(tmp_path)
     _forget()
     assert registry.spec("openai.chat").owner == "openai"
     with pytest.raises(UnknownWire, match=reason):
         registry.spec("toy.broken")
-
-
-def test_a_turn_runs_over_its_client(given: dict[str, Any]) -> None:
-    text, expected = given["turn"]
-    assert text == expected
 
 
 def test_a_part_that_is_missing_is_named(toy: Any, site: Path) -> None:
@@ -261,14 +243,14 @@ def test_a_part_that_is_missing_is_named(toy: Any, site: Path) -> None:
     assert client(toy, base_url="http://127.0.0.1:9", api_key="any").name == "toy"
 
 
-def test_its_cassettes_are_recorded_against_its_emulation(site: Path, given: dict[str, Any]) -> None:
+def test_commands_and_turns_use_it_and_a_built_in_wire_does_not_load_it(site: Path, given: dict[str, Any]) -> None:
+    assert given["loaded"] == []
+    text, expected = given["turn"]
+    assert text == expected
     printed(given, "record")
     names = sorted(path.name for path in (site / "toy_wire" / "recorded").rglob("*.yaml"))
     assert names == sorted(f"{id}{mode}.yaml" for id in SCENARIOS for mode in ("", ".stream"))
     printed(given, "verify")
-
-
-def test_its_cassettes_are_normalized_and_audited(given: dict[str, Any]) -> None:
     lines = printed(given, "normalize").splitlines()
     assert {json.loads(line)["wire"] for line in lines} == {"toy.chat"}
     audit = json.loads(printed(given, "audit"))
