@@ -24,7 +24,6 @@ from tests.support.damage import garbled, grown, hurt, places, spelled, strings,
 from tests.support.streaming import AS_STREAM, events_of, grpc
 from tests.support.wires import EVENT_STREAM_WIRES, LINE_WIRES, SSE_WIRES
 from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize, select
-from toolparity.normalizer.arguments import parse
 from toolparity.normalizer.errors import MalformedBody
 from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop
 from toolparity.normalizer.json_codec import decode as json_decode
@@ -167,31 +166,6 @@ def test_a_damaged_stream_gives_a_response_or_a_typed_error_at_any_cut(wire: str
     holds()
 
 
-@pytest.mark.thorough(keep=3)
-@EVERY_WIRE
-def test_a_stream_cut_off_anywhere_never_runs_a_call(wire: str) -> None:
-    terminal = {
-        "openai.chat": b'"finish_reason": "',
-        "openai.responses": b'"type": "response.completed"',
-        "anthropic.messages": b'"type": "message_stop"',
-        "cohere.chat": b'"type": "message-end"',
-        "google.gemini": b'"finishReason"',
-        "google.interactions": b'"event_type": "interaction.completed"',
-        "ollama.chat": b'"done": true',
-        "bedrock.converse": b"messageStop",
-    }[wire]
-    for seed, body in enumerate(BODIES[wire].values()):
-        sent = AS_STREAM[wire](body, Random(seed))
-        for end in range(0, len(sent), 7 if thoroughness.is_thorough() else 23):
-            if any(last in sent[:end] for last in (terminal, b"response.incomplete", b"[DONE]")):
-                break
-            response = survived(lambda: streamed(wire, [sent[:end]]))  # noqa: B023 - run at once
-            assert response is not None
-            assert not response.complete
-            for choice in response.choices:
-                assert select(response, "all", choice=choice.index).kept == []
-
-
 @pytest.mark.parametrize("name", GRPC)
 def test_messages_of_xai_with_bytes_flipped_lost_repeated_or_cut_off(name: str) -> None:
     message = GRPC[name]
@@ -250,22 +224,6 @@ def with_value(body: Any, path: tuple[Any, ...], text: str) -> bytes:
         place = place[key]
     place[path[-1]] = "HOLE"
     return json.dumps(tree).replace('"HOLE"', text).encode()
-
-
-@pytest.mark.parametrize("monster", MONSTERS)
-def test_a_number_or_a_nesting_beyond_every_limit_in_an_argument_text(monster: str) -> None:
-    text = '{"a":' + MONSTERS[monster] + "}"
-    before = parse(text)
-    body = json.loads(json.dumps(CHAT["calls under stop"]))
-    body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = text
-    for response in (
-        normalize(json.dumps(body), "openai.chat"),
-        streamed("openai.chat", [AS_STREAM["openai.chat"](body, Random(1))]),
-    ):
-        survived(lambda: response)  # noqa: B023 - run at once
-        (call,) = response.calls
-        assert (call.id, call.name, call.arguments_text) == ("call_a", "f", text)
-        assert (call.arguments, call.status) == (before.arguments, before.status)
 
 
 # linear work, counted and not timed

@@ -189,13 +189,12 @@ def test_no_call_of_a_blocked_prompt_runs() -> None:
         assert "refused" in codes(response)
 
 
-@pytest.mark.parametrize("named", [False, True])
-def test_a_finish_reason_in_every_event_ends_no_response(named: bool) -> None:
+@pytest.mark.parametrize("id", ["r1", None])
+def test_a_finish_reason_in_every_event_ends_no_response(id: str | None) -> None:
     other = {"functionCall": {"name": "g", "args": {}}}
     events = [answer(), answer({"text": "Hel"}), answer({"text": "lo"}), answer(CALL), answer(other)]
     for number, event in enumerate(events):
-        event["usageMetadata"] = {"promptTokenCount": 5, "totalTokenCount": 6 + number}
-        event["responseId"] = "r1" if named else None
+        event |= {"usageMetadata": {"promptTokenCount": 5, "totalTokenCount": 6 + number}, "responseId": id}
     for response in (streamed(*events), normalize(json.dumps(events), WIRE), normalize(sse(*events))):
         assert (response.text, [call.name for call in response.calls]) == ("Hello", ["f", "g"])
         assert response.complete

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import zip_longest
 from typing import Any
 
 import pytest
@@ -61,16 +60,6 @@ def test_a_second_call_start_with_the_same_index_begins_a_second_call(names: tup
         assert len({call.id for call in response.calls}) == 2
 
 
-@pytest.mark.parametrize("id", [None, "a"])
-@pytest.mark.parametrize("index", [0, None], ids=repr)
-@pytest.mark.parametrize("tail", ["", None, "\n"], ids=repr)
-def test_a_repeated_name_without_arguments_adds_no_call(tail: str | None, index: Any, id: str | None) -> None:
-    """Servers that send the name with every fragment do so with the last, empty one, too (NAME-01)."""
-    again = piece(index, id, "f", tail)
-    response = chat(piece(index, id, "f", F[:3]), piece(index, id, "f", F[3:]), again, again)
-    assert named(response) == [("f", json.loads(F))]
-
-
 def test_declared_names_distinguish_a_second_tool_from_a_name_fragment() -> None:
     request = ["get", "weather", "get_all"]
     two = chat(piece(0, None, "get", ""), piece(0, None, "weather", F), request=request)
@@ -120,16 +109,6 @@ def test_a_call_start_repeated_with_another_index_is_a_call_only_with_arguments(
 
 
 # indexes that are texts
-
-
-@pytest.mark.parametrize("indexes", [("0", "1"), (0, "1"), ("a", "b"), ("call_0", 0), ("1", "x")], ids=repr)
-def test_interleaved_fragments_with_text_indexes_are_all_kept(indexes: tuple[Any, Any]) -> None:
-    for size in (1, 4, 100):
-        one, other = (fragments(at, name, text, size, id) for at, (id, name, text) in zip(indexes, CALLS, strict=True))
-        mixed = [part for pair in zip_longest(one, other) for part in pair if part is not None]
-        assert triples(chat(*mixed)) == BOTH
-    again = [piece("0", arguments=F), piece("1", arguments=G)]
-    assert triples(chat(piece(0, "a", "f", ""), piece(1, "b", "g", ""), *again)) == BOTH
 
 
 CALLS = [("a", "f", F), ("b", "g", G)]

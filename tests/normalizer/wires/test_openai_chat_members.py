@@ -244,15 +244,6 @@ def test_arguments_whose_inside_begins_as_the_whole_does_are_concatenated(pieces
     assert codes(response) == ["arguments-disagree"]
 
 
-def test_snapshots_of_any_step_are_snapshots() -> None:
-    text = '{"a":{"a":[1]},"{":"{\\"a\\":"}'
-    for size in range(1, 13):
-        shots = [*(text[:end] for end in range(size, len(text), size)), text]
-        response = chat(piece(0, "a", "f", ""), *(piece(0, arguments=shot) for shot in shots))
-        assert only(response) == ToolCall("a", "f", {"a": {"a": [1]}, "{": '{"a":'}, text)
-        assert codes(response) == ["arguments-snapshot"]
-
-
 # repeated findings
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.decoding import chat, codes, decode_stream, ran, triples
-from tests.support.events import chat_body, chat_call, chunk, piece, sse
+from tests.normalizer.failures.play import ran
+from tests.support.building import chat, chat_body, chat_call, chunk, codes, cut, piece, sse, stream, triples
 from tests.support.thoroughness import examples
 from toolparity import Response, normalize, select
 
@@ -140,18 +140,19 @@ def test_calls_that_need_no_arguments_run(empty: str, request_known: bool) -> No
 # several function calls in one choice
 
 
-@pytest.mark.parametrize("size", [1, 4, 100])
 @pytest.mark.parametrize("names", [("f", "g"), ("f", "f")], ids="-".join)
 @pytest.mark.parametrize("alone", [True, False])
-def test_consecutive_function_calls_are_separate_calls(names: tuple[str, str], size: int, alone: bool) -> None:
-    parts = []
-    for name, text in zip(names, (F, G), strict=True):
-        pieces = [text[at : at + size] for at in range(0, len(text), size)]
-        first = "" if alone else pieces.pop(0)
-        parts += [legacy(name, first), *(legacy(None, part) for part in pieces)]
-    response = chat(*parts, finish="function_call")
-    assert [(c.name, c.arguments) for c in response.calls] == list(zip(names, map(json.loads, (F, G)), strict=True))
-    assert len(set(ran(response))) == 2
+def test_consecutive_function_calls_are_separate_calls(names: tuple[str, str], alone: bool) -> None:
+    for size in (1, 4, 100):
+        pieces = [["", *cut(text, size)] if alone else cut(text, size) for text in (F, G)]
+        parts = [
+            legacy(None if n else name, part)
+            for name, texts in zip(names, pieces, strict=True)
+            for n, part in enumerate(texts)
+        ]
+        response = chat(*parts, finish="function_call")
+        assert [(c.name, c.arguments) for c in response.calls] == list(zip(names, map(json.loads, (F, G)), strict=True))
+        assert len(set(ran(response))) == 2
 
 
 # a message after deltas
@@ -210,7 +211,7 @@ def test_every_call_that_runs_has_its_own_arguments(data: st.DataObject) -> None
     early: list[Any] = []
     late: list[list[Any]] = []
     for n, (id, _, text) in enumerate(calls):
-        parts = [text[at : at + size] for at in range(0, len(text), size)]
+        parts = cut(text, size)
         way = ways[n]
         if way == "as text":
             late.append([chunk(content=part) for part in parts])
@@ -224,9 +225,7 @@ def test_every_call_that_runs_has_its_own_arguments(data: st.DataObject) -> None
             late.append([chunk(piece(place, id if way == WAYS[1] else None, None, part)) for part in parts])
     tail = [part for parts in data.draw(st.permutations(late)) for part in parts]
     request = tools(**{name: {"type": "object", "properties": {"n": {}}, "required": ["n"]} for _, name, _ in calls})
-    response = decode_stream(
-        "openai.chat", sse(*early, *heads, *tail, chunk(finish="tool_calls"), done=True), request=request
-    )
+    response = stream("openai.chat", sse(*early, *heads, *tail, chunk(finish="tool_calls"), done=True), request=request)
     own = {id: json.loads(text) for id, _, text in calls}
     kept = {ref.id for ref in select(response).kept}
     assert [call for call in response.calls if call.id in kept and call.arguments != own[call.id]] == []

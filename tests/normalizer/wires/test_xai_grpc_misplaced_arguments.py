@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
 import pytest
@@ -74,18 +75,16 @@ def test_a_tool_declared_without_parameters_runs_without_arguments() -> None:
 # Calls without a type, by the names of xAI's own tools
 
 
-@pytest.mark.thorough(keep=7)
-@pytest.mark.parametrize("name", sorted(filter(None, TOOLS_OF_XAI)))
-@pytest.mark.parametrize("provider", [None, "xai"])
-def test_a_call_without_a_type_and_with_a_documented_name_is_a_server_call(name: str, provider: str | None) -> None:
-    call = grpc_call("s", name, F, kind=0)
-    for response in (read(call, provider=provider), normalize(grpc_body(call), "xai.grpc", provider=provider)):
-        (block,) = response.choices[0].blocks
-        assert isinstance(block, ServerToolCall)
-        assert (block.tool, block.name, block.arguments_text) == (TOOLS_OF_XAI[name], name, F)
-        assert "unknown-block" not in codes(response)
-    shown = StreamDecoder("xai.grpc").feed(grpc_chunk(call))
-    assert [event.block for event in shown if isinstance(event, BlockStart)] == ["server_tool_call"]
+def test_a_call_without_a_type_and_with_a_documented_name_is_a_server_call() -> None:
+    for name, provider in product(filter(None, TOOLS_OF_XAI), (None, "xai")):
+        call = grpc_call("s", name, F, kind=0)
+        for response in (read(call, provider=provider), normalize(grpc_body(call), "xai.grpc", provider=provider)):
+            (block,) = response.choices[0].blocks
+            assert isinstance(block, ServerToolCall)
+            assert (block.tool, block.name, block.arguments_text) == (TOOLS_OF_XAI[name], name, F)
+            assert "unknown-block" not in codes(response)
+        shown = StreamDecoder("xai.grpc").feed(grpc_chunk(call))
+        assert [event.block for event in shown if isinstance(event, BlockStart)] == ["server_tool_call"]
 
 
 def test_a_type_or_a_declaration_overrides_the_documented_name() -> None:
@@ -106,24 +105,21 @@ def test_a_type_or_a_declaration_overrides_the_documented_name() -> None:
 def test_every_call_that_runs_has_its_own_arguments(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 4))
     calls = [(f"id{n}", f"t{n}", json.dumps({"n": n, "v": "x" * n})) for n in range(count)]
-    ways = data.draw(st.lists(st.sampled_from(["whole", "with id", "before", "after", "on another"]), min_size=count))
-    full = [id for (id, _, _), way in zip(calls, ways, strict=False) if way == "whole"]
-    heads: list[Any] = []
-    early: list[Any] = []
-    late: list[Any] = []
-    for (id, name, text), way in zip(calls, ways, strict=False):
+    kinds = st.sampled_from(["whole", "with id", "before", "after", "on another"])
+    ways = [data.draw(kinds) for _ in calls]
+    full = [id for (id, _, _), way in zip(calls, ways, strict=True) if way == "whole"]
+    heads, early, late = [], [], []
+    for (id, name, text), way in zip(calls, ways, strict=True):
         heads.append(head(id, name, text if way == "whole" else ""))
         if way == "with id":
             late.append(grpc_call(id, "", text, kind=0))
-        elif way == "before":
-            early.append(rest(text))
         elif way == "on another" and full:
             late.append(grpc_call(data.draw(st.sampled_from(full)), "", text, kind=0))
         elif way != "whole":
-            late.append(rest(text))
+            (early if way == "before" else late).append(rest(text))
     response = read(*early, *heads, *data.draw(st.permutations(late)))
     own = {id: json.loads(text) for id, _, text in calls}
     kept = {ref.id for ref in select(response).kept}
     assert [call for call in response.calls if call.id in kept and call.arguments != own[call.id]] == []
-    if set(ways[:count]) <= {"whole", "with id"}:
+    if set(ways) <= {"whole", "with id"}:
         assert len(kept) == count
