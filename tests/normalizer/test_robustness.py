@@ -25,7 +25,7 @@ from tests.support.streaming import AS_STREAM, events_of, grpc
 from tests.support.wires import EVENT_STREAM_WIRES, LINE_WIRES, SSE_WIRES
 from toolparity import Response, StreamDecoder, ToolCall, ToolparityError, normalize, select
 from toolparity.normalizer.errors import MalformedBody
-from toolparity.normalizer.events import BlockDelta, BlockStart, BlockStop
+from toolparity.normalizer.events import BlockDelta
 from toolparity.normalizer.json_codec import decode as json_decode
 from toolparity.normalizer.json_codec import encode as json_encode
 from toolparity.normalizer.model import ApprovalRequest, ServerToolCall
@@ -379,19 +379,3 @@ def test_a_number_that_nothing_parses_is_kept_as_its_digits() -> None:
 def test_a_request_that_is_not_json_is_a_typed_error(text: str | bytes) -> None:
     with pytest.raises(MalformedBody, match="the request is not JSON"):
         normalize(CHAT["text"], "openai.chat", request=text)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [b"data: [DONE]\n\n", b"\n", b'data: {"type":"ping"}\n\n', b": comment\n\n", b"id: 7\n\n", b"event: ping\n\n"],
-)
-@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
-def test_events_of_another_shape_in_the_same_piece_are_read_as_they_come(other: bytes, named: bool) -> None:
-    """Every piece of a stream may hold the usual events and then something else, up to its last byte."""
-    decoder = StreamDecoder("anthropic.messages")
-    frames = stream("anthropic.messages", [Say("hi")], "end_turn")
-    pieces = [(frame if named else frame[frame.index(b"data: ") :]) + other for frame in frames]
-    events = [decoder.feed(piece) for piece in pieces]
-    assert events[1:4] == [[BlockStart(0, 0, "text")], [BlockDelta(0, 0, "hi")], [BlockStop(0, 0)]]
-    response = decoder.finish()
-    assert (response.text, response.complete, response.findings) == ("hi", True, ())

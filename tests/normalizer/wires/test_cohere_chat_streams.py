@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.normalizer.failures.play import COHERE_START, codes, cohere_end, cohere_event, play, ran, sse
-from toolparity import Opaque, Reasoning, Response, Text, normalize
+from toolparity import Opaque, Response, Text, normalize
 
 WIRE = "cohere.chat"
 
@@ -52,21 +52,6 @@ def test_arguments_may_precede_the_start_of_their_call() -> None:
     response = read(grow(0, '{"a":'), begin(0), grow(0, "1}"), stop(0))
     assert arguments(response) == [("f_1", '{"a":1}')]
     assert ran(response) == ["f_1"]
-
-
-def test_thinking_at_the_index_of_a_text_becomes_a_block() -> None:
-    text = cohere_event("content-start", 0, content={"type": "text", "text": "A"})
-    response = read(
-        text,
-        cohere_event("content-delta", 0, content={"thinking": "hm"}),
-        cohere_event("content-delta", 0, content={"text": "B"}),
-        end=cohere_end("COMPLETE"),
-    )
-    assert [(type(b), b.text) for _, _, b in response.walk() if isinstance(b, Text | Reasoning)] == [
-        (Text, "AB"),
-        (Reasoning, "hm"),
-    ]
-    assert codes(response) == ["delta-misplaced", "event-missing"]
 
 
 def test_content_of_an_unknown_type_is_kept() -> None:

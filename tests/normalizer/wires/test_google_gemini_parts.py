@@ -159,17 +159,6 @@ def test_events_show_each_call_with_its_arguments() -> None:
 # candidates and ends
 
 
-def test_candidates_are_choices_and_their_calls_have_their_own_ids() -> None:
-    body = answer(CALL, CALL)
-    body["candidates"].append({**answer(CALL)["candidates"][0], "index": 1})
-    response = normalize(json.dumps(body), WIRE)
-    assert [[call.id for call in choice.calls] for choice in response.choices] == [
-        ["call_0d0e09b1_0_0", "call_0d0e09b1_0_1"],
-        ["call_0d0e09b1_1_0"],
-    ]
-    assert [choice.stop.reason for choice in response.choices] == ["tool_calls", "tool_calls"]
-
-
 def test_no_call_runs_after_a_filter_or_a_malformed_call() -> None:
     for finish in ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "SAFETY", "PROHIBITED_CONTENT", 9):
         for response in either(answer(CALL, finish=finish)):

@@ -135,14 +135,6 @@ def test_a_call_whose_arguments_precede_its_start_does_not_run_empty(index: int)
     assert [block for block in response.choices[0].blocks if isinstance(block, Text)] == [Text("")]
 
 
-def test_deltas_of_a_server_call_and_of_its_result_keep_their_kind() -> None:
-    response = read(TEXT, SERVER | {"index": 1}, json_delta(0, '{"query":"x"}'), block_stop(1))
-    text, call = response.choices[0].blocks
-    assert (text, call.arguments_text) == (Text(""), '{"query":"x"}')  # type: ignore[union-attr]
-    result = block_start(0, type="web_search_tool_result", tool_use_id="s", content=[])
-    assert read(result, text_delta(0, "Found."), block_stop(0)).text == "Found."
-
-
 def test_misplaced_text_is_streamed_in_a_text_block() -> None:
     _, events = feed(WIRE, [anthropic_stream(A, json_delta(0, "{}"), text_delta(0, "Hi."))])
     shown = [event for event in events if isinstance(event, (BlockStart, BlockDelta))]

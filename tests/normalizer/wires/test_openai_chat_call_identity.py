@@ -16,7 +16,6 @@ from tests.support.building import (
     block_stop,
     chat,
     chat_body,
-    chat_call,
     chunk,
     codes,
     cut,
@@ -88,42 +87,10 @@ def test_two_call_starts_with_one_id_are_two_calls(together: bool, repeat_id: bo
     assert named(whole) == named(response)
 
 
-@pytest.mark.parametrize(
-    ("texts", "expected"),
-    [
-        ({0: F}, [F]),
-        ({1: F}, [F]),  # the arguments follow under the index of the second head: one call (IDX-10)
-        ({0: F, 1: G}, [F, G]),
-        ({0: F, 1: F}, [F]),
-        ({0: F, 1: '{"a": 1}'}, [F]),
-        ({}, [""]),
-    ],
-)
-def test_a_call_start_repeated_with_another_index_is_a_call_only_with_arguments(
-    texts: dict[int, str], expected: list[str]
-) -> None:
-    heads = chunk(piece(0, "a", "f", ""), piece(1, "a", "f", ""))
-    response = chat(heads, *(piece(index, arguments=text) for index, text in texts.items()))
-    assert [call.arguments for call in response.calls] == [json.loads(text or "{}") for text in expected]
-    assert len(select(response).kept) == len(expected)
-
-
 # indexes that are texts
 
 
 CALLS = [("a", "f", F), ("b", "g", G)]
-
-
-def test_text_indexes_separate_choices() -> None:
-    chunks = [chunk(piece(0, id, name, text)) for id, name, text in CALLS]
-    for place, each in enumerate(chunks):
-        each["choices"][0]["index"] = str(place)
-    ends = [chunk(finish="tool_calls", choice=place) for place in (0, 1)]
-    response = stream("openai.chat", sse(*chunks, *ends, done=True))
-    assert [[call.name for call in choice.calls] for choice in response.choices] == [["f"], ["g"]]
-    plain = chat_body(chat_call("a", "f", F))
-    plain["choices"] = [{**plain["choices"][0], "index": place} for place in ("1", "0")]
-    assert [choice.index for choice in normalize(plain, "openai.chat").choices] == [0, 1]
 
 
 def test_text_indexes_separate_blocks_and_items_of_other_wires() -> None:

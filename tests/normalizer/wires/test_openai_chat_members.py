@@ -146,19 +146,6 @@ def test_a_function_call_that_mirrors_one_of_the_tool_calls_counts_once(text: st
         assert codes(response) == ["duplicate-call"]
 
 
-def test_the_arguments_of_a_function_call_may_be_an_object_plain_and_streamed() -> None:
-    legacy = {"name": "f", "arguments": {"x": 1}, "weight": 2}
-    for response in (normalize(chat_body(function_call=legacy), "openai.chat"), *fed(chunk(function_call=legacy))):
-        call = only(response)
-        assert (call.name, call.arguments_text, call.kind, call.extra) == (
-            "f",
-            '{"x":1}',
-            "legacy_function",
-            {"weight": 2},
-        )
-        assert "arguments-respelled" in codes(response)
-
-
 # choices
 
 

@@ -21,7 +21,7 @@ from tests.normalizer.failures.play import (
     sse,
     terminal,
 )
-from tests.support.building import codes, function_call, item_events, responses_body
+from tests.support.building import codes, function_call, responses_body
 from toolparity import Reasoning, Response, ServerToolCall, ServerToolResult, Text, ToolCall, normalize
 from toolparity.normalizer.conversation import Assistant
 from toolparity.normalizer.errors import TooManyCalls
@@ -91,21 +91,6 @@ def test_item_ids_separate_the_pieces_of_two_calls_under_one_index(places: tuple
     assert ran(response) == ["c1", "c2"]
 
 
-def test_a_constant_item_id_does_not_outweigh_the_index_of_an_open_call() -> None:
-    first = [added(0, begun("c1", "a")), *pieces(0, *X, item_id="a")]
-    ended = done(0, function_call("c1", "f_c1", '{"x":1}', id="a"))
-    response = read(*first, ended, added(1, begun("c2", "b")), *pieces(1, *Y, item_id="a"))
-    assert states(response) == TWO
-    assert codes(response) == ["event-missing", "output-empty"]
-
-
-def test_items_that_end_under_one_constant_index_are_all_kept() -> None:
-    ended = [function_call(f"c{n}", "f", f'{{"x":{n}}}', id=f"fc_{n}") for n in range(3)]
-    response = read(*(done(0, item) for item in ended))
-    assert states(response) == [(f"c{n}", f'{{"x":{n}}}', "complete") for n in range(3)]
-    assert set(codes(response)) == {"event-missing", "index-reused", "output-empty"}
-
-
 @pytest.mark.parametrize(("before", "after"), [(None, "fc_1"), ("fc_1", None), ("one", "other"), (None, None)])
 def test_an_item_without_index_ends_where_it_began_whatever_its_item_id(before: str | None, after: str | None) -> None:
     events = []
@@ -149,13 +134,6 @@ def test_an_item_that_the_final_output_lacks_remains_in_its_place(item: dict[str
     assert isinstance(lacking.choices[0].blocks[1], ToolCall | ApprovalRequest)
     assert ran(lacking) == ran(complete)
     assert ["output-disagrees" in codes(response) for response in (lacking, complete)] == [True, False]
-
-
-def test_a_message_without_content_is_not_missed_in_the_final_output() -> None:
-    empty = {**TEXT, "id": "msg_9", "content": [], "status": "in_progress"}
-    response = read(added(0, empty), *item_events(1, CALL), output=[CALL])
-    assert response.choices == whole(CALL).choices
-    assert response.findings == ()
 
 
 ABSENT = {key: value for key, value in CALL.items() if key != "arguments"}
